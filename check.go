@@ -16,14 +16,15 @@ import (
 
 // Finding is one thing that is wrong with stored data.
 type Finding struct {
-	Kind   string // what is wrong
+	Kind   string // kind of damage
 	Where  string // the file, or the database with its table or index
 	Detail string
 }
 
-// Check reads everything in a data directory that no server has open: the checksum of every block, every version of every row. It compares
-// the rows of each table with its schema, indexes, parents, foreign keys, CHECK constraints and generated columns. It writes nothing.
-// It calls begin with what it reads next, and found with what is wrong. The error is what kept it from reading on, such as a server that has it open.
+// Check reads everything in a data directory that no server has open: the checksum of every block, every version of
+// every row. It compares the rows of each table with its schema, indexes, parents, foreign keys, CHECK constraints and
+// generated columns. It writes nothing. It calls begin with the name of what it reads next, and found with each thing
+// that is wrong. Its error is the reason that kept it from reading on, such as a server that has the directory open.
 func Check(ctx context.Context, data string, begin func(what string), found func(Finding)) error {
 	store, err := pebble.OpenToRead(data, vfs.Default)
 	if pebble.IsDamaged(err) {

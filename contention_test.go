@@ -11,14 +11,15 @@ import (
 	"google.golang.org/api/iterator"
 )
 
-// Many workers want one row. None of them stops before all have done their share, so if one always loses to the
-// others the test never ends.
+// crowd workers want one row. Each must do share turns. No worker stops before all have done their share, so the test
+// never ends if one worker always loses to the others.
 const (
 	crowd = 32
 	share = 3
 )
 
-// contend has a crowd of workers repeat turn until each has ended its share of turns; it returns how often turn ended well.
+// contend runs a crowd of workers, each of which repeats turn until all have done their share. It returns the number of
+// turns that succeeded.
 func contend(t *testing.T, turn func(ctx context.Context, worker int) error) int64 {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -30,7 +31,7 @@ func contend(t *testing.T, turn func(ctx context.Context, worker int) error) int
 			for n := 1; done.Load() < crowd; n++ {
 				if err := turn(ctx, w); err != nil {
 					t.Errorf("worker %d, turn %d: %v", w, n, err)
-					cancel() // the others wait for this one
+					cancel() // the others would wait for this worker
 					return
 				}
 				turns.Add(1)
@@ -44,7 +45,7 @@ func contend(t *testing.T, turn func(ctx context.Context, worker int) error) int
 	return turns.Load()
 }
 
-// number reads a query's one number.
+// number returns the single number of a query's result.
 func number(ctx context.Context, t *testing.T, c *spanner.Client, sql string) (n int64) {
 	t.Helper()
 	err := c.Single().Query(ctx, spanner.NewStatement(sql)).Do(func(r *spanner.Row) error { return r.Column(0, &n) })
@@ -54,7 +55,8 @@ func number(ctx context.Context, t *testing.T, c *spanner.Client, sql string) (n
 	return n
 }
 
-// TestCounter has all workers count in one row: by reading it and buffering a mutation, and in one statement.
+// TestCounter makes all workers increment a counter in one row: with a read and a buffered mutation, and with one
+// statement.
 func TestCounter(t *testing.T) {
 	for name, count := range map[string]func(context.Context, *spanner.ReadWriteTransaction) error{
 		"mutation": func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
@@ -90,7 +92,7 @@ func TestCounter(t *testing.T) {
 	}
 }
 
-// TestQueue has each worker take the first job of a queue, mark it, and add another one at its end.
+// TestQueue makes each worker take the first job of a queue, mark it, and add another one at the end.
 func TestQueue(t *testing.T) {
 	for name, first := range map[string]string{
 		"plain":  "SELECT K FROM T WHERE V = -1 ORDER BY K LIMIT 1",

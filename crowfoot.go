@@ -33,34 +33,38 @@ import (
 	"github.com/crowfoot-db/crowfoot/version"
 )
 
-// Options say what to start.
+// Options configure a server.
 type Options struct {
-	Data     string // directory of the data; made if missing
+	Data     string // directory of the data; created if missing
 	InMemory bool   // keep everything in memory instead; Data is ignored
-	GRPC     string // address to listen on; "" is a free port of 127.0.0.1
-	HTTP     string // the same for REST
-	// Databases are created if missing, with their instances.
+	GRPC     string // address of the gRPC listener; "" is a free port of 127.0.0.1
+	HTTP     string // address of the HTTP listener for REST; "" likewise
+	// Databases are created at the start if they are missing, with their instances.
 	Databases []string // projects/P/instances/I/databases/D
-	// DDL are statements run in those of Databases that are missing, when they are created.
+	// DDL are the statements that create the schema of each of Databases that is missing.
 	DDL []string
-	// DDLFile is a file of such statements, which end in semicolons, instead of DDL. Errors name file, line and column.
+	// DDLFile is a file of such statements, instead of DDL. They end in semicolons. Errors name file, line and column.
 	DDLFile string
-	// ProtoDescriptorsFile is a file from which these statements take the types of the proto bundle: a serialized FileDescriptorSet, as protoc writes it with
-	// --include_imports and --descriptor_set_out.
+	// ProtoDescriptorsFile is a file with a serialized FileDescriptorSet, as protoc writes it with --include_imports
+	// and --descriptor_set_out. The statements take the types of the proto bundle from it.
 	ProtoDescriptorsFile string
-	// Origins are of web pages that may send requests, as in https://app.example:8443. Requests from others are refused.
+	// Origins are the origins of web pages that may send requests, such as https://app.example:8443. Requests from
+	// other origins are refused.
 	Origins []string
-	// Hosts are names of the machine, beside localhost, under which clients send requests to an HTTP listener of the loopback interface.
+	// Hosts are the names of the machine, beside localhost, that clients may use in requests to an HTTP listener on the
+	// loopback interface.
 	Hosts []string
-	// NoStatistics leaves out what measures and counts: SPANNER_SYS, metrics by API method, timelines.
+	// NoStatistics turns measurements off: SPANNER_SYS, metrics by API method, timelines.
 	NoStatistics bool
-	// Memory is how many bytes the server may take, at least memory.MinBytes; 0 is a share of the machine's or container's. What an in-memory server
-	// stores comes on top of it. Servers in one process share nothing: each takes so much.
+	// Memory is how many bytes the server may take, at least memory.MinBytes; 0 is a share of the memory of the machine
+	// or container. The data of an in-memory server comes on top of it. Servers in one process share no memory: each
+	// may take this much.
 	Memory int64
-	Log    *slog.Logger // nil discards
-	// StorageFailed, if it is not nil, is called once if the storage can no longer promise that what it writes is kept: a sync of its log
-	// has failed, say. Every commit that was acknowledged is on disk, and from then on every request gets an error. It may end
-	// the process; it must not call Close, for which the goroutine that calls it may hold locks.
+	Log    *slog.Logger // nil discards the log
+	// StorageFailed, if it is not nil, is called once if the storage can no longer guarantee that writes are kept, for
+	// example because a sync of its log has failed. Every acknowledged commit is on disk, and from then on every
+	// request fails. StorageFailed may end the process. It must not call Close, since the goroutine that calls it may
+	// hold locks that Close needs.
 	StorageFailed func(error)
 }
 
@@ -68,9 +72,9 @@ type Options struct {
 type Server struct {
 	GRPC string // HOST:PORT of the gRPC API, for SPANNER_EMULATOR_HOST
 	HTTP string // HOST:PORT of the REST API
-	// Metrics are those of HTTP's /metrics.
+	// Metrics are the metrics that /metrics of HTTP shows.
 	Metrics prometheus.Gatherer
-	// Warnings are what a person should read after the start.
+	// Warnings are messages about the start that a person should read.
 	Warnings []string
 
 	front    *server.Server
@@ -82,14 +86,14 @@ type Server struct {
 	log      *slog.Logger
 }
 
-// memoryDir is where the data is on a memory file system.
+// memoryDir is the data directory on a memory file system.
 const memoryDir = "crowfoot"
 
-// spillDir is where statements keep temporary files, within the data directory.
+// spillDir is the directory of statements' temporary files, within the data directory.
 const spillDir = "spill"
 
-// Start opens the data and serves it. ctx bounds the start, not the server's life. Meanwhile /healthz and /readyz of HTTP answer already
-// (starting.go), and tell that the server is not ready.
+// Start opens the data and serves it. ctx bounds the start, not the server's life. During the start /healthz and
+// /readyz of HTTP already answer that the server is not ready (starting.go).
 func Start(ctx context.Context, o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -120,7 +124,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
-// logStart says what starts.
+// logStart logs version, data and memory of the server.
 func (o *Options) logStart() {
 	build, data := version.Get(), o.Data
 	if o.InMemory {
@@ -195,7 +199,7 @@ func (s *Server) createInstance(databaseName string) error {
 	return err
 }
 
-// listen serves the API, over HTTP in the place of what has answered while the data was opened.
+// listen serves the API. Its HTTP server takes the listener of starting, which has answered during the start.
 func (s *Server) listen(o Options, starting *starting) error {
 	grpcListener, err := net.Listen("tcp", orFreePort(o.GRPC))
 	if err != nil {
@@ -219,7 +223,7 @@ func (s *Server) listen(o Options, starting *starting) error {
 	return nil
 }
 
-// copies makes copies of the data directory; nil if the data is in memory.
+// copies returns the function that copies the data directory; nil if the data is in memory.
 func (s *Server) copies(o Options) func(ctx context.Context, to string) error {
 	if o.InMemory {
 		return nil
@@ -227,14 +231,14 @@ func (s *Server) copies(o Options) func(ctx context.Context, to string) error {
 	return s.store.Checkpoint
 }
 
-// descriptors are how many files the process may have open for connections: what the store leaves, but for some that other work takes, such as
-// the files of a copy.
+// descriptors returns how many files the process may have open for connections: the limit less the files of the store
+// and some for other work, such as the files of a copy.
 func descriptors() int {
 	limit, store := pebble.Files()
 	return limit - store - min(limit/8, otherFiles)
 }
 
-// otherFiles is how many open files are left to other work, if the process may open many.
+// otherFiles is the number of open files that other work gets, if the process may open many.
 const otherFiles = 256
 
 func orFreePort(addr string) string {

@@ -68,8 +68,9 @@ func TestForTest(t *testing.T) {
 	}
 }
 
-// TestVanishedClient: a transaction whose client does nothing any more holds a lock; another gets it once the first has been idle for
-// ten seconds (https://cloud.google.com/spanner/docs/transactions#idle_transactions).
+// TestVanishedClient checks a transaction that holds a lock and whose client does nothing any more. Another transaction
+// must get the lock once the first has been idle for ten seconds
+// (https://cloud.google.com/spanner/docs/transactions#idle_transactions).
 func TestVanishedClient(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes ten seconds")

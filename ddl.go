@@ -11,9 +11,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// script is the DDL of Options.
+// script is the DDL that Options give.
 type script struct {
-	file       string // that it was read from, "" if none
+	file       string // the file from which it was read
 	statements []schema.ScriptStatement
 	// descriptors is the serialized FileDescriptorSet that the statements need, nil if none.
 	descriptors []byte
@@ -61,7 +61,7 @@ func (s script) String() string {
 	return s.file
 }
 
-// locate puts the place of a statement before its error: FILE:LINE:COLUMN. It returns other errors as they are.
+// locate adds the place of the failed statement to its error: FILE:LINE:COLUMN. It returns other errors unchanged.
 func (s script) locate(err error) error {
 	var failed *database.StatementError
 	if s.file == "" || !errors.As(err, &failed) {
@@ -71,7 +71,8 @@ func (s script) locate(err error) error {
 	return s.errorAt(statement.Line, statement.Column, err)
 }
 
-// errorAt makes the error of a text that begins at a line and a column of the file. If the error has a place within the text, that is named, and shown.
+// errorAt adds a place to the error of a text that begins at a line and a column of the file. If the error has a place
+// within the text, it adds that place, and an excerpt.
 func (s script) errorAt(line, column int, err error) error {
 	var user *usererror.Error
 	if !errors.As(err, &user) || user.Place == nil {
@@ -83,7 +84,7 @@ func (s script) errorAt(line, column int, err error) error {
 	}
 	place := fmt.Sprintf("%s:%d:%d", s.file, line+within.Line-1, column+within.Column-1)
 	switch {
-	case user.Syntax != "": // the message has the whole statement
+	case user.Syntax != "": // err's message holds the whole statement
 		return fmt.Errorf("%s: syntax error: %s\n%s", place, user.Syntax, within.Excerpt)
 	case within.Excerpt != "":
 		return fmt.Errorf("%s: %w\n%s", place, err, within.Excerpt)
@@ -91,7 +92,7 @@ func (s script) errorAt(line, column int, err error) error {
 	return fmt.Errorf("%s: %w", place, err)
 }
 
-// checkExisting warns if a database that exists has another schema than the script would make.
+// checkExisting warns if an existing database has another schema than the script would make.
 func (s *Server) checkExisting(ctx context.Context, d *database.Database, ddl script) {
 	warning := ""
 	same, err := s.registry.HasSchema(ctx, d, ddl.texts(), ddl.descriptors)

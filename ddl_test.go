@@ -15,7 +15,7 @@ import (
 	"github.com/crowfoot-db/crowfoot"
 )
 
-// TestDDLFileErrors: the error of a DDL file names file, line and column.
+// TestDDLFileErrors checks that an error in a DDL file names file, line and column.
 func TestDDLFileErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"CREATE TABLE A (K INT64) PRIMARY KEY (K);\n\nCREATE TABLE B (\n  K INT64\n  V INT64) PRIMARY KEY (K)", "schema.sql:5:3: syntax error: "},
@@ -43,7 +43,7 @@ func TestDDLFileErrors(t *testing.T) {
 	}
 }
 
-// TestProtoDescriptorsFile: statements of DDL take the types of the proto bundle from a file of descriptors.
+// TestProtoDescriptorsFile checks that DDL statements take the types of the proto bundle from a file of descriptors.
 func TestProtoDescriptorsFile(t *testing.T) {
 	set := &descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{{Name: proto.String("p.proto"), MessageType: []*descriptorpb.DescriptorProto{{Name: proto.String("M")}}}}}
 	data, err := proto.Marshal(set)
@@ -64,7 +64,8 @@ func TestProtoDescriptorsFile(t *testing.T) {
 	}
 }
 
-// TestDDLNotRun: a database that exists keeps its schema. The log says so, and there is a warning if the schema is another.
+// TestDDLNotRun checks that an existing database keeps its schema. The log must say so, and there must be a warning if
+// the schemas differ.
 func TestDDLNotRun(t *testing.T) {
 	var log bytes.Buffer
 	o := crowfoot.Options{Data: t.TempDir(), Databases: []string{name}}

@@ -8,14 +8,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/metrics"
 )
 
-// memoryLimit is the metric of how many bytes the server may take.
+// memoryLimit returns the metric of the memory that the server may take, in bytes.
 func memoryLimit(bytes int64) metrics.Samples {
 	return func(add func(metrics.Sample)) {
 		add(metrics.Sample{Name: "memory_limit_bytes", Help: "Memory that the process may take: --memory.", Kind: prometheus.GaugeValue, Value: float64(bytes)})
 	}
 }
 
-// engineMetrics are the metrics of the storage engine, and of the temporary files beside it, if there are any.
+// engineMetrics returns the metrics of the storage engine, and of temporary files if there can be any.
 func engineMetrics(store *pebble.Store, files *spill.Dir) metrics.Samples {
 	return func(add func(metrics.Sample)) {
 		m := store.Metrics()

@@ -22,13 +22,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// TestFormats opens a stored data directory of every format that a release has written, each left behind by a process that was killed.
-// This release upgrades it, and a client reads in it what it read from the release that wrote it, also after another start.
+// TestFormats opens a stored data directory of every released format. Each was left by a killed process of that
+// release. This release upgrades it. A client must then read the same from it as it did from the old release, also
+// after another start.
 func TestFormats(t *testing.T) {
 	for f := kv.FirstFormat; f <= kv.LastFormat; f++ {
 		want, err := os.ReadFile(formatFile(f, "txt"))
 		if errors.Is(err, os.ErrNotExist) && f == kv.LastFormat {
-			continue // it is stored when a release is made
+			continue // its directory is stored when the release is made
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -85,7 +86,7 @@ func unpackFormat(t *testing.T, file, dir string) {
 	}
 }
 
-// dumpFormat prints the schema and the rows of the databases, and the rows as each index has them.
+// dumpFormat prints the schema and the rows of the databases, and the rows as read through each index.
 func dumpFormat(t *testing.T) string {
 	t.Helper()
 	ctx := context.Background()
@@ -157,7 +158,7 @@ func dump(out io.Writer, title string, rows *spanner.RowIterator) error {
 	})
 }
 
-// firstDifference shows the first line in which two texts differ.
+// firstDifference returns the first line in which two texts differ.
 func firstDifference(got, want string) string {
 	gotLines, wantLines := strings.Split(got, "\n"), strings.Split(want, "\n")
 	for i := range min(len(gotLines), len(wantLines)) {

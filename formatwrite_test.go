@@ -28,11 +28,11 @@ import (
 
 var writeFormat = flag.String("write-format", "", "executable of a release that stores a data directory, for TestFormats of later ones")
 
-// formatDatabases are the databases of a stored directory. The second is empty.
+// formatDatabases are the databases of a stored data directory. The second is empty.
 var formatDatabases = []string{"projects/p/instances/i/databases/music", "projects/p/instances/other/databases/small"}
 
-// TestWriteFormat is no test. When a release is made, it has the release's executable write a data directory, kills it, and stores the
-// directory and what a client reads in it:
+// TestWriteFormat is a tool for releases and tests nothing. It makes a release's executable write a data directory,
+// kills it, and stores the directory and the rows that a client reads from it:
 //
 //	go test . -run TestWriteFormat -write-format /path/of/crowfoot
 func TestWriteFormat(t *testing.T) {
@@ -40,7 +40,7 @@ func TestWriteFormat(t *testing.T) {
 		t.Skip("runs when a release is made")
 	}
 	data := filepath.Join(t.TempDir(), "data")
-	for _, fill := range []func(*testing.T, *formatClients){fillFormat, changeFormat} { // what is filled first is in tables, the rest in the log
+	for _, fill := range []func(*testing.T, *formatClients){fillFormat, changeFormat} { // the first data are in tables, the rest in the log
 		server := startExecutable(t, data)
 		clients := connectFormat(t)
 		fill(t, clients)
@@ -63,12 +63,12 @@ func TestWriteFormat(t *testing.T) {
 	}
 }
 
-// formatFile is the file of testdata for one format: tgz has the directory, txt what is in it.
+// formatFile returns the path of a format's file in testdata: tgz is the directory, txt the rows in it.
 func formatFile(f kv.Format, ending string) string {
 	return filepath.Join("testdata", "formats", fmt.Sprintf("%d.%s", f, ending))
 }
 
-// startExecutable starts the release and points clients at it.
+// startExecutable starts the release's executable and points clients at it.
 func startExecutable(t *testing.T, data string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(*writeFormat, "start", "--data", data, "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0",
@@ -102,7 +102,7 @@ func kill(t *testing.T, cmd *exec.Cmd) {
 	_ = cmd.Wait()
 }
 
-// formatSchema makes tables with every type, every kind of constraint and of index.
+// formatSchema creates tables with every type and every kind of constraint and index.
 var formatSchema = []string{
 	`CREATE TABLE Types (
 		Id INT64 NOT NULL, B BOOL, I INT64, F32 FLOAT32, F64 FLOAT64, N NUMERIC, S STRING(MAX), Short STRING(10), Y BYTES(MAX),
@@ -133,7 +133,7 @@ var formatSchema = []string{
 	`CREATE CHANGE STREAM Names FOR Singers(First, Last)`,
 }
 
-// formatLaterSchema changes tables that have rows.
+// formatLaterSchema changes tables that already have rows.
 var formatLaterSchema = []string{
 	`ALTER TABLE Singers ADD COLUMN Born DATE DEFAULT (DATE '1970-01-01')`,
 	`ALTER TABLE Singers ADD COLUMN Gone STRING(MAX)`,
@@ -226,7 +226,7 @@ func apply(t *testing.T, c *formatClients, rows []*spanner.Mutation) {
 	}
 }
 
-// typeRows have values, NULLs, and limits of every type.
+// typeRows returns rows with ordinary values, NULLs, and the limits of every type.
 func typeRows() []*spanner.Mutation {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 678_901_000, time.UTC)
 	day := civil.Date{Year: 2024, Month: 2, Day: 29}
@@ -241,7 +241,7 @@ func typeRows() []*spanner.Mutation {
 			"Bools": []bool{true, false}, "Ints": []int64{1, -1}, "Floats32": []float32{0.5}, "Floats": []float64{}, "Numbers": []*big.Rat{number}, "Strings": []string{"", "x"},
 			"Blobs": [][]byte{{1}, {}}, "Days": []civil.Date{day}, "Times": []time.Time{at}, "Jsons": []spanner.NullJSON{json, {}}, "Uuids": []string{uuid}, "Changed": spanner.CommitTimestamp,
 		}),
-		spanner.InsertMap("Types", map[string]any{"Id": 3, "S": longText(70_000), "Y": []byte(longText(40_000))}), // longer than a block of the log
+		spanner.InsertMap("Types", map[string]any{"Id": 3, "S": longText(70_000), "Y": []byte(longText(40_000))}), // larger than a block of the log
 	}
 	for i := range 6 {
 		rows = append(rows, spanner.InsertMap("Keys", map[string]any{
@@ -249,7 +249,7 @@ func typeRows() []*spanner.Mutation {
 			"D": day, "T": at, "U": uuid, "V": i,
 		}))
 	}
-	return append(rows, spanner.InsertMap("Keys", map[string]any{"V": -1})) // a key of NULLs
+	return append(rows, spanner.InsertMap("Keys", map[string]any{"V": -1})) // its key has NULLs
 }
 
 func longText(n int) string { return string(slices.Repeat([]byte("abcdefghij"), n/10)) }
@@ -260,7 +260,7 @@ func musicRows() []*spanner.Mutation {
 		rows = append(rows, spanner.InsertMap("Singers", map[string]any{"SingerId": s, "First": fmt.Sprint("First", s), "Last": fmt.Sprint("Last", s%3)}),
 			spanner.InsertMap("Concerts", map[string]any{"Venue": fmt.Sprint("venue", s), "SingerId": s, "Day": civil.Date{Year: 2026, Month: 5, Day: int(s) + 1}}))
 		if s == 3 {
-			continue // has no albums, and is deleted
+			continue // this singer has no albums, and is deleted
 		}
 		for a := range int64(2) {
 			album := map[string]any{"SingerId": s, "AlbumId": a, "Price": big.NewRat(s, 2)}

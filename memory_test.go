@@ -17,14 +17,15 @@ import (
 	"github.com/crowfoot-db/crowfoot"
 )
 
-// heapObjects are the bytes of Go's heap, with garbage that is not collected yet.
+// heapObjects returns the bytes of Go's heap, including garbage that is not collected yet.
 func heapObjects() int64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)
 	return int64(sample[0].Value.Uint64())
 }
 
-// heapPeak is how much the heap grows while f runs. Garbage is collected so often that there is little of it.
+// heapPeak returns how many bytes the heap grows while f runs. Garbage is collected so often that there is little of
+// it.
 func heapPeak(f func()) int64 {
 	runtime.GC()
 	defer debug.SetGCPercent(debug.SetGCPercent(5))
@@ -49,7 +50,8 @@ func heapPeak(f func()) int64 {
 	return peak - before
 }
 
-// TestCommitMemory: a commit takes at most six times its data. BYTES are the worst case: their messages are larger than their data.
+// TestCommitMemory checks that a commit takes at most six times the memory of its data. BYTES are the worst case: their
+// messages are larger than their data.
 func TestCommitMemory(t *testing.T) {
 	const db = "projects/p/instances/i/databases/d"
 	srv, err := crowfoot.Start(t.Context(), crowfoot.Options{Data: t.TempDir(), Databases: []string{db},
@@ -83,7 +85,7 @@ func TestCommitMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	peak -= rows * size / 3 * 4 // the client's message, which is in this process too
+	peak -= rows * size / 3 * 4 // the client's message is in this process, too
 	t.Logf("%d bytes of data take %d, %.1f times as much", rows*size, peak, float64(peak)/(rows*size))
 	if peak > factor*rows*size {
 		t.Errorf("%d bytes of data take %d", rows*size, peak)

@@ -13,9 +13,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/listener"
 )
 
-// An OptionError is an option with which a server cannot start: it means nothing, or the operating system refuses what it asks for.
+// An OptionError says that a server cannot start with an option: its value is invalid, or the operating system refuses
+// it.
 type OptionError struct {
-	Option string // the name of the field of Options
+	Option string // name of the field of Options
 	Value  string
 	Reason error
 }
@@ -24,10 +25,10 @@ func (e *OptionError) Error() string {
 	return fmt.Sprintf("crowfoot.Options: %s is %q: %v", e.Option, e.Value, e.Reason)
 }
 
-// Unwrap is for package errors.
+// Unwrap returns the reason, for package errors.
 func (e *OptionError) Unwrap() error { return e.Reason }
 
-// settle refuses options that mean nothing before anything is made, and fills in those that are left out.
+// settle refuses invalid options before anything is created, and sets defaults for those that are left out.
 func (o *Options) settle() error {
 	if o.Memory == 0 {
 		o.Memory = memory.Default(memory.Machine())
@@ -56,7 +57,7 @@ func (o *Options) settle() error {
 	return nil
 }
 
-// settleData makes the directory's path whole, so that messages name it wherever they are read.
+// settleData makes the path of the data directory absolute, so that messages name it wherever they are read.
 func (o *Options) settleData() error {
 	if o.InMemory {
 		return nil
@@ -93,7 +94,7 @@ func checkDatabase(name string) error {
 	return nil
 }
 
-// warn tells of options that may be a mistake.
+// warn logs options that may be a mistake.
 func (o *Options) warn(addresses ...net.Addr) {
 	if machine := memory.Machine(); machine > 0 && o.Memory > machine {
 		o.Log.Warn("the server may take more memory than the machine or container has", "memory_bytes", o.Memory, "machine_bytes", machine)

@@ -13,7 +13,8 @@ import (
 	"google.golang.org/api/iterator"
 )
 
-// TestRowDeletionPolicy: a policy is added, shown, printed so that it can be run again, and applied while the server runs.
+// TestRowDeletionPolicy checks that a policy is added, shown, printed so that it can be run again, and applied while
+// the server runs.
 func TestRowDeletionPolicy(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes ten seconds, until the first pass")
@@ -56,7 +57,7 @@ func TestRowDeletionPolicy(t *testing.T) {
 	passed := "SELECT TABLE_NAME, CAST(UNDELETABLE_ROWS AS STRING) FROM SPANNER_SYS.ROW_DELETION_POLICIES " +
 		"WHERE PROCESSED_WATERMARK IS NOT NULL AND MIN_UNDELETABLE_TIMESTAMP IS NULL ORDER BY 1"
 	for len(texts(t, c, passed)) < 2 {
-		time.Sleep(100 * time.Millisecond) // between two looks
+		time.Sleep(100 * time.Millisecond) // between two queries
 	}
 	if got, want := texts(t, c, passed), []string{"Events|0", "T|0"}; !slices.Equal(got, want) {
 		t.Errorf("SPANNER_SYS shows %q", got)
@@ -70,7 +71,7 @@ func TestRowDeletionPolicy(t *testing.T) {
 	}
 }
 
-// copyDDL makes another database of what GetDatabaseDdl prints of the first.
+// copyDDL creates another database from the statements that GetDatabaseDdl returns for the first.
 func copyDDL(t *testing.T, admin *adminapi.DatabaseAdminClient) {
 	t.Helper()
 	ctx := context.Background()
@@ -96,7 +97,7 @@ func copyDDL(t *testing.T, admin *adminapi.DatabaseAdminClient) {
 	}
 }
 
-// texts are the rows of a query of two columns of text.
+// texts returns the rows of a query with two columns of text.
 func texts(t *testing.T, c *spanner.Client, sql string) []string {
 	t.Helper()
 	rows := c.Single().Query(context.Background(), spanner.NewStatement(sql))

@@ -34,7 +34,7 @@ func cellStatement(k int, b []byte) spanner.Statement {
 	return spanner.Statement{SQL: "INSERT INTO Cells (K, B) VALUES (@k, @b)", Params: map[string]any{"k": k, "b": b}}
 }
 
-// TestLargestCell: the largest value can be written in every way, and read.
+// TestLargestCell checks that the largest value can be written in every way, and read.
 func TestLargestCell(t *testing.T) {
 	c := cells(t)
 	ctx := context.Background()
@@ -87,7 +87,7 @@ func TestLargestCell(t *testing.T) {
 	}
 }
 
-// TestTooMuchToWrite: the client does not try again what can never be done.
+// TestTooMuchToWrite checks that the client does not retry a write that can never succeed.
 func TestTooMuchToWrite(t *testing.T) {
 	c := cells(t)
 	ctx := context.Background()

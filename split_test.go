@@ -13,7 +13,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// TestSplitPoints: the official clients split a table, see where, read its parts, and hear what a query over them costs.
+// TestSplitPoints splits a table with the official clients, and checks the shown split points, reads of its partitions,
+// and the remote calls that a query over them reports.
 func TestSplitPoints(t *testing.T) {
 	_, c := client(t)
 	ctx := context.Background()

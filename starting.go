@@ -11,14 +11,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/server"
 )
 
-// starting answers HTTP while the data is opened, which may take a while: the server lives, and is not ready.
+// starting answers HTTP while the data is opened, which may take a while. It answers that the server is alive and not
+// ready.
 type starting struct {
 	listener *net.TCPListener
 	server   http.Server
 	ended    chan error
 }
 
-// serveStarting serves on an address until handOver or close.
+// serveStarting serves HTTP on an address until handOver or close.
 func serveStarting(address string) (*starting, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -32,10 +33,10 @@ func serveStarting(address string) (*starting, error) {
 	return s, nil
 }
 
-// probeLimit is how long a client may take to ask whether the server is ready.
+// probeLimit bounds the time that a client may take for a request whether the server is ready.
 const probeLimit = time.Second
 
-// handOver ends serving, and leaves the listener to the next server. Requests that have been accepted are answered.
+// handOver ends serving and returns the listener, for the next server. It answers the requests that it has accepted.
 func (s *starting) handOver() (*net.TCPListener, error) {
 	if err := s.listener.SetDeadline(time.Unix(1, 0)); err != nil { // interrupts Accept
 		return nil, err

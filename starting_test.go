@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestStarting: before the data is open the server lives and is not ready. Then another server has the listener, and no connection is lost.
+// TestStarting checks that the server answers alive and not ready before the data is open. Then another server takes
+// the listener, and no connection may be lost.
 func TestStarting(t *testing.T) {
 	s, err := serveStarting("127.0.0.1:0")
 	if err != nil {
@@ -49,7 +50,7 @@ func TestStarting(t *testing.T) {
 	reply.Body.Close()
 }
 
-// TestStartFails: a start that fails leaves nothing that listens.
+// TestStartFails checks that a failed start leaves no listener.
 func TestStartFails(t *testing.T) {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

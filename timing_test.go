@@ -9,7 +9,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// TestClientMetrics: the official client's own metrics find the server-timing that they look for, once it asks.
+// TestClientMetrics checks that the metrics of the official client find the server-timing header that they need, once
+// it asks for it.
 func TestClientMetrics(t *testing.T) {
 	t.Setenv("SPANNER_DISABLE_AFE_SERVER_TIMING", "false")
 	spanner.EnableOpenTelemetryMetrics()

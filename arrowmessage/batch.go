@@ -10,7 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// The tables of a batch.
+// The numbers of the fields in the tables of a batch.
 const (
 	batchRows, batchNodes, batchBuffers, batchCompression, batchVariadic = 0, 1, 2, 3, 4
 
@@ -20,16 +20,19 @@ const (
 )
 
 const (
-	// mostUnpacked is the most bytes that a message's buffers may become: a batch has no more than 2 GiB where offsets have 32 bits.
+	// mostUnpacked is the largest total size of a message's decompressed buffers, in bytes: a batch has at most 2 GiB
+	// where offsets have 32 bits.
 	mostUnpacked = math.MaxInt32
-	// A value takes a bit of its message at least, but values of Arrow's null type take none. Of these a message may have as many as its bytes would hold, and
-	// fewBytes in any case.
+	// A value takes at least one bit of its message, but values of Arrow's null type take none. A message may have as
+	// many of these as its size in bits, and at least as many as fewBytes have bits.
 	fewBytes = 8 << 10
-	// metadataFactor is how many bytes a batch takes for each byte of its metadata: a node of 16 bytes becomes an array and its data.
+	// metadataFactor is the number of bytes that a batch takes for each byte of its metadata: a node of 16 bytes
+	// becomes an array and its data.
 	metadataFactor = 16
 )
 
-// A batch is the arrays of a message: its nodes, one for each array, and its buffers come in the order of the columns, each before its children.
+// A batch reads the arrays of a message. The message has a node for each array, and buffers. Both are in the order of
+// the columns, and a column comes before its children.
 type batch struct {
 	of       *Decoder
 	nodes    []byte
@@ -37,11 +40,11 @@ type batch struct {
 	variadic []byte
 	body     []byte
 	codec    codec
-	unpacked int64 // bytes that compressed buffers become
-	most     int64 // values that an array may have
+	unpacked int64 // the total size of decompressed buffers, in bytes
+	most     int64 // the largest permitted number of values of an array
 }
 
-// readBatch reads the table of a batch. Nothing is made yet.
+// readBatch reads the table of a batch. It does not make arrays yet.
 func (d *Decoder) readBatch(t table, body []byte) *batch {
 	b := &batch{of: d, body: body}
 	b.nodes, _, _ = t.vector(batchNodes, nodeSize)
@@ -58,7 +61,8 @@ func (d *Decoder) readBatch(t table, body []byte) *batch {
 	return b
 }
 
-// checkBuffers checks that the buffers lie in the body, and are not longer together, as they are apart from each other; and sums up what they become.
+// checkBuffers checks that the buffers lie in the body, and that their total length is not more than that of the body.
+// It also computes their total decompressed size.
 func (b *batch) checkBuffers() {
 	total := int64(0)
 	for at := 0; at < len(b.buffers); at += bufferSize {
@@ -78,7 +82,7 @@ func (b *batch) checkBuffers() {
 	}
 }
 
-// node is the next array's length and number of nulls.
+// node returns the length and the number of nulls of the next array.
 func (b *batch) node() (n, nulls int) {
 	if len(b.nodes) == 0 {
 		fail("it has fewer arrays than its schema")
@@ -91,7 +95,7 @@ func (b *batch) node() (n, nulls int) {
 	return int(length), int(null)
 }
 
-// skip goes on to the buffer behind the next one.
+// skip skips a buffer and returns its position.
 func (b *batch) skip() (offset, n int64) {
 	if len(b.buffers) == 0 {
 		fail("it has fewer buffers than its schema")
@@ -101,7 +105,7 @@ func (b *batch) skip() (offset, n int64) {
 	return offset, n
 }
 
-// buffer is the next buffer.
+// buffer returns the next buffer, decompressed.
 func (b *batch) buffer() []byte {
 	offset, n := b.skip()
 	stored := b.body[offset : offset+n : offset+n]
@@ -111,7 +115,7 @@ func (b *batch) buffer() []byte {
 	return b.codec.unpack(stored)
 }
 
-// product is how many bytes or values n of a size are. Both come from the message, and together may be beyond 64 bits.
+// product returns n times size. Both come from the message, so the product may exceed 64 bits, which is an error.
 func product(n, size int) int64 {
 	if size > 0 && int64(n) > math.MaxInt64/int64(size) {
 		fail("an array of it has %d values of size %d", n, size)
@@ -119,7 +123,7 @@ func product(n, size int) int64 {
 	return int64(n) * int64(size)
 }
 
-// sized is the next buffer, which has n bytes or more, as padding may follow.
+// sized returns the next buffer, which must have at least n bytes. Padding may follow them.
 func (b *batch) sized(n int64) []byte {
 	buf := b.buffer()
 	if n > int64(len(buf)) {
@@ -128,7 +132,7 @@ func (b *batch) sized(n int64) []byte {
 	return buf
 }
 
-// validity is the bitmap of n values, and how many of them it says are null; nil if none is.
+// validity returns the bitmap of n values and the number of nulls in it; nil if there are none.
 func (b *batch) validity(n, nulls int) ([]byte, int) {
 	if nulls == 0 {
 		b.skip()
@@ -140,7 +144,7 @@ func (b *batch) validity(n, nulls int) ([]byte, int) {
 
 func isNull(valid []byte, i int) bool { return valid != nil && bitutil.BitIsNotSet(valid, i) }
 
-// record is the batch as one of Arrow's library.
+// record returns the batch as a record batch of Arrow's library.
 func (b *batch) record(columns []column, schema *arrow.Schema, rows int64) arrow.RecordBatch {
 	arrays := make([]arrow.Array, len(columns))
 	for i := range columns {
@@ -198,7 +202,7 @@ func (b *batch) array(c *column) *array.Data {
 	return b.offsets(c, n, nulls, valid)
 }
 
-// arrayOf is an array's data. A buffer may be nil, as a bitmap of no nulls is.
+// arrayOf returns an array's data. A buffer may be nil, such as the bitmap of an array without nulls.
 func arrayOf(c *column, n, nulls int, child *array.Data, buffers ...[]byte) *array.Data {
 	list := make([]*memory.Buffer, len(buffers))
 	for i, b := range buffers {
@@ -222,7 +226,7 @@ func (b *batch) offsets(c *column, n, nulls int, valid []byte) *array.Data {
 	}
 	offsets := b.buffer()
 	if n == 0 && len(offsets) == 0 {
-		offsets = make([]byte, 8) // writers may leave the only offset out
+		offsets = make([]byte, 8) // writers may omit the only offset
 	}
 	var child *array.Data
 	var text []byte
@@ -254,7 +258,7 @@ func (b *batch) offsets(c *column, n, nulls int, valid []byte) *array.Data {
 func int32s(b []byte) []int32 { return arrow.Int32Traits.CastFromBytes(b) }
 func int64s(b []byte) []int64 { return arrow.Int64Traits.CastFromBytes(b) }
 
-// checkOffsets checks that n values lie one behind the other in length bytes or values.
+// checkOffsets checks that n values follow one another within length bytes or values.
 func checkOffsets[T int32 | int64](offsets []T, n, length int) {
 	if n >= len(offsets) {
 		fail("%d values have %d offsets", n, len(offsets))
@@ -271,7 +275,7 @@ func checkOffsets[T int32 | int64](offsets []T, n, length int) {
 	}
 }
 
-// checkSpans checks that values which begin anywhere lie in length values.
+// checkSpans checks that values, which may begin anywhere, lie within length values.
 func checkSpans[T int32 | int64](offsets, sizes []T, length int) {
 	for i, at := range offsets {
 		if n := sizes[i]; at < 0 || n < 0 || int64(at) > int64(length) || int64(n) > int64(length)-int64(at) {
@@ -280,7 +284,7 @@ func checkSpans[T int32 | int64](offsets, sizes []T, length int) {
 	}
 }
 
-// structs reads structs: their fields are arrays as long as they are.
+// structs reads structs. Their fields must be arrays of the same length.
 func (b *batch) structs(c *column, n, nulls int) *array.Data {
 	valid, nulls := b.validity(n, nulls)
 	children := make([]arrow.ArrayData, len(c.children))
@@ -297,11 +301,12 @@ func (b *batch) structs(c *column, n, nulls int) *array.Data {
 
 const (
 	viewSize = 16
-	// shortView is the longest text that stands in its view.
+	// shortView is the largest length of a text that is stored in its view.
 	shortView = 12
 )
 
-// views reads texts that stand in their views, or of which the views say in which of several buffers they are.
+// views reads texts in view layout. A short text is stored in its view. For a long text, the view says where in which
+// of several buffers it is.
 func (b *batch) views(c *column, n, nulls int) *array.Data {
 	if len(b.variadic) == 0 {
 		fail("it has fewer counts of buffers than its schema")
@@ -333,7 +338,7 @@ func (b *batch) views(c *column, n, nulls int) *array.Data {
 	return arrayOf(c, n, nulls, nil, buffers...)
 }
 
-// encoded reads indices of a dictionary.
+// encoded reads the indices of dictionary values.
 func (b *batch) encoded(c *column, t *arrow.DictionaryType, n, nulls int) *array.Data {
 	valid, nulls := b.validity(n, nulls)
 	width := t.IndexType.(arrow.FixedWidthDataType).Bytes()
@@ -352,7 +357,7 @@ func (b *batch) encoded(c *column, t *arrow.DictionaryType, n, nulls int) *array
 	return data
 }
 
-// indexAt is an index of a type. Of UINT64 those beyond INT64 are negative.
+// indexAt reads an index of a type. A UINT64 beyond INT64 becomes negative.
 func indexAt(b []byte, of arrow.Type) int64 {
 	switch of {
 	case arrow.INT8:

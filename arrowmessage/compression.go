@@ -10,13 +10,13 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// A codec decompresses a buffer. dst has as many bytes as the message says that it becomes.
+// A codec decompresses a buffer. dst has the size that the message claims for the result.
 type codec func(dst, compressed []byte) error
 
-// codecs by their numbers in Arrow's metadata.
+// codecs maps the numbers in Arrow's metadata to codecs.
 var codecs = map[uint8]codec{0: decompressLZ4, 1: decompressZstd}
 
-// lz4Readers are used again: a reader has blocks of up to 4 MiB.
+// lz4Readers holds readers for reuse, since a reader has blocks of up to 4 MiB.
 var lz4Readers = sync.Pool{New: func() any { return lz4.NewReader(nil) }}
 
 func decompressLZ4(dst, compressed []byte) error {
@@ -28,7 +28,8 @@ func decompressLZ4(dst, compressed []byte) error {
 	return err
 }
 
-// zstdDecoder may be used by many goroutines. It writes into the room that it is given and takes no more, whatever window and size a frame asks for.
+// zstdDecoder may be used by many goroutines. It writes into the given buffer and allocates no more, whatever window
+// and size a frame asks for.
 var zstdDecoder = newZstdDecoder()
 
 func newZstdDecoder() *zstd.Decoder {
@@ -47,10 +48,10 @@ func decompressZstd(dst, compressed []byte) error {
 	return err
 }
 
-// notCompressed is the length before a buffer that is stored as it is.
+// notCompressed replaces the length in front of a buffer that is not compressed.
 const notCompressed = -1
 
-// unpackedSize is how many bytes a compressed buffer says that it becomes, or notCompressed.
+// unpackedSize returns the size that a compressed buffer claims for its result, or notCompressed.
 func unpackedSize(compressed []byte) int64 {
 	if len(compressed) < 8 {
 		fail("a compressed buffer has %d bytes", len(compressed))
@@ -62,7 +63,7 @@ func unpackedSize(compressed []byte) int64 {
 	return n
 }
 
-// unpack is a compressed buffer as it was. Its size was charged.
+// unpack decompresses a buffer. The caller has charged for its size.
 func (c codec) unpack(compressed []byte) []byte {
 	n := unpackedSize(compressed)
 	if n == notCompressed {

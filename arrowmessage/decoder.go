@@ -6,13 +6,13 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// A Message is one of Arrow's: a schema, a dictionary or a batch. What is made of it refers to its bytes.
+// A Message is an Arrow message: a schema, a dictionary or a batch. The results of decoding refer to its bytes.
 type Message struct {
 	Metadata []byte // a flatbuffer
 	Body     []byte
 }
 
-// The kinds of messages, and the versions of their metadata that are read: those of Arrow since 0.8.
+// The kinds of messages, and the versions of the metadata that this package reads: those since Arrow 0.8.
 const (
 	kindSchema, kindDictionary, kindBatch = 1, 2, 3
 
@@ -21,32 +21,33 @@ const (
 	dictionaryOf, dictionaryBatch, dictionaryIsDelta = 0, 1, 2
 )
 
-// schemaFactor is how many bytes a schema takes for each byte of its metadata.
+// schemaFactor is the number of bytes that a schema takes for each byte of its metadata.
 const schemaFactor = 32
 
-// A Charge charges somebody for bytes, or gives them back if there are fewer than 0. Its error refuses them.
+// A Charge charges an account for bytes; a negative number gives bytes back. If it returns an error, the bytes must not
+// be taken.
 type Charge func(bytes int64) error
 
-// A Decoder reads the messages of a stream or a file. What it takes stays charged until it is closed.
+// A Decoder reads the messages of a stream or a file. The memory that it takes stays charged until it is closed.
 type Decoder struct {
 	charge       Charge
 	charged      int64
 	columns      []column
 	schema       *arrow.Schema
-	schemaBytes  int64             // of charged
-	batchBytes   int64             // of charged, for the last batch
-	types        map[int64]*column // of the values of dictionaries, by the dictionaries' numbers
+	schemaBytes  int64             // the part of charged for the schema
+	batchBytes   int64             // the part of charged for the last batch
+	types        map[int64]*column // the types of dictionaries' values, by dictionary number
 	dictionaries map[int64]*dictionary
-	replaced     int64 // bytes of dictionaries, see Replaced
+	replaced     int64 // bytes of replaced dictionaries, see Replaced
 }
 
-// A dictionary is the values that indices in batches stand for.
+// A dictionary holds the values to which indices in batches refer.
 type dictionary struct {
 	values *array.Data
-	bytes  int64 // of the decoder's charged
+	bytes  int64 // the part of the decoder's charged for it
 }
 
-// NewDecoder reads the schema that a stream begins with.
+// NewDecoder reads the schema, which is the first message of a stream.
 func NewDecoder(m Message, charge Charge) (d *Decoder, err error) {
 	defer recoverFormat(&err)
 	kind, header, n := readHeader(m.Metadata)
@@ -73,7 +74,7 @@ func newDecoder(schema table, charge Charge) (*Decoder, error) {
 	return d, nil
 }
 
-// readHeader is what a message's metadata say: its kind, the table about it, and how long its body is.
+// readHeader reads the header in a message's metadata: the message's kind, its table, and the length of its body.
 func readHeader(metadata []byte) (kind uint8, header table, body int64) {
 	root := newFlatbuffer(metadata).root()
 	if version := root.int16(messageVersion, 0); version < versionV4 || version > versionV5 {
@@ -86,7 +87,7 @@ func readHeader(metadata []byte) (kind uint8, header table, body int64) {
 	return root.uint8(messageHeaderType), header, root.int64(messageBody)
 }
 
-// findDictionaries notes the types of dictionaries. Columns may have one together.
+// findDictionaries records the types of the columns' dictionaries. Several columns may share a dictionary.
 func (d *Decoder) findDictionaries(columns []column) {
 	for i := range columns {
 		c := &columns[i]
@@ -102,18 +103,18 @@ func (d *Decoder) findDictionaries(columns []column) {
 	}
 }
 
-// BatchBytes is what was charged for the last batch.
+// BatchBytes returns the bytes charged for the last batch.
 func (d *Decoder) BatchBytes() int64 { return d.batchBytes }
 
-// Replaced is the bytes of dictionaries in whose place others have come since it was last called. They are not charged any more, but batches that were read before,
-// and are kept, refer to them.
+// Replaced returns the size in bytes of the dictionaries that were replaced since the last call. They are no longer
+// charged, but earlier batches that the caller keeps still refer to them.
 func (d *Decoder) Replaced() int64 {
 	n := d.replaced
 	d.replaced = 0
 	return n
 }
 
-// Close gives back what is charged.
+// Close gives all charged bytes back.
 func (d *Decoder) Close() {
 	_ = d.charge(-d.charged)
 	d.charged = 0
@@ -127,7 +128,7 @@ func (d *Decoder) take(n int64) error {
 	return nil
 }
 
-// settle gives back what was charged for more than the schema and the dictionaries.
+// settle gives back all charged bytes but those for the schema and the dictionaries.
 func (d *Decoder) settle() {
 	kept := d.schemaBytes
 	for _, dictionary := range d.dictionaries {
@@ -137,7 +138,8 @@ func (d *Decoder) settle() {
 	d.charged = kept
 }
 
-// Decode reads a message behind the schema. A batch is charged until the next call; there is none if the message is a dictionary, which is kept.
+// Decode reads a message after the schema. A batch stays charged until the next call. If the message is a dictionary,
+// Decode keeps it and returns no batch.
 func (d *Decoder) Decode(m Message) (b arrow.RecordBatch, err error) {
 	d.settle()
 	return d.decode(m)
@@ -165,7 +167,8 @@ func (d *Decoder) decode(m Message) (b arrow.RecordBatch, err error) {
 	return read.record(d.columns, d.schema, header.int64(batchRows)), nil
 }
 
-// keep keeps a dictionary in the place of the one with its number or, if it is a delta, its values behind those.
+// keep stores a dictionary in the place of the one with the same number. If it is a delta, keep appends its values to
+// that one.
 func (d *Decoder) keep(t table, metadata, body []byte) error {
 	id := t.int64(dictionaryOf)
 	c := d.types[id]
@@ -182,7 +185,7 @@ func (d *Decoder) keep(t table, metadata, body []byte) error {
 	old := d.dictionaries[id]
 	if t.bool(dictionaryIsDelta) && old != nil {
 		made.bytes += old.bytes
-		if err := d.take(made.bytes); err != nil { // all three are there for a moment
+		if err := d.take(made.bytes); err != nil { // the old, the delta and the joined one exist together for a moment
 			return err
 		}
 		joined, err := array.Concatenate([]arrow.Array{array.MakeFromData(old.values), array.MakeFromData(made.values)}, memory.DefaultAllocator)

@@ -18,7 +18,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// TestSame: what Arrow's library has written comes back as it was, of every type, with every codec, from streams and files.
+// TestSame checks that messages of Arrow's library are read without changes: of every type, with every codec, from
+// streams and files.
 func TestSame(t *testing.T) {
 	for name, batches := range samples(t) {
 		for _, options := range [][]ipc.Option{nil, {ipc.WithLZ4()}, {ipc.WithZstd()}, {ipc.WithDictionaryDeltas(true)}} {
@@ -29,7 +30,7 @@ func TestSame(t *testing.T) {
 				t.Errorf("%s: %d bytes stay charged", name, c.bytes)
 			}
 			if name == "delta" || name == "replaced" {
-				continue // which files have not
+				continue // files do not have these
 			}
 			file := writeFile(t, batches, options...)
 			got, err = readFile(file, c.charge)
@@ -41,7 +42,8 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestChanged: a stream or a file with changed bytes is an error of its format, or batches all of whose values are there, and takes no more than is charged.
+// TestChanged changes bytes of a stream or a file. The result must be a *FormatError, or batches whose values can all
+// be read. The memory taken must not exceed the charge.
 func TestChanged(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	bad := 0
@@ -74,7 +76,8 @@ func TestChanged(t *testing.T) {
 	t.Logf("%d were refused", bad)
 }
 
-// TestClaims: whatever number a message's metadata claim, not much more is allocated for it than is charged: for a stream less than a mebibyte.
+// TestClaims changes numbers in a message's metadata. The memory that is allocated must not much exceed the charge: for
+// a stream by less than a mebibyte.
 func TestClaims(t *testing.T) {
 	var before, after runtime.MemStats
 	for name, batches := range samples(t) {
@@ -102,12 +105,13 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestShared: metadata whose parts refer to the same parts, two at each level, are refused before all ways through them are gone.
+// TestShared reads metadata in which each of many levels refers twice to the next. It must be refused before all paths
+// have been followed.
 func TestShared(t *testing.T) {
 	f := []byte{4, 0, 0, 0}
 	const levels = 40
-	for range levels { // a table whose only field is a vector of two tables, both of them the next
-		f = append(f, 0xf8, 0xff, 0xff, 0xff, 12, 0, 0, 0) // the table: its layout is 8 bytes behind it, the vector 12 behind the field
+	for range levels { // each is a table whose only field is a vector of two tables, both of them the next one
+		f = append(f, 0xf8, 0xff, 0xff, 0xff, 12, 0, 0, 0) // the table: its layout is 8 bytes after it, the vector 12 after the field
 		f = append(f, 6, 0, 8, 0, 4, 0, 0, 0)              // the layout
 		f = append(f, 2, 0, 0, 0, 8, 0, 0, 0, 4, 0, 0, 0)  // the vector
 	}
@@ -130,7 +134,7 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// TestScales: a scale that no number of the width has is refused.
+// TestScales checks that a scale is refused that is impossible for the width of the number.
 func TestScales(t *testing.T) {
 	for _, of := range []arrow.DataType{
 		&arrow.Decimal128Type{Precision: 38, Scale: 1 << 30}, &arrow.Decimal128Type{Precision: 38, Scale: -1 << 30}, &arrow.Decimal128Type{Precision: 0, Scale: 0},
@@ -144,7 +148,7 @@ func TestScales(t *testing.T) {
 	}
 }
 
-// TestMapNulls: a map whose entries or keys are null, which its type forbids, is refused.
+// TestMapNulls checks that a map is refused if its entries or keys are null, which its type forbids.
 func TestMapNulls(t *testing.T) {
 	schema := messages(t, []arrow.RecordBatch{ofJSON(t, arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64), `[]`)})[0]
 	entry := arrow.StructOf(arrow.Field{Name: "key", Type: arrow.BinaryTypes.String, Nullable: true}, arrow.Field{Name: "value", Type: arrow.PrimitiveTypes.Int64, Nullable: true})
@@ -158,7 +162,7 @@ func TestMapNulls(t *testing.T) {
 	}
 }
 
-// TestReplaced: the bytes of a dictionary that another one replaces, to which batches refer that are kept, are told once.
+// TestReplaced checks that Replaced reports a replaced dictionary once, if batches that are kept refer to it.
 func TestReplaced(t *testing.T) {
 	dictionary := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint8, ValueType: arrow.BinaryTypes.String}
 	long := strings.Repeat("x", 10_000)
@@ -185,14 +189,14 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// TestProducts: so many values of so many bytes that their product is beyond 64 bits are not in a buffer of none.
+// TestProducts checks that a number of values is refused if its product with their size exceeds 64 bits.
 func TestProducts(t *testing.T) {
 	claim := make([]byte, 8)
 	binary.LittleEndian.PutUint64(claim, mostUnpacked)
 	for _, of := range []arrow.DataType{&arrow.FixedSizeBinaryType{ByteWidth: 1 << 30}, arrow.FixedSizeListOf(1<<30, arrow.PrimitiveTypes.Int8)} {
 		c := column{Field: arrow.Field{Type: of}, storage: of, children: []column{{Field: arrow.Field{Type: arrow.PrimitiveTypes.Int8}, storage: arrow.PrimitiveTypes.Int8}}}
 		b := &batch{body: claim, codec: codecs[0], nodes: make([]byte, 2*nodeSize), buffers: make([]byte, 4*bufferSize)}
-		binary.LittleEndian.PutUint64(b.buffers[8:], uint64(len(claim))) // of the first one, a bitmap of no nulls, which is skipped
+		binary.LittleEndian.PutUint64(b.buffers[8:], uint64(len(claim))) // for the first buffer, a bitmap of no nulls, which is skipped
 		binary.LittleEndian.PutUint64(b.nodes, 1<<34)
 		b.checkBuffers()
 		b.most = 8 * (int64(len(b.body)) + b.unpacked)
@@ -207,14 +211,14 @@ func TestProducts(t *testing.T) {
 	}
 }
 
-// change changes one to five bytes.
+// change changes one to five bytes of b.
 func change(r *rand.Rand, b []byte) {
 	for range 1 + r.IntN(5) {
 		b[r.IntN(len(b))] = []byte{0, 1, 0x7f, 0x80, 0xff, byte(r.IntN(256))}[r.IntN(6)]
 	}
 }
 
-// judge looks at every value of batches; it returns 1 if they were refused.
+// judge reads every value of batches. It returns 1 if err says that they were refused.
 func judge(t *testing.T, name string, batches []arrow.RecordBatch, err error) int {
 	t.Helper()
 	if f := (*FormatError)(nil); err != nil && !errors.As(err, &f) && err != errFull && err != io.EOF {
@@ -238,7 +242,7 @@ func judge(t *testing.T, name string, batches []arrow.RecordBatch, err error) in
 
 var errFull = errors.New("full")
 
-// A counter allows so many bytes.
+// A counter is a Charge with a limit.
 type counter struct{ bytes, most, total int64 }
 
 func (c *counter) charge(n int64) error {
@@ -304,7 +308,7 @@ func compare(t *testing.T, name string, want, got []arrow.RecordBatch, err error
 	}
 }
 
-// payloads collects what Arrow's library writes.
+// payloads collects the messages that Arrow's library writes.
 type payloads struct{ list []Message }
 
 func (p *payloads) Start() error { return nil }
@@ -343,7 +347,7 @@ func writeFile(t *testing.T, batches []arrow.RecordBatch, options ...ipc.Option)
 	for i, b := range batches {
 		if err := w.Write(b); err != nil {
 			if i > 0 {
-				break // a dictionary that changes
+				break // a changed dictionary
 			}
 			t.Fatal(err)
 		}
@@ -354,7 +358,7 @@ func writeFile(t *testing.T, batches []arrow.RecordBatch, options ...ipc.Option)
 	return content.Bytes()
 }
 
-// samples are batches of every type that is read.
+// samples returns batches of every type that the package reads.
 func samples(t *testing.T) map[string][]arrow.RecordBatch {
 	t.Helper()
 	dictionary := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint8, ValueType: arrow.BinaryTypes.String}
@@ -405,7 +409,7 @@ func mustJSON(t *testing.T) arrow.DataType {
 	return of
 }
 
-// ofJSON is a batch of a column.
+// ofJSON returns a batch of one column with values from JSON.
 func ofJSON(t *testing.T, of arrow.DataType, text string) arrow.RecordBatch {
 	t.Helper()
 	values, _, err := array.FromJSON(memory.DefaultAllocator, of, bytes.NewReader([]byte(text)))

@@ -1,19 +1,22 @@
-// Package arrowmessage reads Apache Arrow's messages, of streams and of files, that come from outside
-// (https://arrow.apache.org/docs/format/Columnar.html#serialization-and-interprocess-communication-ipc). Arrow's own reader believes what a message says of itself:
-// it makes room for as many children, buffers and bytes as are claimed, and looks at offsets only when a value is taken. Here every number is compared with the bytes
-// that are there before anything is made by it:
+// Package arrowmessage reads Apache Arrow's messages from untrusted streams and files
+// (https://arrow.apache.org/docs/format/Columnar.html#serialization-and-interprocess-communication-ipc). Arrow's own
+// reader trusts the numbers in a message: it allocates as many children, buffers and bytes as the message claims, and
+// checks offsets only when a value is read. This package compares every number with the bytes that exist before it
+// makes anything of that size:
 //
-//	flatbuffer.go   the metadata: tables, vectors and strings lie within it, and are not referred to again and again
-//	schema.go       columns: types that Crowfoot reads, of widths, precisions and scales that exist
-//	batch.go        arrays: lengths, bitmaps, offsets, views and indices lead to values that are there
-//	compression.go  buffers: what they are to become is charged before it is made, and is then what comes out
+//	flatbuffer.go   the metadata: tables, vectors and strings lie within it, and are not shared without limit
+//	schema.go       columns: types that Crowfoot reads, with possible widths, precisions and scales
+//	batch.go        arrays: lengths, bitmaps, offsets, views and indices refer to existing values
+//	compression.go  buffers: the size after decompression is charged first, and must then be right
 //	decoder.go      a stream: its schema, dictionaries and batches
-//	file.go         a file: its footer, and the messages that it names
+//	file.go         a file: its footer, and the messages to which it refers
 //
-// It promises that a batch can be read without a check: no value of it is out of bounds. (That a text is UTF-8 is not looked at.) What it takes beside the messages
-// themselves is charged to its caller, before it is taken; it works through a message once, whatever the message says. What is wrong with a message is a *FormatError.
+// It promises that a batch can be read without checks: no value is out of bounds. (It does not check that texts are
+// UTF-8.) It charges its caller for memory beyond the messages themselves, before it takes that memory. It reads each
+// part of a message once, whatever the message says. The error for a bad message is a *FormatError.
 //
-// It leaves out unions and run-end encoded columns, for which Spanner has no types, and messages of other than little-endian machines.
+// It leaves out unions and run-end encoded columns, for which Spanner has no types, and messages of machines that are
+// not little-endian.
 //
 // Imports of this module: nothing.
 package arrowmessage

@@ -8,7 +8,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// A file of Arrow's begins with magic and a stream, and ends with a footer: the schema, and where in the file dictionaries and batches are.
+// An Arrow file begins with magic and a stream. It ends with a footer, which holds the schema and the positions of
+// dictionaries and batches in the file:
 //
 //	footer, a flatbuffer | its length 4 | "ARROW1"
 
@@ -17,13 +18,14 @@ const (
 
 	footerSchema, footerDictionaries, footerBatches = 1, 2, 3
 
-	// A block is the place of a message: offset 8, length of the metadata 4, padding 4, length of the body 8.
+	// A block is the position of a message: offset 8, length of the metadata 4, padding 4, length of the body 8.
 	blockSize = 24
-	// continuation is what an encapsulated message begins with, before the length of its metadata; in files of Arrow before 0.15 it is left out.
+	// continuation is the start of an encapsulated message. The length of the metadata follows. Files of Arrow before
+	// 0.15 omit it.
 	continuation = math.MaxUint32
 )
 
-// A File is a file of Arrow's.
+// A File is an open Arrow file.
 type File struct {
 	from    io.ReaderAt
 	size    int64
@@ -31,7 +33,7 @@ type File struct {
 	decoder *Decoder
 }
 
-// block is the place of a message in a file.
+// block is the position of a message in a file.
 type block struct{ at, metadata, body int64 }
 
 // OpenFile reads the footer of a file of size bytes, and its dictionaries.
@@ -69,7 +71,7 @@ func OpenFile(from io.ReaderAt, size int64, charge Charge) (f *File, err error) 
 	return f, nil
 }
 
-// blocks are the places of messages that the footer names.
+// blocks returns the positions of messages in a field of the footer.
 func (f *File) blocks(footer table, number int) []block {
 	list, n, _ := footer.vector(number, blockSize)
 	blocks := make([]block, n)
@@ -84,16 +86,16 @@ func (f *File) blocks(footer table, number int) []block {
 	return blocks
 }
 
-// Schema is the file's columns.
+// Schema returns the schema of the file.
 func (f *File) Schema() *arrow.Schema { return f.decoder.schema }
 
-// Close gives back what is charged.
+// Close gives all charged bytes back.
 func (f *File) Close() { f.decoder.Close() }
 
-// Batches is how many batches the file has.
+// Batches returns the number of batches in the file.
 func (f *File) Batches() int { return len(f.batches) }
 
-// Rows is how many rows a batch says that it has.
+// Rows returns the number of rows that a batch claims to have.
 func (f *File) Rows(batch int) (rows int64, err error) {
 	defer recoverFormat(&err)
 	b := f.batches[batch]
@@ -109,7 +111,7 @@ func (f *File) Rows(batch int) (rows int64, err error) {
 	return rows, nil
 }
 
-// Batch reads a batch, which is charged until the next call.
+// Batch reads a batch, which stays charged until the next call.
 func (f *File) Batch(batch int) (arrow.RecordBatch, error) {
 	m, err := f.read(f.batches[batch])
 	if err != nil {
@@ -134,7 +136,7 @@ func (f *File) readDictionary(b block) error {
 	return err
 }
 
-// read reads the message in a block, and is charged for it.
+// read reads the message in a block. It charges for its bytes.
 func (f *File) read(b block) (m Message, err error) {
 	f.decoder.settle()
 	if err := f.decoder.take(b.metadata + b.body); err != nil {
@@ -149,7 +151,8 @@ func (f *File) read(b block) (m Message, err error) {
 	return m, err
 }
 
-// Unframed is the metadata that bytes begin with as in files and streams of bytes: with their length, and padding behind them.
+// Unframed returns the metadata at the start of b. In files and streams its length stands in front, and padding after
+// it.
 func Unframed(b []byte) (metadata []byte, err error) {
 	if len(b) > 4 && binary.LittleEndian.Uint32(b) == continuation {
 		b = b[4:]

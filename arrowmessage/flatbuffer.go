@@ -6,15 +6,15 @@ import (
 	"math"
 )
 
-// A FormatError says what is wrong with a message.
+// A FormatError is the error for a malformed message.
 type FormatError struct{ text string }
 
 func (e *FormatError) Error() string { return e.text }
 
-// fail ends the reading of a message. The package's functions that other packages call recover it with recoverFormat.
+// fail stops the reading of a message with a panic. Functions that other packages call recover it with recoverFormat.
 func fail(format string, args ...any) { panic(&FormatError{fmt.Sprintf(format, args...)}) }
 
-// recoverFormat makes an error of fail's panic. It must be deferred itself.
+// recoverFormat turns a panic of fail into an error. It must be deferred directly.
 func recoverFormat(err *error) {
 	switch p := recover().(type) {
 	case nil:
@@ -25,20 +25,22 @@ func recoverFormat(err *error) {
 	}
 }
 
-// A flatbuffer is the metadata of a message (https://flatbuffers.dev/internals). Offsets to tables, vectors and strings lead forward, so nothing contains itself.
+// A flatbuffer is the metadata of a message (https://flatbuffers.dev/internals). Offsets to tables, vectors and strings
+// point forward, so nothing can contain itself.
 type flatbuffer struct {
 	bytes []byte
-	// left is how many more bytes of tables, vectors and strings may be read. Writers share some strings, and hardly anything else; without a limit a table that
-	// is shared at every level would be read twice as often at each.
+	// left is the number of bytes of tables, vectors and strings that may still be read. Writers share some strings,
+	// but little else. Without a limit, tables that are shared at every level would double the reads with each level.
 	left int
 }
 
-// sharing is how many times as long as it is a flatbuffer may be without the sharing of its parts.
+// sharing limits the parts of a flatbuffer: if no part were shared, it could be at most this many times as long as it
+// is.
 const sharing = 4
 
 func newFlatbuffer(b []byte) *flatbuffer { return &flatbuffer{b, sharing * len(b)} }
 
-// part is n bytes from at on.
+// part returns n bytes from position at on.
 func (f *flatbuffer) part(at, n int) []byte {
 	if at < 0 || n < 0 || n > len(f.bytes)-at {
 		fail("its metadata lead to byte %d of %d", at, len(f.bytes))
@@ -49,7 +51,7 @@ func (f *flatbuffer) part(at, n int) []byte {
 	return f.bytes[at : at+n : at+n]
 }
 
-// target is where an offset at a place leads to.
+// target returns the position to which the offset at position at points.
 func (f *flatbuffer) target(at int) int {
 	offset := binary.LittleEndian.Uint32(f.part(at, 4))
 	if offset < 4 || offset > math.MaxInt32 {
@@ -58,15 +60,15 @@ func (f *flatbuffer) target(at int) int {
 	return at + int(offset)
 }
 
-// root is the table that the flatbuffer begins with.
+// root returns the root table of the flatbuffer.
 func (f *flatbuffer) root() table { return f.table(f.target(0)) }
 
-// A table is fields by their numbers. The zero table has no fields.
+// A table has fields, which are numbered. The zero table has no fields.
 type table struct {
 	of     *flatbuffer
-	at     int    // of its bytes in the flatbuffer
-	bytes  []byte // with the offset of its layout
-	layout []byte // 2 bytes for each field: where it is in bytes, 0 if it is not there
+	at     int    // the position of its bytes in the flatbuffer
+	bytes  []byte // begins with the offset of its layout
+	layout []byte // 2 bytes for each field: its position in bytes, or 0 if it is missing
 }
 
 func (f *flatbuffer) table(at int) table {
@@ -77,12 +79,12 @@ func (f *flatbuffer) table(at int) table {
 		fail("a table of its metadata has a layout of %d bytes", size)
 	}
 	t := table{of: f, at: at, bytes: f.part(at, max(4, int(binary.LittleEndian.Uint16(head[2:]))))}
-	f.left += size // tables share layouts
+	f.left += size // tables may share layouts without limit
 	t.layout = f.part(layout, size)[4:]
 	return t
 }
 
-// field is the bytes of a field, or nil.
+// field returns the bytes of a field, or nil if it is missing.
 func (t table) field(i, width int) []byte {
 	if 2*i >= len(t.layout) {
 		return nil
@@ -127,7 +129,7 @@ func (t table) int64(i int) int64 {
 	return 0
 }
 
-// target is where a field of a table leads to; ok is false if it is not there.
+// target returns the position to which a field of a table points. ok is false if the field is missing.
 func (t table) target(i int) (at int, ok bool) {
 	if t.field(i, 4) == nil {
 		return 0, false
@@ -135,7 +137,7 @@ func (t table) target(i int) (at int, ok bool) {
 	return t.of.target(t.at + int(binary.LittleEndian.Uint16(t.layout[2*i:]))), true
 }
 
-// table is the table that a field refers to; ok is false if there is none.
+// table returns the table to which a field refers. ok is false if there is none.
 func (t table) table(i int) (_ table, ok bool) {
 	at, ok := t.target(i)
 	if !ok {
@@ -144,7 +146,7 @@ func (t table) table(i int) (_ table, ok bool) {
 	return t.of.table(at), true
 }
 
-// vector is the bytes of n elements, and where they are.
+// vector returns the bytes of a vector, the number of its elements, and its position.
 func (t table) vector(i, width int) (b []byte, n, at int) {
 	at, ok := t.target(i)
 	if !ok {
@@ -157,7 +159,7 @@ func (t table) vector(i, width int) (b []byte, n, at int) {
 	return t.of.part(at+4, n*width), n, at + 4
 }
 
-// tables are those of a vector.
+// tables returns the tables in a vector.
 func (t table) tables(i int) []table {
 	_, n, at := t.vector(i, 4)
 	if n == 0 {

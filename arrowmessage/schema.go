@@ -5,7 +5,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 )
 
-// The tables of Arrow's metadata, by the numbers of their fields: https://github.com/apache/arrow/tree/main/format
+// The numbers of the fields in the tables of Arrow's metadata: https://github.com/apache/arrow/tree/main/format
 const (
 	messageVersion, messageHeaderType, messageHeader, messageBody = 0, 1, 2, 3
 
@@ -19,7 +19,7 @@ const (
 	pairKey, pairValue = 0, 1
 )
 
-// The types of Arrow's metadata.
+// The numbers of the types in Arrow's metadata.
 const (
 	typeNull = iota + 1
 	typeInt
@@ -49,15 +49,16 @@ const (
 	typeLargeListView
 )
 
-// mostDepth is how deep columns may be nested, as Arrow's own readers have it.
+// mostDepth is the largest nesting depth of columns. Arrow's own readers have the same limit.
 const mostDepth = 64
 
-// A column is a field of a schema with what its arrays are made of.
+// A column is a field of a schema, with all that is needed to make its arrays.
 type column struct {
 	arrow.Field
-	storage  arrow.DataType // of its arrays: an extension type's own, an encoded column's indices
-	children []column       // of the values
-	// isEncoded says that the values are in the dictionary with a number, and are of the type of values.
+	storage  arrow.DataType // the type of its arrays: the storage type of an extension, the index type of an encoded column
+	children []column       // the children of the values
+	// isEncoded says that the arrays hold indices. The values are in the dictionary with the given number and have the
+	// type values.
 	isEncoded  bool
 	dictionary int64
 	values     *column
@@ -108,7 +109,7 @@ func readColumn(t table, depth int) (c column) {
 	return c
 }
 
-// readExtension gives the column the extension type that its metadata name, if the program has registered it.
+// readExtension sets the extension type that the column's metadata names, if the program has registered it.
 func (c *column) readExtension() {
 	name, _ := c.Metadata.GetValue(ipc.ExtensionTypeKeyName)
 	extension := arrow.GetExtensionType(name)
@@ -136,7 +137,7 @@ func readMetadata(t table, number int) arrow.Metadata {
 	return arrow.NewMetadata(keys, values)
 }
 
-// readType is a type, about which a table says more; c has the column's name and children.
+// readType reads a type. about is the table of its parameters; c has the column's name and children.
 func readType(kind uint8, about table, c *column) arrow.DataType {
 	switch kind {
 	case typeNull:
@@ -177,7 +178,7 @@ func readType(kind uint8, about table, c *column) arrow.DataType {
 	return readNested(kind, about, c)
 }
 
-// readNested is a type that has children.
+// readNested reads a type that has children.
 func readNested(kind uint8, about table, c *column) arrow.DataType {
 	fields := make([]arrow.Field, len(c.children))
 	for i, child := range c.children {
@@ -216,7 +217,7 @@ func readNested(kind uint8, about table, c *column) arrow.DataType {
 	return nil
 }
 
-// known is a type, which a table of types has.
+// known returns t. It fails if t is nil, because no type has the given width or unit.
 func (c *column) known(t arrow.DataType) arrow.DataType {
 	if t == nil {
 		fail("column %.64q has a width or a unit that does not exist", c.Name)
@@ -224,7 +225,7 @@ func (c *column) known(t arrow.DataType) arrow.DataType {
 	return t
 }
 
-// positive is a size.
+// positive returns n, which must be greater than 0.
 func (c *column) positive(n int32) int32 {
 	if n <= 0 {
 		fail("column %.64q has values of size %d", c.Name, n)
@@ -267,10 +268,11 @@ func readUnit(unit int16, c *column) arrow.TimeUnit {
 	return arrow.TimeUnit(unit)
 }
 
-// digits is how many decimal digits a number of so many bits holds.
+// digits maps a width in bits to the number of decimal digits that it can hold.
 var digits = map[int32]int32{32: 9, 64: 18, 128: 38, 256: 76}
 
-// readDecimal is a decimal type. A scale is a power of ten that conversions compute, so it must be one that numbers of the width have.
+// readDecimal reads a decimal type. Conversions compute the power of ten of the scale, so the scale must be possible
+// for the width.
 func readDecimal(about table, c *column) arrow.DataType {
 	precision, scale, bits := about.int32(0, 0), about.int32(1, 0), about.int32(2, 128)
 	most := digits[bits]

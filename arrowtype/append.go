@@ -14,7 +14,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// Appender appends values of one Spanner type to the builder of an Arrow column that DataType has given for it. Its Builder is nil only in the zero Appender.
+// Appender appends values of one Spanner type to the builder of an Arrow column. The column's type must be the one that
+// DataType returns. Builder is nil only in the zero Appender.
 type Appender struct {
 	Builder array.Builder // of the column
 
@@ -24,19 +25,19 @@ type Appender struct {
 	float32 *array.Float32Builder
 	float64 *array.Float64Builder
 	numbers *array.Decimal128Builder
-	bytes   *array.BinaryBuilder // of STRING, BYTES, PROTO and JSON, and of TIMESTAMP and INTERVAL as text
+	bytes   *array.BinaryBuilder // for STRING, BYTES, PROTO and JSON, and for TIMESTAMP and INTERVAL as text
 	dates   *array.Date32Builder
 	times   *array.TimestampBuilder
-	micros  bool // times are microseconds
+	micros  bool // whether times are in microseconds
 	fixed   *array.FixedSizeBinaryBuilder
 	spans   *array.MonthDayNanoIntervalBuilder
 	list    *array.ListBuilder
 	fields  *array.StructBuilder
-	inner   []*Appender // of the elements of an array, or the fields of a struct
-	scratch []byte      // reused
+	inner   []*Appender // for the elements of an array, or the fields of a struct
+	scratch []byte      // buffer, reused
 }
 
-// NewAppender makes an Appender of a column's builder.
+// NewAppender makes an Appender from a column's builder.
 func NewAppender(b array.Builder, t *spannerpb.Type) (*Appender, error) {
 	a := &Appender{Builder: b, code: t.GetCode()}
 	storage := b
@@ -91,7 +92,8 @@ func (a *Appender) add(b array.Builder, t *spannerpb.Type) error {
 // AppendNull appends NULL.
 func (a *Appender) AppendNull() { a.Builder.AppendNull() }
 
-// AppendText appends the value that a text is. The text is not kept. An array is a JSON array of the texts of its elements, or of JSON numbers and booleans.
+// AppendText appends the value of a text. It does not keep the text. The text of an array is a JSON array of the texts
+// of its elements, or of JSON numbers and booleans.
 func (a *Appender) AppendText(text []byte) error {
 	switch a.code {
 	case spannerpb.TypeCode_STRING:
@@ -216,13 +218,13 @@ func (a *Appender) AppendTime(seconds int64, nanos int32) error {
 	return nil
 }
 
-// AppendBytes appends a BYTES or PROTO given as it is. The bytes are not kept.
+// AppendBytes appends a BYTES or PROTO, given as raw bytes. It does not keep them.
 func (a *Appender) AppendBytes(value []byte) { a.bytes.Append(value) }
 
-// AppendList begins an ARRAY, to which its elements are appended.
+// AppendList begins an ARRAY. The caller appends the elements to Elements.
 func (a *Appender) AppendList() { a.list.Append(true) }
 
-// Elements is the Appender of the elements of an ARRAY.
+// Elements returns the Appender for the elements of an ARRAY.
 func (a *Appender) Elements() *Appender { return a.inner[0] }
 
 // AppendInt64 appends an INT64 or ENUM.
@@ -243,14 +245,14 @@ func (a *Appender) AppendBool(b bool) { a.bools.Append(b) }
 // AppendDays appends a DATE given as days since 1970-01-01.
 func (a *Appender) AppendDays(days int32) { a.dates.Append(arrow.Date32(days)) }
 
-// AppendWire appends a value as Spanner's API has it in results.
+// AppendWire appends a value in the form in which Spanner's API returns it.
 func (a *Appender) AppendWire(v *structpb.Value) error {
 	switch k := v.GetKind().(type) {
 	case nil, *structpb.Value_NullValue:
 		a.AppendNull()
 		return nil
 	case *structpb.Value_StringValue:
-		if a.code == spannerpb.TypeCode_STRING { // the server's texts are valid
+		if a.code == spannerpb.TypeCode_STRING { // a server sends valid texts
 			a.bytes.Append(bytesOf(k.StringValue))
 			return nil
 		}
@@ -297,5 +299,5 @@ func (a *Appender) appendWireList(values []*structpb.Value) error {
 	return fmt.Errorf("a %v comes as a list of %d values", a.code, len(values))
 }
 
-// bytesOf is the text without a copy; it must not be changed.
+// bytesOf returns the bytes of text without a copy. The caller must not change them.
 func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }

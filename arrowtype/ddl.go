@@ -8,18 +8,19 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 )
 
-// Scalar is a type that has no parameters.
+// Scalar returns the type with this code, which has no parameters.
 func Scalar(code spannerpb.TypeCode) *spannerpb.Type { return &spannerpb.Type{Code: code} }
 
-// scalars are the types whose name in DDL is that of their code.
+// scalars are the types whose name in DDL equals the name of their code.
 var scalars = map[string]spannerpb.TypeCode{
 	"BOOL": spannerpb.TypeCode_BOOL, "INT64": spannerpb.TypeCode_INT64, "FLOAT32": spannerpb.TypeCode_FLOAT32, "FLOAT64": spannerpb.TypeCode_FLOAT64,
 	"NUMERIC": spannerpb.TypeCode_NUMERIC, "STRING": spannerpb.TypeCode_STRING, "BYTES": spannerpb.TypeCode_BYTES, "DATE": spannerpb.TypeCode_DATE,
 	"TIMESTAMP": spannerpb.TypeCode_TIMESTAMP, "JSON": spannerpb.TypeCode_JSON, "UUID": spannerpb.TypeCode_UUID, "INTERVAL": spannerpb.TypeCode_INTERVAL,
 }
 
-// ParseDDL reads a type as a column of DDL and INFORMATION_SCHEMA have it: STRING(25), ARRAY<BYTES(MAX)>, PROTO<a.b.C>. maxLength is the most
-// characters of a STRING, or bytes of a BYTES, or of each element of an array; 0 is no limit but Spanner's own.
+// ParseDDL reads a type in the form of a column in DDL and INFORMATION_SCHEMA: STRING(25), ARRAY<BYTES(MAX)>,
+// PROTO<a.b.C>. maxLength is the limit of a STRING in characters, or of a BYTES in bytes, also for the elements of an
+// array; 0 means Spanner's own limit.
 func ParseDDL(text string) (t *spannerpb.Type, maxLength int, err error) {
 	text = withoutVectorLength(strings.TrimSpace(text))
 	name := strings.ToUpper(text)
@@ -48,7 +49,8 @@ func ParseDDL(text string) (t *spannerpb.Type, maxLength int, err error) {
 	return nil, 0, fmt.Errorf("%q is not the type of a column", text)
 }
 
-// withoutVectorLength is the text of a type without the (vector_length=>n) of an array, which says nothing of the type of its values.
+// withoutVectorLength returns the text of a type without the (vector_length=>n) of an array, which does not change the
+// type of its values.
 func withoutVectorLength(text string) string {
 	if end := strings.LastIndexByte(text, '>'); strings.HasSuffix(text, ")") && end > 0 && text[end-1] == '=' {
 		if open := strings.LastIndexByte(text[:end], '>'); open >= 0 {
@@ -58,7 +60,7 @@ func withoutVectorLength(text string) string {
 	return text
 }
 
-// DDL is a type as DDL says it; STRING and BYTES have the length MAX.
+// DDL returns a type as DDL writes it. STRING and BYTES have the length MAX.
 func DDL(t *spannerpb.Type) string {
 	switch t.GetCode() {
 	case spannerpb.TypeCode_STRING, spannerpb.TypeCode_BYTES:

@@ -1,18 +1,18 @@
-// Package arrowtype maps the types and values of Cloud Spanner to those of Apache Arrow and back. The server's Flight SQL (value/columnar), clients and files
-// share it, so that a column is the same whichever of them it comes from.
+// Package arrowtype maps the types and values of Cloud Spanner to those of Apache Arrow and back. The server's Flight
+// SQL (value/columnar), clients and files share it, so that a column is the same in all of them.
 //
 //	Spanner       Arrow                          remarks
 //	BOOL          bool
 //	INT64         int64
-//	FLOAT32       float32                        NaN and infinities are themselves
+//	FLOAT32       float32                        NaN and infinities stay what they are
 //	FLOAT64       float64
 //	NUMERIC       decimal128(38, 9)
 //	STRING        utf8
 //	BYTES         binary
 //	DATE          date32
 //	TIMESTAMP     timestamp[ns, UTC]             1677-09-21T00:12:43.145224193Z to 2262-04-11T23:47:16.854775807Z; another value is an error
-//	              timestamp[us, UTC]             with Microseconds: every value, digits below the microsecond are cut off towards the past
-//	              utf8                           with Text: every value as it is, in RFC 3339
+//	              timestamp[us, UTC]             with Microseconds: every value, rounded to microseconds towards the past
+//	              utf8                           with Text: every value unchanged, in RFC 3339
 //	JSON          arrow.json, stored as utf8     Arrow's canonical extension type
 //	UUID          arrow.uuid, 16 bytes           Arrow's canonical extension type
 //	INTERVAL      interval[month_day_nano]       an interval whose time part is beyond 292 years is an error
@@ -22,11 +22,12 @@
 //	ARRAY<T>      list<item: T>                  elements are nullable
 //	STRUCT<...>   struct<...>                    fields are nullable
 //
-// A column that a table can have has metadata under TypeKey, too: its type as it stands in DDL, such as STRING(25). SpannerType reads it, and infers a type
-// where there is none.
+// A column of a type that table columns can have also has metadata under TypeKey: its type in DDL, such as STRING(25).
+// SpannerType reads it. If it is missing, SpannerType infers a type.
 //
-// Values have a text, too: the one that Spanner's API gives them (INT64 as digits, TIMESTAMP as RFC 3339 in UTC, BYTES as base64). Appender makes
-// columns of texts and Formatter texts of columns. Texts are read somewhat more liberally than they are written: see the functions Parse.
+// Values also have a text form, that of Spanner's API: INT64 as digits, TIMESTAMP as RFC 3339 in UTC, BYTES as base64.
+// Appender makes columns from texts, and Formatter makes texts from columns. The functions Parse... also accept some
+// other forms.
 //
 // Imports of this module: nothing.
 package arrowtype

@@ -13,11 +13,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// Formatter appends the text of the value in a row that is not NULL.
+// Formatter appends the text of the value in a row. The value must not be NULL.
 type Formatter func(to []byte, row int) []byte
 
-// NewFormatter makes a Formatter of a column. Columns of other types than DataType gives have texts, too: integers of all sizes, decimals of other
-// scales, timestamps of other units, dictionaries.
+// NewFormatter makes a Formatter for a column. It also supports columns of types that DataType does not return:
+// integers of all sizes, decimals of other scales, timestamps of other units, dictionaries.
 func NewFormatter(column arrow.Array) (Formatter, error) {
 	switch c := column.(type) {
 	case *array.Boolean:
@@ -99,7 +99,8 @@ func smallDecimal[T decimal.Decimal32 | decimal.Decimal64](d T) decimal128.Num {
 	return decimal128.FromI64(int64(d))
 }
 
-// Bytes returns a function that gives the bytes of STRING, BYTES, JSON and UUID values as they are, or nil if the column has no such type.
+// Bytes returns a function that returns the raw bytes of STRING, BYTES, JSON and UUID values. It returns nil for
+// columns of other types.
 func Bytes(column arrow.Array) func(row int) []byte {
 	switch c := column.(type) {
 	case *array.String:
@@ -191,7 +192,8 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// listFormatter writes a list as a JSON array: numbers and booleans as they are, and what else there is as strings.
+// listFormatter writes a list as a JSON array. Numbers and booleans stand in it as they are, and all other values as
+// strings.
 func listFormatter(column array.ListLike) (Formatter, error) {
 	values := column.ListValues()
 	text, err := NewFormatter(values)
@@ -221,12 +223,13 @@ func listFormatter(column array.ListLike) (Formatter, error) {
 	}, nil
 }
 
-// IsBare says whether values of a type are numbers or booleans in JSON. NUMERIC is a string, since readers of JSON take numbers for FLOAT64.
+// IsBare reports whether JSON has values of a type as numbers or booleans. NUMERIC is a string, since readers of JSON
+// convert numbers to FLOAT64.
 func IsBare(dt arrow.DataType) bool {
 	return arrow.IsInteger(dt.ID()) || arrow.IsFloating(dt.ID()) || dt.ID() == arrow.BOOL
 }
 
-// AppendBare appends a number or a boolean as JSON has it: NaN and infinities are strings there.
+// AppendBare appends a number or a boolean in JSON. NaN and infinities are strings there.
 func AppendBare(to []byte, text Formatter, row int) []byte {
 	start := len(to)
 	to = text(to, row)

@@ -6,15 +6,16 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// The range of an INTERVAL is 10,000 years either way in each part: https://cloud.google.com/spanner/docs/reference/standard-sql/data-types#interval_type.
+// The range of an INTERVAL is 10,000 years in either direction for each part:
+// https://cloud.google.com/spanner/docs/reference/standard-sql/data-types#interval_type.
 const (
 	maxIntervalMonths  = 10_000 * 12
 	maxIntervalDays    = 10_000 * 366
 	maxIntervalSeconds = maxIntervalDays * 86_400
 )
 
-// ParseInterval reads an INTERVAL in ISO 8601, such as P1Y2M3DT4H5M6.789S; each part may have a sign. An interval whose time part is
-// beyond 292 years, which Arrow's type cannot hold, is an error.
+// ParseInterval reads an INTERVAL in ISO 8601, such as P1Y2M3DT4H5M6.789S. Each part may have a sign. An interval whose
+// time part is beyond 292 years is an error, because Arrow's type cannot hold it.
 func ParseInterval(text []byte) (arrow.MonthDayNanoInterval, error) {
 	months, days, seconds, nanos, ok := parseInterval(text)
 	if !ok {
@@ -27,7 +28,7 @@ func ParseInterval(text []byte) (arrow.MonthDayNanoInterval, error) {
 	return arrow.MonthDayNanoInterval{Months: int32(months), Days: int32(days), Nanoseconds: time}, nil
 }
 
-// parseInterval reads the parts of an interval, each within its range. nanos has a sign of its own.
+// parseInterval reads the parts of an interval and checks their ranges. nanos has its own sign.
 func parseInterval(text []byte) (months, days, seconds, nanos int64, ok bool) {
 	if len(text) < 3 || text[0] != 'P' {
 		return 0, 0, 0, 0, false
@@ -75,7 +76,8 @@ func parseInterval(text []byte) (months, days, seconds, nanos int64, ok bool) {
 	return months, days, seconds, nanos, true
 }
 
-// intervalNumber reads a whole number, or one with up to nine digits behind the point, which are given as nanoseconds with the number's sign.
+// intervalNumber reads a whole number or, if fraction is set, one with up to nine digits after the point. It returns
+// these as nanoseconds with the number's sign.
 func intervalNumber(text []byte, fraction bool) (whole, nanos int64, err error) {
 	for i, c := range text {
 		if c != '.' || !fraction {
@@ -99,7 +101,8 @@ func intervalNumber(text []byte, fraction bool) (whole, nanos int64, err error) 
 	return whole, nanos, err
 }
 
-// AppendInterval appends an interval in ISO 8601 as Spanner writes it: P1Y2M3DT4H5M6.789S, and P0Y for none.
+// AppendInterval appends an interval in ISO 8601 as Spanner writes it: P1Y2M3DT4H5M6.789S, and P0Y for the empty
+// interval.
 func AppendInterval(to []byte, v arrow.MonthDayNanoInterval) []byte {
 	return appendInterval(to, v.Months, v.Days, v.Nanoseconds/1e9, v.Nanoseconds%1e9)
 }

@@ -13,8 +13,9 @@ import (
 
 var errJSON = errors.New("the text is not JSON")
 
-// AppendJSON appends a JSON value: a string or a number that is the value's text, true or false, null for NULL, an array for an ARRAY. For a JSON
-// column it is the value itself, also null. An element of ARRAY<JSON> is a string that holds JSON, or the JSON itself.
+// AppendJSON appends a value given as JSON. A string or a number holds the value's text, null is NULL, and an array is
+// an ARRAY; true and false are booleans. For a JSON column, the JSON is the value itself, even if it is null. An
+// element of ARRAY<JSON> is the JSON itself, or a string that holds it.
 func (a *Appender) AppendJSON(value []byte) error {
 	value = bytes.TrimSpace(value)
 	switch {
@@ -75,7 +76,7 @@ func (a *Appender) appendJSONArray(value []byte) error {
 	}
 }
 
-// appendJSONElement is AppendJSON for an element of an array, where JSON is a string so that NULL differs from null.
+// appendJSONElement is AppendJSON for an element of an array. There, JSON is a string, so that NULL differs from null.
 func (a *Appender) appendJSONElement(value []byte) error {
 	if a.code != spannerpb.TypeCode_JSON || value[0] != '"' && string(value) != "null" {
 		return a.AppendJSON(value)
@@ -91,7 +92,8 @@ func (a *Appender) appendJSONElement(value []byte) error {
 	return a.AppendText(text)
 }
 
-// CutJSON cuts the first JSON value off a text. It finds the end of the value; what is inside is for the reader of the value to check.
+// CutJSON splits the first JSON value off a text. It only finds the end of the value; the reader of the value must
+// check it.
 func CutJSON(text []byte) (value, rest []byte, err error) {
 	text = bytes.TrimLeft(text, " \t\r\n")
 	if len(text) == 0 {
@@ -117,7 +119,7 @@ func CutJSON(text []byte) (value, rest []byte, err error) {
 	return value, text[end:], nil
 }
 
-// endOfString is behind the closing quote of the string that a text begins with, or -1.
+// endOfString returns the position after the closing quote of the string at the start of a text, or -1.
 func endOfString(text []byte) int {
 	for at := 1; at < len(text); {
 		n := bytes.IndexByte(text[at:], '"')
@@ -137,7 +139,7 @@ func endOfString(text []byte) int {
 	return -1
 }
 
-// cutNested cuts an object or an array.
+// cutNested splits an object or an array off a text.
 func cutNested(text []byte) (value, rest []byte, err error) {
 	depth := 0
 	for at := 0; at < len(text); at++ {
@@ -162,7 +164,7 @@ func cutNested(text []byte) (value, rest []byte, err error) {
 	return nil, nil, errors.New("an object or array of JSON has no end")
 }
 
-// UnquoteJSON appends what a JSON string stands for.
+// UnquoteJSON appends the contents of a JSON string.
 func UnquoteJSON(to, quoted []byte) ([]byte, error) {
 	if len(quoted) < 2 || quoted[0] != '"' || quoted[len(quoted)-1] != '"' {
 		return nil, notA("a string of JSON", quoted)
@@ -193,7 +195,7 @@ func UnquoteJSON(to, quoted []byte) ([]byte, error) {
 const escapes = "\"\\/bfnrt"
 const escaped = "\"\\/\b\f\n\r\t"
 
-// unescape appends what the escape sequence at the begin of a text stands for.
+// unescape appends the character for the escape sequence at the start of a text.
 func unescape(to, text []byte) (_, rest []byte, err error) {
 	if len(text) < 2 {
 		return nil, nil, errJSON

@@ -12,7 +12,8 @@ const numericKind = "a NUMERIC of at most 29 digits before and 9 behind the poin
 // maxNumeric is 10^38 - 1, in billionths.
 var maxNumeric = decimal128.New(0x4b3b4ca85a86c47a, 0x098a223fffffffff)
 
-// ParseNumeric reads a decimal number, also with an exponent, as billionths. Digits that are not zero beyond the ninth behind the point are an error.
+// ParseNumeric reads a decimal number, which may have an exponent, as billionths. A nonzero digit beyond the ninth
+// after the point is an error.
 func ParseNumeric(text []byte) (decimal128.Num, error) {
 	rest, negative := text, false
 	if len(rest) > 0 && (rest[0] == '-' || rest[0] == '+') {
@@ -56,10 +57,10 @@ func ParseNumeric(text []byte) (decimal128.Num, error) {
 	return d, nil
 }
 
-// unsigned is a number of 128 bits.
+// unsigned is an unsigned number of 128 bits.
 type unsigned struct{ hi, lo uint64 }
 
-// timesTenPlus is 10 u + digit; ok is false on overflow.
+// timesTenPlus returns 10 u + digit. ok is false on overflow.
 func (u unsigned) timesTenPlus(digit uint64) (_ unsigned, ok bool) {
 	carry, lo := bits.Mul64(u.lo, 10)
 	over, hi := bits.Mul64(u.hi, 10)
@@ -68,14 +69,14 @@ func (u unsigned) timesTenPlus(digit uint64) (_ unsigned, ok bool) {
 	return unsigned{hi, lo}, over == 0 && c == 0
 }
 
-// divideByTen is u / 10 and its remainder.
+// divideByTen returns u / 10 and the remainder.
 func (u unsigned) divideByTen() (q unsigned, digit uint64) {
 	q.hi, digit = u.hi/10, u.hi%10
 	q.lo, digit = bits.Div64(digit, u.lo, 10)
 	return q, digit
 }
 
-// scaled is u times 10^power; ok is false if it does not fit, or is no whole number.
+// scaled returns u times 10^power. ok is false if the result does not fit, or is not a whole number.
 func (u unsigned) scaled(power int) (_ unsigned, ok bool) {
 	if u == (unsigned{}) {
 		return u, true
@@ -92,7 +93,7 @@ func (u unsigned) scaled(power int) (_ unsigned, ok bool) {
 	return u, ok
 }
 
-// AppendDecimal appends a decimal number of a scale, without zeros at its end, as Spanner writes a NUMERIC.
+// AppendDecimal appends a decimal number with the given scale, without zeros at its end, as Spanner writes a NUMERIC.
 func AppendDecimal(to []byte, d decimal128.Num, scale int) []byte {
 	hi, lo := uint64(d.HighBits()), d.LowBits()
 	if d.Sign() < 0 {
@@ -107,7 +108,7 @@ func AppendDecimal(to []byte, d decimal128.Num, scale int) []byte {
 	}
 	var text [48]byte // 39 digits, a point
 	at := len(text)
-	started := false // a digit behind the point that is not 0
+	started := false // whether a digit after the point that is not 0 was written
 	for i := 0; u != (unsigned{}) || i <= scale; i++ {
 		var digit uint64
 		u, digit = u.divideByTen()

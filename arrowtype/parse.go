@@ -10,16 +10,16 @@ import (
 	"github.com/google/uuid"
 )
 
-// A text that is not a value of its type. The caller knows the column.
+// notA returns the error for a text that is not a value of its type. The caller adds the column.
 func notA(kind string, text []byte) error {
-	const longest = 60 // of what an error repeats
+	const longest = 60 // the number of bytes of the text that the error repeats
 	if len(text) > longest {
 		return fmt.Errorf("%q... is not %s", text[:longest], kind)
 	}
 	return fmt.Errorf("%q is not %s", text, kind)
 }
 
-// stringOf is the text without a copy; it lives as long as the bytes are not changed.
+// stringOf returns the text without a copy. It is valid as long as the bytes do not change.
 func stringOf(text []byte) string { return unsafe.String(unsafe.SliceData(text), len(text)) }
 
 // ParseBool reads true and false in any case, t and f, 1 and 0.
@@ -73,7 +73,7 @@ func ParseInt64(text []byte) (int64, error) {
 	return n, nil
 }
 
-// parseLongInt64 reads what may not fit into 64 bits.
+// parseLongInt64 reads a number that may not fit into 64 bits.
 func parseLongInt64(text []byte) (int64, error) {
 	n, err := strconv.ParseInt(stringOf(text), 10, 64)
 	switch {
@@ -85,7 +85,8 @@ func parseLongInt64(text []byte) (int64, error) {
 	return n, nil
 }
 
-// ParseFloat reads a decimal number, NaN, Infinity, -Infinity (also inf, in any case). bits is 32 or 64. A number beyond the type's range is an error.
+// ParseFloat reads a decimal number, NaN, Infinity or -Infinity (also inf, in any case). bits is 32 or 64. A number
+// beyond the type's range is an error.
 func ParseFloat(text []byte, bits int) (float64, error) {
 	kind := "a FLOAT64"
 	if bits == 32 {
@@ -93,7 +94,7 @@ func ParseFloat(text []byte, bits int) (float64, error) {
 	}
 	for _, c := range text {
 		if c == '_' || c|0x20 == 'x' || c|0x20 == 'p' {
-			return 0, notA(kind, text) // Go's own forms
+			return 0, notA(kind, text) // Go's own forms of numbers
 		}
 	}
 	f, err := strconv.ParseFloat(stringOf(text), bits)
@@ -106,7 +107,7 @@ func ParseFloat(text []byte, bits int) (float64, error) {
 	return f, nil
 }
 
-// ParseUUID reads a UUID in its usual form, also without hyphens or in braces.
+// ParseUUID reads a UUID in its usual form. The hyphens may be missing, and braces may surround it.
 func ParseUUID(text []byte) ([16]byte, error) {
 	u, err := uuid.ParseBytes(text)
 	if err != nil {
@@ -167,8 +168,9 @@ const (
 	maxTimestamp = 253402300799
 )
 
-// ParseTimestamp reads RFC 3339 with up to nine digits of a second, as seconds since 1970-01-01T00:00:00Z and nanoseconds. The letter T may be a space,
-// and without an offset the time is in UTC, as other databases write it.
+// ParseTimestamp reads RFC 3339 with up to nine digits of a second. It returns seconds since 1970-01-01T00:00:00Z and
+// nanoseconds. It also accepts two habits of other databases: a space in place of the letter T, and no offset, which
+// means UTC.
 func ParseTimestamp(text []byte) (seconds int64, nanos int32, err error) {
 	seconds, nanos, ok := parseTimestamp(text)
 	if !ok || seconds < minTimestamp || seconds > maxTimestamp {
@@ -199,7 +201,7 @@ func parseTimestamp(text []byte) (seconds int64, nanos int32, ok bool) {
 	return int64(days)*secondsPerDay + int64(hour*3600+minute*60+second-offset), nanos, ok
 }
 
-// parseFraction reads one to nine digits behind a point.
+// parseFraction reads one to nine digits after a point.
 func parseFraction(text []byte) (nanos int32, rest []byte, ok bool) {
 	n := 0
 	for n < len(text) && text[n] >= '0' && text[n] <= '9' {
@@ -215,7 +217,7 @@ func parseFraction(text []byte) (nanos int32, rest []byte, ok bool) {
 	return int32(value), text[n:], true
 }
 
-// parseOffset reads Z, +02:00, +0200, +02, or nothing, as seconds.
+// parseOffset reads Z, +02:00, +0200, +02, or nothing. It returns the offset in seconds.
 func parseOffset(text []byte) (seconds int, ok bool) {
 	if len(text) == 0 || len(text) == 1 && text[0]|0x20 == 'z' || string(text) == " UTC" {
 		return 0, true
@@ -240,13 +242,13 @@ func parseOffset(text []byte) (seconds int, ok bool) {
 	return sign * (hours*3600 + minutes*60), ok && okMinutes && hours < 24 && minutes < 60
 }
 
-// UnixNanos is a time in nanoseconds since 1970; ok is false before 1677 and after 2262.
+// UnixNanos returns a time in nanoseconds since 1970. ok is false before 1677 and after 2262.
 func UnixNanos(seconds int64, nanos int32) (n int64, ok bool) {
 	const limit = math.MaxInt64 / 1_000_000_000
 	switch {
 	case seconds > limit || seconds < -limit-1:
 		return 0, false
-	case seconds < 0: // so that the product does not overflow where the sum fits
+	case seconds < 0: // so that the product does not overflow if the sum fits
 		n = (seconds+1)*1_000_000_000 + int64(nanos) - 1_000_000_000
 		return n, n < 0
 	}

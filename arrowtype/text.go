@@ -7,7 +7,7 @@ import (
 
 // AppendDate appends a date as YYYY-MM-DD.
 func AppendDate(to []byte, days int32) []byte {
-	// https://howardhinnant.github.io/date_algorithms.html#civil_from_days
+	// The algorithm is civil_from_days: https://howardhinnant.github.io/date_algorithms.html#civil_from_days
 	z := int(days) + 719468
 	era := z / 146097
 	dayOfEra := z - era*146097
@@ -55,7 +55,8 @@ func appendFraction(to []byte, nanos int32) []byte {
 	return to
 }
 
-// AppendFloat appends the shortest text that reads back as the same number; NaN, Infinity and -Infinity are Spanner's names.
+// AppendFloat appends the shortest text that reads back as the same number. It writes NaN, Infinity and -Infinity as
+// Spanner does.
 func AppendFloat(to []byte, f float64, bits int) []byte {
 	switch {
 	case math.IsNaN(f):

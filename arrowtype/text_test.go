@@ -13,7 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// columnOf makes a column of texts; "NULL" is NULL.
+// columnOf makes a column from texts. "NULL" is NULL.
 func columnOf(t *testing.T, kind *spannerpb.Type, timestamps Timestamps, texts ...string) (arrow.Array, error) {
 	t.Helper()
 	f, err := Field("C", kind, "", true, timestamps)
@@ -39,12 +39,12 @@ func arrayOf(code spannerpb.TypeCode) *spannerpb.Type {
 	return &spannerpb.Type{Code: spannerpb.TypeCode_ARRAY, ArrayElementType: Scalar(code)}
 }
 
-// TestTexts: texts of values go into columns and come back in Spanner's form.
+// TestTexts checks that texts of values go into columns and come back in Spanner's form.
 func TestTexts(t *testing.T) {
 	for _, c := range []struct {
 		kind       *spannerpb.Type
 		timestamps Timestamps
-		text, want string // "" is the same
+		text, want string // an empty want is the same as text
 	}{
 		{Scalar(spannerpb.TypeCode_BOOL), 0, "true", ""},
 		{Scalar(spannerpb.TypeCode_BOOL), 0, "FALSE", "false"},
@@ -122,7 +122,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// TestNoTexts: texts that are no values are errors, and nothing panics.
+// TestNoTexts checks that texts that are not values are errors, and that nothing panics.
 func TestNoTexts(t *testing.T) {
 	for code, texts := range map[spannerpb.TypeCode][]string{
 		spannerpb.TypeCode_BOOL:    {"", "yes", "2"},
@@ -152,7 +152,7 @@ func TestNoTexts(t *testing.T) {
 	}
 }
 
-// TestDates: days of 10,000 years, at all places of months, are those of the standard library.
+// TestDates compares the dates of 10,000 years, in all parts of months, with the standard library.
 func TestDates(t *testing.T) {
 	for day := time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() < 10_000; day = day.AddDate(0, 0, 13) {
 		text := day.Format(time.DateOnly)
@@ -163,7 +163,7 @@ func TestDates(t *testing.T) {
 	}
 }
 
-// TestTypes: DDL goes to types and back, and fields tell their Spanner type.
+// TestTypes checks that DDL can be parsed to types and printed again, and that fields know their Spanner type.
 func TestTypes(t *testing.T) {
 	for _, ddl := range []string{"BOOL", "INT64", "FLOAT32", "FLOAT64", "NUMERIC", "STRING(MAX)", "STRING(25)", "BYTES(MAX)", "BYTES(0x10)", "DATE", "TIMESTAMP", "JSON", "UUID",
 		"ARRAY<STRING(10)>", "ARRAY<TIMESTAMP>", "ARRAY<FLOAT32>(vector_length=>128)", "ARRAY<FLOAT64>(vector_length => 3)", "PROTO<a.b.C>", "ENUM<a.b.E>", "ARRAY<PROTO<a.b.C>>"} {
@@ -194,7 +194,7 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// TestFloats: numbers come back with all their bits.
+// TestFloats checks that numbers come back with all their bits.
 func TestFloats(t *testing.T) {
 	for _, f := range []float64{0, math.Copysign(0, -1), math.MaxFloat64, math.SmallestNonzeroFloat64, 1e21, 123456789.125, 0.1} {
 		back, err := ParseFloat(AppendFloat(nil, f, 64), 64)

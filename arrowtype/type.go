@@ -8,16 +8,16 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 )
 
-// TypeKey is the key of a field's metadata that has its Spanner type as DDL says it: STRING(25), ARRAY<NUMERIC>.
+// TypeKey is the key under which a field's metadata has its Spanner type as DDL writes it: STRING(25), ARRAY<NUMERIC>.
 const TypeKey = "spanner:type"
 
-// Timestamps says what TIMESTAMP becomes in Arrow.
+// Timestamps selects the Arrow type of TIMESTAMP.
 type Timestamps int
 
 const (
 	Nanoseconds  Timestamps = iota // exact, from 1677 to 2262
-	Microseconds                   // of all times, without what is below a microsecond
-	Text                           // exact and of all times
+	Microseconds                   // all times, truncated to microseconds
+	Text                           // all times, exact
 )
 
 // The parameters of Spanner's NUMERIC: https://cloud.google.com/spanner/docs/reference/standard-sql/data-types#numeric_type
@@ -37,8 +37,9 @@ var (
 	uuidType    = &arrow.FixedSizeBinaryType{ByteWidth: 16}
 )
 
-// Field is a column as programs have it. ddl is its type as DDL says it; "" stands for t as it is. JSON and UUID are extension types if the program has
-// registered them, by importing Arrow's package extensions: so do Arrow's own readers, and package bulk registers them.
+// Field returns a column's field for use in programs. ddl is its type as DDL writes it; "" stands for t. JSON and UUID
+// are extension types if the program has registered these by importing Arrow's package extensions. Arrow's own readers
+// do the same. Package bulk registers them.
 func Field(name string, t *spannerpb.Type, ddl string, nullable bool, timestamps Timestamps) (arrow.Field, error) {
 	f, err := StorageField(name, t, ddl, nullable, timestamps)
 	if err != nil {
@@ -47,7 +48,8 @@ func Field(name string, t *spannerpb.Type, ddl string, nullable bool, timestamps
 	return registered(f)
 }
 
-// StorageField is a column as streams and files of Arrow carry it: JSON and UUID have the types that store them, and metadata that names the extension.
+// StorageField returns a column's field as streams and files of Arrow carry it. JSON and UUID have their storage types,
+// and metadata that names the extension.
 func StorageField(name string, t *spannerpb.Type, ddl string, nullable bool, timestamps Timestamps) (arrow.Field, error) {
 	f, err := storageField(name, t, nullable, timestamps)
 	if err != nil {
@@ -57,7 +59,7 @@ func StorageField(name string, t *spannerpb.Type, ddl string, nullable bool, tim
 		ddl = DDL(t)
 	}
 	if _, _, err := ParseDDL(ddl); err != nil {
-		return f, nil // of a STRUCT, which DDL has no columns of: its Arrow type tells it
+		return f, nil // for a STRUCT: DDL has no columns of it, but its Arrow type shows it
 	}
 	metadata := f.Metadata.ToMap()
 	metadata[TypeKey] = ddl
@@ -65,7 +67,7 @@ func StorageField(name string, t *spannerpb.Type, ddl string, nullable bool, tim
 	return f, nil
 }
 
-// storageField is a column, a field of a STRUCT or the elements of an ARRAY.
+// storageField returns the field of a column, of a field of a STRUCT, or of the elements of an ARRAY.
 func storageField(name string, t *spannerpb.Type, nullable bool, timestamps Timestamps) (f arrow.Field, err error) {
 	f = arrow.Field{Name: name, Nullable: nullable}
 	switch t.GetCode() {
@@ -139,7 +141,7 @@ func structType(t *spannerpb.StructType, timestamps Timestamps) (arrow.DataType,
 	return arrow.StructOf(fields...), nil
 }
 
-// registered puts extension types that the program has registered in place of the types that store them, as Arrow's readers do.
+// registered replaces storage types by the extension types that the program has registered, as Arrow's readers do.
 func registered(f arrow.Field) (arrow.Field, error) {
 	var err error
 	switch t := f.Type.(type) {
@@ -166,8 +168,8 @@ func registered(f arrow.Field) (arrow.Field, error) {
 	return f, err
 }
 
-// SpannerType is the type that a column has, or should have, in Spanner: the one that its metadata names, or else the one that takes all values of its
-// Arrow type.
+// SpannerType returns the type that a column has, or should have, in Spanner. The field's metadata names it, or else it
+// is the type that can hold all values of the Arrow type.
 func SpannerType(f arrow.Field) (ddl string, t *spannerpb.Type, err error) {
 	if ddl, ok := f.Metadata.GetValue(TypeKey); ok {
 		t, _, err := ParseDDL(ddl)
@@ -179,7 +181,7 @@ func SpannerType(f arrow.Field) (ddl string, t *spannerpb.Type, err error) {
 	return DDL(t), t, nil
 }
 
-// nearest is the Spanner type that takes all values of a field, or nil.
+// nearest returns the Spanner type that can hold all values of a field, or nil.
 func nearest(f arrow.Field) *spannerpb.Type {
 	dt := f.Type
 	name, _ := f.Metadata.GetValue(ipc.ExtensionTypeKeyName)
@@ -224,7 +226,8 @@ func nearestStruct(dt *arrow.StructType) *spannerpb.Type {
 	return t
 }
 
-// nearestScalars are the types that take all values of Arrow's types. INT64 is not UINT64's: it has no place for the greater half of its values.
+// nearestScalars maps Arrow types to the Spanner types that can hold all their values. UINT64 does not map to INT64,
+// which cannot hold the greater half of its values.
 var nearestScalars = map[arrow.Type]spannerpb.TypeCode{
 	arrow.BOOL: spannerpb.TypeCode_BOOL,
 	arrow.INT8: spannerpb.TypeCode_INT64, arrow.INT16: spannerpb.TypeCode_INT64, arrow.INT32: spannerpb.TypeCode_INT64, arrow.INT64: spannerpb.TypeCode_INT64,

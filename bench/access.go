@@ -8,10 +8,13 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// Access is the study of SQL (ExecuteStreamingSql) against READ (StreamingRead): the same rows of the study's table for one
-// key, a range, and scattered keys over several splits; and by a secondary index, which the study names without
-// figures. With Settings.Study the calls come at the study's rates, without tags, each workload in an interval of the
-// server's statistics of its own, and both ways are compared at saturation too. The table stays in the database.
+// Access compares SQL (ExecuteStreamingSql) with READ (StreamingRead). Both read the same rows of the study's table:
+// one key, a range, and scattered keys over several splits. Both also read by a secondary index, a workload that the
+// study names without figures.
+//
+// With Settings.Study the clients send calls at the study's rates and without tags. Each workload then runs in its
+// own interval of the server's statistics, and both ways are also compared at saturation. The table stays in the
+// database.
 func Access() Benchmark {
 	return Benchmark{name: "access", about: accessAbout, check: Settings.checkAccess, study: &studyOfReads, prepare: prepareAccess, figures: accessFigures}
 }
@@ -27,28 +30,29 @@ const (
 	viaSQL    = "SQL"
 	viaREAD   = "READ"
 
-	// atSaturation ends the names of the experiments that look for the most operations per second.
+	// atSaturation ends the names of the experiments that measure the most operations per second.
 	atSaturation = "_saturated"
 )
 
-// The study's reads of several rows.
+// The sizes of the study's reads of several rows.
 const (
 	studyKeys   = 10
 	studySplits = 4
 )
 
 const (
-	// studyClients send the operations of an open loop: enough that those due need not wait for those under way.
+	// studyClients send the operations of an open loop. There are enough of them that an operation which is due need
+	// not wait for those in progress.
 	studyClients = 64
-	// saturatingClients keep a server of some cores busy in a closed loop.
+	// saturatingClients keep a server of a few cores busy in a closed loop.
 	saturatingClients = 64
 )
 
-// studyRates are executions a second in the study: those of its ten minutes, of SQL, rounded. The workloads by an index are
-// ours, at the lowest rate.
+// studyRates are the executions per second of each workload in the study: its SQL executions of ten minutes, divided
+// by 600 and rounded. The study gives no rates for reads by an index; we run them at its lowest rate.
 var studyRates = map[string]float64{oneKey: 4600, rangeRead: 4300, scattered: 1800, covering: 1800, backJoin: 1800}
 
-// prepareAccess makes the study's table.
+// prepareAccess creates and fills the study's table and splits it.
 func prepareAccess(ctx context.Context, r *run) ([]experiment, error) {
 	if err := r.makeUserTable(ctx); err != nil {
 		return nil, err
@@ -79,7 +83,7 @@ func prepareAccess(ctx context.Context, r *run) ([]experiment, error) {
 	return list, nil
 }
 
-// splitKeys cut the table into Splits equal parts.
+// splitKeys returns the keys that cut the table into Splits equal parts.
 func (r *run) splitKeys() (keys []string) {
 	for i := 1; i < r.Splits; i++ {
 		keys = append(keys, userKey(int64(r.Rows)*int64(i)/int64(r.Splits)))
@@ -105,8 +109,9 @@ func (r *run) accessExperiments() []experiment {
 	return list
 }
 
-// asInStudy puts the workloads at saturation first, then all at the study's rates. Each of the study's has an interval of its own, as
-// the statistics know READs of the same columns by one FPRINT; the two by an index share one.
+// asInStudy returns the workloads at saturation first, then all workloads at the study's rates. Each workload of the
+// study has its own interval, because the statistics give all READs of the same columns one FPRINT. The two workloads
+// by an index share an interval.
 func asInStudy(list []experiment) (all []experiment) {
 	for _, e := range list {
 		e.name, e.title, e.untagged = e.name+atSaturation, e.title+", at saturation", true
@@ -132,7 +137,7 @@ func withClients(paths []path, n int) []path {
 	return paths
 }
 
-// access draws what the workloads read.
+// access draws the keys and values that the workloads read.
 type access struct {
 	rows   int64
 	keys   int
@@ -143,7 +148,7 @@ func (a access) oneKey(c call) map[string]any { return map[string]any{"id": user
 
 func (a access) oneKeySet(c call) spanner.KeySet { return spanner.Key{userKey(c.Int64N(a.rows))} }
 
-// first draws where a range begins that ends within the table.
+// first draws the start of a range so that the range ends within the table.
 func (a access) first(c call) int64 { return c.Int64N(a.rows - int64(a.keys) + 1) }
 
 func (a access) ends(c call) map[string]any {
@@ -156,7 +161,7 @@ func (a access) rangeSet(c call) spanner.KeySet {
 	return spanner.KeyRange{Start: spanner.Key{userKey(first)}, End: spanner.Key{userKey(first + int64(a.keys) - 1)}, Kind: spanner.ClosedClosed}
 }
 
-// scatter draws different keys, in turn from each of the splits.
+// scatter draws different keys, one from each split in turn.
 func (a access) scatter(c call) []string {
 	keys := make([]string, 0, a.keys)
 	for len(keys) < a.keys {
@@ -180,10 +185,10 @@ func (a access) scatteredSet(c call) spanner.KeySet {
 	return spanner.KeySets(sets...)
 }
 
-// indexed draws a value of the index's column.
+// indexed draws a value of the indexed column.
 func (a access) indexed(c call) string { return userField(c.Int64N(a.rows), indexedBy) }
 
-// allOf begins the study's queries.
+// allOf is the beginning of the study's queries.
 const allOf = "select * from " + userTable + " where "
 
 const byIndex = " from " + userTable + "@{force_index=" + userIndex + "} where " + indexedBy + "=@value"
@@ -199,8 +204,8 @@ func (a access) coveringPaths() []path {
 	}
 }
 
-// backJoinPaths need columns that the index does not have. SQL joins back to the table; READ reads the key from the index,
-// then the row from the table.
+// backJoinPaths return paths that need columns which the index does not store. SQL joins back to the table. READ
+// reads the key from the index, then the row from the table.
 func (a access) backJoinPaths() []path {
 	keys := read{index: userIndex, columns: []string{"id"}, draw: a.valueSet}
 	both := path{name: viaREAD, method: "2 StreamingRead", asked: []asked{keys.asked(), read{}.asked()}}

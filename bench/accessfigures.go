@@ -1,9 +1,11 @@
 package bench
 
-// readsOfSplits is how often the study's statistics count a READ of keys in four splits: once for each.
+// readsOfSplits is the number of READs that the study's statistics count when one call reads keys in four splits: one
+// for each split.
 const readsOfSplits = 4
 
-// publishedAverages are the study's table: server averages of one interval of ten minutes, Latency and CPU in microseconds.
+// publishedAverages are the table of figures in the study. They are server averages of one interval of ten minutes.
+// Latency and CPU are in microseconds.
 var publishedAverages = map[Ref]Averages{
 	{oneKey, viaSQL}:     {Executions: 2_759_475, Latency: known(537), CPU: 155, Rows: 1, Bytes: 1048.7, RemoteCalls: known(0)},
 	{oneKey, viaREAD}:    {Executions: 2_773_258, CPU: 149, LeaderRefreshDelay: known(381), Rows: 1, Bytes: 1055.8},
@@ -15,7 +17,7 @@ var publishedAverages = map[Ref]Averages{
 
 func known(v float64) *float64 { return &v }
 
-// publishedCPU is the study's AVG_CPU_SECONDS of one operation, in microseconds.
+// publishedCPU returns the study's AVG_CPU_SECONDS of one operation, in microseconds.
 func publishedCPU(experiment, path string) float64 {
 	ref := Ref{experiment, path}
 	cpu := publishedAverages[ref].CPU
@@ -31,10 +33,10 @@ const (
 	splitsBasis   = "; the study's READ counts once for each of four splits, so its average is taken four times"
 )
 
-// accessFigures are what the study published, and the targets of Crowfoot; those of ten keys over four splits only for a run
-// with as many keys and splits. With Settings.Study they compare averages of the server's statistics, as the study does, and
-// have no targets: the statistics know intervals and not turns, which leaves the noise unknown. Without, they compare the CPU of
-// the server's process.
+// accessFigures returns the study's figures beside Crowfoot's targets. It leaves out the figures of ten keys over
+// four splits if the run has other numbers of keys or splits. Without Settings.Study the figures compare the CPU time
+// of the server's process. With it they compare averages of the server's statistics, as the study does, and have no
+// targets: the statistics count by interval and not by turn, so the noise is unknown.
 func accessFigures(s Settings) []Figure {
 	metric, basis := ServerCPU, processBasis
 	if s.Study {

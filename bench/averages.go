@@ -10,10 +10,11 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// Averages are what the server's statistics say of the executions of a query or a read in one interval. Latency, CPU and
-// LeaderRefreshDelay are in microseconds; nil is a column that the statistics of queries, or of reads, do not have.
+// Averages are a row of the server's statistics: the executions of one query or read in one interval. Latency, CPU
+// and LeaderRefreshDelay are in microseconds. A field is nil if its column does not exist in that table of
+// statistics, of queries or of reads.
 type Averages struct {
-	Table              string    `json:"table"` // of SPANNER_SYS
+	Table              string    `json:"table"` // table in SPANNER_SYS
 	End                time.Time `json:"interval_end"`
 	Fingerprint        int64     `json:"fingerprint"`
 	Executions         int64     `json:"execution_count"`
@@ -25,7 +26,8 @@ type Averages struct {
 	RemoteCalls        *float64  `json:"avg_remote_server_calls,omitempty"`
 }
 
-// averageCPU is the server's average of one operation; nil if its statistics do not tell.
+// averageCPU returns the average CPU time of one operation by the server's statistics, in microseconds. It returns
+// nil if they have none.
 func (m *Measure) averageCPU() *float64 {
 	if len(m.Averages) == 0 {
 		return nil
@@ -37,7 +39,7 @@ func (m *Measure) averageCPU() *float64 {
 	return &sum
 }
 
-// enterInterval waits for an interval, if the experiment wants one for itself and the run may wait.
+// enterInterval waits until an interval begins, if the experiment needs its own and the run may wait.
 func (r *run) enterInterval(ctx context.Context, e experiment) error {
 	if e.interval == ownInterval && r.StatisticsWait > 0 {
 		return r.awaitInterval(ctx)
@@ -45,7 +47,7 @@ func (r *run) enterInterval(ctx context.Context, e experiment) error {
 	return nil
 }
 
-// leaveInterval notes in which interval the executions of an experiment are, if they all are in one.
+// leaveInterval notes the interval in the experiment's measures, if all their executions fell into it.
 func (r *run) leaveInterval(first int, e experiment) {
 	if e.interval == anyInterval || r.intervalEnd.IsZero() {
 		return
@@ -59,7 +61,8 @@ func (r *run) leaveInterval(first int, e experiment) {
 	}
 }
 
-// awaitInterval waits until an interval of the server's statistics begins, so that what follows is alone in it.
+// awaitInterval waits until an interval of the server's statistics begins. The executions that follow are then alone
+// in it.
 func (r *run) awaitInterval(ctx context.Context) error {
 	length := r.Interval.length()
 	began := time.Now().Truncate(length).Add(length)
@@ -71,7 +74,7 @@ func (r *run) awaitInterval(ctx context.Context) error {
 	return nil
 }
 
-// intervalMargin is how far the clocks of server and client may be apart.
+// intervalMargin is the largest difference allowed between the clocks of server and client.
 const intervalMargin = 500 * time.Millisecond
 
 func wait(ctx context.Context, d time.Duration) error {
@@ -83,7 +86,8 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// The study's queries of statistics, by fingerprint and interval. %s is the table, of minutes or of ten minutes.
+// The study's queries of statistics, by fingerprint and interval. %s is the name of the table, which ends in MINUTE
+// or 10MINUTE.
 const (
 	queryAverages = `SELECT text, execution_count, avg_latency_seconds, avg_cpu_seconds, avg_rows, avg_bytes, avg_remote_server_calls
 FROM SPANNER_SYS.%s WHERE text_fingerprint = @fingerprint AND interval_end = @end`
@@ -91,7 +95,7 @@ FROM SPANNER_SYS.%s WHERE text_fingerprint = @fingerprint AND interval_end = @en
 FROM SPANNER_SYS.%s WHERE fprint = @fingerprint AND interval_end = @end`
 )
 
-// averages asks for all paths that had an interval, and notes the answers in the report.
+// averages queries the statistics of every path that ran in an interval, and adds the answers to the report.
 func (r *run) averages(ctx context.Context) {
 	for _, m := range r.report.Measures {
 		if m.intervalEnd.IsZero() || m.Operations == 0 {
@@ -110,7 +114,7 @@ func (r *run) averages(ctx context.Context) {
 	}
 }
 
-// averagesOf finds the fingerprint of a call and asks what the study asked.
+// averagesOf finds the fingerprint of a call, then runs the study's query of statistics for it.
 func (r *run) averagesOf(ctx context.Context, call asked, end time.Time) (s Statistic, a Averages, err error) {
 	ctx, cancel := context.WithTimeout(ctx, statisticsLimit)
 	defer cancel()
@@ -145,7 +149,7 @@ func (a *Averages) ofRead(row *spanner.Row) error {
 	return err
 }
 
-// queryFingerprint is TEXT_FINGERPRINT of a text in an interval.
+// queryFingerprint returns the TEXT_FINGERPRINT of the query's text in an interval.
 func (r *run) queryFingerprint(ctx context.Context, table string, call asked, end time.Time) (fingerprint int64, err error) {
 	found := false
 	s := Statistic{SQL: "SELECT text_fingerprint FROM SPANNER_SYS." + table + " WHERE text = @text AND interval_end = @end"}
@@ -156,7 +160,7 @@ func (r *run) queryFingerprint(ctx context.Context, table string, call asked, en
 	return fingerprint, orMissing(err, found, table, end)
 }
 
-// readFingerprint is FPRINT of a read of such columns in an interval.
+// readFingerprint returns the FPRINT of a read of the call's columns in an interval.
 func (r *run) readFingerprint(ctx context.Context, table string, call asked, end time.Time) (fingerprint int64, err error) {
 	found := false
 	s := Statistic{SQL: "SELECT fprint, read_columns FROM SPANNER_SYS." + table + " WHERE interval_end = @end"}
@@ -181,8 +185,8 @@ func orMissing(err error, found bool, table string, end time.Time) error {
 	return err
 }
 
-// reads says whether READ_COLUMNS are those of the call. They name the table or index before each column; the key's columns
-// appear by their names, or all together as _exists.
+// reads reports whether a value of READ_COLUMNS belongs to the call. READ_COLUMNS has the name of the table or index
+// before each column. It lists the key's columns by their names, or all of them together as _exists.
 func (c asked) reads(columns []string) bool {
 	var rest []string
 	for _, full := range columns {

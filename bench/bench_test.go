@@ -23,7 +23,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench"
 )
 
-// TestMain lets the test binary be the server and the ceiling that a benchmark starts as processes, a Python and a Java.
+// TestMain lets the test binary act as the processes that a benchmark starts: the server, the ceiling, a Python and a
+// Java.
 func TestMain(m *testing.M) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -51,15 +52,15 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// retrievedRows are in the table of TestRetrieval.
+// retrievedRows is the number of rows in the table of TestRetrieval.
 const retrievedRows = 2003
 
-// reader stands for a program with libraries that read tables: it answers each request with the number of rows that there are.
+// reader acts as a program with libraries that read tables. It answers each request with the number of rows.
 func reader(libraries string) {
 	answers := os.NewFile(3, "answers")
 	fmt.Fprintln(answers, "ready\t"+libraries)
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		fmt.Print("a progress bar") // which is no answer
+		fmt.Print("a progress bar") // output that is not an answer
 		if strings.HasPrefix(in.Text(), "duckdb_aggregate") {
 			fmt.Fprintln(answers, "error\tout of memory")
 			continue
@@ -91,7 +92,7 @@ func serve(ctx context.Context, args []string) error {
 
 const databaseName = "projects/p/instances/i/databases/d"
 
-// small is a run of a moment against a server in this process.
+// small returns the settings of a very short run against a server in this process.
 func small(t *testing.T) (bench.Settings, *bytes.Buffer) {
 	t.Helper()
 	server := crowfoot.ForTest(t, databaseName)
@@ -106,7 +107,7 @@ func small(t *testing.T) (bench.Settings, *bytes.Buffer) {
 
 func TestStudies(t *testing.T) {
 	s, out := small(t)
-	s.PID = os.Getpid() // so that there is CPU to show, be it the client's too
+	s.PID = os.Getpid() // so that there is a CPU time to show, although it includes the client's
 	r, err := bench.Run(t.Context(), s, bench.Access(), bench.Writes())
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -144,7 +145,7 @@ func TestStudies(t *testing.T) {
 	checkJSON(t, s.JSON, "")
 }
 
-// checkText looks for texts in a result, which fits a terminal: 40 lines of 100 columns.
+// checkText checks that a result contains texts and fits a terminal: 40 lines of 100 columns.
 func checkText(t *testing.T, text string, wants ...string) {
 	t.Helper()
 	for _, want := range wants {
@@ -166,7 +167,8 @@ func checkText(t *testing.T, text string, wants ...string) {
 	}
 }
 
-// TestRetrieval: every way reads each row once, also where the rows do not divide by the readers. What is missing is said.
+// TestRetrieval checks that every path reads each row once, even if the rows do not divide by the readers. The report
+// must name the missing tools.
 func TestRetrieval(t *testing.T) {
 	for table, tools := range map[string]bench.RetrievalSettings{"customer": {Columnar: true, Python: os.Args[0], Java: os.Args[0], Jars: "some.jar"}, "orders": {}} {
 		s := bench.Defaults()
@@ -189,7 +191,7 @@ func TestRetrieval(t *testing.T) {
 			t.Errorf("%s: %d measures, want %d", table, got, want)
 		}
 		for _, m := range r.Measures {
-			if m.Path == "inside DuckDB, Parquet" { // it fails, which ends the path alone
+			if m.Path == "inside DuckDB, Parquet" { // this path fails alone, without the run
 				if m.Operations != 0 || !strings.Contains(m.Failed, "out of memory") || !strings.Contains(out.String(), "failed: ") {
 					t.Errorf("a peer that fails: %+v\n%s", *m, out)
 				}
@@ -207,7 +209,7 @@ func TestRetrieval(t *testing.T) {
 	}
 }
 
-// outside finds what a browser would fetch, or run, from elsewhere.
+// outside matches references that make a browser fetch or run something from elsewhere.
 var outside = regexp.MustCompile(`(?i)https?:|\bsrc\s*=|\bhref\s*=|@import|url\(|<script|<link|<iframe|<object|<embed`)
 
 func checkPage(t *testing.T, name string, wants ...string) {
@@ -241,7 +243,7 @@ func checkJSON(t *testing.T, name, partial string) {
 	}
 }
 
-// TestPoints runs the server and the ceiling in processes of their own, as the command does.
+// TestPoints runs the server and the ceiling in their own processes, as the command does.
 func TestPoints(t *testing.T) {
 	s := bench.Defaults()
 	out := new(bytes.Buffer)
@@ -307,10 +309,10 @@ func TestOwn(t *testing.T) {
 	checkPage(t, s.Report, "ten.read", "n/a", "open loop")
 }
 
-// TestFailure drops into a division by zero in the middle of the run.
+// TestFailure makes a query divide by zero in the middle of the run.
 func TestFailure(t *testing.T) {
 	s, out := small(t)
-	s.Count = 200 // operations, of which the sixtieth fails
+	s.Count = 200 // operations; the sixtieth fails
 	own, err := bench.Own(bench.Files{Paths: []bench.File{
 		{Kind: bench.SQLFile, Name: write(t, "good.sql", "SELECT 1")},
 		{Kind: bench.SQLFile, Name: write(t, "bad.sql", "-- @n INT64 sequence 1\nSELECT DIV(1, 60 - @n)")},
@@ -349,7 +351,7 @@ func TestInterrupt(t *testing.T) {
 	checkJSON(t, s.JSON, "interrupted")
 }
 
-// watched calls what it is to call when a text is written.
+// watched is a writer that runs call when its text is written.
 type watched struct {
 	io.Writer
 	text string
@@ -444,7 +446,7 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// TestStudyMode re-runs both studies as they were, without waiting for intervals of the statistics.
+// TestStudyMode repeats both studies, without waiting for intervals of the statistics.
 func TestStudyMode(t *testing.T) {
 	s := bench.Defaults()
 	out := new(bytes.Buffer)
@@ -467,7 +469,7 @@ func TestStudyMode(t *testing.T) {
 		}
 		var methods []string
 		for _, c := range m.Calls {
-			if c.PerOperation > 0.5 { // a session that is created meanwhile is rarer
+			if c.PerOperation > 0.5 { // sessions that the client creates meanwhile are rarer
 				methods = append(methods, fmt.Sprintf("%.0f %s", c.PerOperation, c.Method))
 			}
 		}
@@ -492,7 +494,7 @@ func TestStudyMode(t *testing.T) {
 	checkPage(t, s.Report, "READ / SQL at saturation", "of 4600", "ms per added row", "What an operation is made of", "11 September 2024", "23 May 2023")
 }
 
-// TestCount runs a number of operations in place of a time.
+// TestCount runs a number of operations instead of a time.
 func TestCount(t *testing.T) {
 	s, out := small(t)
 	s.Count, s.Clients = 40, []int{3}
@@ -509,7 +511,7 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// TestControl sets paths beside those of a server from another executable, which happens to be the same.
+// TestControl compares paths with those of a server from another executable, which is the same executable here.
 func TestControl(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -525,7 +527,7 @@ func TestControl(t *testing.T) {
 	if got, want := len(r.Measures), 2*(2+2)+2*5*2; got != want {
 		t.Errorf("%d measures, want %d", got, want)
 	}
-	if got, want := len(r.Figures), len(r.Measures); got != want { // two of each path
+	if got, want := len(r.Figures), len(r.Measures); got != want { // two for each path
 		t.Errorf("%d figures, want %d", got, want)
 	}
 	for _, f := range r.Figures {
@@ -539,7 +541,8 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// TestStreams: rows stream out by each way, beside clients that hardly read, and the server's memory is within its limit. One that is too low is reported.
+// TestStreams streams rows out by each way, beside clients that hardly read. The server's memory must stay within its
+// limit. A limit that is too low must be reported.
 func TestStreams(t *testing.T) {
 	out := new(bytes.Buffer)
 	s := bench.StreamsSettings{Rows: 40_000, TableRows: 10_000, Slow: 8, Memory: "1GiB", Out: out, Progress: io.Discard}
@@ -552,7 +555,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestSchema: the run creates databases, makes an index beside writes, and inserts with constraints.
+// TestSchema checks that the run creates databases, creates an index beside writes, and inserts with constraints.
 func TestSchema(t *testing.T) {
 	out := new(bytes.Buffer)
 	s := bench.Defaults()

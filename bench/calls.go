@@ -6,9 +6,10 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// asked is how the server's statistics know a call: a query by its text, a read by its table or index and the columns.
+// asked identifies a call in the server's statistics: a query by its text, a read by its table or index and its
+// columns.
 type asked struct {
-	text    string // "" is a read
+	text    string // "" for a read
 	source  string
 	columns []string
 }
@@ -16,10 +17,10 @@ type asked struct {
 // query is a single-use query.
 type query struct {
 	sql  string
-	draw func(call) map[string]any // its parameters
+	draw func(call) map[string]any // draws the parameters
 }
 
-// path makes an operation of it that must find so many rows.
+// path returns a path that runs the query. Its operation fails unless the query returns want rows.
 func (q query) path(want int) path {
 	return path{name: viaSQL, method: "ExecuteStreamingSql", asked: []asked{{text: q.sql}}, op: func(ctx context.Context, c call) (int, error) {
 		st := spanner.Statement{SQL: q.sql, Params: q.draw(c)}
@@ -29,8 +30,8 @@ func (q query) path(want int) path {
 
 // read is a single-use read of the study's table, or of its index.
 type read struct {
-	index   string   // "" is the table
-	columns []string // nil is all of the table
+	index   string   // "" for the table
+	columns []string // nil for all of the table
 	draw    func(call) spanner.KeySet
 }
 
@@ -53,7 +54,7 @@ func (r read) rows(ctx context.Context, c call) *spanner.RowIterator {
 	return c.client.Single().ReadWithOptions(ctx, userTable, r.draw(c), r.names(), &spanner.ReadOptions{Index: r.index, RequestTag: c.tag})
 }
 
-// path makes an operation of it that must find so many rows.
+// path returns a path that performs the read. Its operation fails unless the read returns want rows.
 func (r read) path(want int) path {
 	return path{name: viaREAD, method: "StreamingRead", asked: []asked{r.asked()}, op: func(ctx context.Context, c call) (int, error) {
 		return rowsOf(r.rows(ctx, c), want)

@@ -22,8 +22,9 @@ import (
 )
 
 // Ceiling serves until the context ends. It answers every StreamingRead and ExecuteStreamingSql with the same ready
-// bytes: the messages of a file, each behind its length (uvarint), or, with frames "", one row of the points table. With a file of record batches it
-// answers Flight SQL too. Its cost is that of gRPC alone, which no database server can go below.
+// bytes. These are the messages of the file frames, each preceded by its length (uvarint), or one row of the points
+// table if frames is "". With a file of record batches it answers Flight SQL too. It costs as much CPU as gRPC alone,
+// and no database server can cost less.
 func Ceiling(ctx context.Context, frames, batches string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -55,8 +56,9 @@ func Ceiling(ctx context.Context, frames, batches string) error {
 	return s.Serve(l)
 }
 
-// serverOptions repeats those of the function of this name in server/grpc, without the codec: the ceiling is the same gRPC
-// server without a database. This package must not import the server, so a change there has to be made here too.
+// serverOptions returns the options of the function with this name in server/grpc, without the codec. The ceiling is
+// thus the same gRPC server without a database. This package must not import the server, so a change there has to be
+// repeated here.
 func serverOptions() []grpc.ServerOption {
 	const window = 1 << 20
 	return []grpc.ServerOption{
@@ -90,7 +92,7 @@ func cannedRow() ([]*cannedFrame, error) {
 	return []*cannedFrame{{ready: b}}, err
 }
 
-// readFrames reads a file of messages.
+// readFrames reads a file of messages, each preceded by its length (uvarint).
 func readFrames(name string) (list []*cannedFrame, err error) {
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -117,7 +119,7 @@ func (*ceiling) CreateSession(_ context.Context, r *spannerpb.CreateSessionReque
 	return &spannerpb.Session{Name: r.Database + "/sessions/ceiling", Multiplexed: true, CreateTime: now, ApproximateLastUseTime: now}, nil
 }
 
-// cannedFrame is a message whose bytes are ready.
+// cannedFrame is a message that is already encoded.
 type cannedFrame struct{ ready []byte }
 
 func (c *ceiling) StreamingRead(_ *spannerpb.ReadRequest, s spannerpb.Spanner_StreamingReadServer) error {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// drawing collects the elements of an SVG. Its colours are classes of the page's style, so that they follow
-// light and dark; its units are those of the view box.
+// drawing collects the elements of an SVG image. Colours are classes of the page's style, so that they follow light
+// and dark mode. Coordinates are in units of the view box.
 type drawing struct {
 	b             strings.Builder
 	width, height float64
@@ -17,7 +17,7 @@ type drawing struct {
 
 func (d *drawing) add(format string, args ...any) { fmt.Fprintf(&d.b, format, args...) }
 
-// text writes at a point; anchor is start, middle or end.
+// text writes a text at a point. anchor is start, middle or end.
 func (d *drawing) text(x, y float64, anchor, class, text string) {
 	d.add(`<text x="%.1f" y="%.1f" text-anchor="%s" class="%s">%s</text>`, x, y, anchor, class, html.EscapeString(text))
 }
@@ -26,7 +26,7 @@ func (d *drawing) line(x1, y1, x2, y2 float64, class string) {
 	d.add(`<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" class="%s"/>`, x1, y1, x2, y2, class)
 }
 
-// svg closes the drawing; a screen reader reads the label.
+// svg closes the drawing. A screen reader reads the label aloud.
 func (d *drawing) svg(label string) template.HTML {
 	return template.HTML(fmt.Sprintf(`<svg viewBox="0 0 %.0f %.0f" role="img" aria-label="%s">%s</svg>`,
 		d.width, d.height, html.EscapeString(label), d.b.String()))
@@ -35,14 +35,14 @@ func (d *drawing) svg(label string) template.HTML {
 // Geometry of the bar charts: a title line for each experiment, a line for each path.
 const (
 	barWidth  = 450.0
-	barLetter = 6.0   // of a path's name
+	barLetter = 6.0   // for each letter of a path's name
 	barValue  = 118.0 // for the number behind the longest bar
 	barLine   = 19.0
 	barHead   = 24.0
 	barHeight = 12.0
 )
 
-// barMetric is what a bar chart shows of a measure; ok is false if it is unknown.
+// barMetric is a metric that a bar chart shows. value returns ok false if the measure does not have it.
 type barMetric struct {
 	title string
 	value func(*Measure) (v float64, text string, ok bool)
@@ -61,7 +61,7 @@ var barMetrics = []barMetric{
 	{"Operations per second", func(m *Measure) (float64, string, bool) { return m.PerSecond, count(m.PerSecond), true }},
 }
 
-// duration prints microseconds with a unit that fits.
+// duration formats microseconds with a suitable unit.
 func duration(us float64) string {
 	switch {
 	case us < 1000:
@@ -72,7 +72,7 @@ func duration(us float64) string {
 	return fmt.Sprintf("%.3g s", us/1e6)
 }
 
-// barCharts draw the measures of a benchmark, one chart for each metric of which at least one value is known.
+// barCharts draws the measures of a benchmark. It draws one chart for each metric that at least one measure has.
 func (r *Report) barCharts(measures []*Measure, colors map[string]int) (list []chart) {
 	for _, metric := range barMetrics {
 		longest, any := 0.0, false
@@ -116,13 +116,13 @@ func (r *Report) bars(measures []*Measure, colors map[string]int, metric barMetr
 	return d.svg(metric.title)
 }
 
-// pageColors is how many colours the page's style has: c0, c1, ...
+// pageColors is the number of colours in the page's style: c0, c1, ...
 const pageColors = 10
 
-// axis maps values to places, evenly or by their logarithm.
+// axis maps values to coordinates, linearly or by their logarithm.
 type axis struct {
 	low, high  float64 // values
-	from, to   float64 // places
+	from, to   float64 // coordinates
 	logarithms bool
 }
 
@@ -137,7 +137,7 @@ func (a axis) at(v float64) float64 {
 	return a.from + (v-low)/(high-low)*(a.to-a.from)
 }
 
-// ticks are round values along the axis, about n of them.
+// ticks returns round values along the axis, about n of them.
 func (a axis) ticks(n int) (list []float64) {
 	if a.logarithms {
 		for v := math.Pow(10, math.Ceil(math.Log10(a.low)-1e-9)); v <= a.high*1.0001; v *= 10 {
@@ -152,7 +152,7 @@ func (a axis) ticks(n int) (list []float64) {
 	return list
 }
 
-// niceStep is the next of 1, 2, 5, 10, 20, 50 ... that is not below v.
+// niceStep returns the smallest of 1, 2, 5, 10, 20, 50 ... that is at least v.
 func niceStep(v float64) float64 {
 	if v <= 0 {
 		return 1

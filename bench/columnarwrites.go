@@ -9,9 +9,10 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// ColumnarWrites measures what a columnar copy costs the writer: the same commits to a table that has one and, on a server beside on the same rows, to
-// one that has none. What the server does between two turns, as it keeps the copy up, counts with the turn that follows. It
-// needs the embedded server. Keys are random UUIDs: they hit the whole copy.
+// ColumnarWrites measures how much more a commit costs if its table has a columnar copy. The same commits go to a
+// table with a copy and, on a second server with the same rows, to a table without one. The server maintains the copy
+// between two turns too: that CPU time counts with the turn that follows. The benchmark needs the embedded server.
+// Keys are random UUIDs, so the commits change every part of the copy.
 func ColumnarWrites() Benchmark {
 	c := new(columnarWrites)
 	return Benchmark{name: "columnar-writes", about: columnarWritesAbout, check: c.check, prepare: c.prepare, after: c.after, close: c.close, figures: columnarWritesFigures}
@@ -26,13 +27,13 @@ type columnarWrites struct{ without *controlServer }
 const (
 	withCopy    = "with a columnar copy"
 	withoutCopy = "without a copy"
-	// targetCopyCost is the most that a commit may cost with a columnar copy, against one without.
+	// targetCopyCost is the highest target ratio of a commit's cost with a columnar copy to its cost without.
 	targetCopyCost = 1.3
-	// copyLimit is how long the server may take to make the first copy.
+	// copyLimit is the longest time that the server may take for the first copy.
 	copyLimit = 10 * time.Minute
 )
 
-// check refuses servers that the run cannot start itself.
+// check refuses settings whose servers the run cannot start itself.
 func (w *columnarWrites) check(s Settings) error {
 	if s.Control != "" {
 		return errors.New("--columnar takes no --control: it compares with a server of its own")
@@ -69,7 +70,7 @@ func (w *columnarWrites) prepare(ctx context.Context, r *run) ([]experiment, err
 	return list, nil
 }
 
-// awaitCopy waits until all rows have been copied.
+// awaitCopy waits until the server has copied all rows.
 func (w *columnarWrites) awaitCopy(ctx context.Context, r *run) error {
 	ctx, cancel := context.WithTimeout(ctx, copyLimit)
 	defer cancel()
@@ -89,7 +90,7 @@ func (w *columnarWrites) awaitCopy(ctx context.Context, r *run) error {
 	}
 }
 
-// copied is what the server says of the copy.
+// copied is the state of the copy in SPANNER_SYS.COLUMNAR_POLICIES.
 type copied struct{ chunks, missing, rows, bytes, changed int64 }
 
 func (w *columnarWrites) copied(ctx context.Context, r *run) (c copied, err error) {
@@ -102,7 +103,7 @@ func (w *columnarWrites) copied(ctx context.Context, r *run) (c copied, err erro
 	return c, err
 }
 
-// after says what the copy was like in the end.
+// after adds the final state of the copy to the report.
 func (w *columnarWrites) after(ctx context.Context, r *run) error {
 	c, err := w.copied(ctx, r)
 	if err == nil {
@@ -111,7 +112,7 @@ func (w *columnarWrites) after(ctx context.Context, r *run) error {
 	return err
 }
 
-// close stops the server without a copy.
+// close stops the server whose table has no copy.
 func (w *columnarWrites) close() error {
 	if w.without == nil {
 		return nil

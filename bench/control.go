@@ -10,21 +10,22 @@ import (
 	"path/filepath"
 )
 
-// controlServer answers the same requests as the target, on equal data, but differs from it in one thing: the
-// executable, or a flag. What the two cost is compared turn by turn.
+// controlServer answers the same requests as the target, on equal data. It differs from the target in one thing: the
+// executable, or a flag. The run compares the cost of both turn by turn.
 type controlServer struct {
 	server
 	data string // folder of its data
 }
 
-// control stops the target, duplicates its data, starts the target again, and a control server beside it: of an
-// executable ("" is this very program), with more flags. Both begin with cold caches.
+// control stops the target, duplicates its data and starts the target again, with a control server beside it. The
+// control server runs the executable ("" is this very program) with the additional flags. Both begin with cold
+// caches.
 func (t *target) control(ctx context.Context, executable string, flags ...string) (*controlServer, error) {
 	if err := t.stop(); err != nil {
 		return nil, err
 	}
 	c := &controlServer{server: server{options: t.options}, data: filepath.Join(t.root, "control")}
-	if err := os.RemoveAll(c.data); err != nil { // of a run that was killed
+	if err := os.RemoveAll(c.data); err != nil { // left by a run that was killed
 		return nil, err
 	}
 	if err := duplicate(t.data(), c.data); err != nil {
@@ -45,16 +46,17 @@ func (t *target) control(ctx context.Context, executable string, flags ...string
 // close stops the control server and removes its data.
 func (c *controlServer) close() error { return errors.Join(c.stop(), os.RemoveAll(c.data)) }
 
-// copyOfProgram copies this program's executable to the target's folder. The clients run in this very program: a server of
-// the same file would find code that it shares with them in the processor's caches, which made it 7% cheaper than a server of
-// an equal file. Neither the target nor the control server may have that advantage.
+// copyOfProgram copies this program's executable to the target's folder. The clients run in this very program. A
+// server that runs from the same file finds the code that it shares with them in the processor's caches, which made
+// it 7% cheaper than a server that runs from an identical file. Neither the target nor the control server may have
+// that advantage.
 func (t *target) copyOfProgram() (string, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return "", err
 	}
 	name := filepath.Join(t.root, "crowfoot-under-test")
-	if err := os.RemoveAll(name); err != nil { // of a run that was killed
+	if err := os.RemoveAll(name); err != nil { // left by a run that was killed
 		return "", err
 	}
 	if err := copyFile(program, name); err != nil {
@@ -63,11 +65,12 @@ func (t *target) copyOfProgram() (string, error) {
 	return name, os.Chmod(name, 0o700)
 }
 
-// maxRegression is the largest ratio of the target to the control server that a release may have.
+// maxRegression is the highest ratio of target to control server that a release may have.
 const maxRegression = 1.03
 
-// besideControl adds to each path of the target the same path on the control server. It drops the paths of other servers,
-// those without a server, and those beside which something else runs on the target: a run beside a control server compares the two, and nothing else.
+// besideControl adds to each path of the target the same path on the control server. It drops all other paths: those
+// of other servers, those without a server, and those that run something beside each turn. A run beside a control
+// server compares only the two servers.
 func besideControl(list []experiment, c *server) (out []experiment) {
 	for _, e := range list {
 		both := e
@@ -90,7 +93,7 @@ func besideControl(list []experiment, c *server) (out []experiment) {
 // onControl ends the names of the control server's paths.
 const onControl = ", control"
 
-// controlFigures compare the pairs that besideControl has made, by server CPU and by latency.
+// controlFigures returns figures that compare the pairs of besideControl, by server CPU and by latency.
 func controlFigures(list []experiment) (figures []Figure) {
 	for _, e := range list {
 		for _, pair := range e.pairs {

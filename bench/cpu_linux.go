@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpu is the CPU time, user and system, that the process has used, to the nanosecond: its CPU clock, whose
-// number is made from the process's as in clock_getcpuclockid(3). /proc/PID/stat counts in hundredths of a
-// second, too coarse for a turn of a quarter of a second.
+// cpu returns the CPU time, user and system, that the process has used, in nanoseconds. It reads the CPU clock of the
+// process, whose number it computes as clock_getcpuclockid(3) does. /proc/PID/stat counts in hundredths of a second,
+// too coarse for a turn of a quarter of a second.
 func (p pid) cpu() (time.Duration, error) {
 	const scheduled = 2 // CPUCLOCK_SCHED of Linux: time on a core
 	var t unix.Timespec

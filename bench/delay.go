@@ -11,7 +11,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// delayedBy has a client's connections delay everything by rtt, half of it on the way to the server and half on the way back, as a network does. Bandwidth is not limited.
+// delayedBy returns client options that delay all bytes by rtt, as a network does: half of it on the way to the
+// server and half on the way back. They do not limit the bandwidth.
 func delayedBy(rtt time.Duration) []option.ClientOption {
 	if rtt == 0 {
 		return nil
@@ -25,14 +26,14 @@ func delayedBy(rtt time.Duration) []option.ClientOption {
 	}))}
 }
 
-// delayedConn is a connection whose bytes arrive later than they were sent, in both directions.
+// delayedConn is a connection that delays all bytes, in both directions.
 type delayedConn struct {
 	net.Conn
 	out, in *delayLine
-	rest    []byte // of the piece that Read has begun
+	rest    []byte // the rest of the piece that Read has begun
 }
 
-// newDelayedConn delays each direction of a connection by half of a round trip. Close ends its goroutines.
+// newDelayedConn delays each direction of a connection by half of a round trip. Close ends its two goroutines.
 func newDelayedConn(c net.Conn, half time.Duration) *delayedConn {
 	d := &delayedConn{Conn: c, out: newDelayLine(half), in: newDelayLine(half)}
 	go func() {
@@ -63,7 +64,8 @@ func newDelayedConn(c net.Conn, half time.Duration) *delayedConn {
 	return d
 }
 
-// delayedPiece is the largest piece that is read at once, maxDelayed how many bytes may be on their way in one direction.
+// delayedPiece is the largest piece that is read at once, in bytes. maxDelayed is the number of bytes that may be in
+// transit in one direction.
 const (
 	delayedPiece = 64 << 10
 	maxDelayed   = 16 << 20
@@ -76,7 +78,7 @@ func (d *delayedConn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Read is called by one goroutine at a time.
+// Read may be called by one goroutine at a time.
 func (d *delayedConn) Read(p []byte) (int, error) {
 	if len(d.rest) == 0 {
 		piece, err := d.in.take()
@@ -96,7 +98,7 @@ func (d *delayedConn) Close() error {
 	return d.Conn.Close()
 }
 
-// delayLine hands pieces on in their order, each a fixed time after it was put in.
+// delayLine passes pieces on in their order, each after a fixed delay.
 type delayLine struct {
 	delay time.Duration
 
@@ -104,7 +106,7 @@ type delayLine struct {
 	changed *sync.Cond
 	pieces  []delayedBytes
 	size    int
-	err     error // what put and, once all pieces are taken, take return
+	err     error // the error of put; take returns it once all pieces are taken
 }
 
 type delayedBytes struct {
@@ -118,7 +120,7 @@ func newDelayLine(delay time.Duration) *delayLine {
 	return l
 }
 
-// put waits while the line is full.
+// put adds a piece. It waits while the line is full.
 func (l *delayLine) put(piece []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,7 +136,7 @@ func (l *delayLine) put(piece []byte) error {
 	return nil
 }
 
-// take waits until the first piece is due. One goroutine calls it.
+// take returns the first piece. It waits until that piece is due. Only one goroutine may call it.
 func (l *delayLine) take() ([]byte, error) {
 	l.mu.Lock()
 	for l.err == nil && len(l.pieces) == 0 {
@@ -153,7 +155,7 @@ func (l *delayLine) take() ([]byte, error) {
 	return first.bytes, nil
 }
 
-// end has put fail, and take when nothing is left. The first error stays.
+// end makes put fail, and take once no piece is left. If end is called again, the first error stays.
 func (l *delayLine) end(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

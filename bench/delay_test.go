@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestDelayedConn: bytes arrive whole, in order and no earlier than half of a round trip after they were sent, in both directions; Close ends both.
+// TestDelayedConn checks that bytes arrive complete, in order, and no earlier than half of a round trip after they
+// were sent, in both directions. Close must end both directions.
 func TestDelayedConn(t *testing.T) {
 	const half = 20 * time.Millisecond
 	client, server := net.Pipe()

@@ -4,5 +4,5 @@ package bench
 
 import "os/exec"
 
-// detach does nothing: process groups are Unix's.
+// detach does nothing: only Unix has process groups.
 func detach(*exec.Cmd) {}

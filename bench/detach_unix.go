@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// detach puts the command into a process group of its own.
+// detach puts the command into its own process group.
 func detach(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

@@ -2,9 +2,8 @@
 // Go client, against a server in a process of its own or any endpoint that speaks
 // Cloud Spanner's API, and runs workloads from a user's files the same way.
 //
-// It owns how things are compared and shown. A benchmark is a list of experiments;
-// an experiment is a list of paths, ways to the same result, that take turns in
-// rounds, A B B A, so that a noisy machine is fair to all:
+// It owns how ways are compared and shown. A benchmark is a list of experiments. An experiment is a list of paths,
+// which are ways to the same result. The paths take turns in rounds, A B B A, so that a noisy machine is fair to all:
 //
 //	Run          opens the target, prepares, measures, reports
 //	  Benchmark  Access, Writes, Points, Own: each lists its experiments
@@ -12,13 +11,12 @@
 //	  screen     progress, while the run goes on
 //	  Report     the results: as text, as a page, as JSON
 //
-// It promises that a run that fails or is interrupted still reports what it had
-// measured, marked as partial; and that every ratio stands beside its spread over
-// the turns, so that noise is not taken for a difference.
+// It promises that a run that fails or is interrupted still reports its measurements, marked as partial. It promises
+// that every ratio stands beside its spread over the turns, so that no reader takes noise for a difference.
 //
-// It looks at the server from outside: the server's CPU comes from the operating
-// system if its process is on this machine, else from SPANNER_SYS, else it is
-// unknown and the report says so. Calls by method come from /metrics.
+// It looks at the server from outside. It reads the server's CPU time from the operating system if the process is on
+// this machine, else from SPANNER_SYS; else it is unknown and the report says so. The numbers of calls by method come
+// from /metrics.
 //
 // Imports of this module: bench/tpch, bulk, bulk/file, resultset, watch.
 package bench

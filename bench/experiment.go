@@ -5,38 +5,39 @@ import (
 	"strings"
 )
 
-// Benchmark is a list of experiments under a name: a study that is re-run, or a comparison of ours.
+// Benchmark is a named list of experiments: a study that is run again, or a comparison of our own.
 type Benchmark struct {
 	name  string
 	about string // a sentence for the report
-	study *Study // nil is none
-	// check says what is wrong with settings that this benchmark uses beside those that all use; nil is nothing.
+	study *Study // nil for none
+	// check returns an error if the benchmark cannot run with the settings. Nil checks nothing. Settings.check checks
+	// the settings that all benchmarks use.
 	check func(Settings) error
-	// prepare makes tables and rows and lists the experiments.
+	// prepare makes the tables and rows and returns the experiments.
 	prepare func(ctx context.Context, r *run) ([]experiment, error)
-	// after runs when everything is measured; nil is nothing.
+	// after runs when all experiments have been measured. It may be nil.
 	after func(ctx context.Context, r *run) error
-	// close stops the servers and closes the files that prepare has opened, also if the run failed; nil is nothing.
+	// close stops the servers and closes the files that prepare has opened, even if the run failed. It may be nil.
 	close func() error
-	// figures are the published ones, and the targets of Crowfoot.
-	figures func(Settings) []Figure // nil is none
+	// figures returns the published figures and Crowfoot's targets.
+	figures func(Settings) []Figure // nil for none
 }
 
 // experiment compares paths to the same result.
 type experiment struct {
-	name  string // as in tags and JSON: one_key
-	title string // as people read it: one key
-	size  int    // rows of an operation, where experiments differ in that alone; 0 is none of these
+	name  string // in tags and JSON, such as one_key
+	title string // for people, such as one key
+	size  int    // rows of one operation, if the experiments differ in nothing else; otherwise 0
 	paths []path
-	// pairs are the names of the paths, left and right, that the report sets side by side.
+	// pairs are the names of the paths, left and right, that the report compares.
 	pairs [][2]string
 
-	rate     float64 // operations per second of each path, in place of the run's; 0 is the run's
+	rate     float64 // operations per second of each path; 0 for the run's rate
 	untagged bool    // the calls have no tags
 	interval intervalUse
 }
 
-// intervalUse says when an experiment may begin, as the server keeps its statistics by intervals.
+// intervalUse says when an experiment may begin. It matters because the server keeps its statistics by intervals.
 type intervalUse int
 
 const (
@@ -50,37 +51,39 @@ type path struct {
 	name   string
 	method string // the API methods that it calls, in order
 	op     operation
-	// on is the server that answers; nil is the target.
+	// on is the server that answers, nil for the target.
 	on *server
-	// asked is how the server's statistics know the calls; nil if the run does not ask for them.
+	// asked identifies the path's calls in the server's statistics. It is nil if the run does not query them.
 	asked []asked
-	// clients fixes the number of clients; 0 takes the run's.
+	// clients is the number of clients, 0 for the run's number.
 	clients int
-	// withBetween says that what the server does between two turns counts with the turn that follows.
+	// withBetween is true if the server's CPU time between two turns counts with the turn that follows.
 	withBetween bool
-	// beside runs beside each turn; it must end soon after stop closes. nil is nothing.
+	// beside runs during each turn and must return soon after stop closes. It may be nil.
 	beside func(ctx context.Context, stop <-chan struct{}) error
-	// local says that the operation calls no server.
+	// local is true if the operation calls no server.
 	local bool
-	// peer says that a foreign program or database answers: its failure ends the path and not the run.
+	// peer is true if a foreign program or database answers. If it fails, only this path ends and not the run.
 	peer bool
-	// client reads the CPU time of the client, where it is not in this program; nil is this program.
+	// client reads the CPU time of the client. It is nil if the client is this program.
 	client meter
-	// codec names the form in which rows come and how they are compressed, where ways are compared that differ in it; "" is not said.
+	// codec names the format of the rows and their compression, in experiments that compare these; otherwise it is
+	// "".
 	codec string
-	// copy says whether rows may come from a columnar copy, copyOn or copyOff, where that is compared; "" is not said.
+	// copy says whether rows may come from a columnar copy, copyOn or copyOff, in experiments that compare the two;
+	// otherwise it is "".
 	copy string
-	// parallel says that calls of one operation run at the same time.
+	// parallel is true if one operation makes several calls at the same time.
 	parallel bool
 }
 
-// as gives the same path another name and server.
+// as returns the path with another name and server.
 func (p path) as(name string, on *server) path {
 	p.name, p.on = name, on
 	return p
 }
 
-// against pairs every path but the first with the first.
+// against pairs every path but the first with the first path.
 func against(paths []path) (pairs [][2]string) {
 	for _, p := range paths[1:] {
 		pairs = append(pairs, [2]string{p.name, paths[0].name})
@@ -91,7 +94,7 @@ func against(paths []path) (pairs [][2]string) {
 // maxTag is Spanner's limit for request and transaction tags, in characters.
 const maxTag = 50
 
-// tag names a path in the server's statistics.
+// tag returns a path's tag, by which the server's statistics identify it. It has at most maxTag characters.
 func tag(parts ...string) string {
 	text := strings.Map(func(r rune) rune {
 		switch {

@@ -1,59 +1,59 @@
 package bench
 
-// Study is a publication whose figures stand beside ours.
+// Study is a publication. The report shows its figures beside ours.
 type Study struct {
 	Title  string `json:"title"`
 	Author string `json:"author"`
 	Date   string `json:"date"`
-	// sentence sums up what it says and what was measured here; it takes the ranges of both.
+	// sentence sums up the study's result and ours. It is a format for two ranges, the study's and ours.
 	sentence string
 }
 
 func (s Study) text() string { return s.Author + ", \"" + s.Title + "\", " + s.Date }
 
-// Figure is a published figure, or a target, with what this run has measured beside it.
+// Figure is a published figure or a target, and beside it the value that this run has measured.
 type Figure struct {
 	Benchmark string `json:"benchmark"`
 	Name      string `json:"name"`
 	Metric    Metric `json:"metric"`
 	Left      Ref    `json:"left"`
-	Right     Ref    `json:"right"` // empty for a figure that is no ratio, but Left's alone
-	// What was published, in microseconds; 0 is not published.
+	Right     Ref    `json:"right"` // empty if the figure is not a ratio but Left's value alone
+	// StudyLeft and StudyRight are the published values, CPU and latency in microseconds. 0 means not published.
 	StudyLeft  float64 `json:"study_left,omitempty"`
 	StudyRight float64 `json:"study_right,omitempty"`
-	// Study is computed from the two, as ours is.
+	// Study compares the two published values as Ours compares ours.
 	Study *float64 `json:"study,omitempty"`
-	// Basis says what kind of figures stand beside each other, where the study's and ours are of different kinds.
+	// Basis explains how the study's values and ours were measured, if they were measured in different ways.
 	Basis string `json:"basis,omitempty"`
-	// summed says that the study's sentence sums it up.
+	// summed is true if the study's sentence includes this figure.
 	summed bool
-	// Target is what Crowfoot wants to reach: at most, or at least if AtLeast; 0 is none.
+	// Target is the value that Crowfoot should reach: a maximum, or with AtLeast a minimum. 0 means no target.
 	Target  float64 `json:"target,omitempty"`
 	AtLeast bool    `json:"target_is_least,omitempty"`
 
 	Clients   int      `json:"clients"`
-	OursLeft  *float64 `json:"ours_left,omitempty"` // nil if it is unknown
+	OursLeft  *float64 `json:"ours_left,omitempty"` // nil if unknown
 	OursRight *float64 `json:"ours_right,omitempty"`
 	Ours      *float64 `json:"ours,omitempty"`
-	Spread    *Spread  `json:"spread,omitempty"` // of ours, over the turns
+	Spread    *Spread  `json:"spread,omitempty"` // of Ours, over the turns
 }
 
-// alone says that the figure is no ratio.
+// alone reports whether the figure is one value and not a ratio.
 func (f Figure) alone() bool { return f.Right == Ref{} }
 
-// isRatio says that the figure has no unit.
+// isRatio reports whether the figure is a ratio, and so has no unit.
 func (f Figure) isRatio() bool { return f.Metric != LatencyAdded && !f.alone() }
 
-// Ref names a measure within a benchmark.
+// Ref identifies a measure within a benchmark.
 type Ref struct {
 	Experiment string `json:"experiment"`
 	Path       string `json:"path"`
 }
 
-// Metric is what two paths are compared by.
+// Metric is a quantity by which two paths are compared.
 type Metric string
 
-// The metrics. Latencies and CPU are in microseconds and compared by left / right.
+// The metrics. Latencies and CPU times are in microseconds. All but LatencyAdded are compared by left / right.
 const (
 	ServerCPU     Metric = "server CPU"
 	MedianLatency Metric = "latency"
@@ -63,9 +63,9 @@ const (
 	RowThroughput Metric = "rows per second"
 	// RowCPU is ServerCPU divided by the rows of an operation.
 	RowCPU Metric = "server CPU per row"
-	// AverageCPU is what the server's statistics say: AVG_CPU_SECONDS.
+	// AverageCPU is AVG_CPU_SECONDS of the server's statistics.
 	AverageCPU Metric = "average CPU"
-	// LatencyAdded is compared by left - right.
+	// LatencyAdded is the median latency, compared by left - right.
 	LatencyAdded Metric = "latency added"
 )
 
@@ -79,13 +79,14 @@ func (k Metric) of(m *Measure) *float64 {
 	return k.value(finding{float64(m.Operations), float64(m.Rows), m.Seconds, m.Latency.Mean, float64(m.Latency.P50), float64(m.Latency.P99), m.CPU})
 }
 
-// finding is what a measure or a turn has found: latencies in microseconds, and the server's CPU time of one operation, nil if it is unknown.
+// finding holds the results of a measure or a turn. Latencies and the server's CPU time per operation are in
+// microseconds. cpu is nil if it is unknown.
 type finding struct {
 	operations, rows, seconds, mean, median, p99 float64
 	cpu                                          *float64
 }
 
-// value works out the figure that the metric stands for.
+// value computes the metric from a finding. It returns nil if the metric is unknown.
 func (k Metric) value(s finding) *float64 {
 	perSecond := s.operations / s.seconds
 	switch k {
@@ -101,7 +102,7 @@ func (k Metric) value(s finding) *float64 {
 		perSecond = s.rows / s.seconds
 		return &perSecond
 	case AverageCPU:
-		return nil // the server's statistics know intervals, not turns
+		return nil // the server's statistics count by interval, not by turn
 	case MeanLatency:
 		return &s.mean
 	case P99Latency:
@@ -123,7 +124,8 @@ func (k Metric) compare(left, right *float64) *float64 {
 	return &v
 }
 
-// verdict judges the target, if there is one. A ratio that differs too much from turn to turn counts as not measured, with a target or without.
+// verdict judges whether the figure meets its target. A ratio that differs too much from turn to turn counts as not
+// measured, even without a target.
 func (f Figure) verdict() string {
 	switch {
 	case f.Ours == nil:
@@ -136,7 +138,7 @@ func (f Figure) verdict() string {
 	return judge(f.Spread, f.Target, f.AtLeast)
 }
 
-// fill works out a benchmark's figures, once for each number of clients that was measured.
+// fill computes a benchmark's figures, once for each measured number of clients.
 func (r *Report) fill(benchmark string, figures []Figure) (filled []Figure) {
 	for _, f := range figures {
 		for _, left := range r.find(benchmark, f.Left) {
@@ -170,7 +172,8 @@ func (r *Report) find(benchmark string, ref Ref) (found []*Measure) {
 	return found
 }
 
-// nearest is the measure with that number of clients, or the only one in the list; nil if several have other numbers.
+// nearest returns the measure with that number of clients, or else the only measure in the list. It returns nil if
+// the list has several with other numbers.
 func nearest(list []*Measure, clients int) *Measure {
 	for _, m := range list {
 		if m.Clients == clients {

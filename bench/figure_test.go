@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestPublished: ratios are those of the operands that are printed, and the operands those of the studies.
+// TestPublished checks that ratios are computed from the printed operands, and that these are the studies'.
 func TestPublished(t *testing.T) {
 	s := Defaults()
 	figures := append(accessFigures(s), writesFigures(s)...)
@@ -39,13 +39,13 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// TestFit fits a straight line through points on one, and through points that are not.
+// TestFit fits a line to points that lie on one, and to points that do not.
 func TestFit(t *testing.T) {
 	f := Fit{Sizes: []int{1, 2, 4, 8}, Means: []float64{150, 200, 300, 500}}
 	if !f.solve() || math.Abs(f.PerRow-50) > 1e-9 || math.Abs(f.AtNone-100) > 1e-9 || f.R2 == nil || math.Abs(*f.R2-1) > 1e-9 {
 		t.Errorf("got %+v", f)
 	}
-	f = Fit{Sizes: []int{1, 2, 3}, Means: []float64{1, 3, 2}} // r is 0.5
+	f = Fit{Sizes: []int{1, 2, 3}, Means: []float64{1, 3, 2}} // the correlation r is 0.5
 	if !f.solve() || math.Abs(f.PerRow-0.5) > 1e-9 || math.Abs(*f.R2-0.25) > 1e-9 {
 		t.Errorf("got %+v", f)
 	}
@@ -57,7 +57,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// TestTransactions: averages of intervals are weighed by their commits.
+// TestTransactions checks that averages of intervals are weighted by their commits.
 func TestTransactions(t *testing.T) {
 	tx := new(Transactions)
 	tx.add(1, 100, 10, []string{"T._exists"})
@@ -70,7 +70,8 @@ func TestTransactions(t *testing.T) {
 	}
 }
 
-// TestReads: the statistics name a table's or an index's columns, with the key's or with _exists.
+// TestReads checks that asked.reads recognizes the columns of a table and of an index, with the key's names or with
+// _exists.
 func TestReads(t *testing.T) {
 	table, covering, keys := read{}.asked(), read{index: userIndex, columns: []string{"id", storedIn}}.asked(), read{index: userIndex, columns: []string{"id"}}.asked()
 	var all []string
@@ -97,7 +98,7 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// TestStatisticGrid: text first, numbers behind and flush right, all times in milliseconds.
+// TestStatisticGrid checks that text columns come first and numbers follow flush right, with times in milliseconds.
 func TestStatisticGrid(t *testing.T) {
 	g := Statistic{
 		Columns: []string{"interval_end", "execution_count", "avg_cpu_seconds", "text", "avg_locking_delay_seconds"},
@@ -113,7 +114,7 @@ func TestStatisticGrid(t *testing.T) {
 	}
 }
 
-// TestProgress: turns that take longer than planned do not carry the run past its end.
+// TestProgress checks that the progress does not exceed 1 if turns take longer than planned.
 func TestProgress(t *testing.T) {
 	s := newScreen(io.Discard)
 	s.plan(2)
@@ -129,7 +130,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestNoSlivers: the last milliseconds of a turn belong to the window before them.
+// TestNoSlivers checks that the last milliseconds of a turn belong to the window before them.
 func TestNoSlivers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var windows []time.Duration

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// file is a workload file: one operation, with parameters. Three kinds share a form, told apart by the flag
-// that names them:
+// file is a workload file. It describes one operation and its parameters. The three kinds of files are named by
+// different flags and share one form:
 //
-//   - lines that begin with -- or # are comments, except that in a file of SQL declarations stand behind --;
-//   - lines that begin with @ declare parameters: see parameter;
-//   - "repeat N" makes the operation N times as large, with parameters drawn anew each time: N statements or
-//     mutations of one transaction, N keys or ranges of one read;
-//   - the rest is the kind's own: see sqlFile, readFile, writeFile.
+//   - A line that begins with -- or # is a comment. In a file of SQL, however, declarations stand behind --.
+//   - A line that begins with @ declares a parameter: see parameter.
+//   - "repeat N" makes the operation N times as large: N statements or mutations of one transaction, N keys or
+//     ranges of one read. Each repetition draws its parameters anew.
+//   - sqlFile, readFile and writeFile describe the remaining lines of their kind.
 type file struct {
 	name       string
 	parameters []parameter
@@ -24,17 +24,17 @@ type file struct {
 	body       []bodyLine
 }
 
-// bodyLine is a line that is neither a comment nor a declaration: sqlFile, readFile or writeFile reads it.
+// bodyLine is a line that is neither a comment nor a declaration. sqlFile, readFile or writeFile parses it.
 type bodyLine struct {
 	number int
 	text   string
 }
 
-// maxRepeat keeps one operation within Spanner's limits of a request.
+// maxRepeat keeps one operation within Spanner's limits for a request.
 const maxRepeat = 10_000
 
-// openFile reads a file. The words are directives of its kind, such as batch: openFile keeps them as body lines, without the
-// sign of a comment.
+// openFile reads a file. words are directives of the file's kind, such as batch. openFile keeps them as body lines,
+// without the comment sign.
 func openFile(path string, words ...string) (*file, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -78,7 +78,7 @@ func (f *file) line(number int, line string, words []string) error {
 	return nil
 }
 
-// onlyBehindComments among the words says that declarations stand in comments only, since a line of SQL may begin with @.
+// onlyBehindComments among the words allows declarations in comments only, because a line of SQL may begin with @.
 const onlyBehindComments = "--"
 
 func (f *file) declare(text string) error {
@@ -104,7 +104,7 @@ func (f *file) setRepeat(text string) error {
 
 // argument is a value in a read or write: a parameter or a literal.
 type argument struct {
-	parameter string // "" is a literal
+	parameter string // "" for a literal
 	literal   any
 }
 
@@ -115,7 +115,7 @@ func (a argument) value(drawn map[string]any) any {
 	return a.literal
 }
 
-// argument reads @name, 'text', a number, true, false or null.
+// argument parses @name, 'text', a number, true, false or null.
 func (f *file) argument(text string) (a argument, err error) {
 	text = strings.TrimSpace(text)
 	if name, ok := strings.CutPrefix(text, "@"); ok {
@@ -142,7 +142,7 @@ func (f *file) argument(text string) (a argument, err error) {
 	return a, fmt.Errorf("a value is @parameter, 'text', a number, true, false or null, not %q", text)
 }
 
-// arguments reads several, apart by commas that are not inside quotes.
+// arguments parses a list separated by commas. A comma inside quotes does not separate.
 func (f *file) arguments(text string) (list []argument, err error) {
 	for _, part := range splitOutsideQuotes(text) {
 		a, err := f.argument(part)
@@ -154,7 +154,7 @@ func (f *file) arguments(text string) (list []argument, err error) {
 	return list, nil
 }
 
-// splitOutsideQuotes cuts at commas.
+// splitOutsideQuotes splits the text at commas that are outside quotes.
 func splitOutsideQuotes(text string) (parts []string) {
 	quoted := false
 	last := 0

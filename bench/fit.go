@@ -7,15 +7,16 @@ type Fit struct {
 	Benchmark string    `json:"benchmark"`
 	Path      string    `json:"path"`
 	Clients   int       `json:"clients"`
-	Sizes     []int     `json:"sizes"`      // rows, and with DML statements, of a commit
+	Sizes     []int     `json:"sizes"`      // rows of a commit, or its DML statements
 	Means     []float64 `json:"mean_us"`    // latency at each size
-	PerRow    float64   `json:"per_row_us"` // the slope: what one more costs
-	AtNone    float64   `json:"at_none_us"` // where the line begins
-	// R2 is the coefficient of determination: 1 is a straight line. Nil with fewer than three sizes, which always lie on one.
+	PerRow    float64   `json:"per_row_us"` // the slope: the cost of one more row
+	AtNone    float64   `json:"at_none_us"` // the latency where the line meets size 0
+	// R2 is the coefficient of determination. It is 1 if all points lie on the line. It is nil with fewer than three
+	// sizes, which always do.
 	R2 *float64 `json:"r2,omitempty"`
 }
 
-// fits are those of all paths that were measured at two sizes or more.
+// fits returns the fits of all paths that were measured at two or more sizes.
 func fits(measures []*Measure) (list []Fit) {
 	type key struct {
 		benchmark, path string
@@ -43,7 +44,7 @@ func fits(measures []*Measure) (list []Fit) {
 	return several
 }
 
-// solve computes the line; false with one size.
+// solve computes the line. It returns false if there is only one size.
 func (f *Fit) solve() bool {
 	n := float64(len(f.Sizes))
 	var meanX, meanY float64
@@ -67,7 +68,7 @@ func (f *Fit) solve() bool {
 	return true
 }
 
-// linearity prints R2.
+// linearity formats R2.
 func (f Fit) linearity() string {
 	if f.R2 == nil {
 		return "two sizes only"

@@ -18,15 +18,17 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// flightCeiling answers every query of Flight SQL with the same ready messages of record batches, in as many streams as the header max-partitions says.
+// flightCeiling answers every query of Flight SQL with the same ready messages of record batches. The header
+// max-partitions of the request sets the number of streams.
 type flightCeiling struct {
 	flight.BaseFlightServer
-	schema  []byte         // an encapsulated message, as FlightInfo has it
-	first   *cannedFrame   // the message of the schema that begins each stream
+	schema  []byte         // an encapsulated message, as in FlightInfo
+	first   *cannedFrame   // the message with the schema, which begins each stream
 	batches []*cannedFrame // one message each
 }
 
-// recordFlight writes what a canned server needs, each part behind its length (uvarint): the schema, then the messages of the stream of a query.
+// recordFlight runs a query and writes its answer in the form that readFlight reads. It writes the schema, then the
+// messages of the query's stream, each preceded by its length (uvarint).
 func (c *flightClient) recordFlight(ctx context.Context, query string, w io.Writer) error {
 	ctx = metadata.AppendToOutgoingContext(ctx, "database", c.database, maxPartitions, "1")
 	info, err := c.Execute(ctx, query)
@@ -62,7 +64,7 @@ func (c *flightClient) recordFlight(ctx context.Context, query string, w io.Writ
 
 func withLength(b []byte) []byte { return append(binary.AppendUvarint(nil, uint64(len(b))), b...) }
 
-// readFlight reads such a file.
+// readFlight reads a file that recordFlight has written.
 func readFlight(name string) (*flightCeiling, error) {
 	frames, err := readFrames(name)
 	if err != nil {
@@ -74,13 +76,13 @@ func readFlight(name string) (*flightCeiling, error) {
 	return &flightCeiling{schema: frames[0].ready, first: frames[1], batches: frames[2:]}, nil
 }
 
-// maxPartitions is the header by which a client says how many endpoints it wants.
+// maxPartitions is the header in which a client sends the number of endpoints that it wants.
 const maxPartitions = "max-partitions"
 
-// cannedPartitions are as many as a client gets that does not say.
+// cannedPartitions is the number of endpoints for a client that sends no such header.
 const cannedPartitions = 16
 
-// GetFlightInfo answers each command alike. A ticket says which part of the batches it is for.
+// GetFlightInfo answers every command with the same endpoints. Each ticket names its part of the batches.
 func (c *flightCeiling) GetFlightInfo(ctx context.Context, d *flight.FlightDescriptor) (*flight.FlightInfo, error) {
 	parts := cannedPartitions
 	if md, _ := metadata.FromIncomingContext(ctx); len(md.Get(maxPartitions)) > 0 {
@@ -113,7 +115,7 @@ func (c *flightCeiling) DoGet(t *flight.Ticket, s flight.FlightService_DoGetServ
 	return nil
 }
 
-// DoAction makes and closes prepared statements, as JDBC wants them.
+// DoAction creates and closes prepared statements, because JDBC uses them for every query.
 func (c *flightCeiling) DoAction(a *flight.Action, s flight.FlightService_DoActionServer) error {
 	switch a.Type {
 	case flightsql.CreatePreparedStatementActionType:

@@ -20,7 +20,7 @@ type flightClient struct {
 	database string
 }
 
-// maxFlightBatch is more than a server puts into a message.
+// maxFlightBatch is the limit of a received message, in bytes. No server sends a larger one.
 const maxFlightBatch = 1 << 30
 
 func dialFlight(address, database string) (*flightClient, error) {
@@ -39,7 +39,7 @@ func (c *flightClient) close() error {
 	return c.Close()
 }
 
-// count reads the result of a query by n readers, which share its endpoints, and counts the rows.
+// count runs a query and counts its rows. n readers share the endpoints of the result.
 func (c *flightClient) count(ctx context.Context, query string, n int) (int64, error) {
 	var rows atomic.Int64
 	err := c.each(ctx, query, n, func(batch arrow.RecordBatch) error {
@@ -49,7 +49,8 @@ func (c *flightClient) count(ctx context.Context, query string, n int) (int64, e
 	return rows.Load(), err
 }
 
-// each reads the result of a query by n readers, which share its endpoints; visit is called by all of them.
+// each runs a query and calls visit with each batch of its result. n readers share the endpoints, so visit must be
+// safe for concurrent calls.
 func (c *flightClient) each(ctx context.Context, query string, n int, visit func(arrow.RecordBatch) error) error {
 	headers := []string{"database", c.database}
 	if n == 1 {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// grid is a table of texts that report and page show alike. The first line names the columns; a line of one cell is a title
-// between lines; the first Left columns are flush left.
+// grid is a table of texts, which the text report and the page both show. The first line names the columns. A line of
+// one cell is a title between lines. The first Left columns are flush left.
 type grid struct {
 	Title string
 	Note  string
@@ -18,7 +18,8 @@ type grid struct {
 // footnotes are texts below a table.
 type footnotes []string
 
-// mark is the number by which a cell refers to a footnote, which is added if it is new.
+// mark returns the number of the footnote with this text, for a cell that refers to it. It adds the footnote if it is
+// new.
 func (n *footnotes) mark(text string) string {
 	if text == "" {
 		return ""
@@ -31,7 +32,7 @@ func (n *footnotes) mark(text string) string {
 	return fmt.Sprintf("(%d)", at+1)
 }
 
-// grids are a benchmark's tables, without empty ones.
+// grids returns the tables of a benchmark that are not empty.
 func (r *Report) grids(benchmark string) (list []grid) {
 	for _, g := range []grid{
 		r.retrievalGrid(benchmark), r.pairGrid(benchmark), r.figureGrid(benchmark), r.averagesGrid(benchmark), r.callsGrid(benchmark), r.fitGrid(benchmark), r.measureGrid(benchmark),
@@ -43,7 +44,7 @@ func (r *Report) grids(benchmark string) (list []grid) {
 	return list
 }
 
-// of lists the measures of a benchmark that have any operations.
+// of returns the measures of a benchmark that have at least one operation.
 func (r *Report) of(benchmark string) (list []*Measure) {
 	for _, m := range r.Measures {
 		if m.Benchmark == benchmark && m.Operations > 0 {
@@ -53,7 +54,7 @@ func (r *Report) of(benchmark string) (list []*Measure) {
 	return list
 }
 
-// pairGrid sets the paths side by side.
+// pairGrid compares the paths of each pair.
 func (r *Report) pairGrid(benchmark string) grid {
 	g := grid{
 		Title: "Side by side",
@@ -82,7 +83,7 @@ func (r *Report) pairGrid(benchmark string) grid {
 	return g
 }
 
-// figureGrid sets published figures and targets beside ours.
+// figureGrid compares published figures and targets with ours.
 func (r *Report) figureGrid(benchmark string) grid {
 	g := grid{
 		Title: "Published figures and targets next to ours",

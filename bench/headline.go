@@ -2,7 +2,7 @@ package bench
 
 import "fmt"
 
-// headlines are a sentence for each study of the run: what it says, and what was measured here.
+// headlines returns a sentence for each study of the run. It compares the study's result with ours.
 func (r *Report) headlines() (list []string) {
 	for _, name := range r.Benchmarks {
 		study := r.studies[name]
@@ -29,7 +29,7 @@ func (r *Report) headlines() (list []string) {
 	return list
 }
 
-// network says what the run has put between client and server.
+// network returns a sentence about the delay that the run adds between client and server, or "" without a delay.
 func (r *Report) network() string {
 	if r.Settings.RTT == 0 {
 		return ""
@@ -37,7 +37,7 @@ func (r *Report) network() string {
 	return fmt.Sprintf(" The round trip between client and server takes %v more than on one machine.", r.Settings.RTT)
 }
 
-// span is from the smallest to the largest of n values.
+// span is the range of n values, from the smallest to the largest.
 type span struct {
 	low, high float64
 	n         int

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// Interval is one of the intervals for which SPANNER_SYS keeps statistics.
+// Interval is the length of the intervals of a table of statistics in SPANNER_SYS.
 type Interval string
 
-// The intervals, as people type them.
+// The intervals, as users write them in a flag.
 const (
 	Minute     Interval = "minute"
 	TenMinutes Interval = "10minute"
 )
 
-// suffix ends the names of the interval's tables in SPANNER_SYS.
+// suffix returns the end of the names of the interval's tables in SPANNER_SYS.
 func (i Interval) suffix() string { return strings.ToUpper(string(i)) }
 
-// length is 0 for what is no interval.
+// length returns 0 for an unknown interval.
 func (i Interval) length() time.Duration {
 	switch i {
 	case Minute:

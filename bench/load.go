@@ -14,17 +14,18 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// operation is one unit of work of a client: a read, or a whole transaction. It says how many rows it read or wrote.
+// operation is one unit of work of a client: a read, or a whole transaction. It returns the number of rows that it
+// read or wrote.
 type operation func(ctx context.Context, c call) (rows int, err error)
 
-// call is what an operation gets from the client that runs it.
+// call holds what an operation receives from the client that runs it.
 type call struct {
-	*rand.Rand                 // the client's own
-	client     *spanner.Client // of the server that the path uses; nil without a server
-	tag        string          // of the request or transaction, so that the server's statistics tell paths apart; "" is none
+	*rand.Rand                 // this client's own generator
+	client     *spanner.Client // of the path's server; nil without a server
+	tag        string          // of the request or transaction, to tell paths apart in the server's statistics; "" for none
 }
 
-// A histogram keeps latencies from 1 us to ten minutes, with three significant digits.
+// Histograms keep latencies from 1 us to ten minutes, with three significant digits.
 const (
 	latencyDigits = 3
 	latencyMax    = 10 * time.Minute
@@ -34,7 +35,7 @@ func newHistogram() *hdrhistogram.Histogram {
 	return hdrhistogram.New(1, latencyMax.Microseconds(), latencyDigits)
 }
 
-// recorder collects what all clients have done between two ticks.
+// recorder collects the latencies and rows of all clients between two ticks.
 type recorder struct {
 	mu     sync.Mutex
 	window *hdrhistogram.Histogram // latencies in microseconds
@@ -49,7 +50,7 @@ func (r *recorder) add(d time.Duration, rows int) {
 	r.mu.Unlock()
 }
 
-// swap takes what was collected and gives an empty histogram for what follows.
+// swap returns the collected latencies and rows, and continues with an empty histogram.
 func (r *recorder) swap(empty *hdrhistogram.Histogram) (full *hdrhistogram.Histogram, rows int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -58,52 +59,51 @@ func (r *recorder) swap(empty *hdrhistogram.Histogram) (full *hdrhistogram.Histo
 	return full, rows
 }
 
-// window is what happened between two ticks.
+// window holds what the clients did between two ticks.
 type window struct {
 	latency *hdrhistogram.Histogram // valid until the next window
 	rows    int64
 	elapsed time.Duration
-	cpu     time.Duration // of the server; 0 if the run cannot see its process
-	own     time.Duration // CPU time of the client; 0 if the system does not tell
-	share   float64       // how much of the turn is over at the window's end, from 0 to 1
+	cpu     time.Duration // CPU time of the server; 0 if the run cannot see its process
+	own     time.Duration // CPU time of the client; 0 if the system does not report it
+	share   float64       // the part of the turn that is over at the window's end, from 0 to 1
 }
 
 func (w window) perSecond() float64 { return float64(w.latency.TotalCount()) / w.elapsed.Seconds() }
 
 // load repeats an operation for a time, or a number of times.
 //
-// In a closed loop (rate 0) each client sends an operation when its last one is
-// answered. In an open loop operations are due at even intervals, also while the
-// server is slow; a client that is late takes the oldest one due, and its latency
-// counts from when it was due. That is the correction for coordinated omission:
-// a stall of the server is seen by all the operations that had to wait for it.
+// In a closed loop (rate 0) each client sends an operation when its last one is answered. In an open loop operations
+// are due at even intervals, even while the server is slow. A client that is late takes the oldest one due, and its
+// latency counts from the time when it was due. This corrects for coordinated omission: if the server stalls, the
+// latencies of all operations that had to wait include the stall.
 type load struct {
 	op      operation
 	client  *spanner.Client
 	tag     string
 	clients int
 	rate    float64         // operations per second of all clients; 0 is a closed loop
-	lasts   time.Duration   // of a turn, if count is 0
-	count   int64           // operations of a turn of a closed loop; 0 goes by the time
+	lasts   time.Duration   // the duration of a turn, if count is 0
+	count   int64           // operations of a turn, in a closed loop; 0 to stop by time
 	cpu     meter           // of the server; may be nil
-	own     meter           // of the client, where it is not in this program; nil is this program
-	between bool            // a turn counts the CPU time since the end of the one before
+	own     meter           // of the client; nil if it is this program
+	between bool            // true if a turn counts the CPU time since the end of the one before
 	server  <-chan struct{} // closes if the server's process ends; may be nil
 
 	began    time.Time
 	used     time.Duration // the server's CPU time at the end of the last turn; 0 before the first
-	taken    atomic.Int64  // operations handed out, in an open loop or by count
+	taken    atomic.Int64  // operations that clients have taken, in an open loop or by count
 	recorder recorder
 }
 
 const (
-	// tick is how often the screen moves on.
+	// tick is the time between two updates of the screen.
 	tick = 500 * time.Millisecond
-	// overtime is how long the last operations of a turn may take before the run fails.
+	// overtime is the longest time that the last operations of a turn may take before the run fails.
 	overtime = 30 * time.Second
 )
 
-// run sets the clients to work and calls show with every window, from one goroutine.
+// run starts the clients and calls show with every window, from one goroutine. It returns when the turn is over.
 func (l *load) run(ctx context.Context, show func(window)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -147,7 +147,7 @@ func (l *load) run(ctx context.Context, show func(window)) error {
 		select {
 		case now := <-t.C:
 			if l.ends(now) {
-				continue // what is left belongs to this window: a few milliseconds make none of their own
+				continue // what remains belongs to this window, as a few milliseconds are too short for their own
 			}
 			if err := closeWindow(); err != nil {
 				cancel(err)
@@ -160,12 +160,12 @@ func (l *load) run(ctx context.Context, show func(window)) error {
 	}
 }
 
-// ends says whether a turn of a fixed time will be over within half a tick.
+// ends reports whether a turn of fixed length will be over within half a tick.
 func (l *load) ends(now time.Time) bool {
 	return l.count == 0 && l.lasts-now.Sub(l.began) < tick/2
 }
 
-// share is how much of the turn is over, from 0 to 1.
+// share returns the part of the turn that is over, from 0 to 1.
 func (l *load) share(now time.Time) float64 {
 	if l.count > 0 {
 		return min(1, float64(l.taken.Load())/float64(l.count))
@@ -173,7 +173,7 @@ func (l *load) share(now time.Time) float64 {
 	return min(1, now.Sub(l.began).Seconds()/l.lasts.Seconds())
 }
 
-// clientCPU is the CPU time of the client; 0 if the system does not tell.
+// clientCPU returns the CPU time of the client, or 0 if the system does not report it.
 func (l *load) clientCPU() time.Duration {
 	if l.own == nil {
 		return ownCPU()
@@ -185,7 +185,7 @@ func (l *load) clientCPU() time.Duration {
 	return used
 }
 
-// ownCPU is the CPU time of this program; 0 if the system does not tell.
+// ownCPU returns the CPU time of this program, or 0 if the system does not report it.
 func ownCPU() time.Duration {
 	used, err := pid(os.Getpid()).cpu()
 	if err != nil {
@@ -202,7 +202,7 @@ func (l *load) readCPU() (time.Duration, error) {
 	if err != nil {
 		select {
 		case <-l.server:
-			return 0, errServerEnded // which is why
+			return 0, errServerEnded // the reason why the CPU time cannot be read
 		default:
 		}
 	}
@@ -211,7 +211,7 @@ func (l *load) readCPU() (time.Duration, error) {
 
 var errServerEnded = errors.New("the server's process ended")
 
-// start sets the clients to work; the channel closes when all have stopped.
+// start starts the clients. The channel closes when all have stopped.
 func (l *load) start(ctx context.Context, cancel context.CancelCauseFunc) <-chan struct{} {
 	var clients sync.WaitGroup
 	for i := range l.clients {
@@ -248,7 +248,7 @@ func (l *load) closed(ctx context.Context, c call) error {
 	return nil
 }
 
-// more says whether a client of a closed loop sends another operation.
+// more reports whether a client of a closed loop sends another operation.
 func (l *load) more(now time.Time) bool {
 	if l.count > 0 {
 		return l.taken.Add(1) <= l.count
@@ -280,7 +280,7 @@ func (l *load) open(ctx context.Context, c call) error {
 	return nil
 }
 
-// unsent is how many operations were due and never sent, as the server was too slow for the rate.
+// unsent returns the number of operations that were due and never sent, because the server was too slow for the rate.
 func (l *load) unsent() int64 {
 	return max(0, int64(l.rate*l.lasts.Seconds())-l.taken.Load())
 }

@@ -14,8 +14,8 @@ import (
 	"cloud.google.com/go/civil"
 )
 
-// TestOpenLoop stalls one operation and checks that those which were due meanwhile count from when they were due. The
-// clock is the test's own.
+// TestOpenLoop stalls one operation. The latencies of the operations that were due meanwhile must count from when
+// they were due. The test runs on a fake clock.
 func TestOpenLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var n atomic.Int64
@@ -32,14 +32,15 @@ func TestOpenLoop(t *testing.T) {
 		if m.Operations != 60 || l.unsent() != 0 {
 			t.Errorf("%d operations and %d unsent, want all 60", m.Operations, l.unsent())
 		}
-		// 19 operations were due in the stall, the last 5 ms before its end; so that a third of all are slow, though one was.
+		// During the stall 19 operations were due, the last one 5 ms before its end. Thus a third of all operations
+		// are slow, although only one was stalled.
 		if p := m.Latency.P90; p < 70_000 || p > 80_000 {
 			t.Errorf("p90 is %d us, want about 75,000", p)
 		}
 	})
 }
 
-// begun is a measure in its first turn.
+// begun returns a measure in its first turn.
 func begun() *Measure {
 	m := &Measure{latency: newHistogram()}
 	m.begin()
@@ -79,7 +80,8 @@ func TestLoadFails(t *testing.T) {
 	}
 }
 
-// TestCorrect gives a closed loop one stall and checks that the operations it kept from being sent are made up for.
+// TestCorrect gives a closed loop one stall. The correction must add the operations that the stall kept from being
+// sent.
 func TestCorrect(t *testing.T) {
 	h := newHistogram()
 	h.RecordValues(100, 990)
@@ -90,7 +92,7 @@ func TestCorrect(t *testing.T) {
 	if m.Latency.P99 > 101 {
 		t.Errorf("p99 as measured is %d us, want 100", m.Latency.P99)
 	}
-	// The stall of 100 ms hid about 1,000 operations, evenly late: half of them later than 50 ms.
+	// The stall of 100 ms hid about 1,000 operations, whose delays are evenly distributed: half of them exceed 50 ms.
 	if p := m.Corrected.P90; p < 70_000 || p > 90_000 {
 		t.Errorf("corrected p90 is %d us, want about 80,000", p)
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Machine says on what the figures were measured, and with which program.
+// Machine describes the machine and the program with which the figures were measured.
 type Machine struct {
 	System  string `json:"system"`
 	CPU     string `json:"cpu"`
@@ -56,7 +56,7 @@ func (m Machine) text() string {
 	return fmt.Sprintf("%s, %d cores, %s, %s, commit %s, Spanner client %s, gRPC %s", m.CPU, m.Cores, m.System, m.Go, m.Commit, m.Client, m.GRPC)
 }
 
-// lineOf is the value of the first line "key : value" of a file, or unknown.
+// lineOf returns the value of the first line "key : value" of a file. It returns unknown if there is none.
 func lineOf(file, key string) string {
 	text, err := os.ReadFile(file)
 	if err != nil {

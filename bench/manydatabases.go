@@ -16,17 +16,18 @@ import (
 
 const (
 	manyInstances    = 10
-	manyPerInstance  = 100 // as many as an instance may have
+	manyPerInstance  = 100 // the limit of databases in one instance
 	tablesOfDatabase = 20
-	// lastCreations are the creations whose time is reported.
+	// lastCreations is the number of databases, the last ones created, whose creation times are reported.
 	lastCreations = 50
 
 	targetCreation = 15 * time.Millisecond
 	targetIdle     = 200 << 10 // bytes of memory for each database
 )
 
-// createDatabases creates a thousand databases, one after the other, on a server of their own, and reports how long the last ones took and how much memory
-// the server's process takes for them when they are idle. A short run creates fewer.
+// createDatabases creates a thousand databases, one after the other, on a server of their own. It reports the
+// creation times of the last ones. It also reports how much memory the server's process uses for each idle database.
+// A short run creates fewer.
 func (r *run) createDatabases(ctx context.Context) (err error) {
 	t := &target{database: r.target.database, root: filepath.Join(r.target.root, "databases")}
 	if err := t.spawn(ctx); err != nil {
@@ -54,7 +55,7 @@ func (r *run) createDatabases(ctx context.Context) (err error) {
 			return err
 		}
 		for k := range each {
-			if len(took) == each { // the first ones bring what all share
+			if len(took) == each { // the first ones also pay for the memory that all share
 				if before, err = idleMemory(ctx, t, r.Each); err != nil {
 					return err
 				}
@@ -108,7 +109,7 @@ func createTimed(ctx context.Context, admin *database.DatabaseAdminClient, paren
 	return time.Since(began), err
 }
 
-// idleMemory is the memory of the server's process when it has had nothing to do for a while.
+// idleMemory returns the memory of the server's process after it has been idle for a while, in bytes.
 func idleMemory(ctx context.Context, t *target, each time.Duration) (int64, error) {
 	select {
 	case <-time.After(min(idleAfterLoad, each)):

@@ -16,55 +16,59 @@ type Measure struct {
 	Path       string  `json:"path"`
 	Method     string  `json:"method"` // the API methods that the path calls
 	Clients    int     `json:"clients"`
-	Size       int     `json:"size,omitempty"` // rows of an operation, where experiments differ in that alone
+	Size       int     `json:"size,omitempty"` // rows of one operation, if the experiments differ in nothing else
 	Tag        string  `json:"tag,omitempty"`
-	Codec      string  `json:"codec,omitempty"`           // the form in which rows come, and how they are compressed
-	Copy       string  `json:"columnar_copy,omitempty"`   // on or off: whether rows may come from a columnar copy
-	Rate       float64 `json:"rate_per_second,omitempty"` // at which operations were due; 0 is a closed loop
+	Codec      string  `json:"codec,omitempty"`           // the format of the rows, and their compression
+	Copy       string  `json:"columnar_copy,omitempty"`   // copyOn or copyOff: whether rows may come from a columnar copy
+	Rate       float64 `json:"rate_per_second,omitempty"` // operations due per second; 0 for a closed loop
 
-	// Failed says why a foreign program or database gave no figures; "" if it did.
+	// Failed is the reason why a foreign program or database gave no figures, or "" if it gave some.
 	Failed string `json:"failed,omitempty"`
 
 	Operations    int64    `json:"operations"`
 	Rows          int64    `json:"rows"`             // read or written
-	Unsent        int64    `json:"unsent,omitempty"` // of an open loop: due and never sent
+	Unsent        int64    `json:"unsent,omitempty"` // operations of an open loop that were due and never sent
 	Seconds       float64  `json:"seconds"`
 	PerSecond     float64  `json:"operations_per_second"`
 	RowsPerSecond float64  `json:"rows_per_second"`
 	Latency       Latency  `json:"latency_us"`
 	Corrected     *Latency `json:"corrected_latency_us,omitempty"` // of a closed loop: see correct
-	// CPU is the server's CPU time of one operation; nil if it is unknown.
+	// CPU is the server's CPU time per operation. It is nil if it is unknown.
 	CPU       *float64 `json:"server_cpu_us,omitempty"`
 	CPUSource string   `json:"server_cpu_source,omitempty"`
-	// ClientCPU is the CPU time of this program, or of the process that is the client in its place, of one operation; nil if it is unknown.
+	// ClientCPU is the client's CPU time per operation. The client is this program, or the process that takes its
+	// place. Nil means unknown.
 	ClientCPU *float64 `json:"client_cpu_us,omitempty"`
 	Turns     []Turn   `json:"turns,omitempty"`
-	// Calls of one operation by API method; empty if the server does not count them.
+	// Calls are the calls of one operation, by API method. It is empty if the server does not count them.
 	Calls []Calls `json:"calls,omitempty"`
-	// Averages are what the server's statistics say of each of the path's calls; empty if the run does not ask, or had no answer.
+	// Averages are the server's statistics of each call of the path. It is empty if the run did not query them or
+	// found none.
 	Averages []Averages `json:"averages,omitempty"`
-	// Transactions is what the server's statistics say of the path's transactions; nil if nothing.
+	// Transactions are the server's statistics of the path's transactions. It is nil if there are none.
 	Transactions *Transactions `json:"transactions,omitempty"`
 
-	group   int                     // position of the first measure that takes turns with this one
+	group   int                     // position of the first measure of this experiment and number of clients, whose paths take turns
 	latency *hdrhistogram.Histogram // microseconds
 	elapsed time.Duration
 	cpu     time.Duration
 	own     time.Duration // the client's CPU time
 	metered bool
-	// parallel says that calls of one operation run at the same time: their latencies do not add up to the operation's.
+	// parallel is true if calls of one operation run at the same time. Their latencies then do not add up to the
+	// operation's.
 	parallel bool
 	asked    []asked
-	// intervalEnd is the end of the interval of the server's statistics in which all operations were; zero if there is none.
+	// intervalEnd ends the interval of the server's statistics into which all operations fell. It is zero if there is
+	// none.
 	intervalEnd time.Time
-	counted     methodCounts            // by the server, in all turns
-	turn        *hdrhistogram.Histogram // microseconds, of the last of Turns
+	counted     methodCounts            // by the server, over all turns
+	turn        *hdrhistogram.Histogram // in microseconds, of the last of Turns
 	used        time.Duration           // the server's CPU time in the last of Turns
 }
 
 // Turn holds the results of one turn of a path.
 type Turn struct {
-	// Failed says why a foreign program or database gave no figures; "" if it did.
+	// Failed is the reason why a foreign program or database gave no figures, or "" if it gave some.
 	Failed string `json:"failed,omitempty"`
 
 	Operations int64    `json:"operations"`
@@ -73,10 +77,10 @@ type Turn struct {
 	Mean       float64  `json:"mean_us"`
 	P50        int64    `json:"p50_us"`
 	P99        int64    `json:"p99_us"`
-	CPU        *float64 `json:"server_cpu_us,omitempty"` // of one operation; nil if it is unknown
+	CPU        *float64 `json:"server_cpu_us,omitempty"` // per operation; nil if unknown
 }
 
-// of is what the metric says of the turn; nil if it is unknown.
+// of returns the value of the metric in this turn. It returns nil if it is unknown.
 func (t Turn) of(k Metric) *float64 {
 	if t.Operations == 0 {
 		return nil
@@ -84,7 +88,7 @@ func (t Turn) of(k Metric) *float64 {
 	return k.value(finding{float64(t.Operations), float64(t.Rows), t.Seconds, t.Mean, float64(t.P50), float64(t.P99), t.CPU})
 }
 
-// Latency sums up a histogram, in microseconds.
+// Latency is the summary of a histogram, in microseconds.
 type Latency struct {
 	Mean float64 `json:"mean"`
 	P50  int64   `json:"p50"`
@@ -99,24 +103,24 @@ func latencyOf(h *hdrhistogram.Histogram) Latency {
 	return Latency{h.Mean(), q(50), q(90), q(99), q(99.9), h.Max()}
 }
 
-// commits says whether the path's operations are transactions that write.
+// commits reports whether the path's operations are transactions that write.
 func (m *Measure) commits() bool {
 	return strings.HasSuffix(m.Method, "Commit") || m.Method == "BatchWrite"
 }
 
-// MeanText prints the mean in milliseconds.
+// MeanText formats the mean in milliseconds.
 func (l Latency) MeanText() string { return fmt.Sprintf("%.3f", l.Mean/1e3) }
 
-// fromProcess is the source of CPU times read from the operating system.
+// fromProcess marks CPU times that were read from the operating system.
 const fromProcess = "process"
 
-// begin opens a turn.
+// begin starts a turn.
 func (m *Measure) begin() {
 	m.Turns = append(m.Turns, Turn{})
 	m.turn, m.used = newHistogram(), 0
 }
 
-// add takes in a window of the turn that begin has opened, and brings the figures up to date.
+// add adds a window to the turn that begin has started, and updates the figures.
 func (m *Measure) add(w window) {
 	m.addToTurn(w)
 	m.latency.Merge(w.latency)
@@ -141,7 +145,7 @@ func (m *Measure) add(w window) {
 	}
 }
 
-// fail drops what was measured of a foreign program or database that has failed.
+// fail discards the measurements of a foreign program or database that has failed.
 func (m *Measure) fail(err error) {
 	m.Failed, m.Operations, m.Turns = oneLine(err), 0, nil
 }
@@ -158,9 +162,8 @@ func (m *Measure) addToTurn(w window) {
 	}
 }
 
-// correct finds what the latencies of a closed loop would have been if its clients
-// had gone on sending at their usual pace, one operation each median latency, while
-// an answer was late (HdrHistogram's correction for coordinated omission).
+// correct estimates the latencies of a closed loop whose clients had kept their usual pace while an answer was late.
+// The usual pace is one operation per median latency. This is HdrHistogram's correction for coordinated omission.
 func (m *Measure) correct() {
 	if m.Operations == 0 {
 		return

@@ -17,30 +17,30 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// MemorySettings say how hard Memory presses a server, and for how long.
+// MemorySettings say how hard Memory loads a server, and for how long.
 type MemorySettings struct {
 	For      time.Duration
-	Heavy    int    // requests at once, of all kinds in turn
-	Memory   string // of the server: --memory
-	Server   string // its executable; "" is this program
-	Dir      string // of its data; "" is a temporary one
+	Heavy    int    // requests at the same time, of each kind in turn
+	Memory   string // the server's --memory
+	Server   string // the server's executable; "" for this program
+	Dir      string // directory for the server's data; "" for a temporary one
 	Kinds    []string
 	Out      io.Writer // gets the result
 	Progress io.Writer // gets a line every ten seconds
 }
 
 const (
-	// lightClients send small requests beside the heavy ones.
+	// lightClients is the number of clients that send small requests beside the heavy ones.
 	lightClients = 4
-	// lightLimit is what 99 of 100 small requests may take at most.
+	// lightLimit is the highest p99 latency allowed for small requests.
 	lightLimit = time.Second
-	// drainLimit is how long heavy requests may go on when the time is over.
+	// drainLimit is the longest time that heavy requests may still take after For is over.
 	drainLimit = 2 * time.Minute
-	// watchEvery is how often the server's memory is looked at.
+	// watchEvery is the time between two readings of the server's memory.
 	watchEvery = 100 * time.Millisecond
 )
 
-// check says what is wrong with the settings.
+// check returns an error if the settings are not valid.
 func (s MemorySettings) check() error {
 	if s.For <= 0 {
 		return usageErrorf("--for is %v: want more than 0", s.For)
@@ -60,9 +60,10 @@ func (s MemorySettings) check() error {
 	return nil
 }
 
-// Memory presses a server with the heaviest requests of each kind, many at once, beside clients with small ones. It fails if the server ends, if
-// a request is answered anything but success or RESOURCE_EXHAUSTED, if one of a hundred small requests takes over a second, or if the server takes
-// more memory than it was told.
+// Memory sends a server the heaviest requests of each kind, many at the same time, while other clients send small
+// ones. It returns an error in four cases: the server ends, a request gets an answer that its kind does not permit,
+// more than one of a hundred small requests takes over a second, or the server uses more memory than --memory allows.
+// Every kind may be answered by success or RESOURCE_EXHAUSTED.
 func Memory(ctx context.Context, s MemorySettings) error {
 	limit, err := memorySize(s.Memory)
 	if err != nil {
@@ -79,7 +80,8 @@ func Memory(ctx context.Context, s MemorySettings) error {
 		defer os.RemoveAll(dir)
 		s.Dir = dir
 	}
-	// By the variable and not the flag, so that an executable without either can be shown to fail.
+	// The variable sets the limit, not the flag. An executable that knows neither then starts too, and can be shown
+	// to fail.
 	if err := os.Setenv("CROWFOOT_MEMORY", s.Memory); err != nil {
 		return err
 	}
@@ -106,7 +108,7 @@ func Memory(ctx context.Context, s MemorySettings) error {
 	return errors.Join(broken...)
 }
 
-// A memoryWatch looks at a server's memory again and again.
+// memoryWatch reads a server's memory again and again.
 type memoryWatch struct {
 	stop, stopped chan struct{}
 	peak          int64
@@ -127,7 +129,7 @@ func watchMemory(p *process, load *memoryLoad, out io.Writer) *memoryWatch {
 			}
 			now, err := p.pid().anonymous()
 			if err != nil {
-				continue // it has ended
+				continue // the process has ended
 			}
 			w.peak = max(w.peak, now)
 			if time.Since(shown) >= 10*time.Second {
@@ -139,7 +141,7 @@ func watchMemory(p *process, load *memoryLoad, out io.Writer) *memoryWatch {
 	return w
 }
 
-// end stops looking, and says whether the server took too much.
+// end stops the readings. It returns an error if the server used more memory than limit, in bytes.
 func (w *memoryWatch) end(limit int64) []error {
 	close(w.stop)
 	<-w.stopped
@@ -149,7 +151,7 @@ func (w *memoryWatch) end(limit int64) []error {
 	return nil
 }
 
-// outcomes are how requests ended, by kind.
+// outcomes holds the answers to the requests, by kind.
 type outcomes struct {
 	mu     sync.Mutex
 	byKind map[string]*outcome
@@ -158,8 +160,8 @@ type outcomes struct {
 type outcome struct {
 	light bool
 	codes map[codes.Code]int
-	wrong error           // the first answer that breaks the rule
-	took  []time.Duration // of each
+	wrong error           // the first answer that is not permitted
+	took  []time.Duration // the latency of each request
 }
 
 func (o *outcomes) add(kind string, light bool, took time.Duration, err error, permitted ...codes.Code) {
@@ -178,7 +180,7 @@ func (o *outcomes) add(kind string, light bool, took time.Duration, err error, p
 	}
 }
 
-// line sums up what has ended so far.
+// line summarizes the requests that have ended so far.
 func (o *outcomes) line() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -194,7 +196,7 @@ func (o *outcomes) line() string {
 	return fmt.Sprintf("%d heavy and %d small requests, %d refused", heavy, light, refused)
 }
 
-// report prints a line for each kind, and returns the rules that were broken.
+// report prints a line for each kind, and returns an error for each broken rule.
 func (o *outcomes) report(out io.Writer) (broken []error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

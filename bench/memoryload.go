@@ -39,24 +39,24 @@ CREATE TABLE Big (Id INT64 NOT NULL, Part INT64, Text STRING(MAX)) PRIMARY KEY (
 CREATE TABLE Small (Id INT64 NOT NULL, N INT64) PRIMARY KEY (Id);
 `
 	bigRows  = 200_000
-	bigText  = 1000 // bytes in each of them
-	blobRows = 90   // of 1 MiB, in a heavy commit
+	bigText  = 1000 // bytes in each of the rows
+	blobRows = 90   // rows of 1 MiB in a heavy commit
 
-	slowReading    = 3 * time.Second // how long a slow reader keeps a stream open
-	slowStreams    = 30              // of a slow reader
+	slowReading    = 3 * time.Second // the time for which a slow reader keeps its streams open
+	slowStreams    = 30              // streams that a slow reader opens
 	batchedDML     = 1000            // statements in a batch
-	dmlText        = 10_000          // bytes that each of them writes
+	dmlText        = 10_000          // bytes that each statement writes
 	sessionsAtOnce = 100
 )
 
-// memorySchema writes the schema to a file.
+// memorySchema writes the schema to a file and returns the file's name.
 func memorySchema(dir string) string {
 	file := filepath.Join(dir, "schema.sql")
-	_ = os.WriteFile(file, []byte(memoryDDL), 0o600) // the server says so if the file is missing
+	_ = os.WriteFile(file, []byte(memoryDDL), 0o600) // if the file is missing, the server reports it
 	return file
 }
 
-// memorySize reads a size such as 2GiB.
+// memorySize parses a size such as 2GiB and returns it in bytes.
 func memorySize(text string) (int64, error) {
 	number, ok := strings.CutSuffix(text, "GiB")
 	v, err := strconv.ParseFloat(number, 64)
@@ -66,7 +66,8 @@ func memorySize(text string) (int64, error) {
 	return int64(v * (1 << 30)), nil
 }
 
-// A memoryLoad sends heavy requests of each kind in turn. Messages are made once: only the server's memory is to grow.
+// memoryLoad sends heavy requests of each kind in turn. It builds the large messages only once, so that this program
+// needs little memory itself.
 type memoryLoad struct {
 	outcomes outcomes
 	conns    []*grpc.ClientConn
@@ -74,18 +75,18 @@ type memoryLoad struct {
 	light    spannerpb.SpannerClient
 	rest     string
 	session  string
-	serial   atomic.Int64 // makes texts differ
+	serial   atomic.Int64 // makes query texts unique
 
 	commit, restCommit []byte
 	bomb               []byte
 	batch              *spannerpb.ExecuteBatchDmlRequest
 }
 
-// A heavyKind is a kind of heavy request. run says what it was answered.
+// heavyKind is a kind of heavy request. run sends one request and returns its error.
 type heavyKind struct {
 	name      string
 	run       func(context.Context) error
-	permitted []codes.Code // beside success and RESOURCE_EXHAUSTED
+	permitted []codes.Code // codes allowed besides OK and RESOURCE_EXHAUSTED
 }
 
 func (l *memoryLoad) kinds() []heavyKind {
@@ -94,7 +95,7 @@ func (l *memoryLoad) kinds() []heavyKind {
 		{"commit", l.largeCommit(), conflict},
 		{"commit gzip", l.largeCommit(grpc.UseCompressor(grpcgzip.Name)), conflict},
 		{"commit REST", l.largeRESTCommit, conflict},
-		{"gzip bomb", l.gzipBomb, []codes.Code{codes.InvalidArgument}}, // it is too large for its method
+		{"gzip bomb", l.gzipBomb, []codes.Code{codes.InvalidArgument}}, // the decompressed request is too large for its method
 		{"sort", l.query("SELECT b.Text FROM Big b ORDER BY b.Text DESC, b.Id LIMIT 1000000"), nil},
 		{"join", l.query("SELECT COUNT(*) FROM Big a JOIN@{JOIN_METHOD=HASH_JOIN} Big b ON a.Text = b.Text"), nil},
 		{"aggregation", l.query("SELECT b.Text, ANY_VALUE(b.Text), COUNT(*) FROM Big b GROUP BY b.Text, b.Id"), nil},
@@ -139,7 +140,7 @@ func (l *memoryLoad) close() {
 	}
 }
 
-// messages makes the large ones.
+// messages builds the large messages.
 func (l *memoryLoad) messages() (err error) {
 	text := base64.StdEncoding.EncodeToString(make([]byte, 1<<20))
 	commit := l.write("Blobs", []string{"Id", "B"}, blobRows, func(i int) []string { return []string{strconv.Itoa(i), text} })
@@ -175,7 +176,7 @@ func readWrite() *spannerpb.TransactionOptions {
 	return &spannerpb.TransactionOptions{Mode: &spannerpb.TransactionOptions_ReadWrite_{ReadWrite: new(spannerpb.TransactionOptions_ReadWrite)}}
 }
 
-// write is a commit of rows whose columns are given as text.
+// write returns a commit request of rows. row returns the values of row i as texts, one for each column.
 func (l *memoryLoad) write(table string, columns []string, rows int, row func(int) []string) *spannerpb.CommitRequest {
 	w := &spannerpb.Mutation_Write{Table: table, Columns: columns}
 	for i := range rows {
@@ -189,7 +190,7 @@ func (l *memoryLoad) write(table string, columns []string, rows int, row func(in
 		Mutations: []*spannerpb.Mutation{{Operation: &spannerpb.Mutation_InsertOrUpdate{InsertOrUpdate: w}}}}
 }
 
-// fill fills the tables that queries read.
+// fill fills the tables that the queries read.
 func (l *memoryLoad) fill(ctx context.Context) error {
 	const each = 10_000
 	padding := strings.Repeat("x", bigText)
@@ -206,7 +207,7 @@ func (l *memoryLoad) fill(ctx context.Context) error {
 	return err
 }
 
-// run sends requests until the time is over, and waits for those that are on their way.
+// run sends requests until the time is over. It then waits for the requests in progress.
 func (l *memoryLoad) run(ctx context.Context, s MemorySettings) {
 	over, cancel := context.WithTimeout(ctx, s.For)
 	defer cancel()
@@ -251,7 +252,7 @@ func (l *memoryLoad) small(over, request context.Context, client int) {
 			err := k.run(request)
 			l.outcomes.add(k.name, true, time.Since(began), err)
 		}
-		time.Sleep(10 * time.Millisecond) // it is not these that press
+		time.Sleep(10 * time.Millisecond) // only the heavy requests should load the server
 	}
 }
 
@@ -265,10 +266,10 @@ func parameters(name, text string) *structpb.Struct {
 	return &structpb.Struct{Fields: map[string]*structpb.Value{name: structpb.NewStringValue(text)}}
 }
 
-// encoded is a request that is encoded already.
+// encoded is a request that is already encoded.
 type encoded []byte
 
-// encodedCodec sends encoded requests as they are.
+// encodedCodec sends an encoded request unchanged.
 type encodedCodec struct{ encoding.CodecV2 }
 
 func (c encodedCodec) Marshal(v any) (mem.BufferSlice, error) {
@@ -284,14 +285,14 @@ func (l *memoryLoad) largeCommit(opts ...grpc.CallOption) func(context.Context) 
 	}
 }
 
-// gzipBomb sends a request that grows a thousandfold, over REST.
+// gzipBomb sends a REST request that decompresses to a thousand times its size.
 func (l *memoryLoad) gzipBomb(ctx context.Context) error { return l.post(ctx, l.bomb, "gzip") }
 
 func (l *memoryLoad) largeRESTCommit(ctx context.Context) error {
 	return l.post(ctx, l.restCommit, "identity")
 }
 
-// post sends a commit over REST.
+// post sends a commit by REST.
 func (l *memoryLoad) post(ctx context.Context, body []byte, coding string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, l.rest+"/v1/"+l.session+":commit", bytes.NewReader(body))
 	if err != nil {
@@ -316,7 +317,7 @@ func (l *memoryLoad) post(ctx context.Context, body []byte, coding string) error
 	return status.Error(codes.Unknown, reply.Status)
 }
 
-// query runs a query and reads all of its rows.
+// query returns a function that runs a query and reads all of its rows.
 func (l *memoryLoad) query(sql string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		stream, err := l.heavy.ExecuteStreamingSql(ctx, &spannerpb.ExecuteSqlRequest{Session: l.session, Sql: sql})
@@ -334,7 +335,7 @@ func (l *memoryLoad) unaryQuery(sql string) func(context.Context) error {
 	}
 }
 
-// slowReader opens streams and reads nothing but their first message.
+// slowReader opens streams and reads only the first message of each.
 func (l *memoryLoad) slowReader(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -354,7 +355,8 @@ func (l *memoryLoad) slowReader(ctx context.Context) error {
 	return nil
 }
 
-// inList looks for 10,000 values, the limit, which are literals of a text that was never sent before.
+// inList looks for 10,000 values, the limit of an IN list. The values are literals, in a text that was never sent
+// before.
 func (l *memoryLoad) inList(ctx context.Context) error {
 	var text strings.Builder
 	text.WriteString("SELECT COUNT(*) FROM Big WHERE Id IN (")
@@ -367,7 +369,7 @@ func (l *memoryLoad) inList(ctx context.Context) error {
 	return err
 }
 
-// newTexts sends long texts that were never sent before, which the server prepares and keeps.
+// newTexts sends long texts that were never sent before. The server prepares each of them and keeps it.
 func (l *memoryLoad) newTexts(ctx context.Context) error {
 	for range 10 {
 		sql := fmt.Sprintf("SELECT N AS n%d FROM Small WHERE Id = 1 -- %s", l.serial.Add(1), strings.Repeat("x", 500_000))
@@ -378,13 +380,13 @@ func (l *memoryLoad) newTexts(ctx context.Context) error {
 	return nil
 }
 
-// sessions makes sessions and leaves them.
+// sessions creates sessions and never deletes them.
 func (l *memoryLoad) sessions(ctx context.Context) error {
 	_, err := l.heavy.BatchCreateSessions(ctx, &spannerpb.BatchCreateSessionsRequest{Database: memoryDatabase, SessionCount: sessionsAtOnce})
 	return err
 }
 
-// batchDML writes much in a transaction of one batch, and rolls it back.
+// batchDML writes many rows in a transaction of one batch. Deleting the session rolls the transaction back.
 func (l *memoryLoad) batchDML(ctx context.Context) error {
 	ses, err := l.heavy.CreateSession(ctx, &spannerpb.CreateSessionRequest{Database: memoryDatabase})
 	if err != nil {
@@ -397,12 +399,12 @@ func (l *memoryLoad) batchDML(ctx context.Context) error {
 		err = status.ErrorProto(reply.Status)
 	}
 	if status.Code(err) == codes.Aborted {
-		return nil // another batch writes the same rows: so it is with transactions
+		return nil // another batch writes the same rows, so the abort is correct
 	}
 	return err
 }
 
-// atEnd is nil if err is the end of a stream.
+// atEnd returns nil if err is the end of a stream, else err.
 func atEnd(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil

@@ -13,29 +13,29 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Calls are those of one API method within the operations of a path, as the server has counted them.
+// Calls are the server's counts of one API method, divided by the operations of a path.
 type Calls struct {
 	Method       string  `json:"method"`
 	PerOperation float64 `json:"per_operation"`
-	Latency      float64 `json:"server_latency_us"` // mean of one call, from the first byte received to the last byte sent
+	Latency      float64 `json:"server_latency_us"` // mean latency of one call, from the first byte received to the last byte sent
 }
 
-// methodCounts are a server's counts by API method since it began, from /metrics.
+// methodCounts are a server's counts by API method since its start, from /metrics.
 type methodCounts map[string]methodCount
 
-// methodCount is of one method.
+// methodCount holds the calls of one method and their total latency.
 type methodCount struct{ calls, seconds float64 }
 
-// metricsURL is where a server that listens for HTTP at an address has its metrics for Prometheus.
+// metricsURL returns the URL of the Prometheus metrics of a server that listens for HTTP at an address.
 func metricsURL(address string) string { return "http://" + address + "/metrics" }
 
-// metricsLimit is how long a server may take to show its metrics.
+// metricsLimit is the longest time that a server may take to answer with its metrics.
 const metricsLimit = 10 * time.Second
 
-// requestSeconds is the histogram of latencies by method among Crowfoot's metrics.
+// requestSeconds is the name of Crowfoot's histogram of latencies by method.
 const requestSeconds = "crowfoot_request_seconds"
 
-// counts asks the server for its metrics; nil if it has none.
+// counts reads the server's counts by API method. It returns nil if the server has no metrics.
 func (s *server) counts(ctx context.Context) (methodCounts, error) {
 	if s.metrics == "" {
 		return nil, nil
@@ -67,7 +67,7 @@ func (s *server) counts(ctx context.Context) (methodCounts, error) {
 	return counts, nil
 }
 
-// count adds the calls between two moments of a turn.
+// count adds the calls between the two readings before and after a turn.
 func (m *Measure) count(before, after methodCounts) {
 	if m.counted == nil {
 		m.counted = methodCounts{}
@@ -80,11 +80,11 @@ func (m *Measure) count(before, after methodCounts) {
 	}
 }
 
-// rarely is the fewest calls per operation for a method to belong to the path. The client also creates sessions and keeps them
-// alive, at a lower rate.
+// rarely is the fewest calls per operation of a method that belongs to the path. The client also creates sessions and
+// keeps them alive, but at a lower rate.
 const rarely = 0.01
 
-// countCalls works out the calls of one operation.
+// countCalls computes the calls per operation.
 func (m *Measure) countCalls() {
 	if m.Operations == 0 {
 		return
@@ -106,8 +106,9 @@ func commitLast(c Calls) int {
 	return 0
 }
 
-// atServer is how much of an operation's mean latency the server accounts for, and rest is what remains: network and
-// client. Microseconds; ok is false if the server has not counted, and if calls ran at the same time.
+// atServer returns the part of an operation's mean latency that the server's counts explain, and the rest, which is
+// network and client. Both are in microseconds. ok is false if the server has no counts, or if calls ran at the same
+// time.
 func (m *Measure) atServer() (server, rest float64, ok bool) {
 	for _, c := range m.Calls {
 		server += c.PerOperation * c.Latency

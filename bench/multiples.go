@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Geometry of a small chart: one path, turn by turn.
+// Geometry of a small chart, which shows one path turn by turn.
 const (
 	smallWidth  = 220.0
 	smallHeight = 62.0
@@ -17,7 +17,7 @@ const (
 	smallBottom = 18.0
 )
 
-// turnMetrics are what the small charts show.
+// turnMetrics are the metrics of the small charts.
 var turnMetrics = []struct {
 	name   string
 	metric Metric
@@ -29,8 +29,8 @@ type multiple struct {
 	Charts []chart
 }
 
-// turnCharts draw the turns of a benchmark's paths, a small chart for each path and metric. Those of an experiment and a
-// metric have the same axes, and each has a dotted line where the median of the first path is.
+// turnCharts draws the turns of a benchmark's paths, in one small chart for each path and metric. The charts of an
+// experiment and a metric have the same axes. Each has a dotted line at the median of the first path.
 func (r *Report) turnCharts(benchmark string, colors map[string]int) (list []multiple) {
 	measures := r.of(benchmark)
 	for i := 0; i < len(measures); {
@@ -50,7 +50,8 @@ func (r *Report) turnCharts(benchmark string, colors map[string]int) (list []mul
 	return list
 }
 
-// small draws the paths of one experiment by one metric; nothing if nothing is known, or if there was one turn only.
+// small draws one chart of a metric for each path of an experiment. It returns nil if the metric is unknown, or if
+// there was only one turn.
 func small(measures []*Measure, name string, metric Metric, colors map[string]int) (charts []chart) {
 	highest := 0.0
 	for _, m := range measures {
@@ -72,7 +73,7 @@ func small(measures []*Measure, name string, metric Metric, colors map[string]in
 	return charts
 }
 
-// turnValues are what a metric says of the turns in which the path did anything.
+// turnValues returns the values of a metric in the turns in which it is known.
 func (m *Measure) turnValues(metric Metric) (values []float64) {
 	for _, t := range m.Turns {
 		if v := t.of(metric); v != nil {

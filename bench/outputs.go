@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// outputs are the files that a run writes. It creates them when it begins, so that a wrong path fails at once and not
-// after minutes of measuring.
+// outputs are the files that a run writes. It creates them at its beginning, so that a wrong path fails before
+// minutes of measuring.
 type outputs struct {
 	list []output
 }
@@ -17,7 +17,7 @@ type output struct {
 	write func(document, io.Writer) error
 }
 
-// document is a report: one page of HTML, and figures as JSON.
+// document is a report that can be written as one HTML page and as JSON.
 type document interface {
 	writePage(io.Writer) error
 	writeJSON(io.Writer) error

@@ -11,11 +11,11 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// Files are a user's own workload: each file is one way to a result, and they take turns.
+// Files describes a user's own workload. Each file is one way to the same result, and the ways take turns.
 type Files struct {
 	Paths []File
-	DDL   string // file of statements that make the tables; "" if they are there
-	Load  string // file of mutations that fill them, once for each of Settings.Rows; "" is none
+	DDL   string // file of statements that create the tables; "" if they exist
+	Load  string // file of mutations that fill them, run once for each of Settings.Rows; "" for none
 }
 
 // File is a workload file of a kind.
@@ -24,17 +24,17 @@ type File struct {
 	Name string
 }
 
-// Kind is what a workload file holds.
+// Kind is the kind of a workload file.
 type Kind string
 
-// The kinds, named like their flags. The comments of sqlFile, readFile and writeFile describe their content.
+// The kinds, named like their flags. The comments of sqlFile, readFile and writeFile describe their syntax.
 const (
 	SQLFile   Kind = "sql"
 	ReadFile  Kind = "read"
 	WriteFile Kind = "write"
 )
 
-// FileHelp tells a user what stands in workload files.
+// FileHelp explains the syntax of workload files to a user.
 const FileHelp = `Each file is one way to a result; the ways take turns, and all are held against the first.
 
   --sql FILE     -- @id INT64 1..100000
@@ -71,7 +71,7 @@ Parameters are drawn for each operation:
   @ids   ARRAY<INT64> 10 of 1..1000    ten different ones
 `
 
-// workload is a file that has been read.
+// workload is a workload file that has been read.
 type workload interface {
 	path() path
 }
@@ -86,8 +86,8 @@ func (f File) open() (workload, error) {
 	return openWrite(f.Name)
 }
 
-// Own compares the user's own ways with each other, all with the first. It reads the files at once, so that
-// a mistake in them is reported before a server starts.
+// Own compares all of the user's ways with the first. It reads the files at once, so that it reports a mistake in
+// them before a server starts.
 func Own(files Files) (Benchmark, error) {
 	if len(files.Paths) == 0 {
 		return Benchmark{}, usageErrorf("own needs at least one file: --sql, --read or --write")
@@ -124,7 +124,7 @@ type own struct {
 	load      *writeFile
 }
 
-// splitDDL cuts statements that end with a ; at the end of a line.
+// splitDDL splits statements. Each ends with a ; at the end of a line.
 func splitDDL(text string) (list []string) {
 	var statement []string
 	add := func() {
@@ -177,5 +177,6 @@ func (o own) prepare(ctx context.Context, r *run) ([]experiment, error) {
 	return []experiment{e}, nil
 }
 
-// loadSeed is the seed of the random rules, so that every run loads the same rows; uuid and now differ all the same.
+// loadSeed is the seed of the random rules, so that every run loads the same rows. Only uuid and now still differ
+// between runs.
 const loadSeed = 1

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// pageText is the page's template. The style is in it and there is no script: the page needs no other file.
+// pageText is the page's template. It contains the style and no script, so the page needs no other file.
 //
 //go:embed page.html
 var pageText string
@@ -18,7 +18,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"titled": func(line []string) bool { return len(line) == 1 },
 }).Parse(pageText))
 
-// page is what the template shows.
+// page is the data of the template.
 type page struct {
 	*Report
 	Title     string
@@ -37,24 +37,24 @@ type page struct {
 type tile struct {
 	Value   string
 	Name    string
-	Beside  string // published figure and target
-	Verdict string // "" is none
+	Beside  string // published value and target
+	Verdict string // "" for none
 }
 
-// section is one benchmark.
+// section shows one benchmark.
 type section struct {
 	Name  string
 	About string
-	Study string // "" is none
+	Study string // "" for none
 	Grids []grid
 	Bars  []chart
 	Turns []multiple
 }
 
-// answer is a result of the server's statistics.
+// answer shows one query of the server's statistics.
 type answer struct {
 	Statistic
-	Without string // why there are no rows
+	Without string // the reason why there are no rows
 	Grid    grid
 }
 
@@ -91,12 +91,13 @@ func (r *Report) writePage(w io.Writer) error {
 	return pageTemplate.Execute(w, p)
 }
 
-// tiles are the figures that have something published or wanted beside them; without any, the pairs.
+// tiles returns a tile for each figure that has a published value or a target. If there are none, it returns tiles
+// for the pairs.
 func (r *Report) tiles() (list []tile) {
 	shown := map[string]bool{}
 	for _, f := range r.Figures {
 		if f.Ours == nil || shown[f.Name] {
-			continue // the first number of clients is the study's
+			continue // show only the first number of clients, which is the study's
 		}
 		shown[f.Name] = true
 		var beside []string
@@ -139,7 +140,7 @@ func timesText(f Figure) string {
 	return f.comparedText(f.Ours) + times
 }
 
-// knowledge says where the CPU figures come from.
+// knowledge describes the source of the CPU figures.
 func (r *Report) knowledge() string {
 	sources := map[string]bool{}
 	for _, m := range r.Measures {
@@ -165,7 +166,7 @@ func (r *Report) section(benchmark string) section {
 	return s
 }
 
-// cellClass is the style of the cell in a column of a table whose first left columns are flush left.
+// cellClass returns the style of the cell in a column. The first left columns of the table are flush left.
 func cellClass(left, column int, text string) string {
 	switch {
 	case text == met, text == missed, text == inNoise, text == notMeasured:
@@ -176,7 +177,8 @@ func cellClass(left, column int, text string) string {
 	return ""
 }
 
-// colors gives each path a colour of the page's style, the same on every chart: 0 to those that others are compared with first, the rest in order.
+// colors assigns each path a colour of the page's style, the same on every chart. The first path of each benchmark
+// with which others are compared has colour 0. The rest get colours in order.
 func (r *Report) colors() map[string]int {
 	colors := map[string]int{}
 	for _, name := range r.Benchmarks {
@@ -197,12 +199,12 @@ func (r *Report) colors() map[string]int {
 	return colors
 }
 
-// aim prints the target with the signs ≤ and ≥.
+// aim formats the target with the signs ≤ and ≥.
 func aim(f Figure) string {
 	return strings.NewReplacer("<=", "≤", ">=", "≥").Replace(f.targetText())
 }
 
-// numbers prints a list.
+// numbers formats a list.
 func numbers(list []int) string {
 	var texts []string
 	for _, n := range list {

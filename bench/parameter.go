@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// parameter is a named value of a workload file that is drawn anew for every operation:
+// parameter is a named value of a workload file. Every operation draws it anew:
 //
 //	@id     INT64     1..1000              both ends included; also FLOAT64, DATE, TIMESTAMP
 //	@new    INT64     sequence 1           counts up from 1, over all clients of the run
@@ -23,10 +23,10 @@ import (
 //	@text   STRING    letters 100          a hundred random letters
 //	@user   STRING    user-%06d 1..1000    a number in a text, in fmt's form
 //	@kind   STRING    one of red, green    also INT64 and FLOAT64
-//	@blob   BYTES     16                   so many random bytes
+//	@blob   BYTES     16                   number of random bytes
 //	@flag   BOOL
 //	@at     TIMESTAMP now
-//	@ids    ARRAY<INT64> 10 of 1..1000     ten different ones, by any rule above
+//	@ids    ARRAY<INT64> 10 of 1..1000     ten different values, by any rule above
 type parameter struct {
 	name string
 	draw rule
@@ -35,7 +35,7 @@ type parameter struct {
 // rule draws one value. It may look at the values of the parameters that are declared above its own.
 type rule func(r *rand.Rand, above map[string]any) any
 
-// rules make the rule of a type from its text.
+// rules parse the text of a rule, by type.
 var rules = map[string]func(text string) (rule, error){
 	"INT64":     integerRule,
 	"FLOAT64":   floatRule,
@@ -53,7 +53,7 @@ var (
 	plusForm      = regexp.MustCompile(`^@([A-Za-z_][A-Za-z0-9_]*)\s*([+-])\s*(\d+)$`)
 )
 
-// parseParameter reads a declaration.
+// parseParameter parses a declaration.
 func parseParameter(line string) (p parameter, err error) {
 	m := parameterForm.FindStringSubmatch(line)
 	if m == nil {
@@ -74,7 +74,7 @@ func parseParameter(line string) (p parameter, err error) {
 	return p, err
 }
 
-// between cuts "low..high".
+// between parses "low..high".
 func between[T any](text string, parse func(string) (T, error)) (low, high T, err error) {
 	a, b, ok := strings.Cut(text, "..")
 	if !ok {
@@ -88,7 +88,7 @@ func between[T any](text string, parse func(string) (T, error)) (low, high T, er
 
 var errEmptyRange = errors.New("the range is empty")
 
-// oneOf reads "one of a, b, c"; ok is false if the text says something else.
+// oneOf parses "one of a, b, c". ok is false if the text is another rule.
 func oneOf[T any](text string, parse func(string) (T, error)) (r rule, ok bool, err error) {
 	list, ok := strings.CutPrefix(text, "one of ")
 	if !ok {
@@ -133,13 +133,13 @@ func integerRule(text string) (rule, error) {
 	return func(r *rand.Rand, _ map[string]any) any { return draw(r) }, err
 }
 
-// integers draws from a range, up to all integers there are.
+// integers returns a function that draws from a range. The range may hold all integers of 64 bits.
 func integers(text string) (func(*rand.Rand) int64, error) {
 	low, high, err := between(text, parseInteger)
 	if err == nil && high < low {
 		err = errEmptyRange
 	}
-	width := uint64(high) - uint64(low) + 1 // 0 is all of them
+	width := uint64(high) - uint64(low) + 1 // 0 for all integers
 	return func(r *rand.Rand) int64 {
 		if width == 0 {
 			return int64(r.Uint64())
@@ -166,7 +166,7 @@ func boolRule(text string) (rule, error) {
 	return func(r *rand.Rand, _ map[string]any) any { return r.IntN(2) == 1 }, nil
 }
 
-// maxDrawn bounds letters and bytes: 10 MiB, Spanner's limit of a value.
+// maxDrawn is the largest number of letters or bytes: 10 MiB, Spanner's limit for a value.
 const maxDrawn = 10 << 20
 
 func length(text string) (int, error) {
@@ -226,10 +226,12 @@ func timestampRule(text string) (rule, error) {
 	return func(r *rand.Rand, _ map[string]any) any { return low.Add(time.Duration(r.Int64N(int64(wide) + 1))) }, err
 }
 
-// maxElements bounds arrays. A request with more keys would no longer be a comparison of point reads.
+// maxElements is the largest number of elements of an array. A request with more keys would no longer compare point
+// reads.
 const maxElements = 10_000
 
-// triesPerElement bounds the draws for an array: a rule with fewer different values than elements gives a shorter array.
+// triesPerElement limits the draws for an array. A rule with fewer different values than elements yields a shorter
+// array.
 const triesPerElement = 100
 
 func arrayRule(kind, text string) (rule, error) {
@@ -264,7 +266,7 @@ func arrayRule(kind, text string) (rule, error) {
 	return nil, fmt.Errorf("no arrays of %s", kind)
 }
 
-// elements draws n different values.
+// elements returns a rule that draws n different values.
 func elements[T comparable](n int, draw rule) rule {
 	return func(r *rand.Rand, above map[string]any) any {
 		list, seen := make([]T, 0, n), make(map[T]bool, n)
@@ -279,7 +281,7 @@ func elements[T comparable](n int, draw rule) rule {
 	}
 }
 
-// drawAll draws the parameters in their order.
+// drawAll draws the parameters in their order and returns their values by name.
 func drawAll(list []parameter, r *rand.Rand) map[string]any {
 	values := make(map[string]any, len(list))
 	for _, p := range list {

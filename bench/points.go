@@ -12,9 +12,10 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// Points compares point reads, by READ and by SQL, with those of a server that does nothing but gRPC, and of one that
-// keeps no statistics; and commits of one row with this machine's own fsync. It needs the embedded server, as it reads
-// its memory, kills it at the end, and starts it again. Beside a control server (Settings.Control) it compares with that one alone.
+// Points compares point reads, by READ and by SQL, with those of two other servers: one that does nothing but gRPC,
+// and one that keeps no statistics. It compares commits of one row with this machine's fsync. It needs the embedded
+// server, because it reads its memory, kills it at the end, and starts it again. With a control server
+// (Settings.Control) it compares only the two servers.
 func Points() Benchmark {
 	p := new(points)
 	return Benchmark{name: "points", about: "Point reads beside a server that does nothing but gRPC, and one without statistics; commits beside the fsync of this machine.", check: Settings.checkEmbedded, prepare: p.prepare, after: p.after, close: p.close, figures: func(Settings) []Figure { return pointsFigures }}
@@ -24,7 +25,7 @@ func Points() Benchmark {
 type points struct {
 	ceiling *server
 	off     *controlServer // keeps no statistics
-	file    *os.File       // that is synced
+	file    *os.File       // the file that sync syncs
 }
 
 const (
@@ -74,7 +75,7 @@ func pointsRow(id int64) []*spanner.Mutation {
 	return []*spanner.Mutation{spanner.InsertOrUpdate(pointsTable, pointsColumns, values)}
 }
 
-// idleAfterLoad is how long the server gets to finish flushes and compactions before its memory is read.
+// idleAfterLoad is the time for the server to finish flushes and compactions before its memory is read.
 const idleAfterLoad = 10 * time.Second
 
 func (p *points) prepare(ctx context.Context, r *run) ([]experiment, error) {
@@ -105,7 +106,7 @@ func (p *points) prepare(ctx context.Context, r *run) ([]experiment, error) {
 	return []experiment{p.reads(r), p.commits(r)}, nil
 }
 
-// startOthers starts the control server without statistics, and the ceiling.
+// startOthers starts the server without statistics and the ceiling.
 func (p *points) startOthers(ctx context.Context, r *run) (err error) {
 	if p.off, err = r.target.control(ctx, "", "--statistics=false"); err != nil {
 		return err
@@ -121,7 +122,7 @@ func (p *points) reads(r *run) experiment {
 	read := path{name: viaREAD, method: "StreamingRead", op: pointByREAD(int64(r.Rows))}
 	query := path{name: viaSQL, method: "ExecuteStreamingSql", op: pointBySQL(int64(r.Rows))}
 	e := experiment{name: pointRead, title: "one row of 1 kB by its key", paths: []path{read, query}}
-	if p.off == nil { // only the control server is of interest
+	if p.off == nil { // the run compares only with the control server
 		return e
 	}
 	e.paths = []path{
@@ -146,7 +147,7 @@ func pointBySQL(rows int64) operation {
 	}
 }
 
-// manyCommitters is the number of clients whose commits should share their syncs.
+// manyCommitters is the number of clients whose commits should share fsyncs.
 const manyCommitters = 64
 
 func (p *points) commits(r *run) experiment {
@@ -165,7 +166,7 @@ func (p *points) commits(r *run) experiment {
 	}
 }
 
-// sync appends 300 bytes to a file and syncs it: what durability costs on this machine.
+// sync appends 300 bytes to a file and syncs it. Its latency is the cost of durability on this machine.
 func (p *points) sync(context.Context, call) (int, error) {
 	if _, err := p.file.Write(make([]byte, 300)); err != nil {
 		return 0, err
@@ -173,7 +174,7 @@ func (p *points) sync(context.Context, call) (int, error) {
 	return 0, p.file.Sync()
 }
 
-// after kills the server as a crash does and says how long it takes to be ready again.
+// after kills the server as a crash does, and reports the time until it is ready again.
 func (p *points) after(ctx context.Context, r *run) error {
 	r.target.process.kill()
 	size, err := diskSize(r.target.data())

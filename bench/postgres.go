@@ -17,7 +17,7 @@ type postgres struct {
 	backends    backends
 }
 
-// openPostgres connects. Each query has one worker.
+// openPostgres opens the connections. Each query runs in one process, without parallel workers.
 func openPostgres(ctx context.Context, dsn string, connections int) (relational, error) {
 	p := &postgres{backends: backends{name: "postgres"}}
 	for range connections {
@@ -53,7 +53,7 @@ func (p *postgres) exec(ctx context.Context, statement string) error {
 	return err
 }
 
-// fill loads by COPY, which takes no delimiter at the end of a line.
+// fill loads a file with COPY. COPY allows no delimiter at the end of a line, so fill removes it.
 func (p *postgres) fill(ctx context.Context, table, file string) error {
 	f, err := os.Open(file)
 	if err != nil {
@@ -63,7 +63,7 @@ func (p *postgres) fill(ctx context.Context, table, file string) error {
 	lines, to := io.Pipe()
 	go func() { to.CloseWithError(withoutLastDelimiter(to, f)) }()
 	_, err = p.connections[0].PgConn().CopyFrom(ctx, lines, "COPY "+table+" FROM STDIN (DELIMITER '|')")
-	lines.CloseWithError(err) // so that the writer ends
+	lines.CloseWithError(err) // ends the writing goroutine
 	if err != nil {
 		return err
 	}

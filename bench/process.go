@@ -14,19 +14,19 @@ import (
 	"time"
 )
 
-// process is a server in a process of its own, so that the CPU time of the process is that of the server.
+// process is a server in its own process. The CPU time of the process is therefore the server's.
 type process struct {
 	cmd   *exec.Cmd
-	grpc  string        // address, from the ready line
-	http  string        // likewise; "" is none
+	grpc  string        // gRPC address from the ready line
+	http  string        // HTTP address from the ready line; "" for none
 	ready time.Duration // from start to the ready line
 	ended chan struct{} // closes when the process has ended, for any reason
 }
 
-// startupLimit is how long a server may take until it prints its ready line.
+// startupLimit is the longest time that a server may take to print its ready line.
 const startupLimit = time.Minute
 
-// spawn runs an executable, "" being this very program, and waits for its ready line.
+// spawn starts an executable ("" is this very program) and waits for its ready line.
 func spawn(ctx context.Context, executable string, args ...string) (p *process, err error) {
 	if executable == "" {
 		if executable, err = os.Executable(); err != nil {
@@ -35,7 +35,7 @@ func spawn(ctx context.Context, executable string, args ...string) (p *process, 
 	}
 	p = &process{cmd: exec.Command(executable, args...), ended: make(chan struct{})}
 	p.cmd.Stderr = os.Stderr
-	detach(p.cmd) // an interrupt at the keyboard is for this program, which stops the server when it has reported
+	detach(p.cmd) // Ctrl-C stops this program alone, which stops the server after reporting
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (p *process) addresses(line string) error {
 	return nil
 }
 
-// stop asks the process to end and waits.
+// stop asks the process to end and waits until it has ended.
 func (p *process) stop() error {
 	p.cmd.Process.Signal(syscall.SIGTERM)
 	<-p.ended
@@ -94,7 +94,7 @@ func (p *process) stop() error {
 	return nil
 }
 
-// kill ends it at once, as a crash does.
+// kill ends the process at once, as a crash does.
 func (p *process) kill() {
 	p.cmd.Process.Kill()
 	<-p.ended
@@ -102,19 +102,20 @@ func (p *process) kill() {
 
 func (p *process) pid() pid { return pid(p.cmd.Process.Pid) }
 
-// meter reads the CPU time that a server has used since it began.
+// meter returns the CPU time that a server has used since its start.
 type meter func() (time.Duration, error)
 
-// pid is a process on this machine.
+// pid is the ID of a process on this machine.
 type pid int
 
-// resident is the memory of the process in RAM, in bytes (VmRSS of proc(5)).
+// resident returns the memory of the process in RAM, in bytes (VmRSS of proc(5)).
 func (p pid) resident() (int64, error) { return p.status("VmRSS:") }
 
-// anonymous is the part of it that is not of files, which the system could read again (RssAnon).
+// anonymous returns the part of resident that does not belong to files, in bytes (RssAnon). The system could reread
+// the pages of files at any time, so they do not count.
 func (p pid) anonymous() (int64, error) { return p.status("RssAnon:") }
 
-// status is a size that /proc/PID/status shows.
+// status returns a size from /proc/PID/status, in bytes.
 func (p pid) status(name string) (int64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p))
 	if err != nil {
@@ -129,7 +130,7 @@ func (p pid) status(name string) (int64, error) {
 	return 0, errors.New("no " + name + " in /proc/PID/status")
 }
 
-// diskSize adds up the files below a directory, in bytes.
+// diskSize returns the total size of the files below a directory, in bytes.
 func diskSize(dir string) (int64, error) {
 	var total int64
 	err := filepath.WalkDir(dir, func(_ string, d os.DirEntry, err error) error {

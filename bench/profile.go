@@ -14,16 +14,18 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// clientProfile is the profile of this program's CPU time that a run keeps, for go tool pprof.
+// clientProfile is the file of this program's CPU profile, for go tool pprof.
 const clientProfile = "client.pprof"
 
-// traceTime is how long a trace is kept at most, which has everything that a server's goroutines do: in the middle of the time.
+// traceTime is the longest time of an execution trace, which records everything that the server's goroutines do. It
+// is taken in the middle of the profiled time.
 const traceTime = 2 * time.Second
 
-// serverProfiles are those of the server, by their files: of CPU time, of what goroutines wait for, of mutexes that they wait for, and a trace.
+// serverProfiles are the profiles of the server, by file: CPU time, blocked goroutines, contended mutexes, and an
+// execution trace.
 var serverProfiles = []struct {
 	file, name string
-	most       time.Duration // 0 is no limit
+	most       time.Duration // 0 for no limit
 }{
 	{"server.pprof", "profile", 0},
 	{"server-block.pprof", "block", 0},
@@ -31,7 +33,8 @@ var serverProfiles = []struct {
 	{"server.trace", "trace", traceTime},
 }
 
-// profile keeps profiles of this program and of the server for a time, in a directory, and returns when they are complete.
+// profile writes profiles of this program and of the server to a directory, for a time. It returns when they are
+// complete.
 func (s *server) profile(ctx context.Context, dir string, lasts time.Duration) (err error) {
 	if s.process == nil || s.process.http == "" {
 		return errors.New("only the embedded server can be profiled")
@@ -62,7 +65,7 @@ func (s *server) profile(ctx context.Context, dir string, lasts time.Duration) (
 	return g.Wait()
 }
 
-// fetch puts what a URL answers into a file.
+// fetch writes the answer of a URL to a file.
 func fetch(ctx context.Context, url, path string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

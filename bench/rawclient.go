@@ -15,13 +15,14 @@ import (
 	gproto "google.golang.org/protobuf/proto"
 )
 
-// rawClient reads streams of PartialResultSet without the official client: their bytes go to a rowDecoder as they come.
+// rawClient reads streams of PartialResultSet without the official client. It passes the bytes of each message to a
+// rowDecoder.
 type rawClient struct {
 	conn    *grpc.ClientConn
 	session string
 }
 
-// dialRaw connects to a server that speaks plain text.
+// dialRaw connects to a server without TLS and creates a session.
 func dialRaw(ctx context.Context, address, database string) (*rawClient, error) {
 	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -41,18 +42,18 @@ func (c *rawClient) close() error {
 	return c.conn.Close()
 }
 
-// rawRequest is a request as it is sent.
+// rawRequest is an encoded request and its method.
 type rawRequest struct {
 	method  string
 	message []byte
 }
 
-// sql is a query.
+// sql returns the request of a query.
 func (c *rawClient) sql(text string) rawRequest {
 	return newRawRequest("ExecuteStreamingSql", &spannerpb.ExecuteSqlRequest{Session: c.session, Sql: text})
 }
 
-// read is a READ of all rows.
+// read returns the request of a READ of all rows.
 func (c *rawClient) read(table string, columns []string) rawRequest {
 	return newRawRequest("StreamingRead", &spannerpb.ReadRequest{Session: c.session, Table: table, Columns: columns, KeySet: &spannerpb.KeySet{All: true}})
 }
@@ -60,12 +61,12 @@ func (c *rawClient) read(table string, columns []string) rawRequest {
 func newRawRequest(method string, m gproto.Message) rawRequest {
 	b, err := gproto.Marshal(m)
 	if err != nil {
-		panic(err) // of texts that this program has made
+		panic(err) // this program has made the message, so it can be encoded
 	}
 	return rawRequest{"/google.spanner.v1.Spanner/" + method, b}
 }
 
-// frames calls f with each message of the reply; it is good until f returns.
+// frames sends a request and calls f with each message of the reply. The message is valid until f returns.
 func (c *rawClient) frames(ctx context.Context, r rawRequest, f func([]byte) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -91,7 +92,7 @@ func (c *rawClient) frames(ctx context.Context, r rawRequest, f func([]byte) err
 	}
 }
 
-// count decodes all rows of a reply and counts them.
+// count decodes and counts the rows of a reply.
 func (c *rawClient) count(ctx context.Context, r rawRequest) (int64, error) {
 	d := new(rowDecoder)
 	if err := c.frames(ctx, r, d.decode); err != nil {
@@ -100,7 +101,7 @@ func (c *rawClient) count(ctx context.Context, r rawRequest) (int64, error) {
 	return d.rows, d.end()
 }
 
-// record writes the messages of a reply to w, each behind its length (uvarint).
+// record writes the messages of a reply to w, each preceded by its length (uvarint).
 func (c *rawClient) record(ctx context.Context, query string, w io.Writer) error {
 	out := bufio.NewWriter(w)
 	err := c.frames(ctx, c.sql(query), func(frame []byte) error {
@@ -110,7 +111,7 @@ func (c *rawClient) record(ctx context.Context, query string, w io.Writer) error
 	return errors.Join(err, out.Flush())
 }
 
-// bytesCodec sends messages that are encoded already, and hands over the bytes of those received.
+// bytesCodec sends encoded messages unchanged and returns the bytes of received messages.
 type bytesCodec struct{}
 
 func (bytesCodec) Name() string { return proto.Name }

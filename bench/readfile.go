@@ -17,8 +17,9 @@ import (
 //	columns Id, Name
 //	keys    @ids
 //
-// What is read is any number of lines "key @a, @b" (one key, with its parts), "keys @list" (one key for each
-// element), "range @a, @b to @c, @d" (both ends included) and "all"; "index Name" and "limit 10" may stand.
+// Any number of lines select the rows: "key @a, @b" (one key, with its parts), "keys @list" (one key for each
+// element), "range @a, @b to @c, @d" (both ends included) and "all". The lines "index Name" and "limit 10" are
+// optional.
 type readFile struct {
 	*file
 	table   string
@@ -97,7 +98,7 @@ func (r *readFile) keys(text string) error {
 	r.sets = append(r.sets, func(drawn map[string]any) spanner.KeySet {
 		values := reflect.ValueOf(list.value(drawn))
 		if values.Kind() != reflect.Slice {
-			return spanner.Key{list.value(drawn)} // not an array: one key
+			return spanner.Key{list.value(drawn)} // not an array: a single key
 		}
 		sets := make([]spanner.KeySet, values.Len())
 		for i := range sets {
@@ -124,7 +125,7 @@ func (r *readFile) keyRange(text string) error {
 	return err
 }
 
-// draw makes the key set of one operation.
+// draw returns the key set of one operation.
 func (r *readFile) draw(c call) spanner.KeySet {
 	var sets []spanner.KeySet
 	for range r.repeat {

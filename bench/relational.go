@@ -11,34 +11,36 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// relational is another database that holds the same rows.
+// relational is a database of another kind, filled with the same rows.
 type relational interface {
 	// rows runs a query on one of the connections and calls each with every row.
 	rows(ctx context.Context, connection int, query string, each func(scan scanRow) error) error
 	exec(ctx context.Context, statement string) error
 	// fill loads a file in the format of TPC-H into an empty table.
 	fill(ctx context.Context, table, file string) error
-	// server has a meter of what the connections cost, if the database runs on this machine.
+	// server returns a server whose meter reads the CPU time of the connections. It has no meter if the database runs
+	// on another machine.
 	server() *server
 	close() error
 }
 
-// scanRow puts the columns of a row where pointers say.
+// scanRow copies the columns of a row to the variables that dest points to.
 type scanRow func(dest ...any) error
 
-// relationalPrefix begins the names of tables in other databases, which may have tables of these names already.
+// relationalPrefix begins the names of our tables in other databases, so that they do not clash with tables there.
 const relationalPrefix = "crowfoot_bench_"
 
-// relationalTypes are those of Spanner in PostgreSQL and MySQL.
+// relationalTypes replaces Spanner's types by the types of PostgreSQL and MySQL.
 var relationalTypes = strings.NewReplacer("INT64", "BIGINT", "FLOAT64", "DOUBLE PRECISION", "STRING(", "VARCHAR(", ") PRIMARY KEY (", ", PRIMARY KEY (")
 
-// otherDatabase is a database that the user has named, and how the report calls it.
+// otherDatabase is a database that the user has named. The report calls it by name.
 type otherDatabase struct {
 	relational
 	name, driver, codec string
 }
 
-// otherDatabases connects to the databases that the user has named, with as many connections as there are readers at most, and fills their tables.
+// otherDatabases connects to the databases that the user has named and fills their tables. Each gets as many
+// connections as the largest number of readers.
 func (b *retrieval) otherDatabases(ctx context.Context, r *run) error {
 	for _, d := range []struct {
 		otherDatabase
@@ -65,13 +67,13 @@ func (b *retrieval) otherDatabases(ctx context.Context, r *run) error {
 		if err := d.one(ctx, "SELECT VERSION()", &version); err != nil {
 			return err
 		}
-		version, _, _ = strings.Cut(version, " on ") // the compiler's
+		version, _, _ = strings.Cut(version, " on ") // cut off the name of the compiler
 		r.fact("%s: version %s", d.name, version)
 	}
 	return nil
 }
 
-// ensure makes and fills the table, if it has not as many rows.
+// ensure creates and fills the table, unless it already has that many rows.
 func (d otherDatabase) ensure(ctx context.Context, t *retrievedTable, rows int64, file string) error {
 	name := relationalPrefix + t.name
 	var got int64
@@ -84,7 +86,7 @@ func (d otherDatabase) ensure(ctx context.Context, t *retrievedTable, rows int64
 		func() error { return d.fill(ctx, name, file) })
 }
 
-// inTurn runs steps until one fails.
+// inTurn runs the steps in order until one fails, and returns its error.
 func inTurn(steps ...func() error) error {
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -94,12 +96,12 @@ func inTurn(steps ...func() error) error {
 	return nil
 }
 
-// one reads the only row of a result.
+// one runs a query and reads the only row of its result.
 func (d otherDatabase) one(ctx context.Context, query string, dest ...any) error {
 	return d.rows(ctx, 0, query, func(scan scanRow) error { return scan(dest...) })
 }
 
-// paths are the ways out of the other databases for n readers.
+// fromOthers returns paths that read all rows of the other databases with n readers.
 func (b *retrieval) fromOthers(n int) (paths []path) {
 	for _, d := range b.others {
 		paths = append(paths, path{name: d.name + ", " + d.driver, clients: 1, peer: true, on: d.server(), codec: d.codec, op: func(ctx context.Context, _ call) (int, error) {
@@ -116,7 +118,7 @@ func (b *retrieval) fromOthers(n int) (paths []path) {
 	return paths
 }
 
-// read reads the rows of a condition into objects and counts them.
+// read reads the rows that where selects into objects. It returns their number.
 func (d otherDatabase) read(ctx context.Context, t *retrievedTable, connection int, where string) (rows int64, err error) {
 	query := "SELECT " + strings.Join(t.columns, ", ") + " FROM " + relationalPrefix + t.name + where
 	scanned := t.scan()
@@ -127,7 +129,7 @@ func (d otherDatabase) read(ctx context.Context, t *retrievedTable, connection i
 	return rows, err
 }
 
-// customerScan keeps the last rows as objects.
+// customerScan returns a function that scans each row into an object. It keeps the last rows only.
 func customerScan() func(scanRow) error {
 	objects, i := make([]customer, kept), 0
 	return func(scan scanRow) error {
@@ -140,7 +142,7 @@ func customerScan() func(scanRow) error {
 func orderScan() func(scanRow) error {
 	objects, i := make([]struct {
 		order
-		day time.Time // as these drivers give a date
+		day time.Time // these drivers return a date as a time.Time
 	}, kept), 0
 	return func(scan scanRow) error {
 		o := &objects[i%kept]
@@ -149,7 +151,8 @@ func orderScan() func(scanRow) error {
 	}
 }
 
-// keyRanges is the study's own way: COUNT(*), and then each reader reads its part of the keys, on a connection of its own.
+// keyRanges reads the table as the study did. It runs COUNT(*), then each reader reads one range of the keys on its
+// own connection.
 func (b *retrieval) keyRanges(n int) operation {
 	key := b.table.columns[0]
 	return func(ctx context.Context, _ call) (int, error) {
@@ -164,8 +167,9 @@ func (b *retrieval) keyRanges(n int) operation {
 	}
 }
 
-// inRanges counts the rows and reads n ranges of keys at once. The ranges are of the keys up to the largest, not up to the count, so that no row is lost where
-// keys are not dense or the count does not divide by n.
+// inRanges counts the rows and reads n ranges of keys at the same time. The ranges divide the keys up to the largest
+// key, not up to the number of rows. Thus every row is read even if keys have gaps or n does not divide the number of
+// rows.
 func (b *retrieval) inRanges(ctx context.Context, n int, table string, count func(query string, rows, last *int64) error,
 	read func(ctx context.Context, i int, after, until int64) (int64, error)) (int64, error) {
 	var rows, last int64
@@ -180,13 +184,13 @@ func (b *retrieval) inRanges(ctx context.Context, n int, table string, count fun
 	})
 }
 
-// backends add up the CPU time of processes of a database on this machine, whose names begin so.
+// backends are processes of a database on this machine. The name of each begins with name.
 type backends struct {
 	name string
 	pids []pid
 }
 
-// meter reads their CPU time; nil if they are not processes of this machine.
+// meter returns a meter of the processes' total CPU time. It returns nil if they are not processes of this machine.
 func (b backends) meter() meter {
 	if len(b.pids) == 0 {
 		return nil

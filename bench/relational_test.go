@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// fakeDatabase has the keys of a table, once it is filled.
+// fakeDatabase holds the keys of a table after fill.
 type fakeDatabase struct {
 	relational
 	mu         sync.Mutex
@@ -64,7 +64,8 @@ func (d *fakeDatabase) rows(_ context.Context, _ int, query string, each func(sc
 	return nil
 }
 
-// TestOtherDatabase: a table is made in the database's types and filled once, and n readers read each key once, although keys are not dense.
+// TestOtherDatabase checks that a table is created with the database's types and filled once. n readers must read
+// each key once, even if the keys have gaps.
 func TestOtherDatabase(t *testing.T) {
 	fake := new(fakeDatabase)
 	table := retrievedTables["orders"]
@@ -94,7 +95,7 @@ func TestOtherDatabase(t *testing.T) {
 	}
 }
 
-// TestWithoutLastDelimiter: a file of TPC-H as COPY wants it.
+// TestWithoutLastDelimiter checks that lines of TPC-H become lines for COPY.
 func TestWithoutLastDelimiter(t *testing.T) {
 	var out bytes.Buffer
 	if err := withoutLastDelimiter(&out, strings.NewReader("1|a|\n2|b|c|\n")); err != nil || out.String() != "1|a\n2|b|c\n" {

@@ -8,23 +8,23 @@ import (
 	"time"
 )
 
-// Heading is what every report begins with: when, where and on what was measured.
+// Heading is the beginning of every report: when, where and on what the benchmark measured.
 type Heading struct {
 	Began time.Time `json:"began"`
 	Ended time.Time `json:"ended"`
-	// Partial says why the run ended early; "" if it did not.
+	// Partial is the reason why the run ended early, or "" if it did not.
 	Partial  string   `json:"partial,omitempty"`
 	Machine  Machine  `json:"machine"`
 	Server   string   `json:"server"`
 	Database string   `json:"database"`
-	Facts    []string `json:"facts,omitempty"` // what else was noticed
+	Facts    []string `json:"facts,omitempty"` // further observations
 }
 
 func newHeading(began time.Time, t *target) Heading {
 	return Heading{Began: began.UTC(), Machine: thisMachine(), Server: t.what, Database: t.database}
 }
 
-// took is how long the run lasted, in whole seconds.
+// took returns the duration of the run in whole seconds.
 func (h *Heading) took() string { return h.Ended.Sub(h.Began).Round(time.Second).String() }
 
 // Report holds all results of a run. --json writes it.
@@ -39,13 +39,13 @@ type Report struct {
 	Statistics []Statistic `json:"server_statistics"`
 
 	about     map[string]string // by benchmark
-	rowBytes  float64           // of a row as text, and published what a study says, of a benchmark that retrieves tables
+	rowBytes  float64           // of a row as text, in a benchmark that retrieves tables; published holds the study's figures for it
 	published []publishedRetrieval
-	studies   map[string]*Study // likewise; nil is no study
+	studies   map[string]*Study // by benchmark; nil for no study
 	wanted    []wantedPair
 }
 
-// Pair sets two paths to the same result side by side.
+// Pair compares two paths to the same result.
 type Pair struct {
 	Title     string `json:"title"`
 	Left      int    `json:"left"` // positions in Measures
@@ -53,17 +53,17 @@ type Pair struct {
 	LeftPath  string `json:"left_path"`
 	RightPath string `json:"right_path"`
 	Clients   int    `json:"clients"`
-	// Left / right; nil where it is unknown.
+	// Ratios are left / right. They are nil if unknown.
 	Latency    *float64 `json:"latency_ratio,omitempty"` // of medians
 	Tail       *float64 `json:"p99_ratio,omitempty"`
 	CPU        *float64 `json:"server_cpu_ratio,omitempty"`
 	Throughput *float64 `json:"throughput_ratio,omitempty"`
-	// How the ratios differ from turn to turn.
+	// The spreads show how the ratios differ from turn to turn.
 	LatencySpread *Spread `json:"latency_spread,omitempty"`
 	CPUSpread     *Spread `json:"server_cpu_spread,omitempty"`
 }
 
-// wantedPair is a pair of an experiment that was begun.
+// wantedPair is a pair in an experiment that has begun. It holds positions in Measures.
 type wantedPair struct{ left, right int }
 
 func newReport(began time.Time, s Settings, t *target, benchmarks []Benchmark) *Report {
@@ -75,8 +75,8 @@ func newReport(began time.Time, s Settings, t *target, benchmarks []Benchmark) *
 	return r
 }
 
-// begin makes empty measures for the paths of an experiment and notes which will be compared. It gives the
-// position of the first.
+// begin adds empty measures for the paths of an experiment, and notes the pairs to compare. It returns the position
+// of the first measure.
 func (r *Report) begin(benchmark string, e experiment, clients int) int {
 	first := len(r.Measures)
 	at := map[string]int{}
@@ -101,7 +101,7 @@ func (r *Report) begin(benchmark string, e experiment, clients int) int {
 	return first
 }
 
-// groupTitle names the experiment of a measure and its number of clients, if that is the same for all paths.
+// groupTitle returns the title of the measure's experiment. It adds the number of clients if all paths have the same.
 func (r *Report) groupTitle(m *Measure) string {
 	for _, other := range r.Measures {
 		if other.group == m.group && other.Clients != m.Clients {
@@ -111,7 +111,8 @@ func (r *Report) groupTitle(m *Measure) string {
 	return m.Title + ", " + plural(m.Clients, "client")
 }
 
-// complete works out what is compared, and the figures of each benchmark. Paths that were never reached are left out.
+// complete computes the comparisons and the figures of each benchmark. It leaves out paths that the run never
+// reached.
 func (r *Report) complete(figures map[string][]Figure) {
 	r.Ended = time.Now().UTC()
 	for _, w := range r.wanted {
@@ -146,7 +147,7 @@ func ratio(a, b float64) *float64 {
 	return &q
 }
 
-// tail are the latencies to judge the slowest operations by: corrected for coordinated omission.
+// tail returns the latencies by which to judge the slowest operations. They are corrected for coordinated omission.
 func (m *Measure) tail() Latency {
 	if m.Corrected != nil {
 		return *m.Corrected

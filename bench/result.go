@@ -8,16 +8,17 @@ import (
 )
 
 const (
-	// textWidth is how many columns a benchmark's output fits into.
+	// textWidth is the largest width of a benchmark's output, in columns.
 	textWidth = 100
-	// resultLines is how many lines the result has at most. The page and the JSON have the details.
+	// resultLines is the largest number of lines of the result. The page and the JSON have the details.
 	resultLines = 40
 )
 
-// result is what a benchmark prints at its end: lines of at most textWidth columns.
+// result is the text that a benchmark prints at its end, in lines of at most textWidth columns.
 type result struct{ lines []string }
 
-// add appends a text below a head, broken between words, its further lines indented.
+// add appends a head and a text behind it. It breaks the text between words and indents further lines to the width of
+// the head.
 func (t *result) add(head, text string) {
 	indent := strings.Repeat(" ", len([]rune(head)))
 	for i, line := range strings.Split(wrap(text, textWidth-len(indent)), "\n") {
@@ -35,14 +36,15 @@ func (t *result) writeTo(w io.Writer) error {
 	return err
 }
 
-// comparison is a line of the result: what was compared, and the cells behind it.
+// comparison is a line of the result: the name of the compared quantity, and its cells.
 type comparison struct {
 	name    string
 	cells   []string
 	verdict string
 }
 
-// comparisons adds a table with at most so many lines. Figures that met their targets are the first to be left out; a last line counts what was.
+// comparisons adds a table of at most the given number of lines. If lines are too few, it first leaves out figures
+// that met their targets. A last line then counts the figures left out.
 func (t *result) comparisons(head []string, list []comparison, lines int) {
 	all := len(list)
 	for {
@@ -66,7 +68,7 @@ func (t *result) comparisons(head []string, list []comparison, lines int) {
 	}
 }
 
-// comparisonLines lays a table out: names flush left and broken between words, cells flush right.
+// comparisonLines formats a table. Names are flush left and broken between words. Cells are flush right.
 func comparisonLines(head []string, list []comparison) (lines []string) {
 	widths := make([]int, len(head)-1)
 	rows := append([]comparison{{name: head[0], cells: head[1:]}}, list...)
@@ -97,7 +99,7 @@ func comparisonLines(head []string, list []comparison) (lines []string) {
 	return lines
 }
 
-// opening adds what was measured, when and where.
+// opening adds the title, the server, the machine and the run.
 func (h *Heading) opening(t *result, title, run string) {
 	t.add("", title)
 	t.add("server   ", h.Server)
@@ -105,7 +107,7 @@ func (h *Heading) opening(t *result, title, run string) {
 	t.add("run      ", run)
 }
 
-// closing adds what was noticed, as far as there is room, and where the details are.
+// closing adds the facts that fit into resultLines, and the names of the files that hold the details.
 func (h *Heading) closing(t *result, o Outputs) {
 	end := new(result)
 	for _, of := range []struct{ head, file string }{{"page     ", o.Report}, {"figures  ", o.JSON}} {
@@ -129,7 +131,7 @@ func (h *Heading) closing(t *result, o Outputs) {
 	t.lines = slices.Concat(t.lines, facts.lines, end.lines)
 }
 
-// failure begins a fact that says which foreign program or database has failed.
+// failure begins a fact about a foreign program or database that failed.
 const failure = "failed: "
 
 func failedFirst(fact string) int {
@@ -139,8 +141,8 @@ func failedFirst(fact string) int {
 	return 1
 }
 
-// room is how many lines a table may take, if so many lines come behind it.
+// room returns the number of lines that a table may have if behind lines follow it.
 func (t *result) room(behind int) int { return max(2, resultLines-len(t.lines)-behind) }
 
-// behindTable is how many lines are kept for what was noticed and where the details are.
+// behindTable is the number of lines reserved for the facts and file names behind a table.
 const behindTable = 8

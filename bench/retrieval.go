@@ -19,7 +19,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/tpch"
 )
 
-// Retrieval takes all rows of a table out of the database, by each way that there is, and puts the same rows' way out of a file beside them.
+// Retrieval reads all rows of a table out of the database in every available way. Beside them it reads the same rows
+// out of files.
 func Retrieval(s RetrievalSettings) (Benchmark, error) {
 	t := retrievedTables[s.Table]
 	if t == nil {
@@ -44,17 +45,17 @@ func Retrieval(s RetrievalSettings) (Benchmark, error) {
 
 const retrievalName = "retrieval"
 
-// RetrievalSettings are those of Retrieval alone.
+// RetrievalSettings are the settings that only Retrieval has.
 type RetrievalSettings struct {
 	Table    string // customer or orders
-	Readers  []int  // that share the table; everything is repeated for each
-	Columnar bool   // whether the server keeps a columnar copy of it
-	Postgres string // DSN of a database for the same rows, as its driver takes it; "" is none
-	MySQL    string // likewise, also for MariaDB
-	Python   string // executable, whose libraries read the same rows; "" is none
+	Readers  []int  // numbers of readers that share the table; the experiments run once for each
+	Columnar bool   // true if the server keeps a columnar copy of the table
+	Postgres string // DSN of a database for the same rows, in the form of its driver; "" for none
+	MySQL    string // the same for MySQL or MariaDB
+	Python   string // executable whose libraries read the same rows; "" for none
 	Java     string // executable of a JDK
-	Profile  string // folder for profiles of what misses its target; "" is none
-	Jars     string // class path of SPL and of JDBC drivers; "" is none
+	Profile  string // folder for profiles of paths that miss their targets; "" for none
+	Jars     string // class path of SPL and of JDBC drivers; "" for none
 }
 
 // retrieval is the state of a run of Retrieval.
@@ -64,34 +65,35 @@ type retrieval struct {
 	rows    int64 // in the table
 	address string
 	raw     *rawClient
-	// connections are the target's, each with a client of its own.
+	// connections go to the target. Each has its own client.
 	connections []*server
-	// canned streams the target's own frames and batches again, as they were recorded; the others are its clients, by kind.
+	// canned sends recorded frames and batches of the target again. rawCanned and flightCanned are its clients, by
+	// kind.
 	canned       *server
 	rawCanned    *rawClient
 	flightCanned *flightClient
-	recorded     []string // files
+	recorded     []string // names of the files that canned sends
 	flight       *flightClient
 	schema       *arrow.Schema // of the table
 	files        []retrievedFile
-	rewritten    string   // a Parquet file that pyarrow has written
+	rewritten    string   // a Parquet file written by pyarrow
 	composite    string   // SPL's columnar file
-	temporary    []string // further files
+	temporary    []string // further files that close removes
 	others       []otherDatabase
 	python, java *worker
 	missing      []missingTool
 	experiments  []experiment
 }
 
-// missingTool is one that the run goes without.
+// missingTool is a tool that the run does not have, and the flag that names it.
 type missingTool struct{ name, flag string }
 
 func (b *retrieval) lacks(name, flag string) { b.missing = append(b.missing, missingTool{name, flag}) }
 
 func (b *retrieval) mostReaders() int { return slices.Max(append([]int{1}, b.Readers...)) }
 
-// prepare makes and fills the table on the server and in the other databases that the run compares, records one reading of it, and starts the server of canned frames, which
-// sends that reading again.
+// prepare creates and fills the table on the server and in the other databases that the run compares. It records one
+// reading of the table and starts the canned server, which sends that reading again.
 func (b *retrieval) prepare(ctx context.Context, r *run) ([]experiment, error) {
 	b.rows, b.address = int64(r.Rows), r.target.address
 	for _, step := range []func(context.Context, *run) error{b.load, b.copyTable, b.connect, b.startCanned, b.writeFiles, b.otherDatabases, b.startPython, b.startJava} {
@@ -110,7 +112,7 @@ func (b *retrieval) prepare(ctx context.Context, r *run) ([]experiment, error) {
 	return b.experiments, nil
 }
 
-// load makes the table, if it has not as many rows.
+// load creates and fills the table, unless it already has that many rows.
 func (b *retrieval) load(ctx context.Context, r *run) error {
 	if err := r.target.createTables(ctx, b.table.ddl); err != nil {
 		return err
@@ -132,7 +134,7 @@ func (b *retrieval) load(ctx context.Context, r *run) error {
 	return nil
 }
 
-// connect makes the clients of the target, beside the one that every run has.
+// connect creates the further clients of the target, beside the client that every run has.
 func (b *retrieval) connect(ctx context.Context, r *run) (err error) {
 	if b.raw, err = dialRaw(ctx, b.address, r.target.database); err != nil {
 		return err
@@ -148,7 +150,7 @@ func (b *retrieval) connect(ctx context.Context, r *run) (err error) {
 	return err
 }
 
-// startCanned records a reading by SQL and one by Flight SQL, and starts a server that does nothing but send them.
+// startCanned records one reading by SQL and one by Flight SQL. It starts a server that only sends them again.
 func (b *retrieval) startCanned(ctx context.Context, r *run) error {
 	record := func(name string, write func(io.Writer) error) error {
 		f, err := os.Create(filepath.Join(r.target.root, name))
@@ -179,7 +181,7 @@ func (b *retrieval) startCanned(ctx context.Context, r *run) error {
 	)
 }
 
-// The paths.
+// The names of the paths.
 const (
 	oneStream    = "one_stream"
 	rawSQL       = "SQL, hand-written decoder"
@@ -193,13 +195,13 @@ const (
 	cannedFlight = "canned batches, Flight SQL"
 )
 
-// The codecs of what a server sends.
+// The codecs of the servers' answers.
 const (
 	rowCodec    = "PartialResultSet, none"
 	flightCodec = "Arrow IPC, none"
 )
 
-// oneStream is the table in one stream.
+// oneStream is the experiment that reads the table in one stream.
 func (b *retrieval) oneStream() experiment {
 	e := experiment{name: oneStream, title: "all rows, one stream", untagged: true}
 	e.paths = []path{
@@ -222,7 +224,7 @@ func (b *retrieval) oneStream() experiment {
 	return e
 }
 
-// whole checks the number of rows of an operation.
+// whole fails unless the operation returned every row of the table.
 func (b *retrieval) whole(rows int64, err error) (int, error) {
 	if err == nil && rows != b.rows {
 		err = fmt.Errorf("read %d rows of %d", rows, b.rows)
@@ -248,7 +250,7 @@ func (b *retrieval) byRaw(c *rawClient, request rawRequest) operation {
 	}
 }
 
-// byFlight reads by Arrow Flight SQL into Arrow's record batches.
+// byFlight reads by Arrow Flight SQL into Arrow's record batches, with n streams.
 func (b *retrieval) byFlight(n int) operation { return b.flightFrom(b.flight, b.table.query(), n) }
 
 func (b *retrieval) byCannedFlight(n int) operation {
@@ -262,7 +264,7 @@ func (b *retrieval) flightFrom(c *flightClient, query string, n int) operation {
 	}
 }
 
-// close ends what prepare has started.
+// close stops and removes what prepare has started and written.
 func (b *retrieval) close() error {
 	errs := []error{b.raw.close(), b.rawCanned.close(), b.flight.close(), b.flightCanned.close(), b.python.stop(), b.java.stop()}
 	for _, c := range b.connections {
@@ -290,21 +292,22 @@ type retrievedTable struct {
 	name    string
 	columns []string
 	ddl     string
-	// mutations are those of rows first to last-1 of a table of so many rows.
+	// mutations returns the mutations that insert rows first to last-1 of a table with the given number of rows.
 	mutations func(t *retrievedTable, rows, first, last int64) []*spanner.Mutation
-	// objects reads rows into objects in memory and counts them.
+	// objects reads rows into objects in memory and returns their number.
 	objects func(*spanner.RowIterator) (int64, error)
-	// scan makes a function that takes one row of another database into an object in memory.
+	// scan returns a function that copies one row of another database into an object in memory.
 	scan func() func(scanRow) error
-	// splTypes are those of the columns in SPL.
+	// splTypes are the types of the columns in SPL.
 	splTypes []string
-	// grouped and summed are the columns of the aggregate.
+	// grouped and summed are the columns of the aggregate query.
 	grouped, summed string
-	// writeText writes a table of so many rows as text.
+	// writeText writes a table with the given number of rows as text.
 	writeText func(w io.Writer, rows int64) error
-	// textBytes is how long a row is as text, on average of the first ones of a table of so many rows.
+	// textBytes returns the average length of a row as text, in bytes. It looks at the first rows of a table with the
+	// given number of rows.
 	textBytes func(rows int64) float64
-	// published are the rows per second of the study.
+	// published are the rows per second in the study.
 	published []publishedRetrieval
 }
 
@@ -312,7 +315,8 @@ func (t *retrievedTable) query() string {
 	return "SELECT " + strings.Join(t.columns, ", ") + " FROM " + t.name
 }
 
-// retrievedTables are the tables of the study, by the names that --table takes. TPC-H's money is FLOAT64 here, as in the study's own format.
+// retrievedTables are the tables of the study, by the values of --table. TPC-H's amounts of money are FLOAT64, as in
+// the study's own format.
 var retrievedTables = map[string]*retrievedTable{
 	"customer": {
 		name:    "customer",

@@ -23,7 +23,8 @@ const (
 	aggregateMethod = "ExecuteStreamingSql"
 )
 
-// aggregate is the same aggregate inside databases, over text, and over rows that were taken out: what the study says is fast, and what slow.
+// aggregate compares one aggregate query inside databases, over text, and over rows that a client reads. The study
+// calls the first fast and the last slow.
 func (b *retrieval) aggregate() experiment {
 	t := b.table
 	e := experiment{name: aggregated, title: fmt.Sprintf("count, sum and avg of %s by %s", t.summed, t.grouped), untagged: true}
@@ -61,12 +62,12 @@ func (b *retrieval) aggregate() experiment {
 	return e
 }
 
-// aggregate is the query, of a table or what stands for it.
+// aggregate returns the aggregate query over a table, or over an expression in place of a table.
 func (t *retrievedTable) aggregate(from string) string {
 	return fmt.Sprintf("SELECT %[1]s, COUNT(*), SUM(%[2]s), AVG(%[2]s) FROM %[3]s GROUP BY %[1]s", t.grouped, t.summed, from)
 }
 
-// aggregateInside runs a query whose second column has the rows of each group.
+// aggregateInside runs an aggregate query. The second column of its result is the number of rows in each group.
 func (b *retrieval) aggregateInside(query string) operation {
 	return func(ctx context.Context, c call) (int, error) {
 		rows := int64(0)
@@ -79,13 +80,13 @@ func (b *retrieval) aggregateInside(query string) operation {
 	}
 }
 
-// total is what is known of a group.
+// total holds the number of rows in a group and their sum.
 type total struct {
 	rows int64
 	sum  float64
 }
 
-// totals aggregates batches.
+// totals aggregates the batches that each visits. It returns the number of rows.
 func (b *retrieval) totals(each func(visit func(arrow.RecordBatch) error) error) (int, error) {
 	groups := map[string]*total{}
 	err := each(func(batch arrow.RecordBatch) error {
@@ -124,7 +125,7 @@ func rowsOfGroups(groups map[string]*total) (rows int64) {
 	return rows
 }
 
-// aggregateObjects aggregates the rows that the Go client gives.
+// aggregateObjects reads all rows with the Go client and aggregates them.
 func (b *retrieval) aggregateObjects(ctx context.Context, c call) (int, error) {
 	groups := map[string]*total{}
 	key, value := slices.Index(b.table.columns, b.table.grouped), slices.Index(b.table.columns, b.table.summed)

@@ -9,7 +9,7 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// The hints that say whether a query may read the columnar copy.
+// The hints that allow or forbid a query to read the columnar copy.
 const (
 	fromRowStore = "@{scan_method=no_columnar} "
 	fromCopy     = "@{scan_method=columnar} "
@@ -18,13 +18,13 @@ const (
 // noColumnar ends the names of paths that read the row store although there is a columnar copy.
 const noColumnar = ", row store"
 
-// Whether a path's rows may come from the columnar copy.
+// The values of path.copy: whether a path's rows may come from the columnar copy.
 const (
 	copyOn  = "on"
 	copyOff = "off"
 )
 
-// copyTable has the server keep a columnar copy of the table, and waits until it has all rows.
+// copyTable turns the columnar copy of the table on or off. If it is on, copyTable waits until the copy has all rows.
 func (b *retrieval) copyTable(ctx context.Context, r *run) error {
 	policy := "disabled"
 	if b.Columnar {
@@ -55,7 +55,7 @@ func (b *retrieval) copyTable(ctx context.Context, r *run) error {
 	}
 }
 
-// copySize asks the server how large its copy is, and whether nothing waits to be copied.
+// copySize returns the size of the columnar copy. complete is true if no row still has to be copied.
 func (b *retrieval) copySize(ctx context.Context, c *spanner.Client) (bytes int64, complete bool, err error) {
 	query := spanner.Statement{
 		SQL:    "SELECT USED_BYTES, CHUNKS > 0 AND MISSING_CHUNKS = 0 AND CHANGED_ROWS = 0 FROM SPANNER_SYS.COLUMNAR_POLICIES WHERE TABLE_NAME = @table AND INDEX_NAME IS NULL",
@@ -65,7 +65,7 @@ func (b *retrieval) copySize(ctx context.Context, c *spanner.Client) (bytes int6
 	return bytes, complete, err
 }
 
-// copyUse says of a path of the target whether its rows may come from a columnar copy.
+// copyUse returns copyOn if the rows of the target's paths may come from a columnar copy, else copyOff.
 func (b *retrieval) copyUse() string {
 	if b.Columnar {
 		return copyOn
@@ -73,7 +73,8 @@ func (b *retrieval) copyUse() string {
 	return copyOff
 }
 
-// fromTarget marks the paths that ask the target, and with a copy adds those that read its row store.
+// fromTarget sets copy on the paths that read from the target. If there is a columnar copy, it adds paths that read
+// the row store instead.
 func (b *retrieval) fromTarget(paths []path) []path {
 	for i, p := range paths {
 		if p.on == nil && !p.local {

@@ -7,13 +7,14 @@ type publishedRetrieval struct {
 	way     string
 	seconds float64 // for all rows of the table
 	rows    float64
-	readers float64 // times as fast as one reader, where it says so
-	ours    Ref     // the path of this run that does the same; empty if there is none
+	readers float64 // how many times as fast as one reader; 0 if the study does not say
+	ours    Ref     // the path of this run that does the same; empty for none
 }
 
 func (p publishedRetrieval) perSecond() float64 { return p.rows / p.seconds }
 
-// What the study says of customer, with 30 million rows. It gives no table for its n readers, but how many times as fast they were.
+// The study's results for customer, with 30 million rows. For n readers it gives no table, only how many times as
+// fast as one reader they were.
 var publishedCustomer = []publishedRetrieval{
 	{way: "Oracle, JDBC, SPL: 280 s", rows: 30e6, seconds: oracleSeconds, ours: Ref{oneStream, splSpanner}},
 	{way: "Oracle, 6 readers", rows: 30e6, seconds: oracleSeconds / 5, readers: 5, ours: Ref{readers(6), viaKeyRanges}},
@@ -21,7 +22,7 @@ var publishedCustomer = []publishedRetrieval{
 	{way: studyText + ": 42 s", rows: 30e6, seconds: textSeconds, ours: Ref{oneStream, splText}},
 }
 
-// And of orders, with 300 million rows.
+// The study's results for orders, with 300 million rows.
 var publishedOrders = []publishedRetrieval{
 	{way: studyText + ": 483 s", rows: 300e6, seconds: 483, ours: Ref{oneStream, splText}},
 	{way: "text file, 4 readers", rows: 300e6, seconds: 483 / 3.6, readers: 3.6, ours: Ref{readers(4), textTitle}},
@@ -36,7 +37,7 @@ const (
 	textSeconds   = 42.
 )
 
-// publishedOf is the line of the study that a path repeats; nil if there is none.
+// publishedOf returns the line of the study that a path repeats. It returns nil if there is none.
 func publishedOf(list []publishedRetrieval, ref Ref) *publishedRetrieval {
 	for i := range list {
 		if list[i].ours == ref {
@@ -48,7 +49,7 @@ func publishedOf(list []publishedRetrieval, ref Ref) *publishedRetrieval {
 
 const studyText = "text file, SPL"
 
-// publishedFigures are those that the study has for the table, beside ours.
+// publishedFigures returns the study's figures for the table, to compare with ours.
 func (b *retrieval) publishedFigures() []Figure {
 	perSecond := func(name string, left Ref, published float64, right Ref, beside float64) Figure {
 		return Figure{Name: name, Metric: RowThroughput, Left: left, Right: right, StudyLeft: published, StudyRight: beside}
@@ -62,7 +63,8 @@ func (b *retrieval) publishedFigures() []Figure {
 	}
 	const oracle, mysql, text = 30e6 / oracleSeconds, 30e6 / mysqlSeconds, 30e6 / textSeconds
 	list := []Figure{
-		// What the study compares: a row of a database's cursor becomes an object, beside a row of the text.
+		// The study compares the rate of rows from a database cursor, each turned into an object, with that of rows
+		// from the text.
 		perSecond("rows as objects by a database cursor / text: Oracle there, SQL here", one(officialSQL), oracle, one(textTitle), text),
 		perSecond("rows as objects by a database cursor / text: MySQL there, SQL here", one(officialSQL), mysql, one(textTitle), text),
 		perSecond("SPL over JDBC / its text: Oracle there, Crowfoot's Flight SQL here", one(splFlight), oracle, one(splText), text),
@@ -74,7 +76,8 @@ func (b *retrieval) publishedFigures() []Figure {
 	return list
 }
 
-// scaled is the target for two streams: it is lower where the server and its client have fewer than two cores each.
+// scaled returns the target ratio of two streams to one. It is lower if the machine has fewer than two cores each for
+// server and client.
 func scaled() float64 {
 	if runtime.NumCPU() >= 4 {
 		return 1.5
@@ -82,7 +85,8 @@ func scaled() float64 {
 	return 1
 }
 
-// figures are the targets. A figure whose other side is missing is left out.
+// figures returns the published figures and the targets. The report leaves out a figure if one of its paths was not
+// measured.
 func (b *retrieval) figures() []Figure {
 	rows := func(name string, left, right Ref, least float64) Figure {
 		return Figure{Name: name, Metric: RowThroughput, Left: left, Right: right, Target: least, AtLeast: true}

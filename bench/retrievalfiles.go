@@ -17,7 +17,7 @@ import (
 	bulkfile "github.com/crowfoot-db/crowfoot/bulk/file"
 )
 
-// retrievedFile is a file with the rows of the table.
+// retrievedFile is a file that holds the rows of the table.
 type retrievedFile struct {
 	title  string
 	codec  string
@@ -31,19 +31,20 @@ const (
 	arrowTitle   = "Arrow IPC"
 )
 
-// fileFormats are those in which the table is read, with the codecs in which package bulk/file writes them.
+// fileFormats are the formats of the files that the run reads, with the codecs that package bulk/file uses for them.
 var fileFormats = []retrievedFile{
 	{title: textTitle, codec: "none", format: bulkfile.TBL},
 	{title: parquetTitle, codec: "zstd", format: bulkfile.Parquet},
 	{title: arrowTitle, codec: "LZ4", format: bulkfile.Arrow},
 }
 
-// file is the file of a title.
+// file returns the file with a title.
 func (b *retrieval) file(title string) retrievedFile {
 	return b.files[slices.IndexFunc(b.files, func(f retrievedFile) bool { return f.title == title })]
 }
 
-// writeFiles writes the files: the text as TPC-H's generator makes it, and the others of the text.
+// writeFiles writes a file in each format. The text is that of TPC-H's generator; the other files are made from the
+// text.
 func (b *retrieval) writeFiles(ctx context.Context, r *run) error {
 	snapshot, err := bulk.NewSnapshot(ctx, r.target.client, spanner.StrongRead())
 	if err != nil {
@@ -89,7 +90,7 @@ func (b *retrieval) writeFile(ctx context.Context, f retrievedFile) (err error) 
 	return errors.Join(err, w.Close())
 }
 
-// eachBatch reads a file by n readers.
+// eachBatch reads a file with n readers and calls visit with each batch.
 func (b *retrieval) eachBatch(ctx context.Context, f retrievedFile, n int, visit func(arrow.RecordBatch) error) error {
 	source, err := bulkfile.Open([]string{f.name}, bulkfile.Options{Schema: b.schema})
 	if err != nil {
@@ -99,7 +100,7 @@ func (b *retrieval) eachBatch(ctx context.Context, f retrievedFile, n int, visit
 	return errors.Join(err, source.Close())
 }
 
-// fromFiles is the same rows out of files, by n readers.
+// fromFiles returns paths that read the same rows out of files with n readers.
 func (b *retrieval) fromFiles(n int) (paths []path) {
 	for _, f := range b.files {
 		paths = append(paths, path{name: f.title, codec: f.codec, clients: 1, local: true, op: func(ctx context.Context, _ call) (int, error) {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// retrievalGrid is what a benchmark whose operations are whole tables shows of a row: what is compared in the study. Other benchmarks have none.
+// retrievalGrid is the table of rows per second, in which the benchmark Retrieval compares its paths with the study.
+// It is empty for other benchmarks.
 func (r *Report) retrievalGrid(benchmark string) grid {
 	if benchmark != retrievalName {
 		return grid{}
@@ -42,12 +43,12 @@ func (r *Report) retrievalGrid(benchmark string) grid {
 	return g
 }
 
-// speedCells are a line's cells but those of CPU time.
+// speedCells returns a line's first cells, up to those of the study and of CPU time.
 func (r *Report) speedCells(way, codec, columnarCopy string, perSecond float64, besideText, besideOne *float64) []string {
 	return []string{way, codec, columnarCopy, count(perSecond), fmt.Sprintf("%.0f", perSecond*r.rowBytes/1e6), ratioText(besideText), ratioText(besideOne)}
 }
 
-// studyCells are what the study says of the same way.
+// studyCells returns the study's figures for the same way.
 func (r *Report) studyCells(m *Measure) []string {
 	p := publishedOf(r.published, Ref{m.Experiment, m.Path})
 	if p == nil {
@@ -56,7 +57,8 @@ func (r *Report) studyCells(m *Measure) []string {
 	return []string{count(p.perSecond()), ratioText(ratio(p.perSecond(), publishedText(r.published)))}
 }
 
-// besideText is the measure beside the text file in the same experiment; nil for the text itself.
+// besideText returns the ratio of the measure's rows per second to those of the text file in the same experiment. It
+// returns nil for the text itself.
 func (r *Report) besideText(m *Measure) *float64 {
 	for _, other := range r.of(m.Benchmark) {
 		if other.group == m.group && other != m && (other.Path == textTitle || other.Path == overText) {
@@ -66,7 +68,7 @@ func (r *Report) besideText(m *Measure) *float64 {
 	return nil
 }
 
-// besideOne is a measure of several readers beside the same way by one reader.
+// besideOne returns the ratio of several readers' rows per second to those of one reader of the same path.
 func (r *Report) besideOne(m *Measure) *float64 {
 	for _, other := range r.of(m.Benchmark) {
 		if m.parallel && other.Path == m.Path && other.Experiment == readers(1) {
@@ -76,7 +78,7 @@ func (r *Report) besideOne(m *Measure) *float64 {
 	return nil
 }
 
-// publishedText is the rows per second of the study's text file.
+// publishedText returns the study's rows per second for a text file.
 func publishedText(list []publishedRetrieval) float64 {
 	for _, p := range list {
 		if strings.HasPrefix(p.way, studyText) {
@@ -86,7 +88,7 @@ func publishedText(list []publishedRetrieval) float64 {
 	return 0
 }
 
-// rowCPUCells are the CPU times of a row.
+// rowCPUCells returns the CPU times of one row.
 func (m *Measure) rowCPUCells() []string {
 	perRow := func(us *float64) *float64 {
 		if us == nil {
@@ -99,7 +101,7 @@ func (m *Measure) rowCPUCells() []string {
 	return []string{ratioText(server), ratioText(client), ratioText(sum(server, client))}
 }
 
-// sum adds two times; nil if one is unknown.
+// sum adds two times. It returns nil if one is unknown.
 func sum(a, b *float64) *float64 {
 	if a == nil || b == nil {
 		return nil

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// javaReader reads with SPL, and with JDBC drivers.
+// javaReader is a Java program that reads the rows with SPL and with JDBC drivers.
 //
 //go:embed Retrieval.java
 var javaReader string
 
-// The ways of Java's libraries. SPL is the tool of the study.
+// The paths that use Java's libraries. SPL is the tool of the study.
 const (
 	splText      = "text (TBL), SPL"
 	splComposite = "composite table, SPL"
@@ -25,7 +25,7 @@ const (
 	jdbcSpanner  = "Google's Spanner JDBC"
 )
 
-// The libraries that javaReader looks for, and the classes of their drivers.
+// The libraries that javaReader looks for, and the classes of their JDBC drivers.
 const (
 	librarySPL, libraryFlight, librarySpanner = "SPL", "flight-sql-jdbc-driver", "google-cloud-spanner-jdbc"
 
@@ -33,10 +33,10 @@ const (
 	spannerDriver = "com.google.cloud.spanner.jdbc.JdbcDriver"
 )
 
-// javaHeap is plenty for readers that keep few rows.
+// javaHeap is enough for readers that keep few rows.
 const javaHeap = "-Xmx2g"
 
-// startJava compiles javaReader and starts it with the jars that the user has named.
+// startJava compiles and starts javaReader with the jars that the user has named.
 func (b *retrieval) startJava(ctx context.Context, r *run) (err error) {
 	const flag, all = "--jars CLASSPATH", "SPL, JDBC drivers"
 	if b.Jars == "" {
@@ -49,7 +49,7 @@ func (b *retrieval) startJava(ctx context.Context, r *run) (err error) {
 		return err
 	}
 	r.screen.note("starting Java")
-	// The driver of Arrow reads memory through java.nio.
+	// Arrow's driver accesses memory through java.nio.
 	if b.java, err = startWorker(ctx, b.Java, javaHeap, "--add-opens=java.base/java.nio=ALL-UNNAMED", "-cp", b.Jars, source); err != nil {
 		return fmt.Errorf("--jars: %w", err)
 	}
@@ -64,7 +64,8 @@ func (b *retrieval) startJava(ctx context.Context, r *run) (err error) {
 	return nil
 }
 
-// splTextCursor is the expression of SPL that reads the text file: columns without names, with their types.
+// splTextCursor returns the SPL expression that reads the text file. Its columns have numbers instead of names, and
+// types.
 func (b *retrieval) splTextCursor() string {
 	var columns []string
 	for i, t := range b.table.splTypes {
@@ -73,18 +74,19 @@ func (b *retrieval) splTextCursor() string {
 	return fmt.Sprintf(`file("%s").cursor(%s;,"|")`, b.files[0].name, strings.Join(columns, ","))
 }
 
-// compositeWrite is the expression that writes SPL's columnar file, sorted by its first column, out of the text file.
+// compositeWrite returns the SPL expression that writes SPL's columnar file from the text file, sorted by the first
+// column.
 func (b *retrieval) compositeWrite() string {
 	var columns []string
 	for i := range b.table.splTypes {
-		columns = append(columns, fmt.Sprintf("_%d", i+1)) // as SPL calls columns without names
+		columns = append(columns, fmt.Sprintf("_%d", i+1)) // SPL's name for a column without a name
 	}
 	return fmt.Sprintf(`file("%s").create@y(#%s).append(%s).close()`, b.composite, strings.Join(columns, ","), b.splTextCursor())
 }
 
 func compositeRead(name string) string { return fmt.Sprintf(`file("%s").open().cursor()`, name) }
 
-// fromJava is the same rows by SPL and by JDBC drivers, in one stream.
+// fromJava returns paths that read the same rows with SPL and with JDBC drivers, in one stream.
 func (b *retrieval) fromJava() (paths []path) {
 	query := b.table.query()
 	if b.java.can(librarySPL) {
@@ -116,7 +118,8 @@ func (b *retrieval) fromJava() (paths []path) {
 	return paths
 }
 
-// flightURL is the one of JDBC for a Flight SQL server. The driver sends what it does not know as headers.
+// flightURL returns the JDBC URL of a Flight SQL server. The driver sends parameters that it does not know as
+// headers.
 func (b *retrieval) flightURL(address string) string {
 	return "jdbc:arrow-flight-sql://" + address + "/?useEncryption=false&database=" + b.flight.database + "&" + maxPartitions + "=1"
 }

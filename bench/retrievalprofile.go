@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// missedProfileTime is how long a way is profiled.
+// missedProfileTime is the time for which a path is profiled.
 const missedProfileTime = 5 * time.Second
 
-// profileMissed repeats the ways out of the database that have missed a target, and keeps profiles of them.
+// profileMissed repeats the paths of the target that have missed a figure's target, and profiles them.
 func (b *retrieval) profileMissed(ctx context.Context, r *run) error {
 	if b.Profile == "" {
 		return nil
@@ -36,7 +36,7 @@ func (b *retrieval) profileMissed(ctx context.Context, r *run) error {
 	return nil
 }
 
-// profilePath repeats a path while it is profiled.
+// profilePath repeats a path and profiles the target meanwhile. It writes the profiles to dir.
 func (r *run) profilePath(ctx context.Context, p path, dir string) error {
 	l := r.load(p, &Measure{Clients: 1})
 	l.lasts = missedProfileTime
@@ -46,7 +46,7 @@ func (r *run) profilePath(ctx context.Context, p path, dir string) error {
 	return g.Wait()
 }
 
-// pathOf finds a path.
+// pathOf finds the path that ref names.
 func (b *retrieval) pathOf(ref Ref) (path, bool) {
 	for _, e := range b.experiments {
 		for _, p := range e.paths {

@@ -9,12 +9,12 @@ import (
 	"slices"
 )
 
-// pythonReader reads with the libraries that a Python has.
+// pythonReader is a Python program that reads the rows with the libraries that are installed.
 //
 //go:embed retrieval.py
 var pythonReader string
 
-// The ways of Python's libraries.
+// The paths that use Python's libraries.
 const (
 	pyarrowParquet = "Parquet to Arrow, pyarrow"
 	pyarrowOwn     = "Parquet of pyarrow to Arrow, pyarrow"
@@ -22,10 +22,10 @@ const (
 	viaADBC        = "Flight SQL, ADBC (Python)"
 )
 
-// ownCodec is what pyarrow writes by default.
+// ownCodec is pyarrow's default codec for Parquet.
 const ownCodec = "Snappy"
 
-// startPython starts the Python that the user has named.
+// startPython starts pythonReader with the Python that the user has named.
 func (b *retrieval) startPython(ctx context.Context, r *run) (err error) {
 	const flag, all = "--python PATH", "pyarrow, DuckDB, ADBC"
 	if b.Python == "" {
@@ -46,7 +46,8 @@ func (b *retrieval) startPython(ctx context.Context, r *run) (err error) {
 	return nil
 }
 
-// orWithout has the run go on without a library that failed before anything was measured.
+// orWithout handles err, a library's failure before any measurement. It reports the failure and lets the run continue
+// without the library.
 func (b *retrieval) orWithout(ctx context.Context, r *run, w *worker, library string, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -56,7 +57,7 @@ func (b *retrieval) orWithout(ctx context.Context, r *run, w *worker, library st
 	return nil
 }
 
-// workerFacts tells which libraries a worker has, and which it lacks.
+// workerFacts reports which libraries a worker has, and which it lacks.
 func (b *retrieval) workerFacts(r *run, w *worker, remedy string) {
 	for _, name := range slices.Sorted(maps.Keys(w.has)) {
 		r.fact("%s %s", name, w.has[name])
@@ -66,7 +67,7 @@ func (b *retrieval) workerFacts(r *run, w *worker, remedy string) {
 	}
 }
 
-// fromPython is the same rows by Python's libraries, with n threads.
+// fromPython returns paths that read the same rows with Python's libraries and n threads.
 func (b *retrieval) fromPython(n int) (paths []path) {
 	threads, parquet := fmt.Sprint(n), b.file(parquetTitle)
 	if b.python.can("pyarrow") {
@@ -79,7 +80,7 @@ func (b *retrieval) fromPython(n int) (paths []path) {
 	return paths
 }
 
-// fromADBC is the target's rows, by Arrow's driver for Python.
+// fromADBC returns a path that reads the target's rows with Arrow's ADBC driver for Python.
 func (b *retrieval) fromADBC() (paths []path) {
 	if !b.python.can("adbc") {
 		return nil
@@ -89,12 +90,13 @@ func (b *retrieval) fromADBC() (paths []path) {
 	return []path{p}
 }
 
-// byWorker is a path whose operation is a request to a worker, in whose process the client is.
+// byWorker returns a path whose operation is a request to a worker. The client of the path runs in the worker's
+// process.
 func (b *retrieval) byWorker(w *worker, name, codec string, request ...string) path {
 	return path{name: name, codec: codec, clients: 1, local: true, peer: true, client: w.cpu, op: func(ctx context.Context, _ call) (int, error) {
 		return b.whole(w.ask(ctx, request...))
 	}}
 }
 
-// can says whether the worker has a library.
+// can reports whether the worker has a library. The worker may be nil.
 func (w *worker) can(library string) bool { return w != nil && w.has[library] != "" }

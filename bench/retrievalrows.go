@@ -10,10 +10,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/tpch"
 )
 
-// widthRows are looked at for how long a row is as text.
+// widthRows is the number of rows from which the average length of a row as text is computed.
 const widthRows = 10_000
 
-// averageText is how many bytes rows have as text.
+// averageText returns the average length of the rows as text, in bytes.
 func averageText[R interface{ AppendText(dst []byte) []byte }](rows iter.Seq[R]) float64 {
 	bytes, n := 0, 0
 	var line []byte
@@ -36,7 +36,7 @@ func writeText[R interface{ AppendText(dst []byte) []byte }](w io.Writer, rows i
 	return nil
 }
 
-// customer is a row of the table customer, as a program would keep it.
+// customer is a row of the table customer as a Go program would hold it.
 type customer struct {
 	Key                    int64
 	Name, Address          string
@@ -54,7 +54,8 @@ func customerMutations(t *retrievedTable, _, first, last int64) (list []*spanner
 	return list
 }
 
-// kept are the objects of the last rows: so that they are made, as by a program that uses them, without holding them all.
+// kept is the number of objects that a reader keeps, those of the last rows. The reader thus builds every object,
+// like a program that uses them, but does not hold them all in memory.
 const kept = 10_000
 
 func customerObjects(it *spanner.RowIterator) (rows int64, err error) {
@@ -78,7 +79,7 @@ type order struct {
 	Comment         string
 }
 
-// orderScale is the scale factor of a table of so many orders.
+// orderScale returns the scale factor of TPC-H at which the table has this number of orders.
 func orderScale(rows int64) float64 { return float64(rows) / tpch.OrdersPerScale }
 
 func orderMutations(t *retrievedTable, rows, first, last int64) (list []*spanner.Mutation) {

@@ -16,10 +16,10 @@ const (
 	viaKeyRanges       = "SQL, key ranges, Go client"
 )
 
-// readers is the name of the experiment of n readers.
+// readers returns the name of the experiment with n readers.
 func readers(n int) string { return fmt.Sprint("readers_", n) }
 
-// parallel is the table shared by n readers.
+// parallel is the experiment in which n readers share the table.
 func (b *retrieval) parallel(n int) experiment {
 	e := experiment{name: readers(n), title: "all rows, " + plural(n, "reader"), untagged: true}
 	e.paths = []path{
@@ -54,7 +54,7 @@ func (b *retrieval) partitionedREAD(n int) operation {
 	})
 }
 
-// partitioned reads partitions, n at a time.
+// partitioned reads the partitions of a read or query, n at a time.
 func (b *retrieval) partitioned(n int, partition func(context.Context, *spanner.BatchReadOnlyTransaction) ([]*spanner.Partition, error)) operation {
 	return func(ctx context.Context, c call) (int, error) {
 		t, err := c.client.BatchReadOnlyTransaction(ctx, spanner.StrongRead())
@@ -72,7 +72,7 @@ func (b *retrieval) partitioned(n int, partition func(context.Context, *spanner.
 	}
 }
 
-// shared reads parts 0 to parts-1, n at a time, and adds up their rows.
+// shared reads parts 0 to parts-1, n at a time, and returns the sum of their rows.
 func shared(ctx context.Context, n, parts int, read func(ctx context.Context, part int) (int64, error)) (int64, error) {
 	if parts == 0 {
 		return 0, errors.New("there are no partitions")

@@ -12,14 +12,14 @@ import (
 	gproto "google.golang.org/protobuf/proto"
 )
 
-// rowDecoder decodes the messages of one stream of google.spanner.v1.PartialResultSet into columns, straight from their bytes: what a client
-// in a fast language would do. Columns keep the last rows only.
+// rowDecoder decodes the messages of one stream of google.spanner.v1.PartialResultSet directly from their bytes into
+// columns, as a client in a fast language would. Columns keep the last rows only.
 type rowDecoder struct {
 	columns []decodedColumn
-	next    int // of columns, whose value comes next
+	next    int // index of the column of the next value
 	rows    int64
 	chunk   []byte // the beginning of a text whose rest comes in the next message
-	chunked bool   // there is one
+	chunked bool   // true if chunk holds the beginning of a text
 }
 
 // decodedColumn is one column of the last rows.
@@ -28,20 +28,21 @@ type decodedColumn struct {
 	nulls  []bool
 	ints   []int64   // of INT64
 	floats []float64 // of FLOAT64
-	text   []byte    // of other types, one behind the other
-	ends   []int     // in text
+	text   []byte    // of the other types, all texts joined
+	ends   []int     // the end of each text in text
 }
 
-// The fields of the messages that a decoder meets: https://github.com/googleapis/googleapis/blob/master/google/spanner/v1/result_set.proto
-// and https://github.com/protocolbuffers/protobuf/blob/main/src/google/protobuf/struct.proto.
+// The numbers of the message fields that the decoder reads. Sources:
+// https://github.com/googleapis/googleapis/blob/master/google/spanner/v1/result_set.proto and
+// https://github.com/protocolbuffers/protobuf/blob/main/src/google/protobuf/struct.proto.
 const (
 	setMetadata, setValues, setChunkedValue      = 1, 2, 3
 	fieldNull, fieldNumber, fieldText, fieldBool = 1, 2, 3, 4
 )
 
-// decode takes in one message.
+// decode decodes one message.
 func (d *rowDecoder) decode(frame []byte) error {
-	var last []byte // the value that may be a chunk
+	var last []byte // the last value, which may be a chunk
 	chunked := false
 	for len(frame) > 0 {
 		field, kind, n := protowire.ConsumeTag(frame)
@@ -89,7 +90,7 @@ func (d *rowDecoder) decode(frame []byte) error {
 	return d.value(last)
 }
 
-// begin takes the types of the columns.
+// begin reads the types of the columns from a ResultSetMetadata.
 func (d *rowDecoder) begin(message []byte) error {
 	m := new(spannerpb.ResultSetMetadata)
 	if err := gproto.Unmarshal(message, m); err != nil {
@@ -101,7 +102,7 @@ func (d *rowDecoder) begin(message []byte) error {
 	return nil
 }
 
-// begun keeps a text that the next message goes on with.
+// begun keeps the beginning of a text. The next message continues it.
 func (d *rowDecoder) begun(value []byte) error {
 	text, err := textOf(value)
 	if err != nil {
@@ -163,7 +164,7 @@ func (d *rowDecoder) value(value []byte) error {
 	return nil
 }
 
-// add adds a text, or the number that it stands for.
+// add adds a text, or the number that the text encodes.
 func (c *decodedColumn) add(text []byte) (err error) {
 	switch c.code {
 	case spannerpb.TypeCode_INT64:
@@ -180,7 +181,7 @@ func (c *decodedColumn) add(text []byte) (err error) {
 	return nil
 }
 
-// parseInt is strconv.ParseInt without making a string of most numbers.
+// parseInt parses like strconv.ParseInt, but does not allocate a string for numbers of up to 18 digits.
 func parseInt(text []byte) (int64, error) {
 	digits := bytes.TrimPrefix(text, []byte{'-'})
 	if len(digits) == 0 || len(digits) > 18 {
@@ -199,7 +200,7 @@ func parseInt(text []byte) (int64, error) {
 	return i, nil
 }
 
-// forget makes room for further rows.
+// forget removes the rows from the columns but keeps their memory for further rows.
 func (d *rowDecoder) forget() {
 	for i := range d.columns {
 		c := &d.columns[i]
@@ -207,7 +208,7 @@ func (d *rowDecoder) forget() {
 	}
 }
 
-// end says whether the stream has ended between two rows.
+// end returns an error if the stream ended within a row.
 func (d *rowDecoder) end() error {
 	if d.next != 0 || d.chunked {
 		return errors.New("the stream ended within a row")

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// TestRowDecoder: rows may be cut anywhere between messages, and texts within.
+// TestRowDecoder checks that messages may end anywhere between values, and within texts.
 func TestRowDecoder(t *testing.T) {
 	types := []spannerpb.TypeCode{spannerpb.TypeCode_INT64, spannerpb.TypeCode_STRING, spannerpb.TypeCode_FLOAT64, spannerpb.TypeCode_BOOL}
 	set := &spannerpb.PartialResultSet{Metadata: &spannerpb.ResultSetMetadata{RowType: &spannerpb.StructType{}}}

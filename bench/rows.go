@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Loading sends this many rows in a commit, from this many clients.
+// Loading sends loadBatch rows in a commit, from loadClients clients.
 const (
 	loadBatch   = 1000
 	loadClients = 4
 )
 
-// fill writes rows 0 to n-1, showing how far it is.
+// fill writes rows 0 to n-1. The screen shows the progress.
 func (r *run) fill(ctx context.Context, table string, n int, row func(i int64) []*spanner.Mutation) (time.Duration, error) {
 	return r.target.fill(ctx, r.screen, table, n, func(first, last int64) (rows []*spanner.Mutation) {
 		for i := first; i < last; i++ {
@@ -27,7 +27,7 @@ func (r *run) fill(ctx context.Context, table string, n int, row func(i int64) [
 	})
 }
 
-// fill writes rows 0 to n-1, of which rows makes those from first on, before last. The screen shows how far it is.
+// fill writes rows 0 to n-1. rows returns the mutations of rows first to last-1. The screen shows the progress.
 func (t *target) fill(ctx context.Context, s *screen, table string, n int, rows func(first, last int64) []*spanner.Mutation) (time.Duration, error) {
 	began := time.Now()
 	var done atomic.Int64
@@ -49,7 +49,8 @@ func (t *target) fill(ctx context.Context, s *screen, table string, n int, rows 
 	return time.Since(began), ctx.Err()
 }
 
-// letters are n random characters, always the same for a row and a column. The engine cannot compress them to nothing.
+// letters returns n random letters, always the same for a row and a column. Random letters hardly compress in the
+// storage engine.
 func letters(id int64, column string, n int) string {
 	r := rand.New(rand.NewPCG(uint64(id), uint64(column[len(column)-1])))
 	b := make([]byte, n)

@@ -15,18 +15,18 @@ type run struct {
 	report *Report
 	screen *screen
 	began  time.Time
-	// figures are the published ones and the targets, by benchmark.
+	// figures are the published figures and the targets, by benchmark.
 	figures map[string][]Figure
-	control *controlServer // of another executable; nil is none
-	// intervalEnd is the end of the interval of the server's statistics that awaitInterval has waited for.
+	control *controlServer // of another executable; nil for none
+	// intervalEnd is the end of the interval of the server's statistics that awaitInterval has chosen.
 	intervalEnd time.Time
 }
 
-// ErrPartial marks the errors of runs that ended early. Their report holds what they had measured until then.
+// ErrPartial marks the errors of runs that ended early. Their reports hold the measurements up to that point.
 var ErrPartial = errors.New("the results are partial")
 
-// Run measures the benchmarks one after the other and reports, on the screen and in the files that are
-// asked for. A run that fails reports what it had measured.
+// Run measures the benchmarks one after the other. It reports on the screen and in the files that the settings name.
+// If the run fails, it still reports its measurements.
 func Run(ctx context.Context, s Settings, benchmarks ...Benchmark) (report *Report, err error) {
 	if err := s.check(); err != nil {
 		return nil, usage(err)
@@ -45,7 +45,7 @@ func Run(ctx context.Context, s Settings, benchmarks ...Benchmark) (report *Repo
 	defer func() { err = errors.Join(err, files.close()) }()
 	r := &run{Settings: s, began: time.Now(), screen: newScreen(s.Progress), figures: map[string][]Figure{}}
 	r.screen.note("starting")
-	// The control executable makes the tables and rows: its format must be one that the newer program reads.
+	// The control executable writes the tables and rows, because the newer program must be able to read its format.
 	if r.target, err = open(ctx, s.Endpoint, s.Control, delayedBy(s.RTT)...); err != nil {
 		return nil, orInterrupt(ctx, err)
 	}
@@ -73,7 +73,7 @@ func Run(ctx context.Context, s Settings, benchmarks ...Benchmark) (report *Repo
 	return r.report, errors.Join(err, r.report.Text(s.Out), files.write(r.report))
 }
 
-// orInterrupt replaces an error that the cancelled context has caused by the reason: the run was interrupted.
+// orInterrupt returns err, or "interrupted" if the context was cancelled and so caused err.
 func orInterrupt(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return errors.New("interrupted")
@@ -81,7 +81,8 @@ func orInterrupt(ctx context.Context, err error) error {
 	return err
 }
 
-// measure prepares all benchmarks, so that the screen knows how long the run is, then runs them.
+// measure prepares all benchmarks and then runs them. It prepares all first so that the screen knows the length of
+// the run.
 func (r *run) measure(ctx context.Context, benchmarks []Benchmark) error {
 	prepared := make([][]experiment, len(benchmarks))
 	for i, b := range benchmarks {
@@ -120,8 +121,8 @@ func (r *run) measure(ctx context.Context, benchmarks []Benchmark) error {
 	return nil
 }
 
-// startControl starts the control server from the other executable, which has made the data, and starts the target again
-// from this program. The experiments and figures become those of the two servers.
+// startControl starts the control server from the other executable, which has written the data. It starts the target
+// again from this program. The experiments and figures are replaced by comparisons of the two servers.
 func (r *run) startControl(ctx context.Context, benchmarks []Benchmark, prepared [][]experiment) (err error) {
 	if r.target.executable, err = r.target.copyOfProgram(); err != nil {
 		return err
@@ -137,10 +138,10 @@ func (r *run) startControl(ctx context.Context, benchmarks []Benchmark, prepared
 	return nil
 }
 
-// warmUpShare is the part of a path's time that it runs before, unmeasured.
+// warmUpShare is the ratio of a path's measured time to the time that it runs before, unmeasured.
 const warmUpShare = 10
 
-// length adds up all turns. The unit is the measured time of one path.
+// length returns the total length of all turns. The unit is the measured time of one path.
 func (r *run) length(experiments []experiment) (total float64) {
 	for _, e := range experiments {
 		for round := range r.Rounds + 1 {
@@ -150,7 +151,7 @@ func (r *run) length(experiments []experiment) (total float64) {
 	return total
 }
 
-// turnLength is the length of one turn of a path in a round, of which round 0 warms up.
+// turnLength returns the length of one turn of a path in a round, in the same unit. Round 0 warms up.
 func (r *run) turnLength(round int) float64 {
 	if round == 0 {
 		return 1. / warmUpShare
@@ -158,7 +159,8 @@ func (r *run) turnLength(round int) float64 {
 	return 1 / float64(r.Rounds)
 }
 
-// clientsOf lists the numbers of clients to repeat an experiment with; once if its paths say their own.
+// clientsOf returns the numbers of clients with which an experiment runs. It runs only once if every path sets its
+// own number.
 func (r *run) clientsOf(e experiment) []int {
 	for _, p := range e.paths {
 		if p.clients == 0 {
@@ -168,8 +170,8 @@ func (r *run) clientsOf(e experiment) []int {
 	return r.Clients[:1]
 }
 
-// experiment lets the paths take turns: A B C, C B A, and so on, so that what changes steadily on the machine changes for
-// all alike.
+// experiment lets the paths take turns: A B C, C B A, and so on. A steady change of the machine then affects all
+// paths alike.
 func (r *run) experiment(ctx context.Context, benchmark string, e experiment, clients int) error {
 	loads := make([]*load, len(e.paths))
 	if err := r.enterInterval(ctx, e); err != nil {
@@ -208,7 +210,7 @@ func (r *run) experiment(ctx context.Context, benchmark string, e experiment, cl
 	return nil
 }
 
-// load makes the load of a path, on the server that it uses.
+// load returns the load of a path on its server.
 func (r *run) load(p path, m *Measure) *load {
 	l := &load{op: p.op, tag: m.Tag, clients: m.Clients, rate: m.Rate, between: p.withBetween}
 	on := r.serverOf(p)
@@ -217,18 +219,18 @@ func (r *run) load(p path, m *Measure) *load {
 	return l
 }
 
-// serverOf is the server that a path uses.
+// serverOf returns the server that a path uses.
 func (r *run) serverOf(p path) *server {
 	switch {
 	case p.local:
-		return new(server) // none: no client, no process
+		return new(server) // no client and no process
 	case p.on != nil:
 		return p.on
 	}
 	return &r.target.server
 }
 
-// turn runs one path once.
+// turn runs one path for one turn.
 func (r *run) turn(ctx context.Context, p path, measure int, l *load, round int) error {
 	m := r.report.Measures[measure]
 	warm := round == 0
@@ -237,7 +239,7 @@ func (r *run) turn(ctx context.Context, p path, measure int, l *load, round int)
 		l.lasts, l.count = r.Each/warmUpShare, int64(r.Count/warmUpShare)
 	}
 	if m.Rate > 0 {
-		l.count = 0 // an open loop goes by the time
+		l.count = 0 // an open loop stops by time
 	}
 	l.taken.Store(0)
 	if !warm {
@@ -269,7 +271,7 @@ func (r *run) turn(ctx context.Context, p path, measure int, l *load, round int)
 	return err
 }
 
-// runBeside begins what runs beside a turn. ended stops it and waits for its end.
+// runBeside starts the path's beside function. ended stops it and waits until it returns.
 func (p *path) runBeside(ctx context.Context) (ended func() error) {
 	if p.beside == nil {
 		return func() error { return nil }
@@ -282,16 +284,16 @@ func (p *path) runBeside(ctx context.Context) (ended func() error) {
 	}
 }
 
-// correct works out the corrected latencies of the measures from the given one on.
+// correct computes the corrected latencies of all measures from position first on.
 func (r *run) correct(first int) {
 	for _, m := range r.report.Measures[first:] {
-		if m.Rate == 0 { // an open loop's are right as they are
+		if m.Rate == 0 { // the latencies of an open loop need no correction
 			m.correct()
 		}
 	}
 }
 
-// fact puts a line into the report, and on the screen now.
+// fact adds a line to the report and shows it on the screen at once.
 func (r *run) fact(format string, args ...any) {
 	text := strings.TrimSpace(fmt.Sprintf(format, args...))
 	r.report.Facts = append(r.report.Facts, text)

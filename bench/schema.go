@@ -11,8 +11,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// Schema measures what schemas cost: an index that is made beside writes, and these writes; one-row inserts with foreign keys and UNIQUE indexes
-// beside the same without; and the creation of databases. It needs the embedded server.
+// Schema measures the cost of schema objects. It measures CREATE INDEX beside writes, and these writes. It compares
+// one-row inserts with foreign keys or UNIQUE indexes to the same inserts without. It also measures the creation of
+// databases. It needs the embedded server.
 func Schema() Benchmark {
 	return Benchmark{name: "schema", about: schemaAbout, check: Settings.checkEmbedded, prepare: prepareSchema, figures: func(Settings) []Figure { return schemaFigures }}
 }
@@ -32,7 +33,8 @@ const (
 	foreignKeys   = "3 foreign keys"
 	uniqueIndexes = "3 UNIQUE indexes"
 
-	// besideRate are writes per second beside CREATE INDEX, and besideClients send them: enough that those due need not wait for those under way.
+	// besideRate is the number of writes per second beside CREATE INDEX. besideClients is the number of clients that
+	// send them, enough that a write which is due need not wait for those in progress.
 	besideRate    = 500
 	besideClients = 64
 )
@@ -72,7 +74,7 @@ func prepareSchema(ctx context.Context, r *run) ([]experiment, error) {
 	return []experiment{r.indexing(), r.writesBeside(), checkedInserts()}, nil
 }
 
-// indexing makes the index again and again while others write.
+// indexing is the experiment that creates and drops an index again and again while other clients write.
 func (r *run) indexing() experiment {
 	op := func(ctx context.Context, _ call) (int, error) { return r.Rows, r.makeIndex(ctx) }
 	return experiment{name: createIndex, title: fmt.Sprintf("CREATE INDEX over %d rows of 1 kB beside %d writes a second", r.Rows, besideRate), paths: []path{
@@ -80,10 +82,11 @@ func (r *run) indexing() experiment {
 	}}
 }
 
-// pollEvery is how often an index that is made is asked for: the client itself asks every second and less, which is long beside what is measured.
+// pollEvery is the time between two polls of a CREATE INDEX operation. The official client polls every second or less
+// often, which is long beside the measured time.
 const pollEvery = 10 * time.Millisecond
 
-// makeIndex makes an index and drops it.
+// makeIndex creates an index and drops it.
 func (r *run) makeIndex(ctx context.Context) error {
 	op, err := r.target.admin.UpdateDatabaseDdl(ctx, &databasepb.UpdateDatabaseDdlRequest{
 		Database: r.target.database, Statements: []string{"CREATE INDEX CrowfootBenchIndex ON " + pointsTable + " (F0)", "DROP INDEX CrowfootBenchIndex"},
@@ -117,7 +120,7 @@ func (r *run) writing(ctx context.Context, stop <-chan struct{}) error {
 	return nil
 }
 
-// errStopped ends a load that goes on until it is stopped.
+// errStopped is the cause with which writing cancels its load.
 var errStopped = errors.New("stopped")
 
 func writePoint(rows int64) operation {
@@ -127,7 +130,7 @@ func writePoint(rows int64) operation {
 	}
 }
 
-// writesBeside are the same writes with and without CREATE INDEX beside them.
+// writesBeside compares the same writes with and without CREATE INDEX beside them.
 func (r *run) writesBeside() experiment {
 	write := path{name: alone, method: "Commit", op: writePoint(int64(r.Rows)), clients: besideClients}
 	beside := write.as(besideDDL, nil)
@@ -154,7 +157,7 @@ const (
 	checkedParents = 10_000
 )
 
-// checkedTables are the tables of the paths.
+// checkedTables are the tables that the paths write, by path.
 var checkedTables = map[string]string{unchecked: "CrowfootBenchPlain", foreignKeys: "CrowfootBenchForeign", uniqueIndexes: "CrowfootBenchUnique"}
 
 var checkedColumns = []string{"Id", "A", "B", "C"}
@@ -174,7 +177,8 @@ func checkedDDL() []string {
 	return append(list, foreign+") PRIMARY KEY (Id)")
 }
 
-// checkedInserts insert rows of the same columns: into a table without constraints, one with foreign keys, whose parents exist, and one with UNIQUE indexes.
+// checkedInserts compares inserts of rows with the same columns into three tables: one without constraints, one with
+// foreign keys to rows that exist, and one with UNIQUE indexes.
 func checkedInserts() experiment {
 	parent := func(c call) int64 { return c.Int64N(checkedParents) }
 	random := func(c call) int64 { return c.Int64() }

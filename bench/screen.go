@@ -9,27 +9,27 @@ import (
 	"time"
 )
 
-// screen shows a run while it goes on. On a terminal it draws one picture again and again; elsewhere it prints a line for
-// each turn that ends.
+// screen shows a run in progress. On a terminal it redraws one picture. Elsewhere it prints a line for each turn that
+// ends.
 type screen struct {
 	out  io.Writer
 	live bool
 
 	mu      sync.Mutex
-	began   time.Time // of the measuring
-	planned float64   // turns of the whole run, by their length
-	passed  float64   // turns that are over, likewise
-	share   float64   // of the turn under way, likewise
+	began   time.Time // when measuring began
+	planned float64   // length of all turns of the run, in the unit of run.length
+	passed  float64   // length of the turns that are over, in the same unit
+	share   float64   // length of the current turn's part that is over, in the same unit
 	title   string
 	current []*Measure
-	now     string // what the last window was like
-	lines   int    // of the last picture
-	rows    [2]int // percent last said while loading, and of what
+	now     string // text of the last window
+	lines   int    // in the last picture
+	rows    [2]int // last step printed while loading, and the number of rows to load
 }
 
 func newScreen(out io.Writer) *screen { return &screen{out: out, live: terminal(out)} }
 
-// terminal says whether cursor movements make sense on w.
+// terminal reports whether w is a terminal that understands cursor movements.
 func terminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok || os.Getenv("TERM") == "dumb" || os.Getenv("TERM") == "" {
@@ -39,7 +39,7 @@ func terminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// note prints a line that stays.
+// note prints a line that stays on the screen.
 func (s *screen) note(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +54,7 @@ func (s *screen) plan(length float64) {
 	s.planned += length
 }
 
-// progress is how much of the run is over, from 0 to 1.
+// progress returns the part of the run that is over, from 0 to 1.
 func (s *screen) progress() float64 {
 	if s.planned == 0 {
 		return 0
@@ -62,7 +62,7 @@ func (s *screen) progress() float64 {
 	return min(1, (s.passed+s.share)/s.planned)
 }
 
-// left is about how long the run will go on, by how long it took so far.
+// left estimates the rest of the run's duration from the time that it has taken so far.
 func (s *screen) left() time.Duration {
 	p := s.progress()
 	if p == 0 {
@@ -71,10 +71,10 @@ func (s *screen) left() time.Duration {
 	return time.Duration(float64(time.Since(s.began)) * (1 - p) / p).Round(time.Second)
 }
 
-// loadedSteps is how many lines tell of the loading of a table where there is no terminal.
+// loadedSteps is the number of progress lines for the loading of a table where there is no terminal.
 const loadedSteps = 4
 
-// loaded shows how far the loading of a table is.
+// loaded shows the progress of loading a table.
 func (s *screen) loaded(table string, done, of int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +91,7 @@ func (s *screen) loaded(table string, done, of int) {
 	}
 }
 
-// experiment begins the picture of an experiment, whose measures take turns.
+// experiment starts the picture of an experiment. The paths of the measures take turns.
 func (s *screen) experiment(benchmark string, measures []*Measure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +106,7 @@ func (s *screen) experiment(benchmark string, measures []*Measure) {
 	}
 }
 
-// window draws the last window of a turn, which is of the given length of the plan. Round 0 warms up.
+// window shows the last window of a turn. length is the turn's length in the unit of run.length. Round 0 warms up.
 func (s *screen) window(m *Measure, round, rounds int, length float64, w window) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,10 +138,10 @@ func windowText(m *Measure, w window) string {
 	return now
 }
 
-// shortestWindow is the shortest window that is worth showing.
+// shortestWindow is the shortest window that window shows.
 const shortestWindow = tick / 5
 
-// soFar is a line of one path; its ratio is of median latencies to the first path's.
+// soFar formats the line of one path. The last column is the ratio of its median latency to the first path's.
 func (s *screen) soFar(m *Measure) string {
 	if m.Operations == 0 {
 		return fmt.Sprintf("%-28s %9s", m.Path, "-")
@@ -157,7 +157,7 @@ func roundText(round, rounds int) string {
 	return fmt.Sprintf("%d of %d", round, rounds)
 }
 
-// turnEnds adds the length of a turn to what is over, and prints a line where there is no terminal.
+// turnEnds adds the length of a turn to the part that is over. Where there is no terminal, it prints a line.
 func (s *screen) turnEnds(m *Measure, round, rounds int, length float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,7 +169,7 @@ func (s *screen) turnEnds(m *Measure, round, rounds int, length float64) {
 		100*s.progress(), m.Path, plural(m.Clients, "client"), count(m.PerSecond), milliseconds(m.Latency.P50), milliseconds(m.Latency.P99), micros(m.CPU))
 }
 
-// finish leaves the last picture where it is.
+// finish leaves the last picture on the screen.
 func (s *screen) finish() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,7 +183,7 @@ func (s *screen) finishPicture() {
 	s.lines = 0
 }
 
-// draw replaces the picture. Escapes are those of ECMA-48: CUU (A), ED (J).
+// draw replaces the picture. The escape sequences are CUU (A) and ED (J) of ECMA-48.
 func (s *screen) draw(lines []string) {
 	s.clear()
 	for _, l := range lines {
@@ -199,7 +199,7 @@ func (s *screen) clear() {
 	s.lines = 0
 }
 
-// screenWidth is the number of columns of the narrowest usual terminal. A longer line would wrap and spoil the picture.
+// screenWidth is the narrowest usual width of a terminal, in columns. A longer line would wrap and spoil the picture.
 const screenWidth = 79
 
 func cut(line string) string {
@@ -209,7 +209,7 @@ func cut(line string) string {
 	return line
 }
 
-// bar draws a share from 0 to 1.
+// bar draws a progress bar for a share from 0 to 1.
 func bar(share float64) string {
 	const width = 20
 	full := int(min(max(share, 0), 1) * width)

@@ -7,8 +7,9 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// sequenceKeys compares inserts of a row whose key the server takes from the sequence of an identity column with those of a row that the client gives
-// a key, as scattered, in the same table.
+// sequenceKeys compares inserts with two kinds of keys into the same table. The server takes one kind from the
+// sequence of the table's identity column. The client draws the other kind at random, so that the keys are equally
+// scattered.
 const sequenceKeys = "sequence_keys"
 
 const (

@@ -12,18 +12,18 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// server answers operations: the target, a control server, or the ceiling.
+// server is a server that answers operations: the target, a control server, or the ceiling.
 type server struct {
-	address string          // HOST:PORT in plain text; "" is Cloud Spanner
-	process *process        // nil if this run has not started it
-	cpu     meter           // nil where the run cannot see the process
-	metrics string          // URL of its metrics for Prometheus; "" is none
+	address string          // HOST:PORT in plain text; "" for Cloud Spanner
+	process *process        // nil if the run has not started the process
+	cpu     meter           // nil if the run cannot see the process
+	metrics string          // URL of the metrics for Prometheus; "" for none
 	client  *spanner.Client // nil until connect
-	// options are the client's, beside those of the address.
+	// options are client options, in addition to those of the address.
 	options []option.ClientOption
 }
 
-// start runs an executable as the server's process: "" is this very program.
+// start runs an executable as the server's process. "" is this very program.
 func (s *server) start(ctx context.Context, executable string, args ...string) (err error) {
 	if s.process, err = spawn(ctx, executable, args...); err != nil {
 		return err
@@ -38,12 +38,12 @@ func (s *server) start(ctx context.Context, executable string, args ...string) (
 	return nil
 }
 
-// connect makes the client, in place of the one there was.
+// connect opens the client. It closes the one that was open before.
 func (s *server) connect(ctx context.Context, database string) (err error) {
 	s.disconnect()
 	s.client, err = spanner.NewClientWithConfig(ctx, database, spanner.ClientConfig{
 		DisableNativeMetrics: true,
-		Logger:               log.New(io.Discard, "", 0), // the screen is the run's
+		Logger:               log.New(io.Discard, "", 0), // only the run may write to the screen
 	}, append(plainText(s.address), s.options...)...)
 	return err
 }
@@ -64,7 +64,7 @@ func (s *server) stop() error {
 	return s.process.stop()
 }
 
-// ended closes when the server's process ends; nil without a process.
+// ended returns a channel that closes when the server's process ends. It returns nil if there is no process.
 func (s *server) ended() <-chan struct{} {
 	if s.process == nil {
 		return nil
@@ -72,8 +72,8 @@ func (s *server) ended() <-chan struct{} {
 	return s.process.ended
 }
 
-// plainText are the options that the client sets itself when SPANNER_EMULATOR_HOST names a server.
-// Here they are per client, as a run may have clients of several servers.
+// plainText returns the options that the client sets itself when SPANNER_EMULATOR_HOST names a server. A run may have
+// clients of several servers, so it sets them for each client.
 func plainText(address string) []option.ClientOption {
 	if address == "" {
 		return nil

@@ -10,54 +10,56 @@ import (
 	"time"
 )
 
-// Settings say what a run measures, how long, and on which server.
+// Settings say what a run measures, for how long, and on which server.
 type Settings struct {
-	Rows    int           `json:"rows"`            // in the table that is read, or written to
-	Each    time.Duration `json:"each_ns"`         // of each path at each number of clients, in all rounds together
-	Count   int           `json:"count,omitempty"` // operations of each path, likewise, in place of Each; 0 goes by Each
-	Rounds  int           `json:"rounds"`          // how often the paths of an experiment take turns
-	Clients []int         `json:"clients"`         // an experiment is repeated for each
-	Rate    float64       `json:"rate_per_second"` // of all clients together: open loop; 0 is a closed loop
+	Rows    int           `json:"rows"`            // in the table that the paths read or write
+	Each    time.Duration `json:"each_ns"`         // measured time of each path at each number of clients, over all rounds
+	Count   int           `json:"count,omitempty"` // operations of each path, over all rounds, in place of Each; 0 to use Each
+	Rounds  int           `json:"rounds"`          // how many times the paths of an experiment take turns
+	Clients []int         `json:"clients"`         // each experiment runs once for each number
+	Rate    float64       `json:"rate_per_second"` // operations per second of all clients, in an open loop; 0 for a closed loop
 	Keys    int           `json:"keys"`            // rows of a range, and scattered keys of a read
-	Splits  int           `json:"splits"`          // over which the scattered keys lie
-	Batches []int         `json:"batches"`         // rows of a commit; the inserts are repeated for each
-	// RTT is a delay that the run adds between client and server, there and back: the round trip of a network.
+	Splits  int           `json:"splits"`          // splits from which the scattered keys come
+	Batches []int         `json:"batches"`         // rows per commit; the inserts run once for each number
+	// RTT is a delay that the run adds between client and server, for the way there and back. It simulates the round
+	// trip of a network.
 	RTT time.Duration `json:"rtt_ns,omitempty"`
-	// Study re-runs the studies as they were: their calls alone, and reads at their rates, without tags.
+	// Study repeats the studies as they were done. It makes only their calls, and sends reads at their rates and
+	// without tags.
 	Study bool `json:"study,omitempty"`
-	// Interval is that of the server's statistics in a re-run of the study of reads.
+	// Interval selects the server's statistics in a repetition of the study of reads.
 	Interval Interval `json:"interval,omitempty"`
 	Endpoint
-	// StatisticsWait is how long the run may wait at its end for the server's statistics: a minute's row
-	// appears when that minute has passed.
+	// StatisticsWait is the longest time that the run waits at its end for the server's statistics. The row of a
+	// minute appears when that minute has passed.
 	StatisticsWait time.Duration `json:"statistics_wait_ns"`
 
-	// Control is another executable of Crowfoot, an older one: its server answers the same requests turn by turn,
-	// on equal data, and what the two cost is compared. "" is none.
+	// Control is another executable of Crowfoot, usually an older one. Its server answers the same requests turn by
+	// turn, on equal data, and the report compares the cost of both. "" means no control server.
 	Control string `json:"control,omitempty"`
 
 	Outputs
 }
 
-// Endpoint says which server is measured.
+// Endpoint identifies the server to measure.
 type Endpoint struct {
-	Address string `json:"endpoint,omitempty"` // HOST:PORT, plain text; "" with a Database is Cloud Spanner
-	// Database is projects/P/instances/I/databases/D; "" is an embedded server.
+	Address string `json:"endpoint,omitempty"` // HOST:PORT in plain text; "" with a Database means Cloud Spanner
+	// Database is projects/P/instances/I/databases/D, or "" for an embedded server.
 	Database string `json:"database,omitempty"`
-	// PID is the server's process, if it runs on this machine and is not embedded; 0 is unknown.
+	// PID is the process of a server on this machine that is not embedded. 0 means unknown.
 	PID int    `json:"pid,omitempty"`
-	Dir string `json:"-"` // where the embedded server's data goes; "" is a temporary directory
+	Dir string `json:"-"` // directory of the embedded server's data; "" for a temporary one
 }
 
-// Outputs say where a report goes.
+// Outputs say where a report is written.
 type Outputs struct {
-	Report   string    `json:"-"` // file of the page; "" is none
-	JSON     string    `json:"-"` // file of the figures; "" is none
+	Report   string    `json:"-"` // file of the page; "" for none
+	JSON     string    `json:"-"` // file of the figures; "" for none
 	Out      io.Writer `json:"-"` // the result as text
-	Progress io.Writer `json:"-"` // what is shown while the run goes on
+	Progress io.Writer `json:"-"` // the progress of the run
 }
 
-// Defaults are the values of the studies, or ours where they do not say.
+// Defaults returns the values of the studies, and our own where the studies give none.
 func Defaults() Settings {
 	return Settings{
 		Rows:           100_000,
@@ -73,10 +75,10 @@ func Defaults() Settings {
 	}
 }
 
-// maxClients is far more than one machine can drive: a larger number is a typing error.
+// maxClients is far more than one machine can drive. A larger number is a typing error.
 const maxClients = 10_000
 
-// maxRTT is far more than from one end of the earth to the other: a larger one is a typing error.
+// maxRTT is far longer than any round trip on earth. A larger value is a typing error.
 const maxRTT = 10 * time.Second
 
 // maxPID is Linux's PID_MAX_LIMIT.
@@ -84,7 +86,7 @@ const maxPID = 1 << 22
 
 var databaseForm = regexp.MustCompile(`^projects/[^/]+/instances/[^/]+/databases/[^/]+$`)
 
-// size is how much of each path is run, as text.
+// size returns the amount of work for each path as text.
 func (s Settings) size() string {
 	if s.Count > 0 {
 		return plural(s.Count, "operation")
@@ -92,14 +94,14 @@ func (s Settings) size() string {
 	return s.Each.String()
 }
 
-// UsageError is a command line that is wrong.
+// UsageError is an error in the command line.
 type UsageError struct{ error }
 
 func usageErrorf(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
 
 func (e UsageError) Unwrap() error { return e.error }
 
-// usage makes a UsageError of an error.
+// usage turns an error into a UsageError. It returns nil for nil.
 func usage(err error) error {
 	if err == nil {
 		return nil
@@ -138,7 +140,7 @@ func (s Settings) check() error {
 	return s.Endpoint.check()
 }
 
-// checkAccess checks what the benchmark of reads uses alone.
+// checkAccess checks the settings that only the benchmark of reads uses.
 func (s Settings) checkAccess() error {
 	switch {
 	case s.Keys < 1 || s.Keys > s.Rows:
@@ -155,7 +157,7 @@ func (s Settings) checkAccess() error {
 	return nil
 }
 
-// checkWrites checks what the benchmark of writes uses alone.
+// checkWrites checks the settings that only the benchmark of writes uses.
 func (s Settings) checkWrites() error {
 	if len(s.Batches) == 0 || slices.Min(s.Batches) < 1 {
 		return errors.New("--batch needs positive numbers")
@@ -163,7 +165,7 @@ func (s Settings) checkWrites() error {
 	return nil
 }
 
-// checkEmbedded refuses a server that the benchmark has not started.
+// checkEmbedded refuses a server that the benchmark does not start itself.
 func (s Settings) checkEmbedded() error {
 	if s.Database != "" {
 		return errors.New("the benchmark needs the embedded server and takes no --database")

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// sleepUntil sleeps in the kernel: Go's own timers are late by up to a millisecond where no other goroutine runs.
+// sleepUntil sleeps in the kernel. Go's own timers are up to a millisecond late if no other goroutine runs.
 func sleepUntil(due time.Time) {
 	for left := time.Until(due); left > 0; left = time.Until(due) {
 		t := syscall.NsecToTimespec(left.Nanoseconds())
-		syscall.Nanosleep(&t, nil) // a signal may end it early: the loop goes on
+		syscall.Nanosleep(&t, nil) // a signal may end the sleep early; the loop then continues
 	}
 }

@@ -15,31 +15,33 @@ import (
 	"time"
 )
 
-// SoakSettings say how long Soak runs a server, and how often it ends it.
+// SoakSettings say how long Soak runs a server, and how often it ends and restarts it.
 type SoakSettings struct {
 	For      time.Duration
-	Life     time.Duration // of each process, after which the server is ended and started again
-	Memory   string        // of the server: --memory
-	Server   string        // its executable; "" is this program
-	Dir      string        // of its data; "" is a temporary one
+	Life     time.Duration // of each process, before Soak ends it and starts the next
+	Memory   string        // the server's --memory
+	Server   string        // the server's executable; "" for this program
+	Dir      string        // directory for the server's data; "" for a temporary one
 	Out      io.Writer     // gets the result
 	Progress io.Writer     // gets a line for each life of the server
 }
 
 const (
-	// sampleEvery is how often a soak looks at the server.
+	// sampleEvery is the time between two samples of the server.
 	sampleEvery = 5 * time.Second
-	// soakGrowth is how much more memory a life may have taken at its end than an earlier one did, and soakSlack comes on top of it: what
-	// the garbage collector has not looked at yet differs from moment to moment.
+	// soakGrowth and soakSlack limit the growth of memory. At the end of the last life the server may use soakGrowth
+	// times the memory of an earlier life, plus soakSlack bytes. The slack is for garbage that the collector has not
+	// yet freed, which differs from moment to moment.
 	soakGrowth = 1.25
 	soakSlack  = 64 << 20
-	// soakMore is how many more goroutines or connections there may be. Requests come and go meanwhile.
+	// soakMore is the allowed increase of goroutines or connections. Requests come and go while they are counted.
 	soakMore = 100
 )
 
-// Soak runs a server under mixed load, and ends it again and again, by kill and by SIGTERM in turn, while its clients stay connected. It fails
-// if a client meets an error that it should not, if a commit is lost or takes effect twice, or if from one life of the server to the next its
-// memory, its goroutines or its connections grow.
+// Soak runs a server under mixed load while its clients stay connected. It ends and restarts the server again and
+// again, by kill and by SIGTERM in turn. It fails if a client gets an error that it should not get, or if a commit is
+// lost or takes effect twice. It also fails if the server's memory, goroutines or connections grow from one life to
+// the next.
 func Soak(ctx context.Context, s SoakSettings) error {
 	if s.Life <= 0 || s.For < 3*s.Life {
 		return usageErrorf("a soak of %v has room for fewer than three lives of %v: the first is for warming up, and the others are compared", s.For, s.Life)
@@ -75,23 +77,23 @@ type soak struct {
 	ended  []life
 }
 
-// A life is a process of the server, as it was at its end.
+// life describes one process of the server at its end.
 type life struct {
-	end       string // how it was ended
+	end       string // "kill -9" or "SIGTERM"
 	recovered time.Duration
 	last      state
-	peak      int64 // of memory
+	peak      int64 // highest memory, in bytes
 }
 
-// A state is the server's at a moment.
+// state is a sample of the server.
 type state struct {
-	memory      int64 // RssAnon
+	memory      int64 // RssAnon, in bytes
 	goroutines  int
 	connections int // open sockets
-	files       int // other descriptors
+	files       int // other open files
 }
 
-// start starts the server, after the first time on the same addresses.
+// start starts the server. A restarted server has the same addresses.
 func (k *soak) start(ctx context.Context) (err error) {
 	grpc, http := "127.0.0.1:0", "127.0.0.1:0"
 	if k.server != nil {
@@ -101,7 +103,7 @@ func (k *soak) start(ctx context.Context) (err error) {
 	return err
 }
 
-// lives runs the server until the time is over, life by life.
+// lives runs one life of the server after the other until the time is over.
 func (k *soak) lives(ctx context.Context) error {
 	fmt.Fprintln(k.Progress, soakHead)
 	over := time.Now().Add(k.For)
@@ -129,7 +131,7 @@ func (l life) line(number int) string {
 	return fmt.Sprintf("%-5d %-8s %10d %10d %11d %11d %6d %7.1f s", number, l.end, l.last.memory>>20, l.peak>>20, l.last.goroutines, l.last.connections, l.last.files, l.recovered.Seconds())
 }
 
-// report prints the last lives, and what the clients did in all of them.
+// report prints the last lives, and the work of the clients in all lives.
 func (k *soak) report() {
 	fmt.Fprintln(k.Out, soakHead)
 	first := max(0, len(k.ended)-(resultLines-2))
@@ -153,7 +155,7 @@ func (k *soak) live(ctx context.Context, l *life) error {
 			}
 			l.last, l.peak = now, max(l.peak, now.memory)
 			if err := k.load.failed(); err != nil {
-				return errors.New("a client has failed") // end says why
+				return errors.New("a client has failed") // load.end returns the reason
 			}
 		case <-over.C:
 			return nil
@@ -165,7 +167,7 @@ func (k *soak) live(ctx context.Context, l *life) error {
 	}
 }
 
-// again ends the server as the life says, starts it, and waits until the workers have recovered.
+// again ends the server as l.end says and starts it again. It waits until the workers have recovered.
 func (k *soak) again(ctx context.Context, l *life) error {
 	if l.end == "SIGTERM" {
 		if err := k.server.stop(); err != nil {
@@ -196,7 +198,7 @@ func (k *soak) sample(ctx context.Context) (now state, err error) {
 	return now, err
 }
 
-// goroutines is what the server's metrics say.
+// goroutines reads the number of goroutines from the server's metrics.
 func (k *soak) goroutines(ctx context.Context) (int, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, metricsURL(k.server.http), nil)
 	if err != nil {
@@ -215,7 +217,7 @@ func (k *soak) goroutines(ctx context.Context) (int, error) {
 	return 0, errors.New("the server's metrics have no go_goroutines")
 }
 
-// descriptors counts the sockets and the other files that a process has open.
+// descriptors counts the open sockets and other open files of a process.
 func (p pid) descriptors() (sockets, files int, err error) {
 	dir := fmt.Sprintf("/proc/%d/fd", p)
 	entries, err := os.ReadDir(dir)
@@ -223,7 +225,7 @@ func (p pid) descriptors() (sockets, files int, err error) {
 		return 0, 0, fmt.Errorf("read open files (Linux only): %w", err)
 	}
 	for _, e := range entries {
-		target, _ := os.Readlink(filepath.Join(dir, e.Name())) // fails if it is closed meanwhile
+		target, _ := os.Readlink(filepath.Join(dir, e.Name())) // fails if the file has been closed meanwhile
 		if strings.HasPrefix(target, "socket:") {
 			sockets++
 		} else {
@@ -233,10 +235,11 @@ func (p pid) descriptors() (sockets, files int, err error) {
 	return sockets, files, nil
 }
 
-// grown compares the last life with the least of those before it, but the first.
+// grown compares the last life with the lowest values of the earlier lives. It ignores the first life, which warms
+// up.
 func (k *soak) grown() (broken []error) {
 	if len(k.ended) < 3 {
-		return nil // the run was cut short, which is an error of its own
+		return nil // the run ended early and has already returned an error
 	}
 	least := func(of func(life) int64) int64 {
 		return of(slices.MinFunc(k.ended[1:], func(a, b life) int { return int(of(a) - of(b)) }))

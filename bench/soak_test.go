@@ -5,14 +5,15 @@ import (
 	"testing"
 )
 
-// TestSoakGrowth: what grows from life to life is named. The first life and a life that took more than the last do not count.
+// TestSoakGrowth checks that grown names the quantities that grow from life to life. It ignores the first life, and
+// lives that used more than the last.
 func TestSoakGrowth(t *testing.T) {
 	lived := func(memory int64, goroutines, connections int) life {
 		return life{last: state{memory: memory << 20, goroutines: goroutines, connections: connections}}
 	}
 	for _, c := range []struct {
 		lives []life
-		want  string // the names of what has grown
+		want  string // names of the quantities that have grown
 	}{
 		{[]life{lived(100, 50, 10), lived(300, 60, 12), lived(320, 55, 12)}, ""},
 		{[]life{lived(100, 50, 10), lived(500, 400, 300), lived(300, 60, 12), lived(330, 60, 12)}, ""},

@@ -23,7 +23,8 @@ const (
 	soakDatabase = soakInstance + "/databases/soak"
 	soakRows     = 50_000
 	soakCounters = 8
-	// soakPause lies between the requests of a worker: a soak looks for what accumulates, and not for what the machine can do.
+	// soakPause is the time between the requests of a worker. A soak looks for what accumulates, not for the
+	// machine's highest throughput.
 	soakPause = 20 * time.Millisecond
 )
 
@@ -34,7 +35,7 @@ var soakDDL = []string{
 	"CREATE TABLE Log (Id INT64 NOT NULL, N INT64 NOT NULL, Changed TIMESTAMP OPTIONS (allow_commit_timestamp = true)) PRIMARY KEY (Id, N)",
 }
 
-// A soakLoad is clients that work while the server is ended and started again.
+// soakLoad is a set of clients that work while the server is ended and started again.
 type soakLoad struct {
 	grpc    string
 	client  *spanner.Client
@@ -42,21 +43,22 @@ type soakLoad struct {
 	workers []*soakWorker
 	cancel  context.CancelFunc
 	running sync.WaitGroup
-	counts  [soakCounters]atomic.Int64 // commits acknowledged
+	counts  [soakCounters]atomic.Int64 // commits that the server acknowledged
 }
 
-// A soakWorker repeats one kind of request.
+// soakWorker repeats one kind of request.
 type soakWorker struct {
 	name  string
 	pause time.Duration
 	do    func(context.Context) error
-	// permitted says which errors a client is right to give its user when the server ends in the middle of a request.
+	// permitted reports whether a client may return the error to its user if the server ends during a request. Nil
+	// permits none.
 	permitted func(error) bool
 	done      atomic.Int64
 	failed    atomic.Pointer[error]
 }
 
-// newSoakLoad fills a database and begins to work.
+// newSoakLoad creates and fills a database and starts the workers.
 func newSoakLoad(ctx context.Context, address string) (*soakLoad, error) {
 	l := &soakLoad{grpc: address}
 	if err := l.create(ctx); err != nil {
@@ -81,7 +83,7 @@ func (l *soakLoad) connect(ctx context.Context) (*spanner.Client, error) {
 	return spanner.NewClientWithConfig(ctx, soakDatabase, spanner.ClientConfig{DisableNativeMetrics: true}, plainText(l.grpc)...)
 }
 
-// create makes instance and database.
+// create creates the instance and the database.
 func (l *soakLoad) create(ctx context.Context) (err error) {
 	places, err := instances.NewInstanceAdminClient(ctx, plainText(l.grpc)...)
 	if err != nil {
@@ -127,7 +129,7 @@ func (l *soakLoad) fill(ctx context.Context) error {
 	return nil
 }
 
-// item writes a row anew.
+// item returns a mutation that overwrites a row with random values.
 func (l *soakLoad) item(id int64) *spanner.Mutation {
 	return spanner.InsertOrUpdate("Items", []string{"Id", "Kind", "Text", "Changed"},
 		[]any{id, rand.Int64N(100), strings.Repeat("x", rand.IntN(200)), spanner.CommitTimestamp})
@@ -170,7 +172,7 @@ func (l *soakLoad) kinds() []*soakWorker {
 		}},
 		{name: "new client", pause: time.Second, do: l.newClient},
 		{name: "DDL", pause: 10 * time.Second, do: l.changeSchema, permitted: func(err error) bool {
-			return spanner.ErrCode(err) == codes.Unavailable // the admin client does not send DDL again
+			return spanner.ErrCode(err) == codes.Unavailable // the admin client does not retry DDL
 		}},
 	}
 	for i := range l.counts {
@@ -192,7 +194,7 @@ func (l *soakLoad) read(it *spanner.RowIterator) error {
 	return err
 }
 
-// newClient is a client that comes, asks and goes.
+// newClient connects a new client, reads one row and closes the client.
 func (l *soakLoad) newClient(ctx context.Context) error {
 	c, err := l.connect(ctx)
 	if err != nil {
@@ -203,7 +205,7 @@ func (l *soakLoad) newClient(ctx context.Context) error {
 	return err
 }
 
-// changeSchema makes an index and drops it.
+// changeSchema creates an index and drops it.
 func (l *soakLoad) changeSchema(ctx context.Context) error {
 	for _, statement := range []string{"CREATE INDEX IF NOT EXISTS ItemsByText ON Items(Text)", "DROP INDEX IF EXISTS ItemsByText"} {
 		op, err := l.schema.UpdateDatabaseDdl(ctx, &databasepb.UpdateDatabaseDdlRequest{Database: soakDatabase, Statements: []string{statement}})
@@ -217,7 +219,7 @@ func (l *soakLoad) changeSchema(ctx context.Context) error {
 	return nil
 }
 
-// count adds one to a counter, which must hold what was acknowledged so far.
+// count adds one to a counter. The counter must equal the number of acknowledged commits.
 func (l *soakLoad) count(ctx context.Context, i int) error {
 	acknowledged := l.counts[i].Load()
 	_, err := l.client.ReadWriteTransaction(ctx, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
@@ -243,7 +245,7 @@ func (l *soakLoad) count(ctx context.Context, i int) error {
 	return err
 }
 
-// run works until ctx ends, or until an error that the worker's client should not have given it.
+// run repeats the request until ctx ends, or until an error that the client should not have returned.
 func (w *soakWorker) run(ctx context.Context) {
 	tick := time.NewTicker(w.pause)
 	defer tick.Stop()
@@ -263,10 +265,11 @@ func (w *soakWorker) run(ctx context.Context) {
 	}
 }
 
-// soakStall is how long a worker may take for one request when the server is back. A request that takes longer is taken to hang.
+// soakStall is the longest time that a worker may take for one request after the server is back. A slower request
+// counts as hanging.
 const soakStall = 2 * time.Minute
 
-// recover waits until every worker that does not rest has had an answer.
+// recover waits until every worker with the short pause has had an answer.
 func (l *soakLoad) recover(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, soakStall, fmt.Errorf("a worker had no answer for %v", soakStall))
 	defer cancel()
@@ -285,7 +288,7 @@ func (l *soakLoad) recover(ctx context.Context) error {
 	return nil
 }
 
-// failed is why workers have ended.
+// failed returns the errors with which workers have ended, joined.
 func (l *soakLoad) failed() error {
 	var errs []error
 	for _, w := range l.workers {
@@ -296,7 +299,7 @@ func (l *soakLoad) failed() error {
 	return errors.Join(errs...)
 }
 
-// line is what has been done so far.
+// line summarizes the work so far.
 func (l *soakLoad) line() string {
 	var requests, commits int64
 	for _, w := range l.workers {
@@ -308,7 +311,7 @@ func (l *soakLoad) line() string {
 	return fmt.Sprintf("%d requests, %d counted commits", requests, commits)
 }
 
-// end stops the workers and compares the counters with what their clients were told.
+// end stops the workers and compares the counters with the acknowledged commits.
 func (l *soakLoad) end(ctx context.Context) error {
 	broken := []error{l.failed()}
 	l.cancel()
@@ -323,7 +326,7 @@ func (l *soakLoad) end(ctx context.Context) error {
 			SQL:    "SELECT c.N, (SELECT COUNT(*) FROM Log WHERE Id = c.Id), (SELECT IFNULL(MAX(N), 0) FROM Log WHERE Id = c.Id) FROM Counters c WHERE c.Id = @id",
 			Params: map[string]any{"id": int64(i)},
 		}).Do(func(r *spanner.Row) error { return r.Columns(&n, &rows, &last) })
-		if told := l.counts[i].Load(); err == nil && (n != rows || n != last || n != told && n != told+1) { // the last may have been cut off by cancel
+		if told := l.counts[i].Load(); err == nil && (n != rows || n != last || n != told && n != told+1) { // cancel may have cut off the last answer
 			err = fmt.Errorf("counter %d is %d, with %d rows up to %d; %d commits were acknowledged", i, n, rows, last, told)
 		}
 		broken = append(broken, err)

@@ -6,23 +6,23 @@ import (
 	"slices"
 )
 
-// Spread says how much a ratio differs from turn to turn: its median over the turns, and an interval for that
-// median. The interval goes from one order statistic to another, chosen so that it holds the true median with a
-// probability of at least 95% for every distribution (the interval of the sign test: W. J. Conover,
-// Practical Nonparametric Statistics, 3.2). Fewer than six turns are too few for 95%: they give the
-// smallest and the largest, and Confidence says how much that is worth.
+// Spread describes how much a ratio differs from turn to turn. It holds the median over the turns and an interval
+// around it. The interval goes from one order statistic to another. It holds the true median with a probability of at
+// least 95% for every distribution: it is the interval of the sign test (W. J. Conover, Practical Nonparametric
+// Statistics, 3.2). Fewer than six turns are too few for 95%. The interval then goes from the smallest to the largest
+// value, and Confidence is its probability.
 type Spread struct {
 	Median     float64 `json:"median"`
 	Low        float64 `json:"low"`
 	High       float64 `json:"high"`
 	Turns      int     `json:"turns"`
-	Confidence float64 `json:"confidence"` // that the true median lies from Low to High
+	Confidence float64 `json:"confidence"` // probability that the true median lies from Low to High
 }
 
-// wantedConfidence is that of the intervals.
+// wantedConfidence is the probability that intervals should reach.
 const wantedConfidence = 0.95
 
-// spreadOf needs one value for each turn; nil without values.
+// spreadOf computes the spread of one value per turn. It returns nil without values.
 func spreadOf(values []float64) *Spread {
 	n := len(values)
 	if n == 0 {
@@ -38,8 +38,8 @@ func spreadOf(values []float64) *Spread {
 	return s
 }
 
-// confidenceOf is the probability that the median of a distribution lies between the rank-th smallest and the rank-th
-// largest of n independent values: 1 - 2 P(fewer than rank of n fair coins show heads).
+// confidenceOf returns the probability that the median of a distribution lies between the rank-th smallest and the
+// rank-th largest of n independent values. It is 1 - 2 P(fewer than rank of n fair coins show heads).
 func confidenceOf(n, rank int) float64 {
 	below, term := 0.0, math.Pow(0.5, float64(n)) // term is C(n, i) / 2^n
 	for i := range rank {
@@ -49,10 +49,10 @@ func confidenceOf(n, rank int) float64 {
 	return 1 - 2*below
 }
 
-// sure says whether there were turns enough for an interval of 95%.
+// sure reports whether there were enough turns for an interval of 95%.
 func (s *Spread) sure() bool { return s != nil && s.Confidence >= wantedConfidence }
 
-// text prints the median and the interval.
+// text formats the median and the interval.
 func (s *Spread) text() string {
 	if s == nil {
 		return "-"
@@ -60,7 +60,7 @@ func (s *Spread) text() string {
 	return fmt.Sprintf("%.2f [%.2f, %.2f]", s.Median, s.Low, s.High)
 }
 
-// spreadLegend says what stands in the columns "over turns".
+// spreadLegend explains the columns "over turns".
 func spreadLegend(rounds int) string {
 	text := "over turns: median of the ratios of the turns, [interval] that holds it with 95% (order statistics)"
 	if c := confidenceOf(rounds, 1); c < wantedConfidence {
@@ -69,7 +69,7 @@ func spreadLegend(rounds int) string {
 	return text
 }
 
-// spreadAlone is how a measure differs from turn to turn.
+// spreadAlone returns the spread of the metric over a measure's turns.
 func (k Metric) spreadAlone(m *Measure) *Spread {
 	var values []float64
 	for _, t := range m.Turns {
@@ -80,8 +80,8 @@ func (k Metric) spreadAlone(m *Measure) *Spread {
 	return spreadOf(values)
 }
 
-// spreadOf compares two measures turn by turn. Turns of measures that took turns with each other stand side by side;
-// others are paired by their number.
+// spreadOf compares two measures turn by turn. It pairs turns by their number, and so by their time if the measures
+// took turns with each other.
 func (k Metric) spreadOf(left, right *Measure) *Spread {
 	var values []float64
 	for i := range min(len(left.Turns), len(right.Turns)) {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestConfidence compares with the table of the sign test: of 20 values the 6th smallest and largest, of 6 the extremes.
+// TestConfidence compares with the table of the sign test: the 6th smallest and largest of 20 values, and the
+// extremes of 6 values.
 func TestConfidence(t *testing.T) {
 	for _, c := range []struct {
 		n, rank int
@@ -33,7 +34,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// TestTurns: the ratios of the turns are those of the turns of equal number.
+// TestTurns checks that the ratios of turns are computed from turns with equal numbers.
 func TestTurns(t *testing.T) {
 	cpu := func(v float64) *float64 { return &v }
 	left, right := new(Measure), new(Measure)

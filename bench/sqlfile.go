@@ -16,8 +16,8 @@ import (
 //	UPDATE Singers SET Name = @name WHERE Id = @id
 //
 // A statement ends with the file or with a ; at the end of a line. Statements with DML run in one read-write
-// transaction; several queries in one read-only transaction. Comments may hold, each on its own line, "batch":
-// all DML in one ExecuteBatchDml; and "last_statement": the last statement says that it is the last.
+// transaction. Several queries run in one read-only transaction. A comment line may hold "batch" or "last_statement".
+// With "batch" all DML runs in one ExecuteBatchDml. With "last_statement" the last statement is marked as the last.
 type sqlFile struct {
 	*file
 	statements []sqlStatement
@@ -29,8 +29,8 @@ type sqlFile struct {
 type sqlStatement struct {
 	text    string
 	dml     bool
-	returns bool     // rows, by THEN RETURN or as a query
-	uses    []string // parameters
+	returns bool     // true if it returns rows, by THEN RETURN or as a query
+	uses    []string // names of the parameters in text
 }
 
 const (
@@ -97,7 +97,7 @@ func (s *sqlFile) check(path string) error {
 	return nil
 }
 
-// draw makes the statements of one operation. Parameters that a statement does not name stay out of it.
+// draw returns the statements of one operation. Each statement has only the parameters that it names.
 func (s *sqlFile) draw(c call) (list []spanner.Statement) {
 	for range s.repeat {
 		values := drawAll(s.parameters, c.Rand)
@@ -148,7 +148,7 @@ func (s *sqlFile) queries(ctx context.Context, c call) (rows int, err error) {
 func (s *sqlFile) transaction(ctx context.Context, c call) (rows int, err error) {
 	list := s.draw(c)
 	err = transaction(ctx, c, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
-		rows = 0 // of this attempt
+		rows = 0 // count the rows of this attempt only
 		for i, st := range list {
 			o := spanner.QueryOptions{RequestTag: c.tag, LastStatement: bool(s.last) && i == len(list)-1}
 			n, err := s.execute(ctx, tx, s.statements[i%len(s.statements)], st, o)
@@ -162,7 +162,8 @@ func (s *sqlFile) transaction(ctx context.Context, c call) (rows int, err error)
 	return rows, err
 }
 
-// execute runs one statement of a read-write transaction and counts the rows that it changed or returned.
+// execute runs one statement of a read-write transaction. It returns the number of rows that the statement changed or
+// returned.
 func (s *sqlFile) execute(ctx context.Context, tx *spanner.ReadWriteTransaction, kind sqlStatement, st spanner.Statement, o spanner.QueryOptions) (int, error) {
 	if kind.returns {
 		return drain(tx.QueryWithOptions(ctx, st, o))
@@ -175,7 +176,7 @@ func (s *sqlFile) batchDML(ctx context.Context, c call) (rows int, err error) {
 	list := s.draw(c)
 	err = transaction(ctx, c, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
 		counts, err := tx.BatchUpdateWithOptions(ctx, list, spanner.QueryOptions{RequestTag: c.tag, LastStatement: bool(s.last)})
-		rows = 0 // of this attempt
+		rows = 0 // count the rows of this attempt only
 		for _, n := range counts {
 			rows += int(n)
 		}

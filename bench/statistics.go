@@ -23,7 +23,7 @@ type Statistic struct {
 // secondsSuffix ends the names of columns in seconds. The report shows all of them in milliseconds.
 const secondsSuffix = "_seconds"
 
-// without says why there are no rows; "" if there are.
+// without returns the reason why there are no rows, or "" if there are some.
 func (s Statistic) without() string {
 	switch {
 	case s.Error != "":
@@ -34,7 +34,8 @@ func (s Statistic) without() string {
 	return ""
 }
 
-// grid is the result to look at: text columns first and flush left, then numbers, times in milliseconds.
+// grid formats the result as a table. Text columns come first and are flush left. Numbers follow, with times in
+// milliseconds.
 func (s Statistic) grid() (g grid) {
 	var order []int
 	for i := range s.Columns {
@@ -69,7 +70,7 @@ func (s Statistic) grid() (g grid) {
 	return g
 }
 
-// numeric says whether a column has numbers.
+// numeric reports whether a column holds only numbers and NULL.
 func (s Statistic) numeric(column int) bool {
 	for _, row := range s.Rows {
 		if _, err := strconv.ParseFloat(row[column], 64); err != nil && row[column] != nullText {
@@ -79,10 +80,10 @@ func (s Statistic) numeric(column int) bool {
 	return true
 }
 
-// nullText stands for NULL.
+// nullText is the text for NULL.
 const nullText = "NULL"
 
-// statistics are queries of SPANNER_SYS like those that the author of the studies ran. @since is the beginning of the run.
+// statistics are queries of SPANNER_SYS like those of the studies' author. @since is the beginning of the run.
 var statistics = []Statistic{
 	{Title: "Queries and DML, by request tag", SQL: `SELECT interval_end, request_tag, execution_count,
   avg_latency_seconds, avg_cpu_seconds, avg_rows, avg_rows_scanned, avg_bytes, avg_remote_server_calls, SUBSTR(text, 1, 60) AS text
@@ -104,11 +105,12 @@ FROM SPANNER_SYS.SPLIT_STATS_TOP_MINUTE
 WHERE interval_end > @since ORDER BY interval_end, cpu_usage_score DESC, split_start`},
 }
 
-// statisticsMargin is how long after the end of an interval the server may take to show its rows.
+// statisticsMargin is the longest time that the server may take after an interval to show its rows.
 const statisticsMargin = 3 * time.Second
 
-// serverStatistics asks the server what it saw. Its rows of a minute appear when the minute is over, so
-// that this waits, within StatisticsWait. Nothing here fails the run: the measuring is done.
+// serverStatistics adds the server's own statistics to the report. The rows of a minute appear when the minute is
+// over, so it waits for them, but no longer than StatisticsWait. Its errors do not fail the run, because all
+// measurements are done.
 func (r *run) serverStatistics(ctx context.Context) {
 	if r.Study {
 		r.screen.note("waiting for the server's statistics of the last interval")
@@ -137,7 +139,7 @@ func (r *run) serverStatistics(ctx context.Context) {
 	}
 }
 
-// statisticsLimit is how long one statistics query may take.
+// statisticsLimit is the longest time that one query of statistics may take.
 const statisticsLimit = 20 * time.Second
 
 func (r *run) ask(ctx context.Context, s Statistic) Statistic {
@@ -149,7 +151,7 @@ func (r *run) ask(ctx context.Context, s Statistic) Statistic {
 	return s
 }
 
-// statisticRows runs the query of a statistic, keeps its rows as text, and gives them to take.
+// statisticRows runs the query of a statistic. It keeps the rows as text and calls take with each of them.
 func (r *run) statisticRows(ctx context.Context, s *Statistic, params map[string]any, take func(*spanner.Row) error) error {
 	it := r.target.client.Single().Query(ctx, spanner.Statement{SQL: s.SQL, Params: params})
 	err := it.Do(func(row *spanner.Row) error {
@@ -166,7 +168,7 @@ func (r *run) statisticRows(ctx context.Context, s *Statistic, params map[string
 	return err
 }
 
-// valueText prints a value as the API carries it.
+// valueText formats a value as the API encodes it.
 func valueText(v *structpb.Value) string {
 	switch k := v.GetKind().(type) {
 	case *structpb.Value_NullValue:
@@ -185,14 +187,14 @@ func valueText(v *structpb.Value) string {
 	return fmt.Sprint(v.AsInterface())
 }
 
-// cpuQueries find the CPU time of one execution of a tagged request, in microseconds, by the API method.
-// There is none for Commit: TXN_STATS has no column for CPU.
+// cpuQueries are the tables of statistics that hold the CPU time of tagged requests, by API method. Commit is missing
+// because TXN_STATS has no column for CPU.
 var cpuQueries = map[string]string{
 	"ExecuteStreamingSql": "QUERY_STATS_TOP_MINUTE",
 	"StreamingRead":       "READ_STATS_TOP_MINUTE",
 }
 
-// cpuFromStatistics takes the CPU of a path from SPANNER_SYS where the run cannot see the server's process.
+// cpuFromStatistics reads the CPU time of a path from SPANNER_SYS if the run cannot see the server's process.
 func (r *run) cpuFromStatistics(ctx context.Context, m *Measure) {
 	table, ok := cpuQueries[m.Method]
 	if m.CPU != nil || !ok || m.Operations == 0 || m.Tag == "" {
@@ -208,7 +210,7 @@ WHERE interval_end > @since AND request_tag = @tag`,
 	defer it.Stop()
 	row, err := it.Next()
 	if err != nil {
-		return // the statistics above show why
+		return // the statistics in the report show the reason
 	}
 	var cpu spanner.NullFloat64
 	if row.Columns(&cpu) == nil && cpu.Valid {

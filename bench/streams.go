@@ -13,28 +13,30 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// StreamsSettings say how many rows Streams has a server stream out.
+// StreamsSettings say how many rows a server streams, and to how many clients.
 type StreamsSettings struct {
-	Rows      int       // by each way
-	TableRows int       // in the table: of each stream
-	Slow      int       // streams of each way, at once, whose clients read a message a second
-	Memory    string    // of the server: --memory, and what it may take
-	Server    string    // its executable; "" is this program
-	Dir       string    // of its data; "" is a temporary one
+	Rows      int       // streamed by each way
+	TableRows int       // in the table; each stream reads all of them
+	Slow      int       // slow streams of each way at the same time; their clients read a message a second
+	Memory    string    // the server's --memory, and its limit in the test
+	Server    string    // the server's executable; "" for this program
+	Dir       string    // directory for the server's data; "" for a temporary one
 	Out       io.Writer // gets the result
 	Progress  io.Writer
 }
 
 const (
-	// slowPace is how long a slow client waits before it reads the next message.
+	// slowPace is the time that a slow client waits before it reads the next message.
 	slowPace = time.Second
-	// flatShare is the part of the limit by which the memory may be higher in the second half of the rows than it was in the first: Go's heap grows to the
-	// next collection, which is not at the same moment.
+	// flatShare is a divisor of the memory limit. In the second half of the rows the server may use that part of the
+	// limit more memory than in the first half. Go's heap grows until the next garbage collection, whose time
+	// differs.
 	flatShare = 8
 )
 
-// Streams has a server stream all rows of TPC-H's customer, again and again, by READ, by SQL and by Flight SQL, while many other streams have clients that
-// hardly read. It fails if the server takes more memory than it was told, or ever more.
+// Streams tests a server's memory while it streams all rows of TPC-H's customer again and again, by READ, by SQL and
+// by Flight SQL. Many other streams stay open meanwhile, whose clients hardly read. It fails if the server uses more
+// memory than --memory allows, or if its memory keeps growing.
 func Streams(ctx context.Context, s StreamsSettings) (err error) {
 	limit, err := memorySize(s.Memory)
 	if err != nil {
@@ -70,10 +72,10 @@ type streamRun struct {
 	flight *flightClient
 }
 
-// streamWay is a way to stream the table.
+// streamWay is one way to stream the table.
 type streamWay struct {
 	name string
-	// stream reads the table once, calls message after each message, and returns how many rows there were.
+	// stream reads the table once, calls message after each message, and returns the number of rows.
 	stream func(ctx context.Context, message func() error) (int64, error)
 }
 
@@ -108,7 +110,7 @@ func (r *streamRun) run(ctx context.Context) (err error) {
 	return errors.Join(err, clients.Wait())
 }
 
-// fill makes the table, if it has not as many rows.
+// fill creates and fills the table, unless it already has that many rows.
 func (r *streamRun) fill(ctx context.Context) error {
 	if err := r.target.createTables(ctx, r.table.ddl); err != nil {
 		return err
@@ -141,7 +143,7 @@ func (r *streamRun) byFlight(ctx context.Context, message func() error) (rows in
 	return rows, err
 }
 
-// readSlowly opens streams, one after the other, until ctx ends.
+// readSlowly opens one stream after the other until ctx ends, and reads each slowly.
 func readSlowly(ctx context.Context, way streamWay) error {
 	for {
 		_, err := way.stream(ctx, func() error { return wait(ctx, slowPace) })
@@ -154,10 +156,10 @@ func readSlowly(ctx context.Context, way streamWay) error {
 	}
 }
 
-// measure streams the rows one way, and says what memory the server took meanwhile.
+// measure streams the rows by one way, and reports the server's memory meanwhile.
 func (r *streamRun) measure(ctx context.Context, way streamWay) error {
 	var rows int64
-	var halves [2]int64 // the most memory, in the first and in the second half of the rows
+	var halves [2]int64 // the highest memory in the first and in the second half of the rows, in bytes
 	began, looked := time.Now(), time.Time{}
 	for rows < int64(r.Rows) {
 		half := 0

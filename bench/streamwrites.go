@@ -9,8 +9,8 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// StreamWrites measures what a change stream costs the writer: the same commits to a table that one change stream watches and to one that none does. The
-// tables are those of Watch, with their index.
+// StreamWrites measures how much more a commit costs if a change stream watches its table. The same commits go to a
+// table with one change stream and to a table without any. The tables and their indexes are those of Watch.
 func StreamWrites() Benchmark {
 	return Benchmark{name: "stream-writes", about: streamWritesAbout, prepare: prepareStreamWrites, figures: streamWritesFigures}
 }
@@ -23,7 +23,7 @@ const (
 	writtenStream   = "CrowfootBenchStream"
 	withStream      = "with a change stream"
 	withoutStream   = "without"
-	// targetStreamCost is the most that a row may cost with a change stream, against one without.
+	// targetStreamCost is the highest target ratio of a row's cost with a change stream to its cost without.
 	targetStreamCost = 1.35
 )
 
@@ -55,7 +55,7 @@ func prepareStreamWrites(ctx context.Context, r *run) ([]experiment, error) {
 	return list, nil
 }
 
-// makeStream makes a change stream of a table if it is missing.
+// makeStream creates a change stream of a table if it is missing.
 func (t *target) makeStream(ctx context.Context, stream, table string) error {
 	there, err := t.hasStream(ctx, stream)
 	if err != nil || there {
@@ -64,7 +64,7 @@ func (t *target) makeStream(ctx context.Context, stream, table string) error {
 	return t.createTables(ctx, fmt.Sprintf("CREATE CHANGE STREAM `%s` FOR `%s`", stream, table))
 }
 
-// hasStream says whether a change stream is there.
+// hasStream reports whether a change stream exists.
 func (t *target) hasStream(ctx context.Context, stream string) (bool, error) {
 	n, err := drain(t.client.Single().Query(ctx, spanner.Statement{
 		SQL: "SELECT 1 FROM INFORMATION_SCHEMA.CHANGE_STREAMS WHERE CHANGE_STREAM_NAME = @name", Params: map[string]any{"name": stream},
@@ -72,10 +72,10 @@ func (t *target) hasStream(ctx context.Context, stream string) (bool, error) {
 	return n > 0, err
 }
 
-// insertSingers writes n rows whose keys no other commit of the run has.
+// insertSingers writes n rows per commit. No two commits of the run write the same key.
 func insertSingers(table string, n int) operation {
 	next := new(atomic.Int64)
-	next.Store(rand.Int64N(keySpace)) // rows of an earlier run are hardly hit
+	next.Store(rand.Int64N(keySpace)) // a random start, so that rows of an earlier run are rarely overwritten
 	shared := newSingers(table, 1, pictureSize)
 	return func(ctx context.Context, c call) (int, error) {
 		_, err := c.client.Apply(ctx, shared.seeded(c.Uint64()).list(next.Add(int64(n)), n), spanner.TransactionTag(c.tag))

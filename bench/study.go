@@ -1,6 +1,6 @@
 package bench
 
-// The studies that are re-run.
+// The studies that the benchmarks repeat.
 var (
 	studyOfReads = Study{
 		Title:  "Cloud Spanner — Performance comparison between SQL and READ",

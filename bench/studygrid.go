@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// averagesGrid is the study's own table with ours below.
+// averagesGrid is the study's table of averages, with our averages below each line.
 func (r *Report) averagesGrid(benchmark string) grid {
 	g := grid{
 		Title: "The study's table: the server's averages of one interval",
@@ -42,7 +42,7 @@ func (a Averages) cells() []string {
 	return []string{fmt.Sprint(a.Executions), ms(a.Latency), ms(&a.CPU), ms(a.LeaderRefreshDelay), fmt.Sprintf("%.4g", a.Rows), fmt.Sprintf("%.1f", a.Bytes), calls}
 }
 
-// callsGrid says what the mean latency of an operation is made of.
+// callsGrid shows the calls that make up the mean latency of an operation.
 func (r *Report) callsGrid(benchmark string) grid {
 	g := grid{
 		Title: "What an operation is made of",
@@ -76,10 +76,10 @@ func (r *Report) callsGrid(benchmark string) grid {
 	return g
 }
 
-// thousandths prints microseconds in ms.
+// thousandths formats microseconds in milliseconds.
 func thousandths(us float64) string { return fmt.Sprintf("%.3f", us/1e3) }
 
-// fitGrid says how latency grows with the rows of an operation.
+// fitGrid shows how the latency grows with the rows of a commit.
 func (r *Report) fitGrid(benchmark string) grid {
 	g := grid{
 		Title: "How latency grows with the rows of a commit",

@@ -23,18 +23,19 @@ import (
 // embeddedDatabase is the database of the embedded server.
 const embeddedDatabase = "projects/bench/instances/bench/databases/bench"
 
-// target is the server that is measured, with its database.
+// target is the server to measure, and its database.
 type target struct {
 	server
-	what       string // for the report
+	what       string // name of the server in the report
 	database   string
-	executable string // of the embedded server; "" is this very program
+	executable string // of the embedded server; "" for this very program
 	root       string // folder of the embedded server's data
-	remove     bool   // root, at the end
+	remove     bool   // true if close removes root
 	admin      *database.DatabaseAdminClient
 }
 
-// open starts the embedded server, from an executable ("" is this very program), or finds the one that is named. The client has further options.
+// open connects to the server that e names. If e names no database, it first starts the embedded server from an
+// executable ("" is this very program). The clients use the options.
 func open(ctx context.Context, e Endpoint, executable string, options ...option.ClientOption) (t *target, err error) {
 	t = &target{server: server{address: e.Address, options: options}, database: e.Database}
 	defer func() {
@@ -72,7 +73,7 @@ func open(ctx context.Context, e Endpoint, executable string, options ...option.
 	return t, t.probe(ctx)
 }
 
-// place finds a folder for the embedded server.
+// place chooses the folder of the embedded server.
 func (t *target) place(dir string) (err error) {
 	t.root = dir
 	if dir == "" {
@@ -84,17 +85,19 @@ func (t *target) place(dir string) (err error) {
 
 func (t *target) data() string { return filepath.Join(t.root, "data") }
 
-// spawn starts the embedded server, again if it has ended.
+// spawn starts the embedded server. It may be called again after the server has ended.
 func (t *target) spawn(ctx context.Context) error {
 	return t.start(ctx, t.executable, t.startArguments(t.data())...)
 }
 
-// startArguments are those of a server on free ports. It does not log slow requests: at saturation many are.
+// startArguments returns the arguments of a server on free ports. The server does not log slow requests, because
+// there are many of them at saturation.
 func (t *target) startArguments(data string) []string {
 	return []string{"start", "--data", data, "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--database", t.database, "--log-level", "warn"}
 }
 
-// dialLimit is how long an endpoint may take to accept a connection. The client itself would try without end.
+// dialLimit is the longest time that an endpoint may take to accept a connection. The official client would retry
+// without end.
 const dialLimit = 5 * time.Second
 
 func answers(address string) error {
@@ -105,7 +108,7 @@ func answers(address string) error {
 	return c.Close()
 }
 
-// connect makes the clients, in place of those there were.
+// connect opens the clients. It closes those that were open before.
 func (t *target) connect(ctx context.Context) (err error) {
 	if err := t.disconnect(); err != nil {
 		return err
@@ -119,10 +122,10 @@ func (t *target) connect(ctx context.Context) (err error) {
 	return nil
 }
 
-// probeLimit is how long the first query may take, credentials and all.
+// probeLimit is the longest time that the first query may take, including authentication.
 const probeLimit = 30 * time.Second
 
-// probe asks for nothing, to know that the database is there.
+// probe runs a trivial query, to check that the database exists.
 func (t *target) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
@@ -138,7 +141,7 @@ func (t *target) probe(ctx context.Context) error {
 	return fmt.Errorf("first query at %s: %w", t.what, err)
 }
 
-// createDatabase makes the database if it is missing. Its instance must be there.
+// createDatabase creates the database if it is missing. Its instance must exist.
 func (e Endpoint) createDatabase(ctx context.Context) error {
 	c, err := database.NewDatabaseAdminClient(ctx, plainText(e.Address)...)
 	if err != nil {
@@ -162,7 +165,7 @@ func (e Endpoint) createDatabase(ctx context.Context) error {
 	return nil
 }
 
-// createTables runs DDL; what it creates stays in the database.
+// createTables runs DDL statements. The run never drops the tables that they create.
 func (t *target) createTables(ctx context.Context, ddl ...string) error {
 	op, err := t.admin.UpdateDatabaseDdl(ctx, &databasepb.UpdateDatabaseDdlRequest{Database: t.database, Statements: ddl})
 	if err == nil {
@@ -174,11 +177,12 @@ func (t *target) createTables(ctx context.Context, ddl ...string) error {
 	return nil
 }
 
-// splitRequest is how many split points one request may hold: https://cloud.google.com/spanner/quotas#split-point-limits.
+// splitRequest is the largest number of split points in one request:
+// https://cloud.google.com/spanner/quotas#split-point-limits.
 const splitRequest = 100
 
-// split asks for split points before the given keys. If the server does not have the call, like
-// Google's emulator, the note says so.
+// split adds split points at the given keys. If the server lacks the call, as Google's emulator does, the note says
+// so.
 func (t *target) split(ctx context.Context, table string, keys []string) (note string, err error) {
 	for part := range slices.Chunk(keys, splitRequest) {
 		r := &databasepb.AddSplitPointsRequest{Database: t.database, Initiator: "crowfoot bench"}
@@ -197,7 +201,7 @@ func (t *target) split(ctx context.Context, table string, keys []string) (note s
 	return fmt.Sprintf("%s has %d split points", table, len(keys)), nil
 }
 
-// filled says whether a table has at least so many rows.
+// filled reports whether a table has at least this number of rows.
 func (t *target) filled(ctx context.Context, table string, rows int) (bool, error) {
 	it := t.client.Single().Query(ctx, spanner.NewStatement("SELECT COUNT(*) FROM "+table))
 	defer it.Stop()
@@ -222,7 +226,7 @@ func (t *target) disconnect() (err error) {
 // close stops the embedded server and removes its temporary data.
 func (t *target) close() error {
 	errs := []error{t.disconnect(), t.server.stop()}
-	if t.executable != "" && filepath.Dir(t.executable) == t.root { // the copy of this program
+	if t.executable != "" && filepath.Dir(t.executable) == t.root { // a copy of this program
 		errs = append(errs, os.Remove(t.executable))
 	}
 	if t.remove {
@@ -231,7 +235,7 @@ func (t *target) close() error {
 	return errors.Join(errs...)
 }
 
-// drain reads a stream to its end and counts the rows.
+// drain reads a stream to its end and returns the number of rows.
 func drain(it *spanner.RowIterator) (rows int, err error) {
 	err = it.Do(func(*spanner.Row) error {
 		rows++
@@ -240,7 +244,7 @@ func drain(it *spanner.RowIterator) (rows int, err error) {
 	return rows, err
 }
 
-// rowsOf reads a stream to its end and wants so many rows.
+// rowsOf reads a stream to its end and fails unless it has want rows.
 func rowsOf(it *spanner.RowIterator, want int) (rows int, err error) {
 	rows, err = drain(it)
 	if err == nil && rows != want {
@@ -249,7 +253,7 @@ func rowsOf(it *spanner.RowIterator, want int) (rows int, err error) {
 	return rows, err
 }
 
-// oneLine is the text of an error without the client's line breaks and request numbers.
+// oneLine returns the text of an error on one line, without the client's request ID.
 func oneLine(err error) string {
 	text, _, _ := strings.Cut(err.Error(), ", requestID = ")
 	return strings.Join(strings.Fields(text), " ")

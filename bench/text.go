@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// notKnown stands for a figure that is unknown.
+// notKnown is printed in place of an unknown figure.
 const notKnown = "n/a"
 
-// Text prints the result for a terminal; the page and the JSON have the details.
+// Text writes the result for a terminal. The page and the JSON have the details.
 func (r *Report) Text(w io.Writer) error {
 	t := new(result)
 	r.opening(t, "crowfoot bench "+strings.Join(r.Benchmarks, ", "), r.howMuch())
@@ -30,7 +30,7 @@ func (r *Report) Text(w io.Writer) error {
 	return t.writeTo(w)
 }
 
-// howMuch says how much was measured.
+// howMuch describes the amount of work of the run.
 func (r *Report) howMuch() string {
 	s := r.Settings
 	loop := "closed loop"
@@ -48,7 +48,7 @@ func (r *Report) howMuch() string {
 
 var figureHead = []string{"figure (left / right)", "study", "ours, over turns", "target", "verdict"}
 
-// figureLines are the figures that have something published or wanted beside them.
+// figureLines returns the lines of the figures that have a published value or a target.
 func (r *Report) figureLines() (list []comparison) {
 	for _, f := range r.Figures {
 		if f.Ours == nil || f.Study == nil && f.Target == 0 {
@@ -96,7 +96,7 @@ func studied(v float64) *float64 {
 	return &v
 }
 
-// sideText prints one side of a figure: times in milliseconds, as the studies do.
+// sideText formats one side of a figure. Times are in milliseconds, as in the studies.
 func (f Figure) sideText(v *float64) string {
 	switch {
 	case v == nil:
@@ -116,7 +116,7 @@ func (f Figure) comparedText(v *float64) string {
 	return ratioText(v)
 }
 
-// spreadText prints how ours differs from turn to turn.
+// spreadText formats how our value differs from turn to turn.
 func (f Figure) spreadText() string {
 	if f.Spread == nil || f.isRatio() {
 		return f.Spread.text()
@@ -138,7 +138,7 @@ func (f Figure) targetText() string {
 	return sign + fmt.Sprintf("%.2f", f.Target)
 }
 
-// paceText is the operations per second, and how many were due in an open loop.
+// paceText formats the operations per second, and in an open loop the rate at which they were due.
 func (m *Measure) paceText() string {
 	if m.Rate == 0 {
 		return count(m.PerSecond)
@@ -146,20 +146,21 @@ func (m *Measure) paceText() string {
 	return count(m.PerSecond) + " of " + count(m.Rate)
 }
 
-// heldShare is the part of the due operations that a machine must have sent to have held a rate: the rest is its hiccups.
+// heldShare is the part of the due operations that a machine must send to hold a rate. Short stalls may cost the
+// rest.
 const heldShare = 0.99
 
-// held says whether the machine sent the operations of an open loop at the rate that was asked for.
+// held reports whether the machine sent the operations of an open loop at the requested rate.
 func (m *Measure) held() bool {
 	return float64(m.Operations) >= heldShare*float64(m.Operations+m.Unsent)
 }
 
-// heldText says what the machine held of a rate that was too high for it.
+// heldText describes the rate that the machine reached when the requested one was too high.
 func (m *Measure) heldText() string {
 	return fmt.Sprintf("the machine did not hold %s a second, but %s: %d operations were due and never sent", count(m.Rate), count(m.PerSecond), m.Unsent)
 }
 
-// wrap breaks a text between words.
+// wrap breaks a text between words into lines of at most width columns, if no word is longer.
 func wrap(text string, width int) string {
 	var b strings.Builder
 	at := 0
@@ -180,7 +181,7 @@ func wrap(text string, width int) string {
 	return b.String()
 }
 
-// milliseconds prints microseconds.
+// milliseconds formats microseconds in milliseconds.
 func milliseconds(us int64) string { return fmt.Sprintf("%.3f", float64(us)/1e3) }
 
 func micros(v *float64) string {
@@ -197,7 +198,7 @@ func ratioText(v *float64) string {
 	return fmt.Sprintf("%.2f", *v)
 }
 
-// count prints a number that is large or small.
+// count formats a number that may be large or small.
 func count(v float64) string {
 	if v < 100 {
 		return fmt.Sprintf("%.1f", v)

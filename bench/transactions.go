@@ -7,7 +7,8 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// Transactions are what the server's statistics say of a path's transactions: the study's transaction details.
+// Transactions are the server's statistics of a path's transactions. They match the transaction details in the study.
+// Latencies are in microseconds.
 type Transactions struct {
 	Commits       int64    `json:"commits"`
 	Latency       float64  `json:"avg_total_latency_us"`
@@ -15,11 +16,11 @@ type Transactions struct {
 	ReadColumns   []string `json:"read_columns"`
 }
 
-// transactionsQuery finds what the transactions with a tag were, in all the minutes of the run.
+// transactionsQuery finds the statistics of the transactions with a tag, for each minute of the run.
 const transactionsQuery = `SELECT commit_attempt_count, avg_total_latency_seconds, avg_commit_latency_seconds, read_columns
 FROM SPANNER_SYS.TXN_STATS_TOP_MINUTE WHERE interval_end > @since AND transaction_tag = @tag`
 
-// transactionsOf asks the server for the transactions of a path; nil if it knows none.
+// transactionsOf queries the statistics of a path's transactions. It returns nil if the server has none.
 func (r *run) transactionsOf(ctx context.Context, m *Measure) *Transactions {
 	ctx, cancel := context.WithTimeout(ctx, statisticsLimit)
 	defer cancel()
@@ -35,12 +36,12 @@ func (r *run) transactionsOf(ctx context.Context, m *Measure) *Transactions {
 		return nil
 	})
 	if err != nil || t.Commits == 0 {
-		return nil // the statistics of the report show why
+		return nil // the statistics in the report show the reason
 	}
 	return t
 }
 
-// add takes in an interval, with its averages in microseconds.
+// add adds an interval. Its averages are in microseconds.
 func (t *Transactions) add(commits int64, total, commit float64, columns []string) {
 	all := float64(t.Commits + commits)
 	if all == 0 {
@@ -52,7 +53,7 @@ func (t *Transactions) add(commits int64, total, commit float64, columns []strin
 	t.ReadColumns = columns
 }
 
-// existence says whether the transactions looked for rows by their key: a read of _exists.
+// existence reports whether the transactions looked up rows by their key, which appears as a read of _exists.
 func (t *Transactions) existence() string {
 	if t == nil {
 		return notKnown

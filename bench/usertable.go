@@ -9,13 +9,14 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// The study's table: a key and ten fields, rows of 1 kB. The study does not give its DDL; this is YCSB's, with a string as key.
-// The index is ours: the study says that READ takes keys of an index too, but shows no figures.
+// The study's table has a key and ten fields, in rows of 1 kB. The study does not give its DDL. This is the table of
+// YCSB, with a string as key. The index is ours: the study says that READ can use an index, but shows no figures for
+// it.
 const (
 	userTable  = "usertable"
 	userIndex  = "CrowfootBenchUsertableByField0"
 	indexedBy  = "field0"
-	storedIn   = "field1" // the index has it too
+	storedIn   = "field1" // the index stores it
 	userFields = 10
 )
 
@@ -34,10 +35,10 @@ func userDDL() []string {
 	}
 }
 
-// userKey is the key of row i; keys are in the order of their numbers.
+// userKey returns the key of row i. Keys sort by row number.
 func userKey(i int64) string { return fmt.Sprintf("user%012d", i) }
 
-// userField is the value of a field of row i.
+// userField returns the value of a field of row i.
 func userField(i int64, column string) string { return letters(i, column, fieldLength) }
 
 func userRow(i int64) []*spanner.Mutation {
@@ -48,8 +49,8 @@ func userRow(i int64) []*spanner.Mutation {
 	return []*spanner.Mutation{spanner.InsertOrUpdate(userTable, userColumns, values)}
 }
 
-// makeUserTable makes the table with its index, or finds those of an earlier run. A table of that name without our
-// index has been made by another program, such as YCSB: it stays untouched.
+// makeUserTable creates the table and its index, unless an earlier run has created them. If a table of that name
+// lacks our index, another program such as YCSB has created it. The run then fails and leaves the table as it is.
 func (r *run) makeUserTable(ctx context.Context) error {
 	there, err := r.target.has(ctx, "TABLES", "TABLE_NAME", userTable)
 	if err != nil {
@@ -65,7 +66,7 @@ func (r *run) makeUserTable(ctx context.Context) error {
 	return err
 }
 
-// has says whether a view of INFORMATION_SCHEMA has a row of a name.
+// has reports whether a view of INFORMATION_SCHEMA has a row with this name.
 func (t *target) has(ctx context.Context, view, column, name string) (bool, error) {
 	rows, err := drain(t.client.Single().Query(ctx, spanner.Statement{
 		SQL: "SELECT 1 FROM INFORMATION_SCHEMA." + view + " WHERE TABLE_SCHEMA = '' AND " + column + " = @name", Params: map[string]any{"name": name},

@@ -3,15 +3,17 @@ package bench
 // The verdicts on a figure.
 const (
 	met         = "met"          // the whole interval lies within the target
-	missed      = "missed"       // none of it does
-	inNoise     = "in the noise" // some of it does, or there were too few turns for an interval
+	missed      = "missed"       // no part of the interval lies within the target
+	inNoise     = "in the noise" // a part of the interval lies within the target, or there were too few turns for an interval
 	notMeasured = "not measured" // the interval of a ratio spans a factor of widestRatio or more
 )
 
-// widestRatio is the factor from the lower to the upper end of an interval from which on a ratio says nothing.
+// widestRatio limits the interval of a ratio. If its upper end is that many times its lower end, the ratio says
+// nothing.
 const widestRatio = 10
 
-// judge compares the interval of a figure with a target, which the figure shall not exceed, or not fall below if atLeast.
+// judge compares the interval of a figure with a target. The figure should be at most the target, or at least the
+// target if atLeast.
 func judge(s *Spread, target float64, atLeast bool) string {
 	if !s.sure() {
 		return inNoise
@@ -30,8 +32,8 @@ func judge(s *Spread, target float64, atLeast bool) string {
 	return missed
 }
 
-// tooWide says whether the interval of a ratio spans a factor of widestRatio or more.
+// tooWide reports whether the interval of a ratio spans a factor of widestRatio or more.
 func (s *Spread) tooWide() bool { return s != nil && s.Turns > 1 && s.High >= widestRatio*s.Low }
 
-// exactly is the spread of a count, which has no noise.
+// exactly returns the spread of a count, which has no noise.
 func exactly(v float64) *Spread { return &Spread{Median: v, Low: v, High: v, Turns: 1, Confidence: 1} }

@@ -2,7 +2,8 @@ package bench
 
 import "testing"
 
-// TestVerdict: met needs the whole interval within the target, missed needs all of it beyond, whatever the pooled ratio says.
+// TestVerdict checks that met needs the whole interval within the target, and missed the whole interval outside it,
+// whatever the value over all turns is.
 func TestVerdict(t *testing.T) {
 	interval := func(low, high float64) *Spread { return &Spread{Low: low, High: high, Turns: 20, Confidence: 0.96} }
 	for _, c := range []struct {

@@ -21,15 +21,15 @@ type watchRun struct {
 	report *WatchReport
 	screen *screen
 	began  time.Time
-	// ahead is how far the server's clock is ahead of this program's.
+	// ahead is the server's clock minus this program's.
 	ahead time.Duration
-	// next is the number of the next change: rows of all below are in the table.
+	// next is the number of the next change. The rows of all lower numbers are in the table.
 	next  int64
-	shown time.Time // when the status was
+	shown time.Time // when the status was last shown
 }
 
-// Watch writes changes and watches them, and reports when each was delivered, and whether any was lost or delivered twice. Settings must have
-// passed Check. A run that fails reports what it had measured.
+// Watch writes changes and watches them. It reports when each change was delivered, and whether any was lost or
+// delivered twice. The settings must have passed Check. If the run fails, Watch still reports its measurements.
 func Watch(ctx context.Context, s WatchSettings) (report *WatchReport, err error) {
 	files, err := s.create()
 	if err != nil {
@@ -53,7 +53,7 @@ func Watch(ctx context.Context, s WatchSettings) (report *WatchReport, err error
 	return w.report, errors.Join(err, w.report.Text(s.Out), files.write(w.report))
 }
 
-// open finds the server, and makes the database if it is missing and may be made.
+// open connects to the server. With Create it first creates the database if it is missing.
 func (w *watchRun) open(ctx context.Context) (*target, error) {
 	if w.Create {
 		if err := w.Endpoint.createDatabase(ctx); err != nil {
@@ -63,7 +63,7 @@ func (w *watchRun) open(ctx context.Context) (*target, error) {
 	return open(ctx, w.Endpoint, "", resultset.ClientOption())
 }
 
-// measure runs what the mode asks for.
+// measure runs the experiments of the mode.
 func (w *watchRun) measure(ctx context.Context) (err error) {
 	if w.next, err = w.makeWatchTable(ctx); err != nil {
 		return fmt.Errorf("prepare %s: %w", w.Table, err)
@@ -80,7 +80,7 @@ func (w *watchRun) measure(ctx context.Context) (err error) {
 		best := w.Watching
 		best.Source, best.NoHint, best.NoShards, best.Prune = Poll, false, false, 0
 		if w.Source == Stream {
-			best.Watchers = 1 // and not as many as the stream has partitions
+			best.Watchers = 1 // and not one for each partition of the stream
 		}
 		_, err = w.one(ctx, w.experiment(w.Watching, best))
 	default:
@@ -92,7 +92,7 @@ func (w *watchRun) measure(ctx context.Context) (err error) {
 	return w.askPolls(ctx)
 }
 
-// forget deletes what earlier runs have seen of the table and of its change stream.
+// forget deletes the commit timestamps that earlier runs have stored for the table and its change stream.
 func (w *watchRun) forget(ctx context.Context) error {
 	there, err := w.target.has(ctx, "TABLES", "TABLE_NAME", lastSeenTable)
 	if err != nil || !there {
@@ -105,20 +105,20 @@ func (w *watchRun) forget(ctx context.Context) error {
 	return err
 }
 
-// lastSeenTable is the Java library's repository.
+// lastSeenTable is the table in which the Java library stores the last seen commit timestamps.
 const lastSeenTable = "LAST_SEEN_COMMIT_TIMESTAMPS"
 
-// watchExperiment is one load, watched in one or more ways at the same time.
+// watchExperiment is one load. One or more sides watch it at the same time, each in its own way.
 type watchExperiment struct {
 	name      string
 	load      Load
 	ways      []Watching
 	lasts     time.Duration
 	backlog   int
-	published *Published // nil is none
+	published *Published // nil for none
 }
 
-// experiment is what the settings say.
+// experiment returns the experiment that the settings describe.
 func (w *watchRun) experiment(ways ...Watching) watchExperiment {
 	return watchExperiment{name: loadName(w.Load), load: w.Load, ways: ways, lasts: w.Each, backlog: w.Backlog, published: publishedFor(w.Load, ways[0])}
 }
@@ -127,7 +127,8 @@ func (w *watchRun) experiment(ways ...Watching) watchExperiment {
 func (w *watchRun) one(ctx context.Context, e watchExperiment) ([]*WatchResult, error) {
 	made := &changes{first: w.next}
 	write := &writer{Load: e.load, client: w.target.client, table: w.Table, changes: made}
-	// Settings of the matrix that divide the shards alike go on from different checkpoints, between which others have written.
+	// Settings of the matrix that divide the shards alike would continue from checkpoints of each other, although
+	// other loads have run since.
 	if w.Reset || w.Mode == WatchMatrix {
 		if err := w.forget(ctx); err != nil {
 			return nil, err
@@ -138,7 +139,8 @@ func (w *watchRun) one(ctx context.Context, e watchExperiment) ([]*WatchResult, 
 		return nil, err
 	}
 	if e.backlog > 0 {
-		// A record of a change stream has the changes of a transaction: records are counted by transactions of the load's size.
+		// A record of a change stream holds the changes of one transaction. To make records comparable, the backlog
+		// has transactions of the load's size.
 		batch := loadBatch
 		if w.Source == Stream {
 			batch = e.load.Mutations
@@ -156,7 +158,7 @@ func (w *watchRun) one(ctx context.Context, e watchExperiment) ([]*WatchResult, 
 	var results []*WatchResult
 	for _, s := range sides {
 		s.result.fill(e, write, s)
-		if err != nil { // the run ended early: what is missing was not waited for
+		if err != nil { // the run ended early and did not wait for the missing changes
 			s.result.Lost, s.result.Held = 0, false
 		}
 		results = append(results, s.result)
@@ -165,7 +167,7 @@ func (w *watchRun) one(ctx context.Context, e watchExperiment) ([]*WatchResult, 
 	return results, err
 }
 
-// together runs the watchers and the load until the watchers have delivered what the load has written, or do not get on.
+// together runs the watchers and the load. It returns when the watchers have delivered every change, or are stuck.
 func (w *watchRun) together(ctx context.Context, e watchExperiment, write *writer, sides []*side, start time.Time) error {
 	all, ctx := errgroup.WithContext(ctx)
 	watching, stop := context.WithCancel(ctx)
@@ -201,17 +203,19 @@ func (w *watchRun) together(ctx context.Context, e watchExperiment, write *write
 }
 
 const (
-	// followEvery is how often a run looks at where the watchers stand.
+	// followEvery is the time between two samples of the watchers.
 	followEvery = 100 * time.Millisecond
-	// stuckAfter is how long watchers may deliver nothing of what is written until what is missing counts as lost, beyond two polls.
+	// stuckAfter is the longest time, beyond two polls, for which watchers may deliver nothing new. Then the missing
+	// changes count as lost.
 	stuckAfter = 30 * time.Second
 )
 
-// follow notes where the watchers stand, and shows it, until the load is over and they have delivered everything, or do not get on.
+// follow samples the watchers and shows their status until the load is over and they have delivered every change, or
+// are stuck.
 func (w *watchRun) follow(ctx context.Context, e watchExperiment, sides []*side, written <-chan struct{}) error {
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
-	var over time.Time // when the load was
+	var over time.Time // the end of the load
 	for {
 		select {
 		case now := <-tick.C:
@@ -236,23 +240,24 @@ func (w *watchRun) follow(ctx context.Context, e watchExperiment, sides []*side,
 	}
 }
 
-// settle is how long a run goes on when everything is delivered: what is delivered twice comes with the next poll.
+// settle returns the time for which a run continues after every change was delivered. A change that is delivered
+// twice comes with the next poll.
 func (w *watchRun) settle(sides []*side) time.Duration {
 	return slices.MaxFunc(sides, func(a, b *side) int { return int(a.PollInterval - b.PollInterval) }).PollInterval
 }
 
-// now is the server's time.
+// now returns the server's time.
 func (t *target) now(ctx context.Context) (at time.Time, err error) {
 	it := t.client.Single().Query(ctx, spanner.NewStatement("SELECT CURRENT_TIMESTAMP()"))
 	err = it.Do(func(r *spanner.Row) error { return r.Columns(&at) })
 	return at, err
 }
 
-// clockTries is how often clockAhead asks.
+// clockTries is the number of times that clockAhead asks.
 const clockTries = 8
 
-// clockAhead is how far the server's clock is ahead of this program's, from the quickest of several answers as in NTP. Clocks that may be equal as far as
-// the answers tell, as those of one machine, count as equal.
+// clockAhead returns the server's clock minus this program's. It uses the quickest of several answers, as NTP does.
+// If the difference is within the uncertainty of that answer, the clocks count as equal, as those of one machine do.
 func (t *target) clockAhead(ctx context.Context) (ahead time.Duration, err error) {
 	quickest := time.Duration(-1)
 	for range clockTries {
@@ -273,7 +278,7 @@ func (t *target) clockAhead(ctx context.Context) (ahead time.Duration, err error
 	return ahead, nil
 }
 
-// fact puts a line into the report, and on the screen now.
+// fact adds a line to the report and shows it on the screen at once.
 func (w *watchRun) fact(format string, args ...any) {
 	text := strings.TrimSpace(fmt.Sprintf(format, args...))
 	w.report.Facts = append(w.report.Facts, text)

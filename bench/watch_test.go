@@ -12,7 +12,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench"
 )
 
-// smallWatch watches a load of a moment on a server in this process.
+// smallWatch returns the settings of a very short watch of a server in this process.
 func smallWatch(t *testing.T) (bench.WatchSettings, *strings.Builder) {
 	t.Helper()
 	s := bench.WatchDefaults()
@@ -23,7 +23,7 @@ func smallWatch(t *testing.T) (bench.WatchSettings, *strings.Builder) {
 	return s, out
 }
 
-// delivered checks that every change of a result came once.
+// delivered checks that every change of a result was delivered once.
 func delivered(t *testing.T, r *bench.WatchResult) {
 	t.Helper()
 	if r.Changes == 0 || r.Delivered != r.Changes || r.Lost != 0 || r.Duplicated != 0 || r.Unwritten != 0 {
@@ -34,7 +34,8 @@ func delivered(t *testing.T, r *bench.WatchResult) {
 	}
 }
 
-// TestWatch: all changes are delivered once, to several watchers with small pages, and again by a second run on the same table.
+// TestWatch checks that all changes are delivered once, to several watchers with small pages, and again in a second
+// run on the same table.
 func TestWatch(t *testing.T) {
 	s, out := smallWatch(t)
 	s.Watchers, s.Limit = 3, 20
@@ -54,7 +55,7 @@ func TestWatch(t *testing.T) {
 			t.Errorf("run %d: filled is %v", i, filled)
 		}
 	}
-	text, _, _ := strings.Cut(out.String()[1:], "crowfoot bench watch") // of the first run
+	text, _, _ := strings.Cut(out.String()[1:], "crowfoot bench watch") // the text of the first run
 	checkText(t, text, "delivered", "changes lost", "p99", "random times")
 	checkPage(t, s.Report, "Delivery", "prefers-color-scheme", "How this was measured", "commit p50", "<b>0</b>")
 	figures, err := os.ReadFile(s.JSON)
@@ -67,7 +68,8 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestWatchCompare: ways of watching beside each other each get all changes, and their polls are told apart.
+// TestWatchCompare checks that two ways of watching at the same time each get all changes, and that the statistics
+// tell their polls apart.
 func TestWatchCompare(t *testing.T) {
 	for _, change := range []func(*bench.WatchSettings){
 		func(s *bench.WatchSettings) { s.NoHint = true },
@@ -88,7 +90,8 @@ func TestWatchCompare(t *testing.T) {
 	}
 }
 
-// TestWatchBacklog: what was written before the watchers started is delivered too, and until when is told.
+// TestWatchBacklog checks that changes written before the watchers started are delivered too, and that the report
+// says how long it took.
 func TestWatchBacklog(t *testing.T) {
 	s, out := smallWatch(t)
 	s.Backlog, s.Limit = 3000, 100
@@ -105,7 +108,8 @@ func TestWatchBacklog(t *testing.T) {
 	}
 }
 
-// TestWatchCreatesDatabase: as the Java application does, where the instance is there.
+// TestWatchCreatesDatabase checks that the run creates a missing database in an existing instance, as the Java
+// application does.
 func TestWatchCreatesDatabase(t *testing.T) {
 	s, out := smallWatch(t)
 	s.Database, s.Create, s.Rows = strings.TrimSuffix(s.Database, "/d")+"/other", true, 0
@@ -116,7 +120,7 @@ func TestWatchCreatesDatabase(t *testing.T) {
 	delivered(t, r.Results[0])
 }
 
-// TestStreamWrites: commits to a table with a change stream are compared with those to one without.
+// TestStreamWrites compares commits to a table with a change stream with commits to a table without.
 func TestStreamWrites(t *testing.T) {
 	s, out := small(t)
 	s.PID = os.Getpid()
@@ -130,7 +134,7 @@ func TestStreamWrites(t *testing.T) {
 	}
 }
 
-// TestWatchEmbedded starts a server of its own, which can be profiled.
+// TestWatchEmbedded starts its own server, which can be profiled.
 func TestWatchEmbedded(t *testing.T) {
 	s, out := smallWatch(t)
 	s.Endpoint, s.Profile = bench.Endpoint{}, t.TempDir()
@@ -146,7 +150,8 @@ func TestWatchEmbedded(t *testing.T) {
 	}
 }
 
-// TestWatchStream: a change stream of several partitions delivers all changes once, those that waited too, and beside polls.
+// TestWatchStream checks that a change stream of several partitions delivers all changes once, including those of a
+// backlog, and beside polls.
 func TestWatchStream(t *testing.T) {
 	for _, change := range []func(*bench.WatchSettings){
 		func(s *bench.WatchSettings) { s.Watchers, s.Backlog = 4, 300 },
@@ -171,7 +176,7 @@ func TestWatchStream(t *testing.T) {
 	}
 }
 
-// TestWatchDrop: a table that has a change stream is dropped with it, and made again.
+// TestWatchDrop checks that a table is dropped together with its change stream, and created again.
 func TestWatchDrop(t *testing.T) {
 	s, out := smallWatch(t)
 	s.Source, s.Drop = bench.Stream, true
@@ -184,7 +189,7 @@ func TestWatchDrop(t *testing.T) {
 	}
 }
 
-// TestWatchReset: a watcher goes on where the last one of its shards has stopped, unless that is to be forgotten.
+// TestWatchReset checks that a watcher continues where the last watcher of its shards stopped, unless Reset is set.
 func TestWatchReset(t *testing.T) {
 	s, out := smallWatch(t)
 	run := func(watchers int, reset bool) int64 {

@@ -8,23 +8,24 @@ import (
 )
 
 const (
-	// probeShare is how much shorter than a run a probe of the capacity is, probePolls how many polls it has at least.
+	// probeShare is the ratio of a full run's length to a probe's. probePolls is the smallest number of polls in a
+	// probe.
 	probeShare = 6
 	probePolls = 10
-	// leastProbe is the rate of the first probe, in rows per second, if the load has less: any machine holds it.
+	// leastProbe is the lowest rate of the first probe, in rows per second. Any machine holds it.
 	leastProbe = 500
-	// faster is by how much each probe is faster than the last until one is not held; then probeSteps probes halve the distance between the fastest that
-	// was held and the slowest that was not.
+	// faster is the factor between the rates of two probes, until the watchers do not hold one. Then probeSteps
+	// probes halve the interval between the fastest rate held and the slowest rate not held.
 	faster     = 2
 	probeSteps = 3
-	// slower is by how much each run of full length is slower than the one before that did not hold, or the other way round; capacityRuns how many there
-	// may be.
+	// slower is the factor between the rates of two full runs, which go down until a rate is held or up until one is
+	// not. capacityRuns is the largest number of full runs.
 	slower       = 0.93
 	capacityRuns = 8
 )
 
-// capacity looks for the most rows per second that the watchers hold without a growing lag. Runs of full length alone are reported, each with what it was
-// limited by.
+// capacity searches for the most rows per second that the watchers hold without a growing lag. It reports the full
+// runs only, and for each the resource that limited it.
 func (w *watchRun) capacity(ctx context.Context) error {
 	probe := min(max(w.Each/probeShare, probePolls*w.PollInterval), w.Each)
 	found, err := searchRate(max(w.Transactions, leastProbe/float64(w.Mutations)), func(rate float64, full bool) (bool, error) {
@@ -50,8 +51,9 @@ func (w *watchRun) capacity(ctx context.Context) error {
 	return err
 }
 
-// searchRate finds the highest rate that is held, from a first one on: short probes find about which that is, and full runs go up from there as long as they
-// hold it, or down until they do.
+// searchRate searches for the highest rate that is held, from the rate first on. Short probes find it roughly. Full
+// runs then go up from there until a rate is not held, or down until one is. found is false if no run of capacityRuns
+// did that.
 func searchRate(first float64, try func(rate float64, full bool) (held bool, err error)) (found bool, err error) {
 	rate, held, missed := first, 0., 0.
 	for step := 0; step < probeSteps; {
@@ -92,7 +94,7 @@ func searchRate(first float64, try func(rate float64, full bool) (held bool, err
 	return false, nil
 }
 
-// tryRate runs so many transactions a second for a time.
+// tryRate runs an experiment with rate transactions a second.
 func (w *watchRun) tryRate(ctx context.Context, rate float64, lasts time.Duration) (*WatchResult, error) {
 	e := w.experiment(w.Watching)
 	e.load.Transactions, e.lasts, e.published = rate, lasts, nil
@@ -104,11 +106,11 @@ func (w *watchRun) tryRate(ctx context.Context, rate float64, lasts time.Duratio
 	return results[0], nil
 }
 
-// busy is the CPU time that the server and this program have used until a moment.
+// busy is the CPU time that the server and this program have used up to a moment.
 type busy struct {
 	at          time.Time
 	server, own time.Duration
-	known       bool // that of the server
+	known       bool // true if server is known
 }
 
 func (t *target) busy() busy {
@@ -120,13 +122,13 @@ func (t *target) busy() busy {
 	return b
 }
 
-// Cores are how many cores were busy, on average, while a load lasted.
+// Cores are the average numbers of busy cores during a load.
 type Cores struct {
 	Server float64 `json:"server"`
 	Own    float64 `json:"this_program"` // which writes and watches
 }
 
-// since is nil if the CPU time of the server is not known.
+// since returns the busy cores since before. It returns nil if the server's CPU time is unknown.
 func (b busy) since(before busy) *Cores {
 	if !b.known || !before.known {
 		return nil
@@ -135,10 +137,10 @@ func (b busy) since(before busy) *Cores {
 	return &Cores{(b.server - before.server).Seconds() / lasted, (b.own - before.own).Seconds() / lasted}
 }
 
-// busyShare is the share of the machine's cores from which on they are the limit.
+// busyShare is the share of busy cores above which CPU counts as the limit.
 const busyShare = 0.9
 
-// limitText says what kept the rate from being higher: transactions that were sent late, watchers that did not get on, and whose CPU was busy.
+// limitText describes what limited the rate: writers that sent transactions late, slow watchers, or busy cores.
 func (r *WatchResult) limitText() string {
 	text := fmt.Sprintf("a watcher was reading for %.0f%% of the time", 100*min(r.Reading, 1))
 	if r.Late > r.Watching.PollInterval.Seconds()/2 || r.Unsent > 0 {

@@ -7,30 +7,31 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// changes are those that a load has made, in the order of their numbers. It is safe for concurrent use.
+// changes are the changes that a load has made, in the order of their numbers. It is safe for concurrent use.
 type changes struct {
 	began time.Time // of the load
-	first int64     // number of the first change: those below were made before
+	first int64     // number of the first change; earlier runs made those below
 	mu    sync.Mutex
 	list  []change
-	// transactions and committed count those that are acknowledged, and their changes.
+	// transactions and committed count the acknowledged transactions and their changes.
 	transactions, committed int64
 }
 
 type change struct {
-	// due is when the change's transaction was due, since the load began; negative for a change that was to wait for the watchers.
+	// due is the time at which the change's transaction was due, since the beginning of the load. It is negative for
+	// a change of the backlog.
 	due       time.Duration
-	committed bool // and acknowledged
+	committed bool // true if the commit was acknowledged
 }
 
-// begin says when the load begins.
+// begin sets the beginning of the load.
 func (c *changes) begin(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.began = now
 }
 
-// add numbers the changes of a transaction that is due, and returns the first number.
+// add adds the changes of a transaction that is due, and returns the number of the first.
 func (c *changes) add(due time.Duration, rows int) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -41,7 +42,7 @@ func (c *changes) add(due time.Duration, rows int) int64 {
 	return number
 }
 
-// commit notes that a transaction is acknowledged.
+// commit marks the changes of an acknowledged transaction.
 func (c *changes) commit(number int64, rows int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,25 +54,26 @@ func (c *changes) commit(number int64, rows int) {
 	c.committed += int64(rows)
 }
 
-// deliveries are what watchers of one kind have delivered of the changes. Its fields are guarded by the lock of the changes.
+// deliveries records which changes the watchers of one side have delivered. The lock of changes guards its fields.
 type deliveries struct {
 	*changes
-	// ahead is how far the server's clock is ahead of this program's.
+	// ahead is the server's clock minus this program's.
 	ahead time.Duration
 
-	got        []bool // by change
-	delivered  int64  // changes of this load, each once
-	duplicated int64  // deliveries of changes that had been delivered
-	unwritten  int64  // deliveries of what this load has not written: an earlier run did, or another program
+	got        []bool // true if delivered, by position in list
+	delivered  int64  // changes of this load, each counted once
+	duplicated int64  // repeated deliveries of a change
+	unwritten  int64  // deliveries of changes that this load has not written, but an earlier run or another program
 	fromCommit *hdrhistogram.Histogram
 	fromDue    *hdrhistogram.Histogram
-	// parts are latencies from commit, by the part of the load in which the change was due.
+	// parts are the latencies from the commit, by the part of the load in which the change was due.
 	parts   [watchParts]*hdrhistogram.Histogram
-	lasts   time.Duration // the load
+	lasts   time.Duration // duration of the load
 	waiting int           // position of the oldest change that may be undelivered
 }
 
-// watchParts is into how many parts a load is divided, to see how much a figure differs from one to the next. Ten give an interval of 95%.
+// watchParts is the number of parts of a load. The spread over the parts shows how much a figure differs during the
+// load. Ten parts give an interval of 95%.
 const watchParts = 10
 
 func newDeliveries(c *changes, ahead, lasts time.Duration) *deliveries {
@@ -82,7 +84,7 @@ func newDeliveries(c *changes, ahead, lasts time.Duration) *deliveries {
 	return d
 }
 
-// add notes that a change was delivered. The latencies leave out what waited for the watchers.
+// add records the delivery of a change. The latencies leave out the changes of the backlog.
 func (d *deliveries) add(number int64, commit, now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -106,12 +108,12 @@ func (d *deliveries) add(number int64, commit, now time.Time) {
 	}
 }
 
-// record keeps a latency, in microseconds, within what a histogram holds.
+// record adds a latency in microseconds, limited to the range of the histogram.
 func record(h *hdrhistogram.Histogram, d time.Duration) {
 	h.RecordValue(min(max(d, time.Microsecond), latencyMax).Microseconds()) // cannot fail: the value is within the range
 }
 
-// tails are the latencies from commit that 99% of the changes of each part of the load did not exceed, in seconds.
+// tails returns the p99 of the latency from the commit for each part of the load, in seconds.
 func (d *deliveries) tails() (list []float64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -123,13 +125,13 @@ func (d *deliveries) tails() (list []float64) {
 	return list
 }
 
-// standing is how watchers stand at a moment.
+// standing is the progress of a side at a moment.
 type standing struct {
 	transactions, committed, delivered int64
-	lag                                time.Duration // since the oldest change that is not delivered was due
+	lag                                time.Duration // time since the oldest undelivered change was due
 }
 
-// behind is how many changes are committed and not delivered.
+// behind returns the number of changes that are committed but not delivered.
 func (s standing) behind() int64 { return max(0, s.committed-s.delivered) }
 
 func (d *deliveries) standing(now time.Time) standing {
@@ -145,7 +147,7 @@ func (d *deliveries) standing(now time.Time) standing {
 	return s
 }
 
-// lost counts the changes that are committed and were not delivered.
+// lost returns the number of changes that were committed but not delivered.
 func (d *deliveries) lost() (n int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

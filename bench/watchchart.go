@@ -9,16 +9,17 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Bucket is how many changes took as long as its end and longer than the end of the bucket before.
+// Bucket is a bar of a histogram. It counts the changes whose latency was at most To microseconds and above the To of
+// the bucket before.
 type Bucket struct {
 	To    int64 `json:"to_us"`
 	Count int64 `json:"count"`
 }
 
-// firstBucket is the end of the first bucket; each following one ends at twice as much.
+// firstBucket is the end of the first bucket. Each further bucket ends at twice the end before.
 const firstBucket = time.Millisecond
 
-// bucketsOf divides latencies into buckets, from the first to the last that has any.
+// bucketsOf divides latencies into buckets. The first and the last bucket are not empty.
 func bucketsOf(h *hdrhistogram.Histogram) (list []Bucket) {
 	to := firstBucket.Microseconds()
 	for _, bar := range h.Distribution() {
@@ -41,14 +42,14 @@ func bucketsOf(h *hdrhistogram.Histogram) (list []Bucket) {
 	return list
 }
 
-// Geometry of a chart of a histogram, a line for each bucket.
+// Geometry of a histogram's chart, which has a line for each bucket.
 const (
 	bucketWidth = 450.0
 	bucketLabel = 60.0
 	bucketValue = 110.0
 )
 
-// histograms draw, for each result, how many changes took how long from commit to callback.
+// histograms draws a histogram of the latency from commit to callback for each result.
 func (r *WatchReport) histograms() (list []chart) {
 	for _, m := range r.Results {
 		if len(m.Histogram) > 0 {

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestPace: the times between transactions average to the rate, and their sizes to m; the same seed gives the same.
+// TestPace checks that the times between transactions average to the rate and their sizes to m, and that the same
+// seed gives the same transactions.
 func TestPace(t *testing.T) {
 	const n = 100_000
 	for _, even := range []bool{false, true} {
@@ -40,7 +41,8 @@ func TestPace(t *testing.T) {
 			if least < 1 || most > 2*m || m > 1 && (least > 1 || most < 2*m) {
 				t.Errorf("%+v: sizes from %d to %d", l, least, most)
 			}
-			// Half of the mean interval: 1 - e^(-1/2) of exponentially distributed intervals are shorter, and no equal ones.
+			// The test counts gaps shorter than half of the mean. Of exponentially distributed gaps the share 1 -
+			// e^(-1/2) is shorter, of equal gaps none.
 			if want := n * (1 - math.Exp(-0.5)); !even && math.Abs(float64(short)-want) > 0.03*want || even && short > 0 {
 				t.Errorf("%+v: %d of %d intervals are shorter than half of the mean", l, short, n)
 			}
@@ -48,7 +50,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestSingerKeys: number and key give each other, and keys of neighbouring numbers differ much.
+// TestSingerKeys checks that key and number determine each other, and that keys of neighbouring numbers differ much.
 func TestSingerKeys(t *testing.T) {
 	for _, number := range []int64{0, 1, 2, 36, 999_999, 17_000_000, keySpace/2 - 1, keySpace - 1} {
 		key := singerKey(number)
@@ -70,7 +72,7 @@ func TestSingerKeys(t *testing.T) {
 	}
 }
 
-// TestDeliveries: figures from known deliveries.
+// TestDeliveries checks the figures of known deliveries.
 func TestDeliveries(t *testing.T) {
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }
@@ -83,11 +85,11 @@ func TestDeliveries(t *testing.T) {
 	c.commit(100, 2)
 	c.commit(102, 3)
 	d := newDeliveries(c, 2*time.Millisecond, time.Second) // the server's clock is ahead
-	d.add(99, at(0), at(60))                               // of an earlier run
+	d.add(99, at(0), at(60))                               // from an earlier run
 	d.add(100, at(-5), at(60))
-	d.add(102, at(22), at(60)) // 40 ms after the commit, 50 after it was due
+	d.add(102, at(22), at(60)) // 40 ms after the commit, 50 ms after it was due
 	d.add(103, at(22), at(80))
-	d.add(103, at(22), at(90)) // again
+	d.add(103, at(22), at(90)) // a repetition
 	s := d.standing(at(100))
 	if want := (standing{transactions: 2, committed: 5, delivered: 3, lag: s.lag}); s != want || s.behind() != 2 {
 		t.Errorf("standing is %+v, want %+v", s, want)
@@ -102,16 +104,17 @@ func TestDeliveries(t *testing.T) {
 		t.Errorf("latencies from due are %d to %d us", d.fromDue.Min(), d.fromDue.Max())
 	}
 	d.add(101, at(-5), at(150))
-	if lag := d.standing(at(150)).lag; lag != 140*time.Millisecond { // of 104, due at 10 ms
+	if lag := d.standing(at(150)).lag; lag != 140*time.Millisecond { // the lag of change 104, due at 10 ms
 		t.Errorf("lag is %v", lag)
 	}
 	d.add(104, at(22), at(160))
-	if s := d.standing(at(300)); s.lag != 0 || s.behind() != 0 || d.lost() != 0 { // 105 is not yet due
+	if s := d.standing(at(300)); s.lag != 0 || s.behind() != 0 || d.lost() != 0 { // change 105 is not yet due
 		t.Errorf("when all is delivered, standing is %+v, %d lost", s, d.lost())
 	}
 }
 
-// TestDivide: every shard value goes to one watcher, and their numbers differ by one at most.
+// TestDivide checks that every shard value goes to one watcher, and that the watchers' numbers of values differ by at
+// most one.
 func TestDivide(t *testing.T) {
 	for n := 1; n <= shardValues; n++ {
 		s := side{Watching: Watching{Watchers: n}}
@@ -134,7 +137,8 @@ func TestDivide(t *testing.T) {
 	}
 }
 
-// TestPollFigures: what the Java application computes from the statistics, and the rows of the index.
+// TestPollFigures checks the figures that the Java application computes from the statistics, and the rows of the
+// index.
 func TestPollFigures(t *testing.T) {
 	p := PollStatistics{Polls: 60, CPU: 0.0575, Rows: 500, RowsScanned: 1037}
 	if got := p.Share(time.Minute); math.Abs(got-0.0575) > 1e-9 {
@@ -145,7 +149,7 @@ func TestPollFigures(t *testing.T) {
 	}
 }
 
-// TestGrows: a lag that saws at one height does not grow, and one that rises does.
+// TestGrows checks that a lag that goes up and down like a saw does not count as growing, and that a rising lag does.
 func TestGrows(t *testing.T) {
 	began := time.Now()
 	for name, c := range map[string]struct {
@@ -203,7 +207,7 @@ func TestWatchSettings(t *testing.T) {
 	}
 }
 
-// TestBuckets: each latency is in one bucket, whose end it does not exceed.
+// TestBuckets checks that each latency is counted in the bucket whose end is the first not below it.
 func TestBuckets(t *testing.T) {
 	h := newHistogram()
 	for _, us := range []int64{100, 900, 3000, 3900, 9000, 9001} {
@@ -223,7 +227,8 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// TestMatrix: the published table has fifteen rows, of which each is run with the settings that it was published for, and two bursts follow.
+// TestMatrix checks the experiments: the fifteen rows of the published table, each with its published settings, and
+// the two bursts.
 func TestMatrix(t *testing.T) {
 	w := watchRun{WatchSettings: WatchDefaults()}
 	list := w.matrixExperiments()
@@ -245,7 +250,7 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// TestCapacityTarget: the most that was held is set beside the target.
+// TestCapacityTarget checks that the highest rate held is compared with the target.
 func TestCapacityTarget(t *testing.T) {
 	s := WatchDefaults()
 	s.Mode = WatchCapacity
@@ -270,7 +275,8 @@ func TestCapacityTarget(t *testing.T) {
 	}
 }
 
-// TestSearchRate: the search for the capacity stops, and its last two full runs have it between them, also where probes hold more or less than full runs.
+// TestSearchRate checks that the search for the capacity ends, and that the capacity lies between its last two full
+// runs. It must also do so if probes hold more or less than full runs.
 func TestSearchRate(t *testing.T) {
 	for _, limit := range []float64{3, 700, 8123, 40_000} {
 		for _, probed := range []float64{0.8, 1, 1.3} {
@@ -301,7 +307,7 @@ func TestSearchRate(t *testing.T) {
 	}
 }
 
-// TestLimitText: what limited a rate is told.
+// TestLimitText checks that the text names what limited a rate.
 func TestLimitText(t *testing.T) {
 	cores := float64(runtime.NumCPU())
 	for want, r := range map[string]WatchResult{
@@ -317,7 +323,7 @@ func TestLimitText(t *testing.T) {
 	}
 }
 
-// TestWatchStatus: before there is anything to show, the status shows no figures of nothing.
+// TestWatchStatus checks that the status shows no figures before there are any.
 func TestWatchStatus(t *testing.T) {
 	s := watchStatus{title: "light, recommended", passed: 1500 * time.Millisecond, lasts: time.Minute}
 	for _, text := range append(s.picture(), s.line()) {

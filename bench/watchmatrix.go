@@ -14,10 +14,10 @@ const (
 	burstLimit    = 1000
 )
 
-// burstLoad is of a transaction every other second.
+// burstLoad has a large transaction every other second.
 var burstLoad = Load{Transactions: 0.5, Mutations: 500}
 
-// matrix runs the published table of settings, and its two bursts, one after the other.
+// matrix runs the settings of the published table and the two bursts, one after the other.
 func (w *watchRun) matrix(ctx context.Context) error {
 	for _, e := range w.matrixExperiments() {
 		if _, err := w.one(ctx, e); err != nil {
@@ -27,7 +27,8 @@ func (w *watchRun) matrix(ctx context.Context) error {
 	return nil
 }
 
-// matrixExperiments take the load, the watchers, the interval and the limit from the publication, and all else from the settings.
+// matrixExperiments returns the experiments of the matrix. The load, the number of watchers, the interval and the
+// limit are the publication's. Everything else comes from the settings.
 func (w *watchRun) matrixExperiments() (list []watchExperiment) {
 	add := func(name string, l Load, way Watching, p *Published) {
 		load, watching := w.Load, w.Watching
@@ -49,7 +50,7 @@ func (p publishedRow) watching() Watching {
 	return Watching{Watchers: p.watchers, NoHint: p.noHint, NoShards: p.noShards, PollInterval: studyInterval, Limit: studyLimit}
 }
 
-// publishedFor is the publication's row of a setting; nil if it has none.
+// publishedFor returns the publication's row for a setting. It returns nil if there is none.
 func publishedFor(l Load, way Watching) *Published {
 	for _, row := range publishedRows {
 		same := row.transactions == l.Transactions && row.mutations == l.Mutations && row.watchers == way.Watchers &&
@@ -61,7 +62,7 @@ func publishedFor(l Load, way Watching) *Published {
 	return nil
 }
 
-// loadName is the publication's name of a load, or what it is.
+// loadName returns the publication's name of a load, or else its rates.
 func loadName(l Load) string {
 	for _, row := range publishedRows {
 		if row.transactions == l.Transactions && row.mutations == l.Mutations {

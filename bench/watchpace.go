@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// pace gives the transactions of a load one after the other: when each is due, and how many rows it writes. The same seed gives the same
-// transactions.
+// pace generates the transactions of a load one after the other: when each is due, and how many rows it writes. The
+// same seed gives the same transactions.
 type pace struct {
 	Load
 	rand *rand.Rand
@@ -15,8 +15,8 @@ type pace struct {
 
 func newPace(l Load) *pace { return &pace{Load: l, rand: rand.New(rand.NewPCG(l.Seed, 0))} }
 
-// next is the transaction that follows. The times between two are exponentially distributed, as of requests that come independently of each other,
-// or all equal; either way they average to the rate.
+// next returns the next transaction. The gaps between two transactions average to the rate. They are all equal, or
+// exponentially distributed like those of independent requests.
 func (p *pace) next() (due time.Duration, rows int) {
 	gap := 1.0
 	if !p.Even {
@@ -26,7 +26,8 @@ func (p *pace) next() (due time.Duration, rows int) {
 	return time.Duration(p.due * float64(time.Second)), p.rows()
 }
 
-// rows is a size from 1 to 2m whose average is m. That of all sizes alike would be m + 1/2, so m of the 2m - 1 sizes above 1 shrink by one.
+// rows returns a random size from 1 to 2m with the average m. A uniform size would have the average m + 1/2.
+// Therefore a size above 1 is reduced by one with the probability m / (2m - 1).
 func (p *pace) rows() int {
 	m := p.Mutations
 	n := 1 + p.rand.IntN(2*m)
@@ -36,5 +37,5 @@ func (p *pace) rows() int {
 	return n
 }
 
-// asked is how many rows per second the load has, on average.
+// asked returns the average number of rows per second of the load.
 func (l Load) asked() float64 { return l.Transactions * float64(l.Mutations) }

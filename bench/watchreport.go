@@ -16,16 +16,16 @@ type WatchReport struct {
 	Figures  []WatchFigure  `json:"figures"`
 }
 
-// WatchFigure is a target with what this run has measured.
+// WatchFigure is a target, and beside it the value that this run has measured.
 type WatchFigure struct {
 	Name    string  `json:"name"`
 	Ours    float64 `json:"ours"`
 	Unit    string  `json:"unit,omitempty"`
 	Target  float64 `json:"target"`
-	AtLeast bool    `json:"target_is_least,omitempty"` // else at most
-	// Published is what the study says of it, as text; "" is nothing.
+	AtLeast bool    `json:"target_is_least,omitempty"` // true if Target is a minimum
+	// Published is the study's value as text, or "" if it has none.
 	Published string `json:"published,omitempty"`
-	// Spread is of Ours, over parts of the run; nil if there are none.
+	// Spread is the spread of Ours over parts of the run. It is nil if there are none.
 	Spread *Spread `json:"spread,omitempty"`
 }
 
@@ -33,7 +33,7 @@ func newWatchReport(began time.Time, s WatchSettings, t *target) *WatchReport {
 	return &WatchReport{Heading: newHeading(began, t), Settings: s, Study: studyOfWatching}
 }
 
-// complete works out the figures that have targets.
+// complete computes the figures that have targets.
 func (r *WatchReport) complete() {
 	r.Ended = time.Now().UTC()
 	var lost, duplicated int64
@@ -50,12 +50,13 @@ func (r *WatchReport) complete() {
 	}
 }
 
-// counted is a number of changes that shall be 0. A count has no noise.
+// counted returns a figure whose target is 0 changes. A count has no noise.
 func counted(name string, n int64) WatchFigure {
 	return WatchFigure{Name: name, Ours: float64(n), Spread: exactly(float64(n))}
 }
 
-// mostHeld is the result with the most rows per second that one watcher has held in the recommended way; nil if there is none.
+// mostHeld returns the result with the most rows per second that one watcher has held in the recommended way. It
+// returns nil if there is none.
 func (r *WatchReport) mostHeld() (best *WatchResult) {
 	for _, m := range r.Results {
 		if m.Held && m.Watching.Watchers == 1 && m.Watching.recommended() && (best == nil || m.perSecond() > best.perSecond()) {
@@ -65,7 +66,8 @@ func (r *WatchReport) mostHeld() (best *WatchResult) {
 	return best
 }
 
-// bracket is from the most rows per second that were held to the least that were not: the limit lies between.
+// bracket returns the interval in which the limit lies: from the most rows per second that were held to the fewest
+// that were not.
 func (r *WatchReport) bracket(best *WatchResult) *Spread {
 	s := exactly(best.perSecond())
 	for _, m := range r.Results {
@@ -84,7 +86,7 @@ func (r *WatchReport) writeJSON(w io.Writer) error {
 
 func (f WatchFigure) verdict() string { return judge(f.Spread, f.Target, f.AtLeast) }
 
-// spreadText prints ours with its interval, where there is one.
+// spreadText formats our value, with its interval if there is one.
 func (f WatchFigure) spreadText() string {
 	if f.Spread == nil || f.Spread.Turns < 2 {
 		return f.text(f.Ours)
@@ -110,27 +112,28 @@ func (f WatchFigure) targetText() string {
 	return "≤ " + f.text(f.Target)
 }
 
-// What Crowfoot wants to reach, on two cores that server, writer and watcher share.
+// Crowfoot's targets, on two cores that server, writer and watcher share.
 const (
-	targetPoll     = 0.03  // seconds of CPU of a poll at -w 50 -m 200, with a poll a second
-	targetCapacity = 40e3  // rows per second that one watcher holds
-	targetCatchUp  = 50e3  // changes per second that one watcher delivers from a backlog
+	targetPoll     = 0.03  // CPU seconds of one poll at -w 50 -m 200, with a poll every second
+	targetCapacity = 40e3  // rows per second that one watcher must hold
+	targetCatchUp  = 50e3  // changes per second that one watcher must deliver from a backlog
 	targetIndex    = 1.01  // rows of the index read for each row returned, with a backlog
-	targetNoHint   = 1.1   // a poll without the table hint against the recommended one
-	targetNoShards = 2.    // likewise, without the shard provider
-	targetPruned   = 1.5   // likewise, on an index that is pruned
+	targetNoHint   = 1.1   // ratio of a poll without the table hint to the recommended poll
+	targetNoShards = 2.    // the same without the shard provider
+	targetPruned   = 1.5   // the same on an index that is pruned
 	targetStream   = 0.02  // seconds from commit to callback by a change stream at -w 25 -m 100, p99
 	targetRecords  = 100e3 // records per second of a change stream with streamReaders partitions
-	leastBacklog   = 500e3 // changes that wait, from which targetCatchUp and targetIndex apply
+	leastBacklog   = 500e3 // smallest backlog, in changes, at which targetCatchUp and targetIndex apply
 )
 
-// latencyBeyondPoll is by how many seconds the p99 from commit to callback may exceed the time between two polls.
+// latencyBeyondPoll is the time, in seconds, by which the p99 from commit to callback may exceed the time between two
+// polls.
 const latencyBeyondPoll = 0.1
 
 // streamReaders is the number of partitions at which targetRecords applies.
 const streamReaders = 16
 
-// targets are the figures of one result that have targets of their own.
+// targets returns the figures of one result that have targets.
 func (r *WatchResult) targets(s WatchSettings) (list []WatchFigure) {
 	name := fmt.Sprintf("%s, %s, %s: ", r.Name, r.Setting, plural(r.Watching.Watchers, "watcher"))
 	add := func(f WatchFigure) {
@@ -170,10 +173,10 @@ func (r *WatchResult) targets(s WatchSettings) (list []WatchFigure) {
 	return list
 }
 
-// perSecond is how many rows the load wrote a second.
+// perSecond returns the number of rows that the load wrote per second.
 func (r *WatchResult) perSecond() float64 { return float64(r.Changes) / r.Seconds }
 
-// compareWays sets the polls of a way beside those of the recommended one.
+// compareWays compares the polls of one way of watching with those of the recommended way.
 func compareWays(way, best *WatchResult) (list []WatchFigure) {
 	a, b := way.Polls, best.Polls
 	if a == nil || b == nil || way.Watching.recommended() {

@@ -5,47 +5,50 @@ import (
 	"time"
 )
 
-// WatchResult is what one kind of watchers made of a load.
+// WatchResult holds the results of one side in one experiment.
 type WatchResult struct {
 	Name      string     `json:"name"`    // of the load
-	Setting   string     `json:"setting"` // what differs from the recommended way
+	Setting   string     `json:"setting"` // the differences from the recommended way
 	Load      Load       `json:"load"`
 	Watching  Watching   `json:"watching"`
 	Published *Published `json:"published,omitempty"`
 
 	Seconds      float64 `json:"seconds"` // of the load
 	Transactions int64   `json:"transactions"`
-	Changes      int64   `json:"changes"`                       // committed, the backlog included
-	Unsent       int64   `json:"unsent_transactions,omitempty"` // due while the load lasted and never sent
+	Changes      int64   `json:"changes"`                       // committed, including the backlog
+	Unsent       int64   `json:"unsent_transactions,omitempty"` // due during the load and never sent
 	Delivered    int64   `json:"delivered"`                     // of Changes
 	Lost         int64   `json:"lost"`
 	Duplicated   int64   `json:"duplicated"`
-	Unwritten    int64   `json:"not_of_this_run,omitempty"` // delivered, but written by an earlier run or another program
+	Unwritten    int64   `json:"not_of_this_run,omitempty"` // delivered, but written by an earlier run or by another program
 
 	FromCommit Latency `json:"commit_to_callback_us"`
-	// Tail is of the p99 of FromCommit, over parts of the load, in seconds; nil if nothing was delivered.
+	// Tail is the spread of FromCommit's p99 over parts of the load, in seconds. It is nil if nothing was delivered.
 	Tail    *Spread `json:"commit_to_callback_p99_seconds,omitempty"`
 	FromDue Latency `json:"due_to_callback_us"`
-	// Histogram is of the latencies from commit to callback.
+	// Histogram shows the latencies from commit to callback.
 	Histogram []Bucket `json:"commit_to_callback_histogram"`
-	// Lag is since the oldest undelivered change was due, and Behind how many were undelivered, when the load was over.
+	// Lag is the time since the oldest undelivered change was due, and Behind the number of undelivered changes, both
+	// at the end of the load.
 	Lag    float64 `json:"lag_at_end_seconds"`
 	Behind int64   `json:"behind_at_end"`
-	// Held says that the lag did not grow, that no more than unsentShare of the transactions were never sent, and that nothing was lost.
+	// Held is true if the lag did not grow, nothing was lost, and at most unsentShare of the transactions were never
+	// sent.
 	Held bool `json:"held"`
-	// Late is by how much the last transaction was sent late, in seconds.
+	// Late is the delay of the last transaction, in seconds.
 	Late float64 `json:"writers_late_at_end_seconds"`
-	// Reading is the share of the time in which a watcher was reading.
+	// Reading is the share of the time in which a watcher was reading, averaged over the watchers.
 	Reading float64 `json:"reading_share"`
-	// Cores are how many were busy while the load lasted; nil if the server runs elsewhere.
+	// Cores are the busy cores during the load. It is nil if the server runs elsewhere.
 	Cores *Cores `json:"busy_cores,omitempty"`
 
 	Backlog int     `json:"backlog,omitempty"`
 	CatchUp CatchUp `json:"catch_up,omitzero"` // with a Backlog
 
-	// Polls are what the server says; nil if it does not, or if there were none.
+	// Polls are the server's statistics of the polls. It is nil if the server has none, or if there were no polls.
 	Polls *PollStatistics `json:"polls,omitempty"`
-	// Reads and ReadTime are the watchers' own counts: queries and their time from the request to the last row, in seconds, or records of a change stream.
+	// Reads and ReadTime are counted by the watchers. A read is a query or a record of a change stream. ReadTime is
+	// the mean time in seconds, for a query from the request to the last row.
 	Reads    int64   `json:"reads"`
 	ReadTime float64 `json:"avg_read_seconds"`
 
@@ -53,17 +56,18 @@ type WatchResult struct {
 	watched time.Duration
 }
 
-// CatchUp is how long the watchers took until the oldest undelivered change was as young as the poll interval allows.
+// CatchUp describes the time until the oldest undelivered change was as young as the poll interval allows.
 type CatchUp struct {
 	Seconds float64 `json:"seconds"`
-	Changes int64   `json:"changes"` // delivered until then, those of the load included
+	Changes int64   `json:"changes"` // delivered until then, including those of the load
 	Reads   int64   `json:"reads"`   // queries, or records of a change stream
-	// Pace and ReadPace are of the changes and of the reads per second, over parts of that time; nil if it was not reached.
+	// Pace and ReadPace are the spreads of the changes and reads per second, over parts of that time. They are nil if
+	// the watchers never caught up.
 	Pace     *Spread `json:"changes_per_second,omitempty"`
 	ReadPace *Spread `json:"reads_per_second,omitempty"`
 }
 
-// PerSecond is the changes delivered per second.
+// PerSecond returns the number of changes delivered per second.
 func (c CatchUp) PerSecond() float64 {
 	if c.Seconds == 0 {
 		return 0
@@ -71,10 +75,11 @@ func (c CatchUp) PerSecond() float64 {
 	return float64(c.Changes) / c.Seconds
 }
 
-// unsentShare is the share of transactions that may be due while the load lasts and never sent: those of its last moments.
+// unsentShare is the share of transactions that may be due during the load but never sent. They are those of its last
+// moments.
 const unsentShare = 0.01
 
-// fill takes over what a side has seen.
+// fill copies the results of a side.
 func (r *WatchResult) fill(e watchExperiment, write *writer, s *side) {
 	now := s.standing(time.Now())
 	r.Seconds, r.Transactions, r.Changes, r.Unsent = e.lasts.Seconds(), now.transactions, now.committed, write.unsent
@@ -95,7 +100,7 @@ func (r *WatchResult) fill(e watchExperiment, write *writer, s *side) {
 	r.Reading = took.Seconds() / r.watched.Seconds() / float64(max(len(s.watchers), 1))
 }
 
-// heldText says whether the watchers held the load.
+// heldText describes whether the watchers held the load.
 func (r *WatchResult) heldText() string {
 	switch {
 	case r.Held:

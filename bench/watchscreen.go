@@ -6,12 +6,14 @@ import (
 )
 
 const (
-	// statusEvery is how often the status is drawn on a terminal, and lineEvery how often a line tells of it elsewhere.
+	// statusEvery is the time between two updates of the status on a terminal. lineEvery is the time between two
+	// status lines elsewhere.
 	statusEvery = 500 * time.Millisecond
 	lineEvery   = 10 * time.Second
 )
 
-// show draws the status of a run: one line for each way of watching if that is asked for or there is no terminal, else a picture.
+// show shows the status of a run. Each side gets a picture. It gets one line instead with Simple, or if there is no
+// terminal.
 func (w *watchRun) show(e watchExperiment, sides []*side, now time.Time) {
 	every := lineEvery
 	if w.screen.live {
@@ -33,7 +35,7 @@ func (w *watchRun) show(e watchExperiment, sides []*side, now time.Time) {
 	w.screen.status(lines)
 }
 
-// status replaces the last one on a terminal, and is added elsewhere.
+// status replaces the last status on a terminal. Elsewhere it prints the lines below the last status.
 func (s *screen) status(lines []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,15 +48,15 @@ func (s *screen) status(lines []string) {
 	}
 }
 
-// watchStatus is how a side does at a moment.
+// watchStatus is the status of a side at a moment.
 type watchStatus struct {
 	standing
 	title             string
 	passed, lasts     time.Duration
-	p50, p99, max     int64 // microseconds from commit to callback
+	p50, p99, max     int64 // latencies from commit to callback, in microseconds
 	duplicated, reads int64
 	readTime          time.Duration // of all reads
-	failing           string        // why a watcher is not running; "" if all are
+	failing           string        // the error of a watcher that is not running; "" if all are
 }
 
 func (s *side) status(e watchExperiment, now time.Time) watchStatus {
@@ -74,10 +76,10 @@ func (s *side) status(e watchExperiment, now time.Time) watchStatus {
 	return status
 }
 
-// read is the mean time of a read.
+// read returns the mean time of a read.
 func (s watchStatus) read() time.Duration { return s.readTime / time.Duration(max(s.reads, 1)) }
 
-// to is the time to the callback that a share of the changes took at most, in microseconds, as text.
+// to formats a quantile of the latency from commit to callback, given in microseconds.
 func (s watchStatus) to(us int64) string {
 	if s.delivered == 0 {
 		return "-"
@@ -85,7 +87,7 @@ func (s watchStatus) to(us int64) string {
 	return fmt.Sprintf("%.3f s", float64(us)/1e6)
 }
 
-// readText is the mean time of a read as text.
+// readText formats the mean time of a read.
 func (s watchStatus) readText() string {
 	if s.reads == 0 {
 		return "-"
@@ -93,7 +95,7 @@ func (s watchStatus) readText() string {
 	return fmt.Sprintf("%.4f s", s.read().Seconds())
 }
 
-// clock is how much of the load is over.
+// clock formats the part of the load that is over.
 func (s watchStatus) clock() string {
 	return fmt.Sprintf("%.0f of %.0f s", min(s.passed, s.lasts).Seconds(), s.lasts.Seconds())
 }

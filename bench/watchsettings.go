@@ -10,40 +10,41 @@ import (
 	"time"
 )
 
-// WatchSettings say what the benchmark of change watching writes, how it watches, and what it compares. The names of the flags are those
-// of the benchmark application of Google's Spanner Change Watcher.
+// WatchSettings say what the benchmark of change watching writes, how it watches, and what it compares. The flags
+// have the names of those in the benchmark application of Google's Spanner Change Watcher.
 type WatchSettings struct {
 	Load
 	Watching
 	Table string        `json:"table"`
-	Index string        `json:"index"`   // "" is none
+	Index string        `json:"index"`   // "" for none
 	Rows  int           `json:"rows"`    // in the table before the load
-	Each  time.Duration `json:"each_ns"` // how long the load of a run lasts
+	Each  time.Duration `json:"each_ns"` // duration of the load of one run
 	Mode  WatchMode     `json:"mode"`
-	// Backlog is the number of changes that wait when the watchers of a run start.
+	// Backlog is the number of changes that are written before the watchers of a run start.
 	Backlog int  `json:"backlog,omitempty"`
-	Drop    bool `json:"-"` // the table, if there is one, before anything else
+	Drop    bool `json:"-"` // true to drop the table first, if there is one
 
 	Endpoint
-	// Create makes the database if it is missing.
+	// Create makes the run create the database if it is missing.
 	Create         bool          `json:"-"`
 	StatisticsWait time.Duration `json:"statistics_wait_ns"`
 	Outputs
-	// Profile is a directory for profiles of the embedded server and of this program, while the load of the last run lasts; "" is none.
+	// Profile is a directory for profiles of the embedded server and of this program, taken during the load. Each run
+	// overwrites those of the run before. "" means none.
 	Profile string `json:"-"`
-	Simple  bool   `json:"-"` // a status of one line
+	Simple  bool   `json:"-"` // true for a status of one line
 }
 
-// Load says what is written.
+// Load describes the transactions that are written.
 type Load struct {
 	Transactions float64 `json:"transactions_per_second"`
 	Mutations    int     `json:"mutations_per_transaction"` // on average
-	Updaters     int     `json:"updaters"`                  // transactions at once, at most
+	Updaters     int     `json:"updaters"`                  // highest number of transactions in progress
 	Even         bool    `json:"even,omitempty"`            // transactions are due at even intervals instead of random ones
 	Seed         uint64  `json:"seed"`
 }
 
-// Watching says how the changes are watched.
+// Watching describes how the changes are watched.
 type Watching struct {
 	Source       Source        `json:"source"`
 	Watchers     int           `json:"watchers"`
@@ -51,43 +52,44 @@ type Watching struct {
 	Limit        int           `json:"limit"`
 	NoHint       bool          `json:"no_table_hint,omitempty"`
 	NoShards     bool          `json:"no_shard_provider,omitempty"`
-	Reset        bool          `json:"reset_last_seen,omitempty"` // forget what an earlier run has seen
-	// Prune is the age at which delivered rows lose their commit timestamp, and with it their entry in the index; 0 is never.
+	Reset        bool          `json:"reset_last_seen,omitempty"` // true to forget the commit timestamps that an earlier run has seen
+	// Prune is the age at which delivered rows lose their commit timestamp, and with it their index entry. 0 means
+	// never.
 	Prune time.Duration `json:"prune_ns,omitempty"`
 }
 
-// Source is where watchers find changes.
+// Source is where the watchers read changes.
 type Source string
 
 // The sources.
 const (
 	Poll   Source = "poll"   // queries of the table
-	Stream Source = "stream" // a change stream, which is made if it is missing; Watchers is the number of its partitions
+	Stream Source = "stream" // a change stream, created if it is missing; Watchers is the number of its partitions
 )
 
-// WatchMode says what a run is for.
+// WatchMode is the purpose of a run.
 type WatchMode string
 
 // The modes.
 const (
 	WatchOne      WatchMode = "one"      // one setting
-	WatchCompare  WatchMode = "compare"  // the setting beside the recommended one, at the same time
-	WatchMatrix   WatchMode = "matrix"   // the published table of settings, one after the other
+	WatchCompare  WatchMode = "compare"  // the setting and the recommended one, at the same time
+	WatchMatrix   WatchMode = "matrix"   // the settings of the published table, one after the other
 	WatchCapacity WatchMode = "capacity" // the most rows per second that the watchers hold
 )
 
 const (
-	// The names are those of the Java application.
+	// These names are those of the Java application.
 	defaultWatchTable = "Singers"
 	defaultWatchIndex = "Idx_Singers_ShardId_LastUpdated"
-	// maxWatchMutations keeps a transaction of twice the average within the 80,000 mutations of a commit: each row has eight columns, and the index two
-	// (https://cloud.google.com/spanner/quotas#limits-for).
+	// maxWatchMutations keeps a transaction of twice the average size within the limit of 80,000 mutations per
+	// commit. Each row has eight columns, and the index has two (https://cloud.google.com/spanner/quotas#limits-for).
 	maxWatchMutations = 4000
 	// maxUpdaters is far more than one machine can drive.
 	maxUpdaters = 10_000
 )
 
-// WatchDefaults are the values of the Java application, or ours where it has none.
+// WatchDefaults returns the values of the Java application, and our own where it has none.
 func WatchDefaults() WatchSettings {
 	return WatchSettings{
 		Load:     Load{Transactions: 1, Mutations: 5, Updaters: 32, Seed: 1},
@@ -98,7 +100,7 @@ func WatchDefaults() WatchSettings {
 	}
 }
 
-// Check says what is wrong with the settings.
+// Check returns an error if the settings are not valid.
 func (s WatchSettings) Check() error {
 	switch {
 	case s.Table == "":
@@ -165,7 +167,7 @@ func (w Watching) check() error {
 	return nil
 }
 
-// writes refuses a load of which not even one transaction is to be expected.
+// writes refuses a load of less than one expected transaction.
 func (s WatchSettings) writes() error {
 	if s.Mode != WatchMatrix && s.Transactions*s.Each.Seconds() < 1 {
 		return fmt.Errorf("-w %g writes less than one transaction in %v: nothing would be measured", s.Transactions, s.Each)
@@ -173,12 +175,13 @@ func (s WatchSettings) writes() error {
 	return nil
 }
 
-// recommended says whether the study recommends to watch so: by a shard provider, with a table hint.
+// recommended reports whether the study recommends this way of watching: by polls, with a shard provider and a table
+// hint.
 func (w Watching) recommended() bool { return w.text() == recommended }
 
 const recommended = "recommended"
 
-// text names what differs from the recommended way.
+// text lists the differences from the recommended way.
 func (w Watching) text() string {
 	var differs []string
 	for _, of := range []struct {

@@ -11,25 +11,25 @@ import (
 	"github.com/crowfoot-db/crowfoot/watch"
 )
 
-// side is watchers of one kind. Several sides of a run watch the same changes.
+// side is a set of watchers that watch in one way. All sides of an experiment watch the same changes.
 type side struct {
 	Watching
 	*deliveries
-	tag      string // of its polls
+	tag      string // request tag of its polls
 	watchers []*watch.Watcher
-	// repository is the Java library's table in the database, or in memory where another side has that.
+	// repository is the Java library's table in the database. It is in memory if another side uses that table.
 	repository watch.Repository
 	result     *WatchResult
 
 	samples  []sample
 	started  time.Time
-	most     int64     // delivered so far
-	moved    time.Time // when it was reached
-	caughtUp time.Time // when the oldest change first was as young as the poll interval allows
-	atEnd    standing  // when the load was over
+	most     int64     // highest number of deliveries so far
+	moved    time.Time // when most was reached
+	caughtUp time.Time // when the oldest undelivered change was first as young as the poll interval allows
+	atEnd    standing  // at the end of the load
 }
 
-// sample is where a side stood at a moment.
+// sample is the progress of a side at a moment.
 type sample struct {
 	at        time.Time
 	lag       time.Duration
@@ -37,7 +37,7 @@ type sample struct {
 	reads     int64
 }
 
-// side makes watchers of one kind, of which the report will have the nth result.
+// side creates the side whose result will be the nth in the report.
 func (w *watchRun) side(e watchExperiment, way Watching, n int, d *deliveries) *side {
 	s := &side{Watching: way, deliveries: d, tag: tag("bench_watch", strconv.FormatInt(w.began.Unix(), 36), fmt.Sprint(n))}
 	s.result = &WatchResult{Name: e.name, Load: e.load, Watching: way, Setting: way.text(), Backlog: e.backlog, tag: s.tag}
@@ -51,7 +51,7 @@ func (w *watchRun) side(e watchExperiment, way Watching, n int, d *deliveries) *
 	return s
 }
 
-// start makes the watchers and runs them until ctx ends.
+// start creates the watchers and runs them until ctx ends.
 func (s *side) start(ctx context.Context, running *errgroup.Group, w *watchRun, from time.Time) error {
 	s.started = time.Now()
 	s.moved = s.started
@@ -75,7 +75,8 @@ func (s *side) start(ctx context.Context, running *errgroup.Group, w *watchRun, 
 	return nil
 }
 
-// divide divides the shard values evenly among the watchers, as the Java application does: the first ones get one more.
+// divide divides the shard values evenly among the watchers, as the Java application does. The first watchers get the
+// remainder, one value each.
 func (s *side) divide() (parts [][]int64) {
 	next := int64(-(shardModulus - 1))
 	for i := range s.Watchers {
@@ -93,7 +94,7 @@ func (s *side) divide() (parts [][]int64) {
 	return parts
 }
 
-// sources are where the watchers find changes, one for each.
+// sources returns the sources of the watchers, one for each. A change stream needs only one watcher.
 func (s *side) sources(w *watchRun) (list []watch.Source, err error) {
 	if s.Source == Stream {
 		return []watch.Source{&watch.Stream{Client: w.target.client, Name: w.stream(), Include: []string{w.Table}}}, nil
@@ -118,7 +119,7 @@ func (s *side) sources(w *watchRun) (list []watch.Source, err error) {
 	return list, nil
 }
 
-// handle takes changes from a watcher.
+// handle records the changes that a watcher delivers.
 func (s *side) handle(_ context.Context, tx *watch.Transaction) error {
 	now := time.Now()
 	for i := range tx.Changes {
@@ -132,7 +133,7 @@ func (s *side) handle(_ context.Context, tx *watch.Transaction) error {
 	return nil
 }
 
-// readyEvery is how often awaitReady looks.
+// readyEvery is the time between two checks of awaitReady.
 const readyEvery = 5 * time.Millisecond
 
 // awaitReady waits until all watchers have polled once.
@@ -149,7 +150,7 @@ func awaitReady(ctx context.Context, sides []*side) error {
 	return nil
 }
 
-// follow notes where the side stands. Once the load is over, it says whether everything is delivered, or nothing more is to be expected.
+// follow samples the side. done is true if the load is over and every change is delivered, or if the side is stuck.
 func (s *side) follow(now, over time.Time) (done bool) {
 	standing := s.standing(now)
 	reads, _ := s.reads()
@@ -164,7 +165,7 @@ func (s *side) follow(now, over time.Time) (done bool) {
 	return !over.IsZero() && (standing.behind() == 0 || now.Sub(s.moved) > 2*s.PollInterval+stuckAfter)
 }
 
-// reads counts the watchers' reads, and adds up how long they took.
+// reads returns the number of the watchers' reads and their total time.
 func (s *side) reads() (n int64, took time.Duration) {
 	for _, watcher := range s.watchers {
 		for _, m := range watcher.Metrics() {
@@ -175,19 +176,21 @@ func (s *side) reads() (n int64, took time.Duration) {
 	return n, took
 }
 
-// steadyLag is the most that the oldest change waits if a watcher keeps up: until the next poll begins, and that poll.
+// steadyLag returns the longest time that the oldest change waits if a watcher keeps up: the time until the next poll
+// begins, plus a second for that poll.
 func (s *side) steadyLag() time.Duration { return s.PollInterval + time.Second }
 
-// loadOver notes where the side stands when the load is over.
+// loadOver records the progress of the side at the end of the load.
 func (s *side) loadOver(now time.Time) { s.atEnd = s.standing(now) }
 
-// grows says whether the lag grew from the second third of a load to the last: by a quarter, and by more than half a poll.
+// grows reports whether the lag grew from the second third of a load to the last: by more than a quarter plus half a
+// poll interval.
 func (s *side) grows(lasts time.Duration) bool {
 	middle, last := s.meanLag(lasts/3, 2*lasts/3), s.meanLag(2*lasts/3, lasts)
 	return last > middle+middle/4+s.PollInterval/2
 }
 
-// meanLag is the mean of the lags from one moment of the load to another.
+// meanLag returns the mean lag between two moments of the load.
 func (s *side) meanLag(from, to time.Duration) time.Duration {
 	var sum time.Duration
 	n := 0
@@ -200,7 +203,7 @@ func (s *side) meanLag(from, to time.Duration) time.Duration {
 	return sum / time.Duration(max(n, 1))
 }
 
-// paces are how many changes, and how many reads, came per second in each part of the time until the side had caught up.
+// paces returns the changes and the reads per second, for each part of the time until the side had caught up.
 func (s *side) paces() (changes, reads []float64) {
 	if s.caughtUp.IsZero() {
 		return nil, nil

@@ -8,7 +8,8 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// PollStatistics are what the server says of the polls of a run: QUERY_STATS of all minutes in which there were any. Averages are of one poll.
+// PollStatistics are the server's statistics of the polls of a side. They sum up QUERY_STATS over all minutes with
+// polls. Averages are per poll.
 type PollStatistics struct {
 	Text        string  `json:"text"`
 	Polls       int64   `json:"polls"`
@@ -16,23 +17,24 @@ type PollStatistics struct {
 	Latency     float64 `json:"avg_latency_seconds"`
 	Rows        float64 `json:"avg_rows"`
 	RowsScanned float64 `json:"avg_rows_scanned"`
-	// Minutes are CPU and RowsScanned of each minute, in order.
+	// Minutes are the averages of each minute, in order.
 	Minutes []PollMinute `json:"minutes"`
 }
 
-// PollMinute is what the server says of the polls of a minute.
+// PollMinute holds the server's averages for the polls of one minute.
 type PollMinute struct {
 	CPU         float64 `json:"avg_cpu_seconds"`
 	RowsScanned float64 `json:"avg_rows_scanned"`
 }
 
-// Share is the CPU time of the polls as a share of one core over the time of a run, as the Java application works it out for a minute.
+// Share returns the CPU time of the polls as a share of one core over the time of a run. The Java application
+// computes it for one minute.
 func (p PollStatistics) Share(lasted time.Duration) float64 {
 	return p.CPU * float64(p.Polls) / lasted.Seconds()
 }
 
-// IndexRows is how many rows of the index a poll read for each row that it returned: the others that it scanned are of the table, one for
-// each row returned. 0 if no rows were returned.
+// IndexRows returns the number of index rows that a poll read for each row that it returned. A poll also scans one
+// row of the table for each row returned, which IndexRows subtracts. It returns 0 if no rows were returned.
 func (p PollStatistics) IndexRows() float64 {
 	if p.Rows == 0 {
 		return 0
@@ -40,15 +42,15 @@ func (p PollStatistics) IndexRows() float64 {
 	return (p.RowsScanned - p.Rows) / p.Rows
 }
 
-// pollStatistics finds the polls by their request tag, minute by minute. Their text, which the Java application goes by, is the same for all polls of a run but for
-// those of the next pages.
+// pollStatistics finds the polls by their request tag, minute by minute. The Java application finds them by their
+// text. All polls of a side have the same text, except those of further pages.
 const pollStatistics = `SELECT ANY_VALUE(text HAVING MAX execution_count), SUM(execution_count),
   SUM(avg_cpu_seconds * execution_count), SUM(avg_latency_seconds * execution_count), SUM(avg_rows * execution_count), SUM(avg_rows_scanned * execution_count)
 FROM SPANNER_SYS.QUERY_STATS_TOP_MINUTE
 WHERE interval_end > @since AND request_tag = @tag
 GROUP BY interval_end ORDER BY interval_end`
 
-// polls asks for the statistics of the polls of a tag; nil if the server has none.
+// polls queries the statistics of the polls with a tag. It returns nil if the server has none.
 func (w *watchRun) polls(ctx context.Context, tag string) (*PollStatistics, error) {
 	ctx, cancel := context.WithTimeout(ctx, statisticsLimit)
 	defer cancel()
@@ -77,7 +79,7 @@ func (w *watchRun) polls(ctx context.Context, tag string) (*PollStatistics, erro
 	return sum, nil
 }
 
-// overMinutes is how a figure differs from minute to minute.
+// overMinutes returns the spread of a figure over the minutes.
 func (p *PollStatistics) overMinutes(of func(PollMinute) float64) *Spread {
 	var values []float64
 	for _, m := range p.Minutes {
@@ -86,7 +88,8 @@ func (p *PollStatistics) overMinutes(of func(PollMinute) float64) *Spread {
 	return spreadOf(values)
 }
 
-// askPolls completes the results by what the server says, and waits for it as long as the settings permit: a minute's row appears when it is over.
+// askPolls adds the server's statistics to the results. The row of a minute appears when the minute is over, so it
+// waits for that if StatisticsWait permits.
 func (w *watchRun) askPolls(ctx context.Context) error {
 	if _, err := w.polls(ctx, ""); err != nil {
 		w.fact("the server has no statistics of queries: %s", oneLine(err))

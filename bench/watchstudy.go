@@ -1,12 +1,13 @@
 package bench
 
-// studyOfWatching is the publication whose table --matrix runs: on one node, with 17 million rows, polled every second with a limit of 10,000.
+// studyOfWatching is the publication whose table --matrix runs. It ran on one node with 17 million rows, with a poll
+// every second and a limit of 10,000.
 var studyOfWatching = Study{
 	Title:  "Benchmark Spanner Change Watcher",
 	Author: "Knut Olav Løite", Date: "Google Cloud Community, 13 April 2021",
 }
 
-// Published are the figures of one row of the publication. What it calls the average poll time is the CPU time of a poll.
+// Published holds the figures of one row of the publication. Its "average poll time" is the CPU time of a poll.
 type Published struct {
 	Load    string  `json:"load"`
 	Poll    float64 `json:"avg_poll_seconds,omitempty"`
@@ -14,7 +15,7 @@ type Published struct {
 	Latency string  `json:"latency,omitempty"`
 }
 
-// publishedRow is a row of the table: a setting with its figures.
+// publishedRow is a row of the published table: a setting and its figures.
 type publishedRow struct {
 	transactions float64
 	mutations    int
@@ -42,8 +43,8 @@ var publishedRows = []publishedRow{
 	{25, 100, 1, false, true, Published{"high", 14.8597, 173, "never catches up"}},
 }
 
-// bursts are the two settings that the publication compares without figures: few large transactions, polled seldom with a small limit, or every second
-// with the usual one.
+// bursts are two settings for few large transactions, which the publication compares without figures. One polls
+// seldom with a small limit, the other every second with the usual limit.
 var bursts = []Watching{
 	{PollInterval: burstInterval, Limit: burstLimit, Watchers: 1},
 	{PollInterval: studyInterval, Limit: studyLimit, Watchers: 1},

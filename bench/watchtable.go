@@ -11,8 +11,9 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// The table is the Java application's: a key, texts, a picture, the commit timestamp, and a shard column that is computed from the names. Its values are
-// -18 to 18, as MOD takes the sign of its first argument. The index lacks rows whose shard or timestamp is NULL.
+// The table is the Java application's. It has a key, texts, a picture, the commit timestamp, and a shard column that
+// is computed from the names. Shard values are from -18 to 18, because MOD takes the sign of its first argument. The
+// index leaves out rows whose shard or timestamp is NULL.
 const (
 	shardModulus = 19
 	shardValues  = 2*shardModulus - 1
@@ -42,22 +43,23 @@ const (
 var singerColumns = []string{"SingerId", "FirstName", "LastName", "BirthDate", "Picture", "Processed", timestampColumn}
 
 const (
-	// pictureSize is how many bytes a picture of the load has at most, as in the Java application.
+	// pictureSize is the largest size of a picture in the load, in bytes, as in the Java application.
 	pictureSize = 1024
-	// oldPictureSize is that of rows which are there before: the study does not say what its 17 million rows held. Polls never read them.
+	// oldPictureSize is the largest size of a picture in rows written before the load. The study does not describe
+	// the contents of its 17 million rows. Polls never read them.
 	oldPictureSize = 32
-	// nameSize is how many random bytes a name has at most, which base64 then writes.
+	// nameSize is the largest number of random bytes in a name. The name is their base64 encoding.
 	nameSize = 10
-	// oldestRow is how long ago the oldest of the rows that are there before was written.
+	// oldestRow is the age of the oldest row that is written before the load.
 	oldestRow = 30 * 24 * time.Hour
 )
 
-// singers make rows of the table.
+// singers generates rows of the table.
 type singers struct {
 	table   string
 	rand    *rand.Rand
 	picture []byte // random bytes from which pictures are cut
-	largest int    // picture
+	largest int    // largest size of a picture, in bytes
 }
 
 func newSingers(table string, seed uint64, largest int) *singers {
@@ -68,14 +70,14 @@ func newSingers(table string, seed uint64, largest int) *singers {
 	return s
 }
 
-// seeded makes other rows, for another goroutine.
+// seeded returns a generator of other rows, for use by another goroutine.
 func (s *singers) seeded(seed uint64) *singers {
 	other := *s
 	other.rand = rand.New(rand.NewPCG(seed, 1))
 	return &other
 }
 
-// list writes the rows of a transaction's changes, which have numbers from the given one on.
+// list returns mutations that write the rows of n changes, from the given number on.
 func (s *singers) list(number int64, n int) []*spanner.Mutation {
 	list := make([]*spanner.Mutation, n)
 	for i := range list {
@@ -84,7 +86,7 @@ func (s *singers) list(number int64, n int) []*spanner.Mutation {
 	return list
 }
 
-// row writes the row of a change; at is a time, spanner.CommitTimestamp, or NULL.
+// row returns a mutation that writes the row of a change. at is a time, spanner.CommitTimestamp, or NULL.
 func (s *singers) row(number int64, at any) *spanner.Mutation {
 	size := 1 + s.rand.IntN(s.largest)
 	from := s.rand.IntN(len(s.picture) - size)
@@ -101,14 +103,14 @@ func (s *singers) name() string {
 	return base64.StdEncoding.EncodeToString(b[:n])
 }
 
-// makeWatchTable makes the table and its index as far as they are missing, and fills it up to the rows that are wanted. It returns how many
-// rows there are then: their changes have the numbers below.
+// makeWatchTable creates the table and its index if they are missing, and fills the table up to the wanted number of
+// rows. It returns the number of rows then. Their changes have the numbers below it.
 func (w *watchRun) makeWatchTable(ctx context.Context) (rows int64, err error) {
 	if w.Drop {
 		if err := w.dropTable(ctx); err != nil {
 			return 0, err
 		}
-		if err := w.forget(ctx); err != nil { // a stream that is made anew has nothing from where the last one was left
+		if err := w.forget(ctx); err != nil { // a new stream has no records since the old stream's last timestamp
 			return 0, err
 		}
 	}
@@ -143,10 +145,11 @@ func (w *watchRun) makeWatchTable(ctx context.Context) (rows int64, err error) {
 	return rows, err
 }
 
-// stream is the name of the table's change stream.
+// stream returns the name of the table's change stream.
 func (w *watchRun) stream() string { return w.Table + "Stream" }
 
-// makeWatchStream divides the table into as many parts as there shall be partitions, and makes its change stream if it is missing.
+// makeWatchStream splits the table so that the change stream has one partition for each of w.Watchers. It creates the
+// change stream if it is missing.
 func (w *watchRun) makeWatchStream(ctx context.Context) error {
 	var keys []string
 	for i := 1; i < w.Watchers; i++ {
@@ -162,7 +165,7 @@ func (w *watchRun) makeWatchStream(ctx context.Context) error {
 	return w.target.makeStream(ctx, w.stream(), w.Table)
 }
 
-// pruneTable takes the rows that are there before the load out of the index, as if they had been pruned all the time.
+// pruneTable removes the existing rows from the index, as if they had always been pruned.
 func (w *watchRun) pruneTable(ctx context.Context) error {
 	w.screen.note("pruning " + w.Table)
 	statement := spanner.NewStatement("UPDATE `" + w.Table + "` SET " + timestampColumn + " = NULL WHERE " + timestampColumn + " IS NOT NULL")
@@ -173,7 +176,8 @@ func (w *watchRun) pruneTable(ctx context.Context) error {
 	return err
 }
 
-// fillWatchTable writes rows with timestamps of the past, the older ones first. Rows of an unfinished filling are written again.
+// fillWatchTable writes rows with timestamps of the past, the older ones first. After an unfinished run it writes all
+// rows again.
 func (w *watchRun) fillWatchTable(ctx context.Context) error {
 	now := time.Now().Add(-time.Minute)
 	apart := oldestRow / time.Duration(w.Rows)
@@ -181,7 +185,7 @@ func (w *watchRun) fillWatchTable(ctx context.Context) error {
 		s := newSingers(w.Table, w.Seed+uint64(first)<<32, oldPictureSize)
 		var at any = now.Add(-apart * time.Duration(int64(w.Rows)-first)).Truncate(time.Microsecond)
 		if w.Prune > 0 {
-			at = spanner.NullTime{} // as rows are that were pruned long ago
+			at = spanner.NullTime{} // like rows that were pruned long ago
 		}
 		var list []*spanner.Mutation
 		for i := first; i < last; i++ {
@@ -201,7 +205,7 @@ func (w *watchRun) countRows(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// dropTable drops the table with its indexes, and its change stream.
+// dropTable drops the table, its indexes and its change stream.
 func (w *watchRun) dropTable(ctx context.Context) error {
 	var ddl []string
 	it := w.target.client.Single().Query(ctx, spanner.Statement{

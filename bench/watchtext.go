@@ -11,7 +11,7 @@ import (
 
 const watchAbout = "Changes are written in an open loop and watched at the same time. Latencies are from the commit, and from when the transaction was due, to the callback. Each row has a key of its own, so that a change which is lost or delivered twice is counted exactly."
 
-// Text prints the result for a terminal; the page and the JSON have the details.
+// Text writes the result for a terminal. The page and the JSON have the details.
 func (r *WatchReport) Text(w io.Writer) error {
 	t, s := new(result), r.Settings
 	r.opening(t, "crowfoot bench watch", fmt.Sprintf("%s, %s of at least %d rows, %v each, seed %d, %s", r.Began.Format(time.RFC3339), s.Table, s.Rows, s.Each, s.Seed, s.Load.paceText()))
@@ -38,7 +38,7 @@ func (r *WatchReport) Text(w io.Writer) error {
 	return t.writeTo(w)
 }
 
-// Headlines are a sentence for what the study says, and what was measured here.
+// Headlines returns at most one sentence, which compares the study's result with ours.
 func (r *WatchReport) Headlines() (list []string) {
 	for _, m := range r.Results {
 		if m.Published == nil || m.Polls == nil {
@@ -57,7 +57,7 @@ func (l Load) paceText() string {
 	return "transactions due at random times"
 }
 
-// grids are the tables of the report, without empty ones.
+// grids returns the tables of the report that are not empty.
 func (r *WatchReport) grids() (list []grid) {
 	for _, g := range []grid{r.deliveryGrid(), r.latencyGrid(), r.pollGrid(), r.catchUpGrid(), r.figureGrid()} {
 		if len(g.Lines) > 1 {
@@ -67,13 +67,13 @@ func (r *WatchReport) grids() (list []grid) {
 	return list
 }
 
-// setting names a result in a table.
+// setting returns the cells that identify a result in a table.
 func (r *WatchResult) setting() []string {
 	return []string{r.Name, r.Setting, fmt.Sprintf("%.4g", r.Load.Transactions), fmt.Sprint(r.Load.Mutations), fmt.Sprint(r.Watching.Watchers),
 		r.Watching.PollInterval.String(), fmt.Sprint(r.Watching.Limit)}
 }
 
-// settingHead are the columns of setting, before those of a table.
+// settingHead returns the column titles of setting, followed by more.
 func settingHead(more ...string) []string {
 	return append([]string{"load", "setting", "-w", "-m", "-n", "-p", "-l"}, more...)
 }
@@ -137,7 +137,8 @@ func (r *WatchReport) pollGrid() grid {
 	return g
 }
 
-// forgiven is for a reader who sees polls without a hint or a shard provider do well here.
+// forgiven returns a note for the reader of a report in which polls without a hint or a shard provider are fast, or
+// "".
 func (r *WatchReport) forgiven() string {
 	for _, m := range r.Results {
 		if m.Watching.NoHint || m.Watching.NoShards {
@@ -184,7 +185,8 @@ func (r *WatchReport) figureGrid() grid {
 	return g
 }
 
-// watchPageText is the body of the page of watching. Its style and tables are those of the other benchmarks' page.
+// watchPageText is the body of the watch benchmark's page. It uses the style and the tables of the other benchmarks'
+// page.
 //
 //go:embed watchpage.html
 var watchPageText string
@@ -203,7 +205,7 @@ func (r *WatchReport) writePage(w io.Writer) error {
 	}{r, watchAbout, r.took(), r.tiles(), r.grids(), r.histograms()})
 }
 
-// tiles are the figures that have targets.
+// tiles returns a tile for each figure.
 func (r *WatchReport) tiles() (list []tile) {
 	for _, f := range r.Figures {
 		list = append(list, tile{f.text(f.Ours), f.Name, f.beside(), f.verdict()})
@@ -211,7 +213,7 @@ func (r *WatchReport) tiles() (list []tile) {
 	return list
 }
 
-// beside is what stands below the figure of a tile.
+// beside returns the text below the figure of a tile.
 func (f WatchFigure) beside() string {
 	text := "target " + f.targetText()
 	if f.Published != "" {

@@ -11,21 +11,22 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// writer makes the changes: updaters take the transactions of a pace one after the other, and send each when it is due. An updater that is late sends at
-// once, and the latency of its changes counts from when they were due, so that a server which stalls does not slow the load down unseen.
+// writer makes the changes. Its updaters take transactions from a pace, one after the other, and send each when it is
+// due. An updater that is late sends at once. The latency of its changes still counts from when they were due, so
+// that a stall of the server shows in the latencies.
 type writer struct {
 	Load
 	client  *spanner.Client
 	table   string
 	changes *changes
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	pace   *pace
-	unsent int64         // transactions that were due while the load lasted and never sent
-	late   time.Duration // by which the transaction that was taken last was late
+	unsent int64         // transactions that were due during the load but never sent
+	late   time.Duration // delay of the transaction taken last
 }
 
-// run writes for a time and waits for the transactions under way.
+// run writes for a time and waits for the transactions in progress.
 func (w *writer) run(ctx context.Context, lasts time.Duration) error {
 	w.pace = newPace(w.Load)
 	g, ctx := errgroup.WithContext(ctx)
@@ -51,7 +52,8 @@ func (w *writer) update(ctx context.Context, rows *singers, lasts time.Duration)
 	}
 }
 
-// take is the transaction that follows: when it is due, and the numbers of its changes; of none once the time is over.
+// take returns the next transaction: when it is due, the number of its first change, and its number of rows. rows is
+// 0 when the time is over.
 func (w *writer) take(lasts time.Duration) (due time.Duration, number int64, rows int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -76,7 +78,8 @@ func (w *writer) send(ctx context.Context, list []*spanner.Mutation, number int6
 	return nil
 }
 
-// backlog writes changes that are to wait for the watchers, in transactions of a size, as fast as it goes, before the load begins.
+// backlog writes n changes before the load begins, which the watchers must catch up with. Each transaction has batch
+// changes. It writes as fast as it can.
 func (w *writer) backlog(ctx context.Context, n, batch int, s *screen) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(w.Updaters)

@@ -14,8 +14,9 @@ import (
 	"time"
 )
 
-// worker is a program in another language that reads tables, in a process of its own. It writes a line with the libraries that it has found, then answers
-// each line of its input with a line. Its answers go to file descriptor 3: whatever its libraries print goes elsewhere, in C too. Fields are separated by tabs:
+// worker is a process that runs a program in another language, which reads tables. It first writes a line with the
+// libraries that it has found. Then it answers each line of its input with a line. Its answers go to file descriptor
+// 3, because its libraries may print to standard output, even from C. Tabs separate the fields:
 //
 //	ready  pyarrow 26.0.1  duckdb 2.0.0
 //	> parquet  /tmp/customer.parquet  1
@@ -26,12 +27,12 @@ type worker struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
 	lines   chan string // closed when the process has ended
-	stderr  *lastBytes  // and standard output
-	lacking []string    // of libraries that it could use
+	stderr  *lastBytes  // receives standard output too
+	lacking []string    // libraries that it could use but does not have
 	has     map[string]string
 }
 
-// startWorker runs a program and waits until it is ready.
+// startWorker starts a program and waits until it is ready.
 func startWorker(ctx context.Context, name string, args ...string) (*worker, error) {
 	w := &worker{cmd: exec.Command(name, args...), lines: make(chan string, 1), stderr: new(lastBytes), has: map[string]string{}}
 	detach(w.cmd) // an interrupt at the keyboard is for this program
@@ -76,7 +77,7 @@ func startWorker(ctx context.Context, name string, args ...string) (*worker, err
 	return w, nil
 }
 
-// ask sends a request and returns how many rows were read.
+// ask sends a request and returns the number of rows that the worker read.
 func (w *worker) ask(ctx context.Context, request ...string) (int64, error) {
 	if _, err := fmt.Fprintln(w.in, strings.Join(request, "\t")); err != nil {
 		return 0, errors.Join(err, w.stderr.err())
@@ -88,7 +89,8 @@ func (w *worker) ask(ctx context.Context, request ...string) (int64, error) {
 	return strconv.ParseInt(strings.Join(fields, ""), 10, 64)
 }
 
-// reply waits for a line of a kind and returns its other fields. A process that is not waited for is ended, as nothing else stops it.
+// reply waits for a line of a kind and returns its other fields. If ctx ends first, it kills the process, because
+// nothing else stops its request.
 func (w *worker) reply(ctx context.Context, kind string) ([]string, error) {
 	select {
 	case line, ok := <-w.lines:
@@ -105,10 +107,10 @@ func (w *worker) reply(ctx context.Context, kind string) ([]string, error) {
 	}
 }
 
-// cpu is the CPU time of the process.
+// cpu returns the CPU time of the process.
 func (w *worker) cpu() (time.Duration, error) { return pid(w.cmd.Process.Pid).cpu() }
 
-// stop ends the process: its input is at its end.
+// stop ends the process by closing its input. The worker may be nil.
 func (w *worker) stop() error {
 	if w == nil {
 		return nil
@@ -123,10 +125,11 @@ func (w *worker) stop() error {
 	return err
 }
 
-// workerStopLimit is how long a worker may take to end. A Java driver has threads of its own, which may not.
+// workerStopLimit is the longest time that a worker may take to end. A Java driver has threads of its own, which may
+// keep it alive.
 const workerStopLimit = 5 * time.Second
 
-// ended closes when the process has ended; what it still says is dropped.
+// ended returns a channel that closes when the process has ended. It discards further lines.
 func (w *worker) ended() <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
@@ -137,13 +140,13 @@ func (w *worker) ended() <-chan struct{} {
 	return done
 }
 
-// lastBytes keeps the end of what is written to it.
+// lastBytes keeps the last maxLastBytes bytes written to it.
 type lastBytes struct {
 	mu   sync.Mutex
 	text []byte
 }
 
-// maxLastBytes is as much as helps in an error.
+// maxLastBytes is enough text for an error message.
 const maxLastBytes = 2 << 10
 
 func (l *lastBytes) Write(p []byte) (int, error) {
@@ -156,7 +159,7 @@ func (l *lastBytes) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// err is what was written as an error; nil if nothing was.
+// err returns the written text as an error, or nil if nothing was written.
 func (l *lastBytes) err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestWorker: what a worker says of itself, what it reads, its errors, how it ends, and one that does not answer.
+// TestWorker checks a worker's libraries, its answers, its errors and its end, and a worker that does not answer.
 func TestWorker(t *testing.T) {
 	const script = `printf 'a library says hello\n'
 printf 'ready\tfound 1.2\tlacking\n' >&3

@@ -10,15 +10,15 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// writeFile is a file of mutations, all of one commit:
+// writeFile is a file of mutations, which one commit writes:
 //
 //	@id   STRING uuid
 //	@name STRING letters 20
 //	insert Singers Id = @id, Name = @name, Visits = 0
 //	delete Albums key @id, 7
 //
-// A line is insert, update, insert_or_update or replace with a table and columns, or a delete with a key.
-// The line "at_least_once" leaves the transaction out: one call, which a retry may apply twice.
+// A line is insert, update, insert_or_update or replace with a table and columns, or a delete with a key. With the
+// line "at_least_once" the write needs no transaction but one call, which a retry may apply twice.
 type writeFile struct {
 	*file
 	mutations   []func(drawn map[string]any) *spanner.Mutation
@@ -76,7 +76,7 @@ func (w *writeFile) word(text string) error {
 	return err
 }
 
-// assignments reads "Column = value, ...".
+// assignments parses "Column = value, ...".
 func (w *writeFile) assignments(text string) (columns []string, values []argument, err error) {
 	for _, part := range splitOutsideQuotes(text) {
 		column, value, ok := strings.Cut(part, "=")
@@ -92,7 +92,7 @@ func (w *writeFile) assignments(text string) (columns []string, values []argumen
 	return slices.Clip(columns), values, nil
 }
 
-// draw makes the mutations of one operation.
+// draw returns the mutations of one operation.
 func (w *writeFile) draw(c call) (list []*spanner.Mutation) {
 	for range w.repeat {
 		drawn := drawAll(w.parameters, c.Rand)

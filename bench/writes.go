@@ -13,11 +13,13 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Writes is the study of DML against mutations: inserts, so many rows per commit. A mutation here is a Commit alone,
-// as in the study; the client's default, which is protected against replay by a BeginTransaction of its own, is another path.
-// Without Settings.Study there are also the ways between: batch DML, one statement with many rows, THEN RETURN, a
-// statement that says it is the last, BatchWrite. Keys are random UUIDs in a table that already has rows; the table stays in the
-// database.
+// Writes repeats the study of DML against mutations. It inserts rows, a fixed number per commit. A mutation here is a
+// single Commit, as in the study. Another path is the client's default, which adds a BeginTransaction as protection
+// against replay.
+//
+// Without Settings.Study there are further paths: batch DML, one statement with many rows, THEN RETURN, a last
+// statement marked as such, and BatchWrite. Keys are random UUIDs in a table that already has rows. The table stays
+// in the database.
 func Writes() Benchmark {
 	return Benchmark{name: "writes", about: writesAbout, study: &studyOfWrites, check: Settings.checkWrites, prepare: prepareWrites, figures: writesFigures}
 }
@@ -31,18 +33,18 @@ const (
 	viaBatchDML  = "batch DML"
 )
 
-// rowsPerCommit names the experiment of a number of rows.
+// rowsPerCommit returns the name of the experiment with n rows per commit.
 func rowsPerCommit(n int) string { return fmt.Sprintf("rows_%d", n) }
 
-// studyBatch is how many rows the study's larger commits had.
+// studyBatch is the number of rows in the study's larger commits.
 const studyBatch = 4
 
-// writesFigures are what the study published, and the targets of Crowfoot, for the numbers of rows that the run has.
+// writesFigures returns the published figures and Crowfoot's targets, for the numbers of rows in the settings.
 func writesFigures(s Settings) []Figure {
 	list := slices.Clone(allWritesFigures)
 	for i := range list {
 		if s.RTT > 0 && list[i].Metric == MeanLatency {
-			list[i].Target = 0 // the ratio is that of the round trips
+			list[i].Target = 0 // the ratio would depend on the round trips alone
 		}
 	}
 	return slices.DeleteFunc(list, func(f Figure) bool {
@@ -109,7 +111,7 @@ func prepareWrites(ctx context.Context, r *run) ([]experiment, error) {
 	return append(list, keys), err
 }
 
-// fillWrites makes the table and its first rows.
+// fillWrites creates the table and its first rows.
 func (r *run) fillWrites(ctx context.Context) error {
 	err := r.target.createTables(ctx, `CREATE TABLE IF NOT EXISTS `+writesTable+` (
   Id STRING(36) NOT NULL, Name STRING(100), Visits INT64) PRIMARY KEY (Id)`)
@@ -124,7 +126,7 @@ func (r *run) fillWrites(ctx context.Context) error {
 	return err
 }
 
-// user is a new row, with a key that is not in the table.
+// user is a new row. Its key is not in the table yet.
 type user struct {
 	id     string
 	name   string
@@ -152,7 +154,7 @@ func (u user) statement() spanner.Statement {
 	return spanner.Statement{SQL: insertWrites + "(@id, @name, @visits)", Params: map[string]any{"id": u.id, "name": u.name, "visits": u.visits}}
 }
 
-// studyPaths are the study's ways to insert n rows in one commit, and the mutation that is protected against replay.
+// studyPaths returns the study's paths, which insert n rows in one commit, and the mutation with replay protection.
 func studyPaths(n int) []path {
 	return []path{
 		{name: viaMutation, method: "Commit", op: applied(n, spanner.ApplyAtLeastOnce())},
@@ -161,7 +163,8 @@ func studyPaths(n int) []path {
 	}
 }
 
-// writePaths are all ways to insert n rows in one commit; the one that all others are compared with comes first.
+// writePaths returns all paths that insert n rows in one commit. The first is the one to which the others are
+// compared.
 func writePaths(n int) []path {
 	list := append(studyPaths(n),
 		path{name: "DML, last_statement", method: repeated("ExecuteSql", n) + ", Commit", op: dml(n, sayLast)},
@@ -200,14 +203,14 @@ func applied(n int, options ...spanner.ApplyOption) operation {
 	}
 }
 
-// transaction runs f and commits. Rows are drawn before: a retry inserts the same ones.
+// transaction runs f and commits. The caller draws the rows before, so that a retry inserts the same rows.
 func transaction(ctx context.Context, c call, f func(context.Context, *spanner.ReadWriteTransaction) error) error {
 	_, err := c.client.ReadWriteTransactionWithOptions(ctx, f, spanner.TransactionOptions{TransactionTag: c.tag})
 	return err
 }
 
-// saying is whether the last statement of a transaction says that it is the last, so that the server may
-// leave checks to the commit.
+// saying is true if the last statement of a transaction is marked as the last. The server may then leave checks to
+// the commit.
 type saying bool
 
 const (
@@ -215,7 +218,7 @@ const (
 	sayLast    saying = true
 )
 
-// dml sends a statement for each row.
+// dml sends one statement for each row.
 func dml(n int, s saying) operation {
 	return func(ctx context.Context, c call) (int, error) {
 		users := newUsers(n)
@@ -260,7 +263,7 @@ func batchDML(n int, s saying) operation {
 	}
 }
 
-// manyRowDML inserts all rows by one statement.
+// manyRowDML inserts all rows with one statement.
 func manyRowDML(n int) operation {
 	var values []string
 	for i := range n {

@@ -2,16 +2,16 @@ package bulk
 
 import "fmt"
 
-// BadRow is a row that cannot be used, and why. As an error it says both.
+// BadRow is a row that cannot be used, with the reason. Its error text has place and reason.
 type BadRow struct {
 	Place
 	Reason string `json:"reason"`
-	Text   string `json:"text,omitempty"` // of a text file, without its end if it is long
+	Text   string `json:"text,omitempty"` // the row in a text file, cut if it is long
 }
 
 func (b BadRow) Error() string { return b.Place.String() + ": " + b.Reason }
 
-// String is "customer.tbl:17", or "customer.parquet, row 17".
+// String returns the place for messages, such as "customer.tbl:17" or "customer.parquet, row 17".
 func (p Place) String() string {
 	switch {
 	case p.Line > 0:

@@ -13,10 +13,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/arrowtype"
 )
 
-// TableInfo is what a database says of a table.
+// TableInfo describes a table of a database.
 type TableInfo struct {
-	Name    string // SCHEMA.TABLE for a table of a named schema
-	Parent  string // in which it is interleaved with INTERLEAVE IN PARENT, or ""
+	Name    string // SCHEMA.TABLE for a table in a named schema
+	Parent  string // the parent by INTERLEAVE IN PARENT, or ""
 	Columns []ColumnInfo
 	Key     []string // columns of the primary key, in order
 }
@@ -26,13 +26,13 @@ type ColumnInfo struct {
 	Name      string
 	DDL       string // its type, such as STRING(25)
 	Type      *spannerpb.Type
-	MaxLength int // of a STRING in characters, of a BYTES in bytes, and of elements of arrays of them; 0 is MAX
+	MaxLength int // of a STRING in characters, of BYTES in bytes, also for elements of arrays; 0 is MAX
 	Nullable  bool
-	Generated bool // its values are computed, and cannot be written
-	Indexes   int  // how many indexes have the column, which is what a commit's limit of mutations counts
+	Generated bool // the database computes its values, so they cannot be written
+	Indexes   int  // how many indexes have the column, each of which counts for a commit's limit of mutations
 }
 
-// Column finds a column; its name's case does not matter.
+// Column returns the column with the given name in any case.
 func (t *TableInfo) Column(name string) (ColumnInfo, bool) {
 	for _, c := range t.Columns {
 		if strings.EqualFold(c.Name, name) {
@@ -42,7 +42,7 @@ func (t *TableInfo) Column(name string) (ColumnInfo, bool) {
 	return ColumnInfo{}, false
 }
 
-// Definition is what decides where values go and which ones the table takes: its columns with their types, and its key.
+// Definition returns the columns with their types, and the key. These decide which values the table takes, and where it stores them.
 func (t *TableInfo) Definition() (lines []string) {
 	for _, c := range t.Columns {
 		line := c.Name + " " + c.DDL
@@ -57,12 +57,12 @@ func (t *TableInfo) Definition() (lines []string) {
 	return append(lines, "PRIMARY KEY ("+strings.Join(t.Key, ", ")+")")
 }
 
-// Change says what differs between a table's definition and its later one, "" if nothing does.
+// Change describes the differences to a later definition of the table; "" if there are none.
 func (t *TableInfo) Change(later *TableInfo) string {
 	return DefinitionChange(t.Definition(), later.Definition())
 }
 
-// DefinitionChange is TableInfo.Change of what Definition gave.
+// DefinitionChange does the same as TableInfo.Change for results of Definition.
 func DefinitionChange(was, is []string) string {
 	var changes []string
 	for _, line := range was {
@@ -81,7 +81,7 @@ func DefinitionChange(was, is []string) string {
 	return strings.Join(changes, ", ")
 }
 
-// Select returns the columns of names, or all of them that can be written.
+// Select returns the columns with the given names, or all columns that can be written if names is empty.
 func (t *TableInfo) Select(names []string) (selected []ColumnInfo, err error) {
 	for _, name := range names {
 		c, ok := t.Column(name)
@@ -100,7 +100,7 @@ func (t *TableInfo) Select(names []string) (selected []ColumnInfo, err error) {
 	return selected, nil
 }
 
-// Schema has the columns that can be written.
+// Schema returns the Arrow schema of the columns that can be written.
 func (t *TableInfo) Schema(timestamps arrowtype.Timestamps) (*arrow.Schema, error) {
 	columns, err := t.Select(nil)
 	if err != nil {
@@ -115,7 +115,7 @@ func (t *TableInfo) Schema(timestamps arrowtype.Timestamps) (*arrow.Schema, erro
 	return arrow.NewSchema(fields, nil), nil
 }
 
-// Describe asks for a table, by its name or its synonym, whose case does not matter.
+// Describe reads the description of a table from the database. name is the table's name or its synonym, in any case.
 func Describe(ctx context.Context, client *spanner.Client, name string) (*TableInfo, error) {
 	tables, err := describe(ctx, client, name)
 	if err != nil {
@@ -140,13 +140,13 @@ func Describe(ctx context.Context, client *spanner.Client, name string) (*TableI
 	return nil, fmt.Errorf("the database has no table %s", name)
 }
 
-// text is the last value of a query about what has a name, "" if it has no rows.
+// text runs a query with the parameter @name. It returns the value of the last row, or "" if there are no rows.
 func text(ctx context.Context, client *spanner.Client, query, name string) (value string, err error) {
 	err = client.Single().Query(ctx, spanner.Statement{SQL: query, Params: map[string]any{"name": name}}).Do(func(row *spanner.Row) error { return row.Columns(&value) })
 	return value, err
 }
 
-// DescribeAll asks for all tables: each comes behind the one in which it is interleaved.
+// DescribeAll reads the descriptions of all tables. Each table comes after its parent.
 func DescribeAll(ctx context.Context, client *spanner.Client) ([]*TableInfo, error) {
 	tables, err := describe(ctx, client, "")
 	if err != nil {
@@ -190,7 +190,7 @@ WHERE t.TABLE_CATALOG = '' AND LOWER(IF(t.TABLE_SCHEMA = '', t.TABLE_NAME, CONCA
 WHERE LOWER(IF(s.SYNONYM_SCHEMA = '', s.SYNONYM_TABLE_NAME, CONCAT(s.SYNONYM_SCHEMA, '.', s.SYNONYM_TABLE_NAME))) = LOWER(@name)`
 )
 
-// describe asks for one table, or for all if name is "".
+// describe reads the description of one table, or of all tables if name is "".
 func describe(ctx context.Context, client *spanner.Client, name string) (tables []*TableInfo, err error) {
 	ro := client.ReadOnlyTransaction()
 	defer ro.Close()

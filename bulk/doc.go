@@ -1,5 +1,6 @@
-// Package bulk reads many rows fast: from a table or a query of a Spanner database, from text or from columnar files, behind one interface. A Source is
-// cut into segments, which are read at the same time without overlap, and gives batches of columns: Apache Arrow's record batches.
+// Package bulk reads many rows fast, through one interface: from a table or a query of a Spanner database, from text files or from columnar
+// files. A Source is divided into segments, which do not overlap and can be read concurrently. It returns batches of columns: Apache Arrow's
+// record batches.
 //
 //	snapshot, err := bulk.NewSnapshot(ctx, client, spanner.StrongRead())
 //	table, err := snapshot.Table(ctx, "customer", bulk.Options{})
@@ -10,8 +11,8 @@
 //		})
 //	}
 //
-// Package bulk/file has the files, and writes them; package bulk/transfer moves rows from a source into a table, and from a database into files, in ways that can
-// be interrupted and resumed. All work on any Spanner endpoint. Package arrowtype says what a Spanner value is in Arrow.
+// Package bulk/file reads and writes files. Package bulk/transfer moves rows from a source into a table, and from a database into files; both can
+// be interrupted and resumed. All of them work on any Spanner endpoint. Package arrowtype defines how Spanner values are represented in Arrow.
 //
 // Memory is bounded: a reader holds one batch, of at most BatchRows rows, however large the source is.
 //
@@ -20,8 +21,8 @@ package bulk
 
 import _ "github.com/apache/arrow-go/v18/arrow/extensions" // registers arrow.json and arrow.uuid
 
-// BatchRows is the most rows of a batch. It makes batches of some 100 KiB to 1 MiB of usual rows, which stay in the processor's caches.
+// BatchRows is the maximum number of rows in a batch. With usual rows, a batch has 100 KiB to 1 MiB, which stays in the processor's caches.
 const BatchRows = 4096
 
-// BatchBytes is about the most bytes of text or of values in a batch, where rows are long.
+// BatchBytes is about the maximum number of bytes in a batch of long rows, of text or of values.
 const BatchBytes = 2 << 20

@@ -25,31 +25,31 @@ import (
 	"github.com/crowfoot-db/crowfoot/arrowtype"
 )
 
-// UseFlight has rows of the snapshot read over Arrow Flight SQL, by a connection to the server that the snapshot's client talks to. They come as columns, in a
-// fraction of the CPU time. A Crowfoot server takes a partition of Spanner's API as a command of Flight SQL, so rows, timestamp and partitions are the same. If the
-// server does not, rows are read by the client.
+// UseFlight makes the snapshot read rows over Arrow Flight SQL, through a connection to the server of the snapshot's client. The rows come as
+// columns, which needs a fraction of the CPU time. A Crowfoot server accepts a partition of Spanner's API as a command of Flight SQL, so rows,
+// timestamp and partitions are the same. If the server does not accept it, the client reads the rows.
 func (s *Snapshot) UseFlight(conn grpc.ClientConnInterface) {
 	s.flight = flight.NewClientFromConn(conn, nil)
 }
 
-// flightRetry are the pauses before a broken stream is opened again, as the official client has them.
+// flightRetry has the pauses before a broken stream is opened again. They are those of the official client.
 var flightRetry = gax.Backoff{Initial: 250 * time.Millisecond, Max: 32 * time.Second, Multiplier: 1.3}
 
 // flightReader reads a partition over Flight SQL.
 type flightReader struct {
 	segment *partition
-	ctx     context.Context // of all streams
+	ctx     context.Context // the context of all streams
 	cancel  context.CancelFunc
 	ticket  *flight.Ticket
-	stream  *flight.Reader    // nil if it must be opened
-	batch   arrow.RecordBatch // of which the rows from next on are still to give; nil for none
+	stream  *flight.Reader    // nil if a stream must be opened
+	batch   arrow.RecordBatch // its rows from next on are not yet returned; nil for none
 	next    int64
-	given   int64 // rows
-	skip    int64 // rows of the stream that were given before it broke
+	given   int64 // rows that Next has returned
+	skip    int64 // rows of the current stream that were returned before it broke
 	retry   gax.Backoff
 }
 
-// openFlight opens a partition; nil if it cannot be read in this way.
+// openFlight opens a partition over Flight SQL. It returns nil if that is not possible.
 func (p *partition) openFlight(ctx context.Context) Reader {
 	header, ok := p.rows.flightHeader()
 	if !ok || p.rows.snapshot.flight == nil {
@@ -63,16 +63,16 @@ func (p *partition) openFlight(ctx context.Context) Reader {
 	info, err := p.rows.snapshot.flight.GetFlightInfo(ctx, descriptor)
 	if err != nil || len(info.Endpoint) != 1 {
 		cancel()
-		return nil // the client's way says what is wrong, if anything is
+		return nil // the client then reads the partition, and reports an error if there is one
 	}
 	return &flightReader{segment: p, ctx: ctx, cancel: cancel, ticket: info.Endpoint[0].Ticket, retry: flightRetry}
 }
 
-// flightHeader is the header that asks for the types of the rows' schema; ok is false if they do not come in this way.
+// flightHeader returns the header that asks for the types of the rows' schema. ok is false if Flight SQL cannot return these types.
 func (r *Rows) flightHeader() (header []string, ok bool) {
 	timestamps := r.options.Timestamps
 	if timestamps == arrowtype.Text {
-		timestamps = arrowtype.Nanoseconds // where the types have none, these make no difference
+		timestamps = arrowtype.Nanoseconds // makes no difference without TIMESTAMP columns; with them, the types differ below
 	}
 	for i, f := range r.schema.Fields() {
 		own, err := arrowtype.Field(f.Name, r.types[i], "", true, timestamps)
@@ -86,8 +86,8 @@ func (r *Rows) flightHeader() (header []string, ok bool) {
 	return nil, true
 }
 
-// flightCommand is the command for a partition. A Partition shows its request only in the form in which it goes to other processes: the token, whether it is of a read,
-// and the request.
+// flightCommand returns the Flight SQL command for a partition. A Partition reveals its request only in its binary form: the token, whether it
+// belongs to a read, and the request.
 func flightCommand(p *spanner.Partition) (*flight.FlightDescriptor, error) {
 	data, err := p.MarshalBinary()
 	if err != nil {
@@ -120,10 +120,10 @@ func flightCommand(p *spanner.Partition) (*flight.FlightDescriptor, error) {
 	return &flight.FlightDescriptor{Type: flight.DescriptorCMD, Cmd: packed}, err
 }
 
-// maxFlightMessage is above the size of a message that has one row of the most bytes.
+// maxFlightMessage is the limit for a message. It exceeds the size of a message with one row of the maximum size.
 const maxFlightMessage = 1 << 30
 
-// open begins a stream at the first row.
+// open opens a stream, which begins at the first row of the partition.
 func (r *flightReader) open() error {
 	stream, err := r.segment.rows.snapshot.flight.DoGet(r.ctx, r.ticket, grpc.MaxCallRecvMsgSize(maxFlightMessage))
 	if err != nil {
@@ -134,8 +134,8 @@ func (r *flightReader) open() error {
 	return err
 }
 
-// Next gives the next rows of the batch that came last, or of another one. A stream that the network or a restart of the server breaks is opened again: the rows of a
-// partition come in one order.
+// Next returns the next rows of the current batch, or of a new one. If the network or a restart of the server breaks a stream, Next opens it
+// again and skips the rows that it has returned: the rows of a partition always come in the same order.
 func (r *flightReader) Next() (arrow.RecordBatch, error) {
 	for r.batch == nil {
 		err := r.receive()
@@ -160,7 +160,7 @@ func (r *flightReader) Next() (arrow.RecordBatch, error) {
 	return array.NewRecordBatch(r.segment.rows.schema, part.Columns(), part.NumRows()), nil
 }
 
-// receive receives a batch. There is none in r.batch if it was given before.
+// receive receives a batch. r.batch stays nil if all its rows were returned before.
 func (r *flightReader) receive() error {
 	if r.stream == nil {
 		if err := r.open(); err != nil {

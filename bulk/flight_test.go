@@ -59,7 +59,7 @@ func flightServer(t *testing.T) (*bulk.Snapshot, context.Context) {
 	return snapshot, ctx
 }
 
-// dialFlight connects to the server. intercept sees each stream.
+// dialFlight connects to the server. intercept is called for each stream.
 func dialFlight(t *testing.T, intercept grpc.StreamClientInterceptor) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient("passthrough:///"+os.Getenv("SPANNER_EMULATOR_HOST"), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithStreamInterceptor(intercept))
@@ -68,7 +68,7 @@ func dialFlight(t *testing.T, intercept grpc.StreamClientInterceptor) *grpc.Clie
 	return conn
 }
 
-// texts are the rows of the partitions, each row a line of JSON.
+// texts returns the rows of the partitions, each as a line of JSON.
 func texts(ctx context.Context, t *testing.T, of *bulk.Rows, partitions []*spanner.Partition) (lines []string) {
 	t.Helper()
 	for i, p := range partitions {
@@ -86,8 +86,8 @@ func texts(ctx context.Context, t *testing.T, of *bulk.Rows, partitions []*spann
 	return lines
 }
 
-// TestFlightRows: rows over Flight SQL are those of the official client, of tables and queries, whichever types are asked for; a stream that breaks goes on behind the
-// rows that came, and rows of which the types do not come in this way are read by the client.
+// TestFlightRows: for tables and queries, Flight SQL returns the same rows as the official client, with all options for types. A broken stream
+// continues after the rows that were received. The client reads rows with types that Flight SQL does not support.
 func TestFlightRows(t *testing.T) {
 	snapshot, ctx := flightServer(t)
 	var streams, broken atomic.Int64
@@ -107,7 +107,7 @@ func TestFlightRows(t *testing.T) {
 	check(err)
 	sources := []struct {
 		rows *bulk.Rows
-		want int64 // streams of Flight SQL
+		want int64 // number of Flight SQL streams
 	}{
 		{table("Every", bulk.Options{}), 4},
 		{table("Every", bulk.Options{Timestamps: arrowtype.Text, Columns: []string{"Upper", "Id"}}), 3},
@@ -156,7 +156,7 @@ func (s *breakingStream) RecvMsg(m any) error {
 	return s.ClientStream.RecvMsg(m)
 }
 
-// TestWithoutFlight: rows of a server that does not speak Flight SQL come by the client.
+// TestWithoutFlight: the client reads the rows if the server does not speak Flight SQL.
 func TestWithoutFlight(t *testing.T) {
 	snapshot, ctx := flightServer(t)
 	conn, err := grpc.NewClient("passthrough:///"+os.Getenv("SPANNER_EMULATOR_HOST"), grpc.WithTransportCredentials(insecure.NewCredentials()),

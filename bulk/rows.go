@@ -16,24 +16,24 @@ import (
 	"github.com/crowfoot-db/crowfoot/arrowtype"
 )
 
-// Rows is a source that reads a table or a query of a Snapshot. Its segments are partitions that the server makes.
+// Rows is a source that reads a table or a query of a Snapshot. Its segments are the partitions that the server makes.
 type Rows struct {
 	snapshot  *Snapshot
 	options   Options
-	name      string   // of the table
-	columns   []string // of the table
+	name      string   // the table's name
+	columns   []string // the table's columns
 	statement *spanner.Statement
 	schema    *arrow.Schema
 	types     []*spannerpb.Type
 }
 
-// Schema is the source's schema.
+// Schema returns the source's schema.
 func (r *Rows) Schema() *arrow.Schema { return r.schema }
 
-// Close does nothing: the snapshot is its owner's.
+// Close does nothing, since the caller owns the snapshot.
 func (r *Rows) Close() error { return nil }
 
-// Segments asks the server for at most n partitions.
+// Segments asks the server for at most n partitions, and returns a segment for each.
 func (r *Rows) Segments(ctx context.Context, n int) ([]Segment, error) {
 	partitions, err := r.Partitions(ctx, n)
 	if err != nil {
@@ -55,7 +55,7 @@ func (r *Rows) Partitions(ctx context.Context, n int) ([]*spanner.Partition, err
 	return r.snapshot.txn.PartitionReadWithOptions(ctx, r.name, spanner.AllKeys(), r.columns, limit, spanner.ReadOptions{DataBoostEnabled: r.options.DataBoost})
 }
 
-// Partition is the segment of a partition. name is what its String says.
+// Partition returns a segment that reads a partition. Its String returns name.
 func (r *Rows) Partition(p *spanner.Partition, name string) Segment { return &partition{r, p, name} }
 
 type partition struct {
@@ -68,7 +68,8 @@ func (p *partition) Bytes() int64   { return 0 }
 func (p *partition) String() string { return p.name }
 func (p *partition) Extent() Extent { return Extent{} }
 
-// Open chooses the way to read a partition: Flight SQL, where the server has it, or the rows of the official client, which every endpoint has.
+// Open opens the partition for reading: over Flight SQL if the server supports it, and otherwise through the official client, which every
+// endpoint supports.
 func (p *partition) Open(ctx context.Context) (Reader, error) {
 	if r := p.openFlight(ctx); r != nil {
 		return r, nil
@@ -85,7 +86,7 @@ func (p *partition) Open(ctx context.Context) (Reader, error) {
 	return r, nil
 }
 
-// clientReader turns the rows of the official client into columns.
+// clientReader converts rows of the official client to columns.
 type clientReader struct {
 	segment  *partition
 	iterator *spanner.RowIterator
@@ -134,7 +135,7 @@ func (r *clientReader) Next() (arrow.RecordBatch, error) {
 	return r.builder.NewRecordBatch(), nil
 }
 
-// textBytes is how many bytes of text a value has, those of its elements included.
+// textBytes returns the number of bytes of text in a value and its elements.
 func textBytes(v *structpb.Value) int {
 	n := len(v.GetStringValue())
 	for _, e := range v.GetListValue().GetValues() {

@@ -14,14 +14,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/arrowtype"
 )
 
-// Snapshot is a database as it is at one timestamp. All that is read from it is consistent.
+// Snapshot is a database at one timestamp. Everything that is read from it is consistent.
 type Snapshot struct {
 	client *spanner.Client
 	txn    *spanner.BatchReadOnlyTransaction
-	flight flight.Client // nil: rows are read by the client
+	flight flight.Client // nil means that the client reads the rows
 }
 
-// NewSnapshot begins a read-only transaction: at a strong read's timestamp, or at one of the caller's choice within the version retention period.
+// NewSnapshot begins a read-only transaction: at the timestamp of a strong read, or at another timestamp within the version retention period.
 func NewSnapshot(ctx context.Context, client *spanner.Client, bound spanner.TimestampBound) (*Snapshot, error) {
 	txn, err := client.BatchReadOnlyTransaction(ctx, bound)
 	if err != nil {
@@ -30,7 +30,7 @@ func NewSnapshot(ctx context.Context, client *spanner.Client, bound spanner.Time
 	return &Snapshot{client: client, txn: txn}, nil
 }
 
-// OpenSnapshot goes on with a snapshot of another process, or of this one before, by what MarshalBinary gave.
+// OpenSnapshot opens a snapshot of this or another process from the result of its MarshalBinary.
 func OpenSnapshot(client *spanner.Client, marshaled []byte) (*Snapshot, error) {
 	var id spanner.BatchReadOnlyTransactionID
 	if err := id.UnmarshalBinary(marshaled); err != nil {
@@ -39,23 +39,23 @@ func OpenSnapshot(client *spanner.Client, marshaled []byte) (*Snapshot, error) {
 	return &Snapshot{client: client, txn: client.BatchReadOnlyTransactionFromID(id)}, nil
 }
 
-// MarshalBinary gives what OpenSnapshot wants.
+// MarshalBinary encodes the snapshot for OpenSnapshot.
 func (s *Snapshot) MarshalBinary() ([]byte, error) { return s.txn.ID.MarshalBinary() }
 
-// Timestamp is that at which the snapshot reads.
+// Timestamp returns the timestamp at which the snapshot reads.
 func (s *Snapshot) Timestamp() (time.Time, error) { return s.txn.Timestamp() }
 
 // Close ends the transaction in this process.
 func (s *Snapshot) Close() { s.txn.Close() }
 
-// Options say how a table or a query is read.
+// Options configure how a table or a query is read.
 type Options struct {
-	Columns    []string // of a table; all if empty
+	Columns    []string // the columns of a table to read; all if empty
 	Timestamps arrowtype.Timestamps
-	DataBoost  bool // read with Spanner's resources for analytics, not those of the instance
+	DataBoost  bool // use Spanner Data Boost, so that reads do not use the instance's resources
 }
 
-// Table is a source of the rows of a table; that of a named schema is SCHEMA.TABLE.
+// Table returns a source of the rows of a table. A table in a named schema is SCHEMA.TABLE.
 func (s *Snapshot) Table(ctx context.Context, name string, o Options) (*Rows, error) {
 	t, err := Describe(ctx, s.client, name)
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *Snapshot) Table(ctx context.Context, name string, o Options) (*Rows, er
 	return s.Described(t, o)
 }
 
-// Described is Table for a table that is described already.
+// Described does the same as Table for a table whose description the caller already has.
 func (s *Snapshot) Described(t *TableInfo, o Options) (*Rows, error) {
 	columns, err := t.Select(o.Columns)
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *Snapshot) Described(t *TableInfo, o Options) (*Rows, error) {
 	return r, nil
 }
 
-// Query is a source of the rows of a query. It must be one that can be partitioned, as a scan with filters can.
+// Query returns a source of the rows of a query. Spanner must be able to partition the query, for example a scan with filters.
 func (s *Snapshot) Query(ctx context.Context, statement spanner.Statement, o Options) (*Rows, error) {
 	plan := spannerpb.ExecuteSqlRequest_PLAN
 	rows := s.txn.QueryWithOptions(ctx, statement, spanner.QueryOptions{Mode: &plan})

@@ -13,47 +13,48 @@ import (
 
 // Source is a set of rows of one schema: a table, the result of a query, or files.
 type Source interface {
-	// Schema has the columns of all batches. Its fields have the metadata that package arrowtype describes.
+	// Schema returns the schema of all batches. Its fields have the metadata that package arrowtype describes.
 	Schema() *arrow.Schema
-	// Segments cuts the source into about n segments of about equal size: each row is in one of them. There are more where there are more files, and
-	// fewer where there is little to read. The same source is always cut in the same way.
+	// Segments divides the source into about n segments of about equal size. Each row is in exactly one of them. There are more segments if there
+	// are more files, and fewer if there is little to read. The same source is always divided in the same way.
 	Segments(ctx context.Context, n int) ([]Segment, error)
 	Close() error
 }
 
-// Segment is a part of a source. Segments are read independently of each other, also at the same time and more than once.
+// Segment is a part of a source. Segments can be read independently, concurrently and more than once.
 type Segment interface {
-	// Open begins to read at the first row.
+	// Open opens the segment for reading from its first row.
 	Open(ctx context.Context) (Reader, error)
-	// Bytes is about how much there is to read, in the source's own form; 0 if that is not known.
+	// Bytes estimates the size of the segment in the source's own format; 0 if it is not known.
 	Bytes() int64
-	// Extent is the part of a file that the segment reads. That of a database's rows has no file.
+	// Extent returns the part of a file that the segment reads. For rows of a database, its File is "".
 	Extent() Extent
 	// String names the segment for messages.
 	String() string
 }
 
-// Reader reads a segment once, from begin to end. It is used by one goroutine.
+// Reader reads a segment once, from start to end. Only one goroutine may use it, except where a method says otherwise.
 type Reader interface {
-	// Next returns the next rows, at least one, or io.EOF behind the last. The caller releases the batch.
+	// Next returns the next rows, at least one, or io.EOF after the last. The caller releases the batch.
 	Next() (arrow.RecordBatch, error)
-	// Places tells where the rows of the batch that Next returned last come from. It may be called from any goroutine, also when the reader went on or is closed.
+	// Places returns a function that says where the rows of the last batch come from. Any goroutine may call the function, also after the next
+	// batch was read or the reader was closed.
 	Places() func(row int) Place
-	// Positions tells where the rows of the batch that Next returned last begin in their file, in the unit of Extent; behind the last row, where reading goes on.
-	// It may be called as Places may.
+	// Positions returns a function that says where the rows of the last batch begin in their file, in the unit of Extent. For the index after the
+	// last row, it returns the position where reading continues. Any goroutine may call the function, as with Places.
 	Positions() func(row int) int64
-	// Progress is how much was read, in the unit of Segment.Bytes.
+	// Progress returns how much was read, in the unit of Segment.Bytes.
 	Progress() int64
 	Close() error
 }
 
-// Extent is a part of a file: bytes of a file of text, from the begin of a row to that of another, and rows, from 0, of another file.
+// Extent is a part of a file. From and To are byte offsets of row starts in a text file, and row numbers from 0 in other files.
 type Extent struct {
 	File     string
 	From, To int64
 }
 
-// Without returns what is left of an extent without others, which may be of other files.
+// Without returns the parts of the extent that are not in others. Extents of other files are ignored.
 func (e Extent) Without(others []Extent) (rest []Extent) {
 	others = slices.Clone(others)
 	slices.SortFunc(others, func(a, b Extent) int { return cmp.Compare(a.From, b.From) })
@@ -73,15 +74,15 @@ func (e Extent) Without(others []Extent) (rest []Extent) {
 	return rest
 }
 
-// Place is where a row stands.
+// Place says where a row comes from.
 type Place struct {
 	File string `json:"file,omitempty"`
-	Line int64  `json:"line,omitempty"` // of a text file, from 1
-	Row  int64  `json:"row,omitempty"`  // of another file, from 1
+	Line int64  `json:"line,omitempty"` // in a text file, from 1
+	Row  int64  `json:"row,omitempty"`  // in another file, from 1
 }
 
-// Each reads all rows of a source with n readers at once. visit is called by n goroutines, each with the number of its reader, 0 to n-1; the batch is
-// released when it returns. The first error ends everything and is returned.
+// Each reads all rows of a source with n concurrent readers. It calls visit from n goroutines, each with the number of its reader, 0 to n-1. The
+// batch is released when visit returns. Each stops at the first error and returns it.
 func Each(ctx context.Context, source Source, n int, visit func(ctx context.Context, reader int, batch arrow.RecordBatch) error) error {
 	segments, err := source.Segments(ctx, n)
 	if err != nil {
@@ -106,7 +107,7 @@ func Each(ctx context.Context, source Source, n int, visit func(ctx context.Cont
 	return group.Wait()
 }
 
-// EachOf reads one segment. The batch is released when visit returns.
+// EachOf reads all rows of one segment. The batch is released when visit returns.
 func EachOf(ctx context.Context, s Segment, visit func(batch arrow.RecordBatch, from Reader) error) error {
 	r, err := s.Open(ctx)
 	if err != nil {

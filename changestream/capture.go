@@ -8,47 +8,48 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A Transaction is what change streams want to know of the transaction that writes.
+// A Transaction holds the properties of a transaction that change streams record or depend on.
 type Transaction struct {
 	Tag string
 	// Excluded says that the client asked for exclude_txn_from_change_streams. Streams with allow_txn_exclusion obey.
 	Excluded bool
-	// System says that the server writes by itself: it back-fills columns, or deletes the rows of a row deletion policy.
+	// System marks a transaction of the server itself, which back-fills columns or deletes rows by a row deletion policy.
 	System bool
 }
 
-// Changes are the changes of one transaction, encoded as far as that can be done before its commit timestamp is known, in the order in which
-// they were made. The zero Changes is empty.
+// Changes holds the changes of one transaction in the order in which they were made. They are encoded except for the commit timestamp, which is not
+// known yet. The zero Changes is empty.
 type Changes struct {
 	mods []Mod
 }
 
-// A Mod is what one change stream records of the change of one row.
+// A Mod is the entry of one row's change in a record of one change stream.
 type Mod struct {
 	watch   *table.Watch
 	table   *schema.Table
 	op      table.Op
-	columns []*schema.Column // beside the key, those that values are given of
-	// data is the logical key of the row and, from start on, an element of a record's mods.
+	columns []*schema.Column // the columns with values, without the key
+	// data holds the logical key of the row and, from start on, an element of a record's mods.
 	data       []byte
 	start      int
-	pendingKey []table.Pending // in the key
-	pending    []int           // offsets in data of the texts of commit timestamps
-	next       int             // the next mod of the same record; 0: none
+	pendingKey []table.Pending // commit timestamps to fill in in the key
+	pending    []int           // offsets in data of the texts of commit timestamps to fill in
+	next       int             // index of the next mod of the same record; 0 if there is none
 }
 
 const (
-	// modBytes is about what a Mod takes in memory beside its data, with room for further ones.
+	// modBytes estimates the memory of a Mod beside its data, with spare capacity of the slice.
 	modBytes = 320
-	// recordBytes and columnBytes are about what a record has beside its mods, and what its column_types have of each column beside names and types.
+	// recordBytes estimates the size of a record beside its mods and columns. columnBytes estimates the size of a column in column_types beside
+	// its name and type.
 	recordBytes = 200
 	columnBytes = 24
 )
 
-// size is how many bytes the mod has in its record.
+// size returns the bytes of the mod in its record.
 func (m *Mod) size() int { return len(m.data) - m.start }
 
-// recordSize is about how many bytes the record of the mod has beside its mods.
+// recordSize estimates the bytes of the mod's record beside its mods.
 func (m *Mod) recordSize() int {
 	n := recordBytes + len(m.table.FullName())
 	var room [64]byte
@@ -60,8 +61,8 @@ func (m *Mod) recordSize() int {
 	return n
 }
 
-// Add adds a mod. It returns about how many bytes that adds to the commit, those of a record of its own included if the mod needs one, and how much
-// memory it takes until the commit is written.
+// Add adds a mod. It returns estimates of the bytes that the mod adds to the commit, and of the memory that it takes until the commit is
+// written. If the mod needs a new record, size includes that.
 func (c *Changes) Add(m Mod) (size, memory int) {
 	size = m.size()
 	if before := c.last(m.watch.Stream.ID); before == nil || !m.joins(before) {
@@ -71,7 +72,7 @@ func (c *Changes) Add(m Mod) (size, memory int) {
 	return size, modBytes + len(m.data) + size
 }
 
-// last is the last mod of a stream; nil if there is none.
+// last returns the last mod of a stream; nil if there is none.
 func (c *Changes) last(id schema.ChangeStreamID) *Mod {
 	for i := len(c.mods) - 1; i >= 0; i-- {
 		if m := &c.mods[i]; m.watch.Stream.ID == id {
@@ -81,10 +82,10 @@ func (c *Changes) last(id schema.ChangeStreamID) *Mod {
 	return nil
 }
 
-// Len is how many mods there are, to be given to Truncate.
+// Len returns the number of mods. A caller may pass it to Truncate later.
 func (c *Changes) Len() int { return len(c.mods) }
 
-// Truncate takes back all but the first n mods.
+// Truncate removes all but the first n mods.
 func (c *Changes) Truncate(n int) {
 	clear(c.mods[n:])
 	c.mods = c.mods[:n]
@@ -93,15 +94,15 @@ func (c *Changes) Truncate(n int) {
 // An Encoder encodes changes. It serves one goroutine.
 type Encoder struct {
 	keys, values, olds []byte           // JSON
-	columns            []*schema.Column // that the last change wrote that did not write all watched ones; mods of the same columns share the slice
+	columns            []*schema.Column // columns of the last change that did not write all watched ones; mods of equal columns share the slice
 	scratch            []*schema.Column
 	pending            []int
 }
 
-// maxKept is how much room for JSON an Encoder keeps from one row to the next.
+// maxKept is the maximum size in bytes of the JSON buffers that an Encoder keeps from one row to the next.
 const maxKept = 64 << 10
 
-// Encode makes what a stream that watches the row's table records of a change. ok is false if it records nothing.
+// Encode encodes the change of a row for a stream that watches its table. ok is false if the stream does not record the change.
 func (e *Encoder) Encode(c *table.Change, w *table.Watch, tx *Transaction) (m Mod, ok bool) {
 	if !records(w.Stream, c.Op, tx) {
 		return Mod{}, false
@@ -121,7 +122,7 @@ func (e *Encoder) Encode(c *table.Change, w *table.Watch, tx *Transaction) (m Mo
 	return m, true
 }
 
-// records says whether a stream records an operation of a transaction.
+// records reports whether a stream records an operation of a transaction.
 func records(s *schema.ChangeStream, op table.Op, tx *Transaction) bool {
 	switch {
 	case tx.Excluded && s.AllowTxnExclusion:
@@ -134,7 +135,7 @@ func records(s *schema.ChangeStream, op table.Op, tx *Transaction) bool {
 	return !s.ExcludeDelete && !(tx.System && s.ExcludeTTLDeletes)
 }
 
-// captured are the columns beside the key of which a mod has new and old values, by the stream's value capture type:
+// captured returns the columns, without the key, whose new and old values a mod has. They depend on the stream's value capture type:
 // https://cloud.google.com/spanner/docs/change-streams#value-capture-type.
 func captured(w *table.Watch, op table.Op, written []*schema.Column) (newColumns, oldColumns []*schema.Column) {
 	capture := w.Stream.ValueCapture
@@ -155,7 +156,8 @@ func captured(w *table.Watch, op table.Op, written []*schema.Column) (newColumns
 	return newColumns, oldColumns
 }
 
-// written are the watched columns that a change has written. Mods of the same columns mostly share a slice, so that comparing them is cheap.
+// written returns the watched columns that a change has written. Consecutive mods of equal columns mostly share a slice, so that they are cheap to
+// compare.
 func (e *Encoder) written(c *table.Change, w *table.Watch) []*schema.Column {
 	e.scratch = e.scratch[:0]
 	for _, col := range w.Columns {
@@ -200,13 +202,13 @@ func (e *Encoder) encode(m *Mod, c *table.Change, newColumns, oldColumns []*sche
 	}
 }
 
-// object makes the JSON object of columns of a row, in room. The places of pending commit timestamps in it are added to e.pending.
+// object encodes columns of a row as a JSON object, in room. It adds the offsets of pending commit timestamps to e.pending.
 func (e *Encoder) object(room []byte, columns []*schema.Column, row []value.Value) []byte {
 	room, e.pending = appendObject(room[:0], columns, row, e.pending)
 	return room
 }
 
-// appendObject appends the object as an element of a list. pending are made offsets in dst.
+// appendObject appends the object as an element of a list. It changes pending from offsets in the object to offsets in dst.
 func (e *Encoder) appendObject(dst, object []byte, pending []int) []byte {
 	dst = appendTextHead(dst, len(object))
 	for i := range pending {

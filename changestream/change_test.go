@@ -14,7 +14,7 @@ import (
 
 var errPut = errors.New("no room in the batch")
 
-// failing is a store whose batches take no partitions.
+// failing is a store whose batches refuse partitions.
 type failing struct{ kv.Store }
 
 type failingBatch struct{ kv.Batch }
@@ -49,7 +49,7 @@ func TestReshapeThatCannotBeBuilt(t *testing.T) {
 	}
 }
 
-// keys are all that the store has of change streams.
+// keys returns all keys of change streams in the store.
 func (w *world) keys() (keys []string) {
 	w.t.Helper()
 	it, err := w.store.NewIter([]byte("\x00\x00\x00\x00changestream/\x00"), []byte("\x00\x00\x00\x00changestream0\x00"))
@@ -63,8 +63,8 @@ func (w *world) keys() (keys []string) {
 	return keys
 }
 
-// TestReshapeBesideDrop: what would change a stream while a batch is on its way that drops it leaves nothing behind. If the stream is not dropped after all it
-// can be changed again.
+// TestReshapeBesideDrop: Reshape and Collect store nothing for a stream while a batch that drops it is being committed. If that commit fails,
+// they work again.
 func TestReshapeBesideDrop(t *testing.T) {
 	drop := func(t *testing.T, w *world, commit func(kv.Batch) error) error {
 		b := w.store.NewBatch()

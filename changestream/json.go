@@ -9,18 +9,19 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A value stands in the JSON of a record as it does in google.protobuf.Value, the form in which the API sends it
-// (https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#typecode): INT64, NUMERIC, TIMESTAMP, DATE, BYTES, JSON, UUID and INTERVAL are
-// strings, FLOAT64 and FLOAT32 numbers, or strings if they are not finite. Members are in order of their names, as Spanner normalises JSON.
+// The JSON of a record encodes values as the API encodes them in google.protobuf.Value
+// (https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#typecode). INT64, NUMERIC, TIMESTAMP, DATE, BYTES, JSON, UUID and INTERVAL
+// are strings. FLOAT64 and FLOAT32 are numbers, or strings if they are not finite. Members are ordered by their names, as in Spanner's normalised
+// JSON.
 
-// timestampLayout is how a commit timestamp is written: with a fixed width, so that it can be filled in when it is known.
+// timestampLayout is the format of a commit timestamp. It has a fixed width, so that the timestamp can be filled in when it is known.
 const (
 	timestampLayout = "2006-01-02T15:04:05.000000Z"
 	timestampWidth  = len(timestampLayout)
 )
 
-// appendObject appends a JSON object of columns of a row. Places at which a commit timestamp that is not known yet has to be filled in, as
-// offsets in dst, are added to pending.
+// appendObject appends a JSON object of columns of a row. To pending it adds the offsets in dst at which commit timestamps must be filled in when
+// they are known.
 func appendObject(dst []byte, columns []*schema.Column, row []value.Value, pending []int) ([]byte, []int) {
 	dst = append(dst, '{')
 	for i, c := range columns {
@@ -98,7 +99,7 @@ func appendFloat(dst []byte, f float64) []byte {
 	return value.AppendJSONFloat(dst, f)
 }
 
-// appendType appends a type as google.spanner.v1.Type is written in JSON.
+// appendType appends the JSON of a google.spanner.v1.Type.
 func appendType(dst []byte, t *value.Type) []byte {
 	if t.Kind == value.Array {
 		dst = appendType(append(dst, `{"array_element_type":`...), t.Elem)

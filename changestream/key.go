@@ -20,7 +20,7 @@ const (
 	recordKeySize = 4 + len(recordName) + 4 + 8 + 8 + 8 + 4 + 1
 )
 
-// keyOf begins the keys of one kind that a database has, or a stream and a partition of it if numbers are given.
+// keyOf returns the common prefix of the keys of one kind in a database. numbers may narrow it to a stream, and to a partition.
 func keyOf(name string, space mvcc.Space, numbers ...uint64) []byte {
 	key := append(make([]byte, 4, recordKeySize), name...)
 	key = binary.BigEndian.AppendUint32(key, uint32(space))
@@ -30,7 +30,7 @@ func keyOf(name string, space mvcc.Space, numbers ...uint64) []byte {
 	return key
 }
 
-// after is the smallest key above all that begin with a prefix, of which one byte at least must be below ff.
+// after returns the smallest key above all keys that begin with prefix. At least one byte of the prefix must be below ff.
 func after(prefix []byte) []byte {
 	end := append([]byte(nil), prefix...)
 	for i := len(end) - 1; ; i-- {
@@ -40,15 +40,15 @@ func after(prefix []byte) []byte {
 	}
 }
 
-// rangeOf are the bounds of all keys that begin with a prefix. Like all keys that are no versions they end in 00, since the store takes the last byte for
-// the length of a version's suffix.
+// rangeOf returns the bounds of all keys that begin with a prefix. They end in 00 like all keys without a version, since the store takes a last byte
+// of 09 for the end of a version's suffix.
 func rangeOf(prefix []byte) (lower, upper []byte) {
 	return append(slices.Clip(prefix), 0), append(after(prefix), 0)
 }
 
 func deletePrefix(b kv.Batch, prefix []byte) error { return b.DeleteRange(rangeOf(prefix)) }
 
-// Erase deletes all that is stored of the streams of a database.
+// Erase adds to a batch the deletion of all streams of a database.
 func Erase(b kv.Batch, space mvcc.Space) error {
 	return errors.Join(
 		deletePrefix(b, keyOf(recordName, space)),
@@ -65,7 +65,7 @@ func putJSON(b kv.Batch, key []byte, record any) error {
 	return b.Put(key, data)
 }
 
-// each calls f with what follows the prefix in every key that begins with it, without the final 00, and with the JSON of its value.
+// each calls f for every key that begins with a prefix. rest is the key after the prefix and without the final 00. data is the value, which is JSON.
 func each(r kv.Reader, prefix []byte, f func(rest, data []byte) error) error {
 	it, err := r.NewIter(rangeOf(prefix))
 	if err != nil {

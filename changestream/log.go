@@ -14,51 +14,52 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// Oracle says what is visible: package txn's.
+// Oracle gives out commit timestamps and knows which are visible. Package txn implements it.
 type Oracle interface {
-	// Now is the clock's time, or Visible if that is ahead.
+	// Now returns the clock's time, or Visible if that is ahead.
 	Now() mvcc.Timestamp
-	// Visible is the newest timestamp at which everything is known: every commit at or below it is stored, with its records, and no other will ever
-	// be at or below it.
+	// Visible returns the watermark: every commit at or below it is stored, with its records, and no later commit gets a timestamp at or
+	// below it.
 	Visible() mvcc.Timestamp
-	// CloseAt makes Visible at least a timestamp that the clock has shown.
+	// CloseAt makes Visible at least at, which is a timestamp that the clock has shown.
 	CloseAt(ctx context.Context, at mvcc.Timestamp) error
-	// Take gives out the timestamp of a commit whose batch is b. The flight, unless it is nil, must be landed or abandoned, also after an error.
+	// Take gives out the timestamp of a commit whose batch is b. Also after an error, the caller must land or abandon the flight if it is not nil.
 	Take(b kv.Batch) (mvcc.Timestamp, Flight, error)
 }
 
-// A Flight is a commit that has its timestamp and is not visible yet. Its methods return when it is visible, or given up, which waits for all commits
-// before it.
+// A Flight is a commit that has its timestamp and is not visible yet. Its methods return when it is visible or given up. So they wait for all
+// commits before it.
 type Flight interface {
-	// Land is called with what Commit of the batch has returned, and returns that error, or one of the store. An error other than kv.ErrRefused
-	// leaves open what the store has kept: then nothing commits any more.
+	// Land is called with the result of the batch's Commit. It returns that error, or one of the store. After an error other than kv.ErrRefused it
+	// is unknown what the store has kept, and nothing commits any more.
 	Land(committed error) error
-	// Abandon gives the timestamp up: Commit of the batch was not called.
+	// Abandon gives the timestamp up, instead of a call of the batch's Commit.
 	Abandon() error
 }
 
-// Config is what a Log needs from outside.
+// Config holds the dependencies of a Log.
 type Config struct {
 	Space  mvcc.Space // of the database
 	Store  kv.Store
 	Oracle Oracle
-	Clock  func() time.Time // by which readers send heartbeats: the oracle's
+	Clock  func() time.Time // the oracle's clock, by which readers time heartbeats
 	Secret [16]byte         // keys the checksum of partition tokens; the store keeps it
 }
 
-// Log is the change streams of one database. It may be used by many goroutines.
+// Log holds the change streams of one database. It may be used by many goroutines.
 //
-// The partitions of a commit's records are exact. Reshape takes its timestamp T while it holds mu, and publishes the new partitions before it
-// lets go. A commit takes its timestamp first and then looks for partitions (At): above T it must have waited for the new ones, below T it
-// finds the old ones, which are kept until the next change. That one waits until all commits below T have landed.
+// Each commit writes its records to the partitions that live at its timestamp. Reshape takes its timestamp T while it holds mu, and publishes the
+// new partitions before it unlocks mu. A commit takes its timestamp first and then looks up the partitions (At). A commit above T has to wait for
+// mu, and finds the new ones. A commit below T finds the old ones, which are kept until the next Reshape. The next Reshape waits until all
+// commits below T have landed.
 type Log struct {
 	cfg Config
 
-	reshaping sync.Mutex // one change of partitions at a time, until it has landed
+	reshaping sync.Mutex // held by one Reshape until its flight has landed
 
-	mu      sync.RWMutex // guards what follows, and what is stored of it
+	mu      sync.RWMutex // guards the fields below, and the stored streams and partitions
 	streams map[schema.ChangeStreamID]*stream
-	closed  error // why readers end; nil while the log is open
+	closed  error // the error of readers; nil while the log is open
 }
 
 // Open reads the streams of a database.
@@ -70,7 +71,7 @@ func Open(cfg Config) (*Log, error) {
 	return l, nil
 }
 
-// Close ends all readers with an error. Later ones get it too.
+// Close ends all readers with the error why. Later readers get it, too.
 func (l *Log) Close(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,7 +84,8 @@ func (l *Log) Close(why error) {
 	}
 }
 
-// At is the partitions of a stream that live at the timestamp of a commit that has not landed yet. It is nil if there is no such stream.
+// At returns the partitions of a stream that live at ts, which is the timestamp of a commit that has not landed yet. It returns nil if there is no
+// such stream.
 func (l *Log) At(id schema.ChangeStreamID, ts mvcc.Timestamp) *Partitions {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -97,15 +99,15 @@ func (l *Log) At(id schema.ChangeStreamID, ts mvcc.Timestamp) *Partitions {
 	return s.current
 }
 
-// A Change is a change of which streams there are. It takes effect when the batch that it was added to has been committed and End is called, which
-// must follow; until then no transaction may take a commit timestamp.
+// A Change creates and drops streams. It takes effect when its batch has been committed and the caller calls End, which it must do. Until then no
+// transaction may take a commit timestamp.
 type Change struct {
 	log              *Log
 	created, dropped []*stream
 }
 
-// Change adds to a batch what makes the database have these streams and no others. New ones begin at a timestamp, with
-// partitions between bounds; those that are gone lose all records.
+// Change adds to a batch the creation of the streams that the database does not have yet, and the deletion of those that are not in the list. New
+// streams begin at a timestamp, with partitions between bounds. Deleted streams lose all records.
 func (l *Log) Change(b kv.Batch, streams []*schema.ChangeStream, at mvcc.Timestamp, bounds func(*schema.ChangeStream) [][]byte) (*Change, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -140,7 +142,7 @@ func (l *Log) Change(b kv.Batch, streams []*schema.ChangeStream, at mvcc.Timesta
 	return c, nil
 }
 
-// End is called with what Commit of the batch has returned, and returns that. Without an error, commits and readers see the change from then on.
+// End is called with the result of the batch's Commit, and returns that. If it is nil, commits and readers see the change from then on.
 func (c *Change) End(committed error) error {
 	l := c.log
 	l.mu.Lock()
@@ -161,7 +163,7 @@ func (c *Change) End(committed error) error {
 	return nil
 }
 
-// Bounds are the keys at which the living partitions of all streams begin, in no order; some of them are there several times.
+// Bounds returns the keys at which the living partitions of all streams begin. The keys are not sorted, and may repeat.
 func (l *Log) Bounds() (bounds [][]byte) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -175,7 +177,7 @@ func (l *Log) Bounds() (bounds [][]byte) {
 	return bounds
 }
 
-// find is a stream; nil if it was dropped.
+// find returns a stream, or nil if it was dropped, and the error of a closed log.
 func (l *Log) find(id schema.ChangeStreamID) (*stream, error) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()

@@ -45,7 +45,7 @@ func fill(b *memory.Budget) *memory.Account {
 	}
 }
 
-// TestReaderWithoutMemory: a reader returns the rows that it has memory for. For a row that it has none for it waits, without an iterator of the store.
+// TestReaderWithoutMemory: a reader returns the rows for which it has memory. Without memory for the next row it waits, with no iterator open.
 func TestReaderWithoutMemory(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		small, large := strings.Repeat("s", 20<<10), strings.Repeat("l", 60<<10)

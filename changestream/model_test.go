@@ -24,7 +24,7 @@ var (
 	roundsFlag = flag.Int("rounds", 8, "how many runs TestModel makes")
 )
 
-// model is what was committed: the texts of records, in the order of commit timestamps and of sequences.
+// model holds the texts of the committed records, in the order of commit timestamps and of sequences.
 type model struct {
 	mu      sync.Mutex
 	records []committed
@@ -44,7 +44,7 @@ func (m *model) add(at mvcc.Timestamp, keys []string) {
 	}
 }
 
-// between is what was committed in a range of time, its ends included.
+// between returns the records that were committed in a range of time, including its ends.
 func (m *model) between(start, end mvcc.Timestamp) (texts []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -57,8 +57,8 @@ func (m *model) between(start, end mvcc.Timestamp) (texts []string) {
 	return texts
 }
 
-// TestModel: writers commit while partitions are split and merged, readers that begin anywhere follow the partitions and are broken off and resumed;
-// between the phases the store is restarted, or crashes. Every reader gets what the model says, each record once, those of a key in order.
+// TestModel: writers commit while partitions are split and merged. Readers begin anywhere, follow the partitions, and are interrupted and
+// resumed. Between the phases the store is restarted, or crashes. Every reader gets the model's records, each once, and those of a key in order.
 func TestModel(t *testing.T) {
 	seed := *seedFlag
 	for range *roundsFlag {
@@ -88,7 +88,7 @@ func runModel(t *testing.T, r *rand.Rand) {
 	w.close()
 }
 
-// phase is a time in which writers, a splitter and readers work beside each other.
+// phase runs writers, a splitter and readers at the same time.
 func phase(w *world, m *model, r *rand.Rand, first mvcc.Timestamp) {
 	var running sync.WaitGroup
 	const long = 10 * time.Second
@@ -202,7 +202,7 @@ func (f *follower) partition(token string) {
 	q.End = f.end
 	q.Heartbeat = time.Second
 	reader := f.read(q)
-	told := mvcc.Timestamp(0) // everything at or before it has come
+	told := mvcc.Timestamp(0) // all records at or before it have come
 	for {
 		ok, err := reader.Next()
 		if err != nil {

@@ -22,30 +22,31 @@ const (
 	MaxAhead = 10 * time.Minute
 )
 
-// A Query is what a reader reads.
+// A Query holds the arguments of a query of a change stream.
 type Query struct {
 	Stream *schema.ChangeStream
-	// Partition says that the query is of the partition that Token names. Otherwise it asks for the partitions that live at Start.
+	// Partition is true for a query of the partition that Token names. Otherwise the query asks for the partitions that live at Start.
 	Partition bool
 	Token     string
 	Start     mvcc.Timestamp
-	// End is the last timestamp that is read; mvcc.Latest for all, until the partition ends.
+	// End is the last timestamp to read. With mvcc.Latest, the reader reads until the partition ends.
 	End       mvcc.Timestamp
 	Heartbeat time.Duration
-	// Resume is where a query that was broken off goes on; zero for one that begins.
+	// Resume is the position at which an interrupted query goes on; zero for a new query.
 	Resume Position
-	// Memory is charged the records that the reader keeps; nil counts nothing.
+	// Memory is charged for the records that the reader keeps; nil counts nothing.
 	Memory *memory.Account
 }
 
-// A Position is a place among the records of a partition: before the one that has a sequence number, of the commit that has a timestamp. Records of
-// child partitions have the timestamp at which the children begin. A heartbeat at T takes no place; the position behind it is the first one after T.
+// A Position is a place among the records of a partition: just before the record with this commit timestamp and sequence number. Child partition
+// records have the timestamp at which the children begin. Heartbeats have no position of their own: the position after a heartbeat at T is the first
+// one after T.
 type Position struct {
 	Timestamp mvcc.Timestamp
 	Sequence  uint32
 }
 
-// chunkBytes is how much a reader reads from the store at a time. It has no iterator of the store open while its client takes the rows.
+// chunkBytes is the size of the records that a reader reads from the store at a time. The reader has no iterator open while its client takes them.
 const chunkBytes = 64 << 10
 
 // A Reader reads one partition, or the list of partitions. It is for one goroutine, which waits in Next.
@@ -56,15 +57,15 @@ type Reader struct {
 	stream    *stream
 	partition *Partition // nil for the list of partitions
 
-	next  Position  // what is before it was read from the store
-	over  bool      // nothing follows what was read
-	rows  []row     // read from the store and not returned yet
-	data  []byte    // of rows
-	at    row       // the current one
-	quiet time.Time // since when there was no row: a heartbeat follows
+	next  Position  // position of the next record to read from the store
+	over  bool      // nothing follows rows
+	rows  []row     // rows not returned yet
+	data  []byte    // the memory of rows
+	at    row       // the current row
+	quiet time.Time // when there was a row last; a heartbeat follows Query.Heartbeat later
 }
 
-// row is a row that a reader returns: one google.protobuf.Value, and the position behind it.
+// row is a row that a reader returns: the bytes of a google.protobuf.Value, and the position after it.
 type row struct {
 	record []byte
 	after  Position
@@ -94,7 +95,7 @@ func (l *Log) Read(ctx context.Context, q Query) (*Reader, error) {
 	return r, nil
 }
 
-// find is the partition that a token names.
+// find returns the partition that a token names.
 func (s *stream) find(token string) (*Partition, error) {
 	stream, id, ok := s.log.parseToken(token)
 	if !ok || stream != s.id {
@@ -109,7 +110,8 @@ func (s *stream) find(token string) (*Partition, error) {
 	return p, nil
 }
 
-// check refuses timestamps outside of what is kept, and of the partition's life. A query that is resumed may have begun before what is kept.
+// check refuses a query whose timestamps are older than the kept records, too far in the future, or outside the partition's life. The Start of a
+// resumed query may be older than the kept records.
 func (r *Reader) check() error {
 	now := r.log.cfg.Oracle.Now()
 	earliest := r.earliest(now)
@@ -128,7 +130,7 @@ func (r *Reader) check() error {
 	return nil
 }
 
-// check refuses a start outside of the partition's life, and every start if that life ended before the earliest timestamp that is kept.
+// check refuses a start outside of the partition's life. It refuses every start if the partition ended before the earliest kept timestamp.
 func (p *Partition) check(start, earliest mvcc.Timestamp) error {
 	e := p.ending.Load()
 	if e != nil && e.until < earliest {
@@ -144,12 +146,12 @@ func (p *Partition) check(start, earliest mvcc.Timestamp) error {
 	return usererror.StreamStartOutsidePartition(p.from.Time(), until, start.Time())
 }
 
-// earliest is the oldest timestamp from which on all records can be read.
+// earliest returns the oldest timestamp from which on all records can be read.
 func (r *Reader) earliest(now mvcc.Timestamp) mvcc.Timestamp {
 	return max(mvcc.Timestamp(r.stream.earliest.Load()), now-mvcc.Timestamp(r.Stream.Retention.Microseconds()))
 }
 
-// Next moves to the next row, and waits for it if there is none yet. ok is false at the end.
+// Next moves to the next row. If there is none yet, it waits. ok is false at the end.
 func (r *Reader) Next() (ok bool, err error) {
 	for len(r.rows) == 0 {
 		if r.over {
@@ -163,16 +165,16 @@ func (r *Reader) Next() (ok bool, err error) {
 	return true, nil
 }
 
-// Record is the row that Next moved to: the bytes of a google.protobuf.Value, good until the next call of Next.
+// Record returns the current row: the bytes of a google.protobuf.Value. They are valid until the next call of Next.
 func (r *Reader) Record() []byte { return r.at.record }
 
-// Position is the one behind the row that Next moved to.
+// Position returns the position after the current row.
 func (r *Reader) Position() Position { return r.at.after }
 
-// Ready says whether Next has a row, or the end, without waiting.
+// Ready reports whether Next would return without waiting.
 func (r *Reader) Ready() bool { return len(r.rows) > 0 || r.over }
 
-// fill reads rows from the store, or waits for them. Without an error it may have found none yet.
+// fill reads rows from the store, or waits for them. It may return without rows and without an error.
 func (r *Reader) fill() error {
 	if r.partition == nil {
 		return r.listPartitions()
@@ -182,9 +184,9 @@ func (r *Reader) fill() error {
 		return r.gone()
 	default:
 	}
-	wake := r.partition.nextWake() // before Visible, so that no commit falls between
+	wake := r.partition.nextWake() // before Visible, so that no commit in between is missed
 	visible := r.log.cfg.Oracle.Visible()
-	end := r.partition.ending.Load() // after Visible: an end that is visible is known
+	end := r.partition.ending.Load() // after Visible, so that every visible end is found
 	limit := min(visible, r.End)
 	if end != nil {
 		limit = min(limit, end.until-1)
@@ -194,7 +196,7 @@ func (r *Reader) fill() error {
 		return err
 	}
 	switch {
-	case end != nil && visible >= end.until && r.Start > end.until: // which was in the future when the query began
+	case end != nil && visible >= end.until && r.Start > end.until: // Start was in the future when the query began
 		return usererror.StreamStartOutsidePartition(r.partition.from.Time(), end.until.Time(), r.Start.Time())
 	case end != nil && min(visible, r.End) >= end.until:
 		r.addChildren(end)
@@ -206,8 +208,8 @@ func (r *Reader) fill() error {
 	return r.wait(wake)
 }
 
-// take reads the records up to a timestamp, or a chunk of them. It waits for memory only while it has no iterator open, which would keep the store from
-// freeing what it reads.
+// take reads the records up to a timestamp, but at most a chunk. It has no iterator open while it waits for memory, since an open iterator keeps the
+// store from freeing files and memory.
 func (r *Reader) take(limit mvcc.Timestamp) error {
 	if r.next.Timestamp > limit {
 		return nil
@@ -228,7 +230,7 @@ func (r *Reader) take(limit mvcc.Timestamp) error {
 	}
 }
 
-// takeChunk reads what there is memory for. If that is not even one record, it reads nothing and returns how much memory the first one lacks.
+// takeChunk reads as many records as there is memory for. If there is no memory for the first one, it reads nothing and returns the lacking bytes.
 func (r *Reader) takeChunk(limit mvcc.Timestamp) (lacking int, err error) {
 	p := r.partition
 	it, err := r.log.cfg.Store.NewIter(p.appendKey(nil, r.next), p.appendKey(nil, Position{Timestamp: limit + 1}))
@@ -236,7 +238,7 @@ func (r *Reader) takeChunk(limit mvcc.Timestamp) (lacking int, err error) {
 		return 0, err
 	}
 	defer it.Close()
-	if earliest := mvcc.Timestamp(r.stream.earliest.Load()); r.next.Timestamp < earliest { // what the iterator does not see may have been collected
+	if earliest := mvcc.Timestamp(r.stream.earliest.Load()); r.next.Timestamp < earliest { // records may have been collected since
 		return 0, usererror.StreamStartTooOld(earliest.Time(), r.next.Timestamp.Time())
 	}
 	full, lacking, err := r.copyRows(it)
@@ -246,7 +248,8 @@ func (r *Reader) takeChunk(limit mvcc.Timestamp) (lacking int, err error) {
 	return lacking, err
 }
 
-// copyRows copies records until there are chunkBytes of them, or no memory for more. lacking is what the first record lacks, if there is none for it.
+// copyRows copies records until there are chunkBytes of them, or no memory for more; then full is true. If there is no memory for the first record,
+// it returns the lacking bytes.
 func (r *Reader) copyRows(it kv.Iterator) (full bool, lacking int, err error) {
 	type place struct {
 		begin, end int
@@ -278,14 +281,14 @@ func (r *Reader) copyRows(it kv.Iterator) (full bool, lacking int, err error) {
 	return full, 0, it.Error()
 }
 
-// reserve makes room for n more bytes of records if there is memory for them; otherwise it returns how much is lacking.
+// reserve makes room for n more bytes of records. If there is no memory for them, it returns the lacking bytes.
 func (r *Reader) reserve(n int) (lacking int) {
 	n = max(n, minChunk)
 	more := len(r.data) + n - cap(r.data)
 	if more <= 0 {
 		return 0
 	}
-	more = max(more, min(cap(r.data), chunkBytes)) // it grows as append does
+	more = max(more, min(cap(r.data), chunkBytes)) // at least double, as append does
 	if !r.Memory.TryGrow(int64(more)) {
 		return more
 	}
@@ -293,16 +296,16 @@ func (r *Reader) reserve(n int) (lacking int) {
 	return 0
 }
 
-// forget gives back the room of records that were returned.
+// forget frees the memory of the records, which were all returned.
 func (r *Reader) forget() {
 	r.Memory.Shrink(int64(cap(r.data)))
 	r.rows, r.data, r.at = nil, nil, row{}
 }
 
-// minChunk is room for one record of a small row.
+// minChunk is the least size of data in bytes. It has room for one record of a small row.
 const minChunk = 1 << 10
 
-// wait waits for a commit, or for the next heartbeat or the end, which it makes visible.
+// wait waits for a commit, for the time of the next heartbeat, or for the query's end. It adds the heartbeat, or makes the end visible.
 func (r *Reader) wait(wake <-chan struct{}) error {
 	r.forget()
 	now := r.log.cfg.Oracle.Now()
@@ -323,7 +326,7 @@ func (r *Reader) wait(wake <-chan struct{}) error {
 	return nil
 }
 
-// sleep waits for a time, which is due then, or until it is woken.
+// sleep waits for d or until wake is closed. due is true if d is over.
 func (r *Reader) sleep(d time.Duration, wake <-chan struct{}) (due bool, err error) {
 	defer cpu.Waiting(r.ctx)()
 	timer := time.NewTimer(max(d, 0))
@@ -340,7 +343,7 @@ func (r *Reader) sleep(d time.Duration, wake <-chan struct{}) (due bool, err err
 	}
 }
 
-// gone is the error of readers whose stream was dropped or whose log was closed.
+// gone returns the error of a reader whose stream was dropped or whose log was closed.
 func (r *Reader) gone() error {
 	if r.stream.why != nil {
 		return r.stream.why
@@ -348,7 +351,7 @@ func (r *Reader) gone() error {
 	return usererror.ChangeStreamNotFound(r.Stream.Name)
 }
 
-// closeAt makes a timestamp visible. A full disk may refuse that; then it waits, and the caller tries again.
+// closeAt makes a timestamp visible. If a full disk refuses that, it waits for retryRefused and returns nil, and the caller tries again.
 func (r *Reader) closeAt(at mvcc.Timestamp) error {
 	err := r.log.cfg.Oracle.CloseAt(r.ctx, at)
 	if errors.Is(err, kv.ErrRefused) {
@@ -357,7 +360,7 @@ func (r *Reader) closeAt(at mvcc.Timestamp) error {
 	return err
 }
 
-// retryRefused is how long a reader waits that has found the disk full.
+// retryRefused is the time that a reader waits if the disk is full.
 const retryRefused = time.Second
 
 // beat adds a heartbeat, unless a record came meanwhile. Readers that wait at the same time share the timestamp that one of them makes visible.
@@ -383,13 +386,13 @@ func (r *Reader) beat() error {
 	return nil
 }
 
-// addChildren adds the records of the partitions that follow this one, and ends the reader.
+// addChildren adds the records of the partition's children, and ends the reader.
 func (r *Reader) addChildren(e *ending) {
 	r.rows = childRecords(e.until, e.children, false)
 	r.skip(e.until)
 }
 
-// listPartitions adds the partitions that live at the start, which may be in the future, and ends the reader.
+// listPartitions adds the records of the partitions that live at Start, and ends the reader. It waits if Start is in the future.
 func (r *Reader) listPartitions() error {
 	for {
 		now := r.log.cfg.Oracle.Now()
@@ -408,7 +411,7 @@ func (r *Reader) listPartitions() error {
 	return nil
 }
 
-// skip ends the reader after its rows, which are at one timestamp, and leaves out those that a resumed query has returned before.
+// skip ends the reader after its rows, which all have the timestamp at. It leaves out the rows that a resumed query has returned before.
 func (r *Reader) skip(at mvcc.Timestamp) {
 	if r.Resume.Timestamp == at {
 		r.rows = r.rows[min(int(r.Resume.Sequence), len(r.rows)):]

@@ -77,7 +77,7 @@ func TestWake(t *testing.T) {
 	})
 }
 
-// TestHeartbeats: when nothing comes there is one in each interval, at the time of the clock; a record begins the interval anew.
+// TestHeartbeats: without records there is one heartbeat in each interval, at the time of the clock. A record begins a new interval.
 func TestHeartbeats(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		r := w.read(query(w.tokens(w.oracle.Visible())[0], w.oracle.Visible()))
@@ -186,7 +186,7 @@ func TestPartitionsSurvive(t *testing.T) {
 	})
 }
 
-// TestRefusals: what a query may not ask for.
+// TestRefusals lists queries that are refused.
 func TestRefusals(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		created := w.oracle.Visible()
@@ -220,7 +220,7 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-// TestTokensOfOthers: a token is good for its stream alone, and as it was given out.
+// TestTokensOfOthers: a token is valid only for its own stream, and only unchanged.
 func TestTokensOfOthers(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		at := w.create(stream, other)
@@ -338,7 +338,7 @@ func TestResumeInTransaction(t *testing.T) {
 	})
 }
 
-// TestStreamsOfAnyNumber: streams and their partitions are found again, each its own, with any number.
+// TestStreamsOfAnyNumber: after a restart, streams with any number find their own partitions again.
 func TestStreamsOfAnyNumber(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		streams := []*schema.ChangeStream{stream, other, {ID: 9, Name: "ninth", Retention: 24 * time.Hour}, {ID: 10, Name: "tenth", Retention: 24 * time.Hour}}
@@ -365,7 +365,8 @@ func TestStreamsOfAnyNumber(t *testing.T) {
 	})
 }
 
-// TestCollect: what is older than the retention period goes, a reader that has not got so far is told, partitions of that time are expired.
+// TestCollect: records older than the retention period are deleted. A reader that has not yet read them fails, and partitions of that time are
+// expired.
 func TestCollect(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		start := w.commit("a")
@@ -405,7 +406,7 @@ func TestCollect(t *testing.T) {
 	})
 }
 
-// TestReshapeNewest: of calls at the same time, the one that was told the newest bounds has the last word.
+// TestReshapeNewest: of concurrent calls of Reshape, the one that gets the newest bounds takes effect last.
 func TestReshapeNewest(t *testing.T) {
 	w := newWorld(t, vfs.NewMem())
 	defer w.close()

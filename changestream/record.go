@@ -13,15 +13,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// maxRecordBytes is how large the mods of a record may become. A mod that is larger is a record by itself. Spanner states no figure; this keeps a
-// record, which a client gets in one piece, far below the 10 MiB of a cell.
+// maxRecordBytes is the maximum size of the mods of a record. A larger mod gets a record of its own. Spanner documents no limit. A client gets a
+// record in one piece, and this limit keeps it far below the 10 MiB of a cell.
 const maxRecordBytes = 1 << 20
 
-// Append adds the records of the changes to the batch of the commit that has the timestamp ts. It returns the partitions that they lie in, whose
-// readers are to be woken when the commit is visible. It may be called again, with another timestamp, if the batch is not written.
+// Append adds the records of the changes to the batch of the commit at ts. It returns the partitions of the records. The caller must wake them
+// when the commit is visible. If the batch is not written, Append may be called again with another timestamp.
 //
-// A record tells of consecutive changes in one partition that are of the same table, operation and columns. The records of a transaction in a stream
-// are numbered in the order of their first changes.
+// A record holds consecutive changes in one partition with the same table, operation and columns. The records of a transaction in a stream are
+// numbered in the order of their first changes.
 func (c *Changes) Append(b kv.Batch, l *Log, ts mvcc.Timestamp, tx *Transaction) (Touched, error) {
 	g := grouping{mods: c.mods, log: l, ts: ts, stamp: ts.Time().Format(timestampLayout)}
 	for i := range c.mods {
@@ -44,17 +44,17 @@ func (c *Changes) Append(b kv.Batch, l *Log, ts mvcc.Timestamp, tx *Transaction)
 	return touched, nil
 }
 
-// Touched are the partitions that a commit has added records to.
+// Touched lists the partitions to which a commit has added records.
 type Touched []*Partition
 
-// Wake wakes their readers: the commit is visible.
+// Wake wakes the readers of the partitions. It is called when the commit is visible.
 func (t Touched) Wake() {
 	for _, p := range t {
 		p.Wake()
 	}
 }
 
-// grouping makes records of mods.
+// grouping groups the mods of a commit into records.
 type grouping struct {
 	mods       []Mod
 	log        *Log
@@ -62,12 +62,12 @@ type grouping struct {
 	stamp      string // the text of ts
 	streams    []*writtenStream
 	partitions []*writtenPartition
-	latest     *writtenPartition                // to which the last mod was added
-	found      map[*Partition]*writtenPartition // all partitions if there are several
+	latest     *writtenPartition                // the partition of the last mod
+	found      map[*Partition]*writtenPartition // finds the elements of partitions; nil if there is at most one
 	records    []record
 }
 
-// writtenStream is a stream that a commit writes records of.
+// writtenStream is a stream to which a commit writes records, with their counts.
 type writtenStream struct {
 	id         schema.ChangeStreamID
 	at         *Partitions
@@ -75,22 +75,22 @@ type writtenStream struct {
 	partitions int
 }
 
-// writtenPartition is a partition of a stream that a commit writes records in.
+// writtenPartition is a partition to which a commit writes records.
 type writtenPartition struct {
 	*Partition
 	stream *writtenStream
-	last   int // its last record, as an index of grouping.records; -1 if it has none yet
+	last   int // index in grouping.records of the partition's last record; -1 if it has none yet
 }
 
-// record is a data change record that is being made.
+// record is a data change record before it is written.
 type record struct {
 	in          *writtenPartition
 	sequence    int
-	first, last int // mods, which are linked by next
-	bytes       int // of the mods
+	first, last int // indexes of the first and the last mod, which next links
+	bytes       int // size of the mods
 }
 
-// add adds a mod to the record that it belongs to.
+// add adds mod i to the last record of its partition, or to a new record.
 func (g *grouping) add(i int) error {
 	m := &g.mods[i]
 	m.fill(g.ts, g.stamp)
@@ -115,17 +115,17 @@ func (g *grouping) add(i int) error {
 	return nil
 }
 
-// joins says whether m can be in one record with a mod before it in the same partition.
+// joins reports whether m can be in one record with o, which comes before it in the same partition.
 func (m *Mod) joins(o *Mod) bool {
 	return m.op == o.op && m.watch == o.watch && sameColumns(m.columns, o.columns)
 }
 
-// sameColumns looks at the columns only where the slices are not one.
+// sameColumns reports whether a and b are equal. It does not compare the elements if the slices share their memory.
 func sameColumns(a, b []*schema.Column) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
-// fill puts the commit timestamp, whose text is stamp, in its places.
+// fill writes the commit timestamp, whose text is stamp, into the mod.
 func (m *Mod) fill(ts mvcc.Timestamp, stamp string) {
 	for _, p := range m.pendingKey {
 		p.Fill(m.data, ts)
@@ -170,7 +170,7 @@ func (g *grouping) partition(s *writtenStream, p *Partition) *writtenPartition {
 	return g.latest
 }
 
-// recordWriters have room for records that commits have written.
+// recordWriters pools recordWriters for their buffers.
 var recordWriters = sync.Pool{New: func() any { return new(recordWriter) }}
 
 // recordWriter writes the records of one commit.
@@ -178,12 +178,12 @@ type recordWriter struct {
 	*grouping
 	tx         *Transaction
 	id         string // server_transaction_id
-	head, tail []byte // the fields before and behind the mods
+	head, tail []byte // the fields before and after the mods
 	buf, typ   []byte
 	columns    []*schema.Column
 }
 
-// release gives the writer back, unless its record was one of the few that are much larger than others.
+// release returns the writer to the pool, unless its buffer is unusually large.
 func (w *recordWriter) release() {
 	if cap(w.buf) > 2*maxRecordBytes {
 		return
@@ -194,7 +194,7 @@ func (w *recordWriter) release() {
 
 var opNames = map[table.Op]string{table.Insert: "INSERT", table.Update: "UPDATE", table.Delete: "DELETE"}
 
-// write puts a record in the batch. Its fields stand in the order of
+// write adds a record to the batch. last reports that it is the commit's last record in its partition. The fields have the order of
 // https://cloud.google.com/spanner/docs/change-streams/details#data-change-records.
 func (w *recordWriter) write(b kv.Batch, r *record, last bool) error {
 	m, stream := &w.mods[r.first], r.in.stream
@@ -229,7 +229,7 @@ func (w *recordWriter) write(b kv.Batch, r *record, last bool) error {
 	return r.in.Append(b, w.ts, uint32(r.sequence), w.buf)
 }
 
-// appendColumns appends column_types: the key and the columns that the mods have values of, in the table's order.
+// appendColumns appends column_types: the key columns and the columns with values, in the table's order.
 func (w *recordWriter) appendColumns(dst []byte, m *Mod) []byte {
 	w.columns = append(append(w.columns[:0], m.watch.Key...), m.columns...)
 	slices.SortFunc(w.columns, func(a, b *schema.Column) int { return cmp.Compare(a.Ordinal, b.Ordinal) })

@@ -17,7 +17,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// batch keeps what is put into it. It is a kv.Batch as far as records need one.
+// batch keeps the pairs that are put into it. It implements the part of kv.Batch that records need.
 type batch struct {
 	kv.Batch
 	keys    []string
@@ -50,7 +50,7 @@ type written struct {
 	watches []*table.Watch
 	enc     Encoder
 	tx      Transaction
-	size    int // that changes are said to add to the commit
+	size    int // estimated bytes that the changes add to the commit
 	Changes
 }
 
@@ -235,8 +235,8 @@ func TestLargeRecordsAreCut(t *testing.T) {
 	}
 }
 
-// TestCommitSize: what changes are said to add to a commit is about what their records have, whether they share one or have one each, with the column types of
-// wide tables.
+// TestCommitSize: the estimated size that changes add to a commit is near the size of their records, whether they share a record or not. The
+// tables are wide, so that column types matter.
 func TestCommitSize(t *testing.T) {
 	var wide strings.Builder
 	for i := range 400 {

@@ -7,10 +7,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
 )
 
-// Records that no commit writes. Their form is the manual's:
-// https://cloud.google.com/spanner/docs/change-streams/details#child-partitions-records.
+// This file makes the records that readers make themselves, since no commit writes them: heartbeats and child partitions. The manual describes
+// them: https://cloud.google.com/spanner/docs/change-streams/details#child-partitions-records.
 
-// maxChildren is how many partitions a record names. An initial query, or the end of a partition, makes as many records as it takes.
+// maxChildren is the maximum number of partitions in one record. An initial query, or the end of a partition, makes as many records as it needs.
 const maxChildren = 100
 
 func heartbeatRecord(at mvcc.Timestamp) []byte {
@@ -18,8 +18,8 @@ func heartbeatRecord(at mvcc.Timestamp) []byte {
 	return appendRecordEnd(append(appendRecordHead(nil, heartbeat, len(fields)), fields...), heartbeat)
 }
 
-// childRecords are records of partitions that are read from a timestamp on, in the order of keys. A partition that has taken the place of others
-// names them as its parents, unless the records answer an initial query.
+// childRecords makes the records that tell a client which partitions to read from a timestamp on. The partitions are in the order of keys. The
+// record names the parents of each partition, unless it answers an initial query.
 func childRecords(from mvcc.Timestamp, partitions []*Partition, initial bool) (rows []row) {
 	for part := range slices.Chunk(partitions, maxChildren) {
 		var children []byte

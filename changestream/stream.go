@@ -14,18 +14,18 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// stream is the partitions of one change stream. Its log's mu guards the fields that are not atomic.
+// stream holds the partitions of one change stream. Its log's mu guards the fields that are not atomic.
 type stream struct {
 	log *Log
 	id  schema.ChangeStreamID
 	// earliest is the oldest timestamp from which on the stream has all its records. Collect raises it before it deletes anything.
 	earliest atomic.Int64
 
-	partitions map[PartitionID]*Partition // all that are kept
+	partitions map[PartitionID]*Partition // all partitions that are kept
 	last       PartitionID                // the highest number given out
 	current    *Partitions
-	previous   *Partitions // before the last change; nil if there was none since the start
-	leaving    bool        // a batch that drops it is on its way: nothing else may be stored of the stream
+	previous   *Partitions // the list before the last Reshape; nil if there was none since the server's start
+	leaving    bool        // a batch that drops the stream is being committed: nothing else may be stored for it
 
 	ended chan struct{} // closed when the stream is dropped or the log closed
 	why   error         // set before ended is closed; nil if the stream is dropped
@@ -51,7 +51,7 @@ func (l *Log) newStream(id schema.ChangeStreamID, from mvcc.Timestamp, bounds []
 	return s
 }
 
-// between is the i-th range between bounds; nil for the ends of all keys.
+// between returns the i-th range between bounds. A nil start or end is that of all keys.
 func between(bounds [][]byte, i int) (start, end []byte) {
 	if i > 0 {
 		start = bounds[i-1]
@@ -62,7 +62,7 @@ func between(bounds [][]byte, i int) (start, end []byte) {
 	return start, end
 }
 
-// begin makes the next partition.
+// begin makes a partition with the next number.
 func (s *stream) begin(start, end []byte, from mvcc.Timestamp) *Partition {
 	s.last++
 	p := s.partition(s.last, &partitionRecord{From: from, Start: start, End: end})
@@ -70,7 +70,7 @@ func (s *stream) begin(start, end []byte, from mvcc.Timestamp) *Partition {
 	return p
 }
 
-// end ends the readers: with an error, or, if why is nil, as those of a stream that was dropped.
+// end ends the stream's readers with the error why. nil means that the stream was dropped.
 func (s *stream) end(why error) {
 	select {
 	case <-s.ended:
@@ -86,7 +86,7 @@ func (s *stream) put(b kv.Batch) error {
 
 func (s *stream) key() []byte { return append(keyOf(streamName, s.log.cfg.Space, uint64(s.id)), 0) }
 
-// erase deletes all that is stored of the stream.
+// erase adds to b the deletion of all that is stored for the stream.
 func (s *stream) erase(b kv.Batch) error {
 	return errors.Join(
 		deletePrefix(b, keyOf(recordName, s.log.cfg.Space, uint64(s.id))),
@@ -149,7 +149,7 @@ func (s *stream) load() error {
 	return nil
 }
 
-// at are the partitions that live at a timestamp that is visible, in the order of keys.
+// at returns the partitions that live at a visible timestamp, in the order of keys.
 func (s *stream) at(ts mvcc.Timestamp) (list []*Partition) {
 	s.log.mu.RLock()
 	defer s.log.mu.RUnlock()

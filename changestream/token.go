@@ -15,8 +15,8 @@ import (
 //
 //	version 1 | space 4 | stream 8 | partition 8 | checksum 12
 //
-// The checksum is keyed by a secret of the store, so that a log takes only tokens that were given out for its database, before or after a restart.
-// Whether the partition of a token is still kept is seen from the stored partitions.
+// The checksum is keyed by a secret of the store. So a log accepts only tokens that were given out for its database, also those from before a
+// restart. A token does not tell whether its partition is still kept: the stored partitions do.
 const (
 	tokenVersion  = 1
 	tokenBody     = 1 + 4 + 8 + 8
@@ -39,7 +39,7 @@ func (l *Log) checksum(body []byte) []byte {
 	return h.Sum(nil)[:tokenChecksum]
 }
 
-// parseToken is the stream and the partition that a token of this database names.
+// parseToken returns the stream and the partition that a token names. ok is false if the token is not one of this database.
 func (l *Log) parseToken(token string) (s schema.ChangeStreamID, p PartitionID, ok bool) {
 	data, err := tokenCoding.DecodeString(token)
 	if err != nil || len(data) != tokenBody+tokenChecksum || data[0] != tokenVersion || tokenCoding.EncodeToString(data) != token { // it skips line ends

@@ -5,37 +5,37 @@ import (
 	"math/bits"
 )
 
-// A record is a google.protobuf.Value: a list of one struct of three lists, of which one has one element. Structs are lists, too. These are the
-// tags (field number and wire type) that it is made of, and the element that has an empty list.
+// A record is a google.protobuf.Value: a list of one struct. The struct has three lists, one of which has one element. Structs are encoded as
+// lists, too. The constants are the tags (field number and wire type) of the encoding, and the bytes of an element that is an empty list.
 const (
-	elementTag = 1<<3 | 2 // of ListValue.values: length, Value
-	textTag    = 3<<3 | 2 // of a Value: length, bytes
-	boolTag    = 4 << 3   // of a Value: 0 or 1
-	listTag    = 6<<3 | 2 // of a Value: length, ListValue
+	elementTag = 1<<3 | 2 // field of ListValue.values; a length and a Value follow
+	textTag    = 3<<3 | 2 // field of a Value; a length and bytes follow
+	boolTag    = 4 << 3   // field of a Value; 0 or 1 follows
+	listTag    = 6<<3 | 2 // field of a Value; a length and a ListValue follow
 
 	emptyList = "\x0a\x02\x32\x00"
-	boolSize  = 4 // of an element that is a BOOL
+	boolSize  = 4 // bytes of a list element that is a BOOL
 )
 
-// headSize is how many bytes a tag and a length take.
+// headSize returns the bytes of a tag followed by the length n.
 func headSize(n int) int { return 1 + (bits.Len64(uint64(n)|1)+6)/7 }
 
 func appendHead(dst []byte, tag byte, n int) []byte {
 	return binary.AppendUvarint(append(dst, tag), uint64(n))
 }
 
-// valueSize is how many bytes a text or a list of n bytes takes as an element of a list.
+// valueSize returns the bytes of a list element that is a text or a list of n bytes.
 func valueSize(n int) int {
 	n += headSize(n)
 	return headSize(n) + n
 }
 
-// appendTextHead begins an element that is a text of n bytes.
+// appendTextHead appends the head of a list element that is a text of n bytes. The caller appends the text.
 func appendTextHead(dst []byte, n int) []byte {
 	return appendHead(appendHead(dst, elementTag, headSize(n)+n), textTag, n)
 }
 
-// appendListHead begins an element that is a list of n bytes.
+// appendListHead appends the head of a list element that is a list of n bytes. The caller appends the list's elements.
 func appendListHead(dst []byte, n int) []byte {
 	return appendHead(appendHead(dst, elementTag, headSize(n)+n), listTag, n)
 }
@@ -58,14 +58,16 @@ const (
 	kindsOfRecords
 )
 
-// maxRecordHead is what appendRecordHead and appendRecordEnd append at most: four heads of values, each of two lengths, and two empty lists.
+// maxRecordHead is the maximum number of bytes that appendRecordHead and appendRecordEnd append together: four heads of values with two lengths
+// each, and two empty lists.
 const maxRecordHead = 4*2*(1+binary.MaxVarintLen64) + (kindsOfRecords-1)*len(emptyList)
 
-// appendRecordHead begins a record whose one struct, in the list number kind, has fields of n bytes. appendRecordEnd must end it.
+// appendRecordHead appends the head of a record. The list number kind of the record has one struct, whose fields take n bytes. The caller appends
+// the fields and calls appendRecordEnd.
 func appendRecordHead(dst []byte, kind, n int) []byte {
-	list := valueSize(n)                                         // the list that has the struct
-	lists := valueSize(list) + (kindsOfRecords-1)*len(emptyList) // the three lists
-	outer := valueSize(lists)                                    // the list that has the struct of them
+	list := valueSize(n)                                         // bytes of the list with the struct
+	lists := valueSize(list) + (kindsOfRecords-1)*len(emptyList) // bytes of the three lists
+	outer := valueSize(lists)                                    // bytes of the record's list, whose one struct has the three lists
 	dst = appendListHead(appendHead(dst, listTag, outer), lists)
 	for range kind {
 		dst = append(dst, emptyList...)

@@ -70,7 +70,7 @@ func (w *world) reopen() {
 	w.open()
 }
 
-// create makes the streams be these.
+// create makes these streams the only ones.
 func (w *world) create(streams ...*schema.ChangeStream) mvcc.Timestamp {
 	w.t.Helper()
 	b := w.store.NewBatch()
@@ -151,7 +151,7 @@ type child struct {
 	parents []string
 }
 
-// A record is what a reader returns: a data record, which is a text; a heartbeat; or partitions.
+// A record is a decoded row of a reader: a data record, which is a text, or a heartbeat, or partitions.
 type record struct {
 	data     string
 	at       mvcc.Timestamp // of a heartbeat or of partitions
@@ -209,7 +209,7 @@ func (w *world) all(q changestream.Query) (records []record) {
 	}
 }
 
-// next is the next record of a reader.
+// next returns the next record of a reader.
 func next(t testing.TB, r *changestream.Reader) record {
 	t.Helper()
 	ok, err := r.Next()
@@ -235,7 +235,7 @@ func texts(records []record) string {
 	return strings.Join(list, " ")
 }
 
-// tokens are the partitions that live at a timestamp, in the order of keys.
+// tokens returns the tokens of the partitions that live at a timestamp, in the order of keys.
 func (w *world) tokens(at mvcc.Timestamp) (tokens []string) {
 	w.t.Helper()
 	for _, r := range w.all(query("", at)) {

@@ -17,7 +17,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// customers is TPC-H's table customer with so many rows, and a copy of it.
+// customers makes TPC-H's table customer with a number of rows, and a copy of it.
 func customers(b *testing.B, rows int) (*harness, Source, *Copy) {
 	h := newHarness(b, vfs.NewMem(), `CREATE TABLE customer (c_custkey INT64 NOT NULL, c_name STRING(25), c_address STRING(40), c_nationkey INT64, c_phone STRING(15),
 		c_acctbal FLOAT64, c_mktsegment STRING(10), c_comment STRING(117)) PRIMARY KEY (c_custkey)`)
@@ -97,7 +97,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// BenchmarkReadChanged reads rows of a copy of which some have changed since. One operation is a row.
+// BenchmarkReadChanged reads rows of a copy after some of the rows have changed. One operation is a row.
 func BenchmarkReadChanged(b *testing.B) {
 	const rows = 150_000
 	h, src, c := customers(b, rows)
@@ -137,7 +137,7 @@ func readAll(b *testing.B, h *harness, c *Copy, read Read, rows int) {
 	b.ReportMetric(float64(cpuTime(b)-before)/float64(done), "cpu-ns/op")
 }
 
-// BenchmarkWrite writes chunks anew out of those that are there. One operation is a row.
+// BenchmarkWrite rewrites chunks from the existing ones. One operation is a row.
 func BenchmarkWrite(b *testing.B) {
 	const rows = 150_000
 	_, src, c := customers(b, rows)
@@ -154,7 +154,7 @@ func BenchmarkWrite(b *testing.B) {
 	b.ReportMetric(float64(cpuTime(b)-before)/float64(done), "cpu-ns/op")
 }
 
-// BenchmarkDrop drops copies with so many chunks.
+// BenchmarkDrop drops copies with different numbers of chunks.
 func BenchmarkDrop(b *testing.B) {
 	for _, chunks := range []int{1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprint(chunks), func(b *testing.B) {

@@ -13,20 +13,20 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// chunkColumns are the columns of one chunk after the other, in memory that is used again. A column is read when it is needed.
+// chunkColumns reads the columns of one chunk after the other. It reuses its memory, and reads a column only when it is needed.
 type chunkColumns struct {
 	copy   *Copy
 	layout *table.Layout
 	chunk  *chunk
-	list   []*chunkColumn // those that are wanted and those of the key, each once
-	places []int          // of the wanted ones in list, and behind them of the parts of the key
+	list   []*chunkColumn // the wanted columns and those of the key, each once
+	places []int          // indexes in list of the wanted columns, followed by those of the parts of the key
 
 	wanted             []arrow.Array // loaded by loadWanted
 	keys               *keys         // loaded by loadKeys
 	hasKeys, hasWanted bool
 }
 
-// chunkColumn is a column of the chunk.
+// chunkColumn is one column of the chunk.
 type chunkColumn struct {
 	column  *schema.Column
 	wanted  wanted
@@ -56,7 +56,7 @@ func (cc *chunkColumns) add(c *schema.Column) {
 	cc.list = append(cc.list, &chunkColumn{column: c, wanted: wanted{c.ID, c.ComputedFrom()}})
 }
 
-// begin goes over to another chunk.
+// begin moves on to another chunk.
 func (cc *chunkColumns) begin(c *chunk) {
 	cc.chunk, cc.hasKeys, cc.hasWanted = c, false, false
 	for _, l := range cc.list {
@@ -119,13 +119,14 @@ func (cc *chunkColumns) load(l *chunkColumn) (arrow.Array, error) {
 	return l.array, nil
 }
 
-// damaged is the error of a read that needs a column that is not what was stored. Later reads go to the rows, which are not damaged.
+// damaged marks the chunk as damaged and returns the error of a read that needs a damaged or missing column. Later reads use the rows of the table
+// instead.
 func (cc *chunkColumns) damaged(l *chunkColumn, err error) error {
 	cc.chunk.damaged.Store(true)
 	return fmt.Errorf("%w: column %s of chunk %d of %s: %w", usererror.DataDamaged("a columnar copy"), l.column.Name, cc.chunk.number, cc.layout.Name(), err)
 }
 
-// unread notes what the engine could not read if the file is damaged.
+// unread marks the chunk as damaged if err says that the engine's file is. It returns err.
 func (cc *chunkColumns) unread(err error) error {
 	if e := (*usererror.Error)(nil); errors.As(err, &e) && e.Code == codes.DataLoss {
 		cc.chunk.damaged.Store(true)
@@ -133,7 +134,7 @@ func (cc *chunkColumns) unread(err error) error {
 	return err
 }
 
-// column is the chunk's column that is wanted; nil if there is none.
+// column returns the chunk's column with the id and definition of w; nil if there is none.
 func (c *chunk) column(w wanted) *column {
 	for i := range c.columns {
 		if col := &c.columns[i]; col.ID == w.id && col.definition == w.definition {

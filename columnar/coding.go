@@ -12,12 +12,12 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// The blob of a column is the buffers of an array of Arrow's, whose type the schema tells:
+// The blob of a column holds the buffers of an Arrow array. The schema of the table determines the array's type. The layout is:
 //
 //	version (1 byte), CRC-32C of what follows (4 bytes, little endian), length of the head (uvarint), head, buffers
 //
-// The head has, for the array and, behind it, each of its children: values, NULLs, and for each buffer its length, its coding and its
-// length as stored (uvarints). The first buffer is the validity, and is empty without NULLs.
+// The head describes the array and then each of its children: the number of values, the number of NULLs, and for each buffer its length, its
+// coding and its length as stored. All are uvarints. The first buffer is the validity bitmap, which is empty without NULLs.
 const (
 	blobVersion = 1
 	blobHead    = 5
@@ -26,17 +26,17 @@ const (
 // Codings of a buffer.
 const (
 	asIs      = iota
-	asLZ4     // a block of LZ4, where that is smaller by 1/minSaved
-	asNarrow  // of whole numbers that differ little (narrow.go)
-	asLengths // of offsets: how long the values are (narrow.go)
+	asLZ4     // an LZ4 block, if that is smaller by 1/minSaved
+	asNarrow  // whole numbers that differ little (narrow.go)
+	asLengths // offsets, stored as the lengths of the values (narrow.go)
 )
 
-// minSaved is what LZ4 must save: reading a buffer as it is costs a fraction.
+// LZ4 must save at least 1/minSaved of a buffer, since to read an uncompressed buffer costs a fraction of the time.
 const minSaved = 3
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// An encoder makes blobs.
+// An encoder makes blobs. Its buffers are scratch.
 type encoder struct {
 	lz4  lz4.Compressor
 	head []byte
@@ -58,7 +58,7 @@ func (e *encoder) appendBlob(dst []byte, a arrow.ArrayData) ([]byte, error) {
 	return dst, nil
 }
 
-// seal puts the checksum in a blob.
+// seal writes the checksum into a blob.
 func seal(blob []byte) {
 	binary.LittleEndian.PutUint32(blob[1:], crc32.Checksum(blob[blobHead:], castagnoli))
 }
@@ -121,17 +121,17 @@ func (e *encoder) code(raw []byte, f form) (coding uint64, stored []byte, err er
 	return asLZ4, e.room[:n], nil
 }
 
-// A decoder makes the array of a blob, in memory that it uses for the next one again.
+// A decoder makes the array of a blob. It reuses its memory for the next blob.
 type decoder struct {
 	buffers [][]byte
-	next    int // of buffers
+	next    int // index of the next free element of buffers
 	head    fields
 	body    []byte
 }
 
 var errBlob = errors.New("malformed blob of a column")
 
-// checkBlob says whether a blob is as it was stored.
+// checkBlob fails if the version or the checksum of a blob is wrong.
 func checkBlob(blob []byte) error {
 	if len(blob) < blobHead || blob[0] != blobVersion {
 		return errBlob
@@ -142,7 +142,8 @@ func checkBlob(blob []byte) error {
 	return nil
 }
 
-// decode makes the array of a blob. It does not refer to the blob, and is good until the next decode.
+// decode returns the array of a blob, which must have the type dt and so many rows. The array does not refer to the blob, and is valid until the
+// next call of decode.
 func (d *decoder) decode(blob []byte, dt arrow.DataType, rows int64) (arrow.Array, error) {
 	if err := checkBlob(blob); err != nil {
 		return nil, err
@@ -163,7 +164,7 @@ func (d *decoder) decode(blob []byte, dt arrow.DataType, rows int64) (arrow.Arra
 	return array.MakeFromData(data), nil
 }
 
-// size is the memory of the decoder.
+// size returns the bytes of memory that the decoder holds.
 func (d *decoder) size() (n int64) {
 	for _, b := range d.buffers {
 		n += int64(cap(b))
@@ -206,7 +207,7 @@ func (d *decoder) array(dt arrow.DataType) (arrow.ArrayData, error) {
 	return array.NewData(dt, int(n), list, children, int(nulls), 0), nil
 }
 
-// fits says whether the buffers of an array have n values, and how many values its children must have.
+// fits reports in ok whether the buffers of an array are long enough for n values. elements is the number of values that its children must have.
 func fits(dt arrow.DataType, n int, list []*memory.Buffer) (elements int, ok bool) {
 	if list[0] != nil && list[0].Len() < (n+7)/8 {
 		return 0, false
@@ -233,7 +234,7 @@ func lastOffset(b *memory.Buffer, n int) (last int, ok bool) {
 	return int(offsets[n]), true
 }
 
-// buffer is the next buffer of the blob.
+// buffer decodes the next buffer of the blob.
 func (d *decoder) buffer(f form) ([]byte, error) {
 	length, coding, stored := d.head.uint(), d.head.uint(), d.head.uint()
 	if stored > uint64(len(d.body)) || length > maxBuffer {
@@ -263,10 +264,10 @@ func (d *decoder) buffer(f form) ([]byte, error) {
 	return to, nil
 }
 
-// maxBuffer is the largest buffer of an array that a Batch makes.
+// maxBuffer is the size in bytes of the largest buffer in an array of a columnar.Batch.
 const maxBuffer = 1 << 31
 
-// room is memory for a buffer.
+// room returns n bytes of memory for a buffer.
 func (d *decoder) room(n int) []byte {
 	if d.next == len(d.buffers) {
 		d.buffers = append(d.buffers, nil)
@@ -274,7 +275,7 @@ func (d *decoder) room(n int) []byte {
 	b := &d.buffers[d.next]
 	d.next++
 	if cap(*b) < n {
-		*b = make([]byte, (n+n/8+63)&^63) // aligned, as Arrow wants it
+		*b = make([]byte, (n+n/8+63)&^63) // a multiple of 64, as Arrow recommends
 	}
 	*b = (*b)[:n]
 	return *b

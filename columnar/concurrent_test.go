@@ -8,7 +8,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// TestConcurrent writes chunks anew, again and again, while Readers come and go: each sees all rows, and in the end the blobs of the last chunks are left.
+// TestConcurrent rewrites chunks again and again while Readers come and go. Each Reader sees all rows. In the end only the blobs of the last chunks
+// are left.
 func TestConcurrent(t *testing.T) {
 	h, c, read := someRows(t, vfs.NewMem(), 50)
 	defer h.close()

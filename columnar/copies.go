@@ -16,28 +16,28 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// Copies are the copies of the tables and indexes of one database. Many goroutines may use them at once.
+// Copies holds the copies of the tables and indexes of one database. Many goroutines may use it at once.
 type Copies struct {
 	rows *mvcc.Versions
 	last atomic.Uint64 // the highest number of a chunk
 
 	mu      sync.Mutex
 	byID    map[schema.TableID]*Copy
-	dropped []*Copy // whose blobs are not all deleted
+	dropped []*Copy // dropped copies with blobs that are not yet deleted
 }
 
-// Open reads which copies the database with these rows has, and deletes what dead chunks have left.
+// Open reads the records of all copies of the database with these rows, and deletes the blobs of dead chunks.
 func Open(rows *mvcc.Versions) (*Copies, error) {
 	c := &Copies{rows: rows, byID: map[schema.TableID]*Copy{}}
 	if err := c.load(); err != nil {
 		return nil, fmt.Errorf("open columnar copies: %w", err)
 	}
-	// A full disk refuses it. Then the next Sweep does it.
+	// A full disk may refuse that. Then the next Sweep does it.
 	_ = c.Sweep()
 	return c, nil
 }
 
-// Of is the copy of a table or index; nil if there is none.
+// Of returns the copy of a table or index; nil if there is none.
 func (c *Copies) Of(id schema.TableID) *Copy {
 	if c == nil {
 		return nil
@@ -47,7 +47,7 @@ func (c *Copies) Of(id schema.TableID) *Copy {
 	return c.byID[id]
 }
 
-// Make is the copy of a table or index. If there is none, it is one without chunks, of which nothing is stored.
+// Make returns the copy of a table or index. If there is none, it makes one without chunks, for which nothing is stored yet.
 func (c *Copies) Make(id schema.TableID) *Copy {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,14 +63,14 @@ func (c *Copies) make(id schema.TableID) *Copy {
 	return copy
 }
 
-// All are the copies, by the numbers of their tables and indexes.
+// All returns the copies in the order of the numbers of their tables and indexes.
 func (c *Copies) All() []*Copy {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.SortedFunc(maps.Values(c.byID), func(a, b *Copy) int { return cmp.Compare(a.id, b.id) })
 }
 
-// Drop removes the copy of a table or index, if there is one. Readers that have begun go on. While a chunk of it is written, Drop waits.
+// Drop removes the copy of a table or index, if there is one. Open Readers go on. Drop waits while a chunk of the copy is being written.
 func (c *Copies) Drop(id schema.TableID) error {
 	copy := c.Of(id)
 	if copy == nil {
@@ -91,7 +91,7 @@ func (c *Copies) Drop(id schema.TableID) error {
 	return nil
 }
 
-// Sweep deletes the blobs of dead chunks that no Reader can use any more. Writing a chunk and closing a Reader do so for their copy, too.
+// Sweep deletes the blobs of dead chunks that no Reader can use any more. Copy.Write and Reader.Close do so for one copy.
 func (c *Copies) Sweep() error {
 	for _, copy := range c.All() {
 		if err := copy.sweep(); err != nil {
@@ -112,14 +112,14 @@ func (c *Copies) Sweep() error {
 	return nil
 }
 
-// Swept says whether nothing is left of copies that were dropped. While a Reader uses one, or the store refuses to delete, there is.
+// Swept reports whether all data of dropped copies is deleted. It is false while a Reader uses such a copy, or the store refuses the deletion.
 func (c *Copies) Swept() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.dropped) == 0
 }
 
-// Erase adds to a batch what removes all that is stored of the copies in a space, whose database is dropped.
+// Erase adds to a batch the deletion of all copies in a space, whose database is dropped.
 func Erase(b kv.Batch, space mvcc.Space) error {
 	for _, kind := range []string{chunkName, columnName} {
 		if err := b.DeleteRange(within(spacePrefix(kind, space))); err != nil {
@@ -148,7 +148,7 @@ func (c *Copies) load() error {
 		}
 		found, dead, ok := parseRecord(val)
 		if !ok {
-			found, dead = &chunk{blobs: &blobs{unreadable: true}}, true // rows are read in its place
+			found, dead = &chunk{blobs: &blobs{unreadable: true}}, true // reads use the rows of the table instead
 		}
 		found.number = number
 		copy := c.make(id)
@@ -208,8 +208,8 @@ func parseColumnKey(key []byte, prefix int) (schema.TableID, uint64, schema.Colu
 	return schema.TableID(binary.BigEndian.Uint32(key)), binary.BigEndian.Uint64(key[4:]), schema.ColumnID(binary.BigEndian.Uint32(key[12:])), nil
 }
 
-// within are the bounds of all keys that begin with prefix, which has a byte that is not FF. They end in 00, as all keys without a version do: the
-// store takes a last byte of 09 for the mark of a version, and would look for a shorter key.
+// within returns the bounds of all keys that begin with prefix, in which at least one byte must not be FF. The bounds end in 00 like all keys without
+// a version. The store takes a last byte of 09 for the mark of a version, and would cut the suffix off.
 func within(prefix []byte) (lower, upper []byte) {
 	end := bytes.Clone(prefix)
 	for i := len(end) - 1; ; i-- {

@@ -14,41 +14,42 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// Copy is the copy of one table or index. Many goroutines may use it at once; those that write chunks do so one after the other.
+// Copy is the copy of one table or index. Many goroutines may use it at once. Calls that write chunks run one after another.
 type Copy struct {
 	id   schema.TableID
 	rows *mvcc.Versions
-	last *atomic.Uint64 // the highest number of a chunk in the database, so that blobs of a copy that was dropped are not those of the next one
+	last *atomic.Uint64 // highest chunk number in the database; shared by all copies, so that a dropped copy and its successor share no numbers
 	limits
 
 	writing sync.Mutex // held while chunks are replaced; guards dropped
 	dropped bool
 
 	mu       sync.Mutex
-	dir      *directory // the newest
-	readers  int
-	dead     []*blobs // that no directory has which is the newest or in use
-	sweeping int      // how many of these have been taken to be deleted
+	dir      *directory // the newest directory
+	readers  int        // open Readers
+	dead     []*blobs   // blobs in no directory that is the newest or in use
+	sweeping int        // number of blobs that a sweep has taken from dead and is deleting
 }
 
-// limits are those of chunks and of runs. Tests have smaller ones.
+// limits bound the sizes of chunks and runs. Tests set smaller ones.
 type limits struct {
-	maxRows  int   // of a chunk
-	maxBytes int64 // of a chunk
-	minSlice int   // see merge
-	maxBatch int   // rows of a run that is not a slice of a chunk, about
+	maxRows  int   // rows of a chunk
+	maxBytes int64 // bytes of a chunk
+	minSlice int   // see merge.go
+	maxBatch int   // approximate rows of a run that is not a slice of a chunk
 }
 
 var fullLimits = limits{maxRows: MaxRows, maxBytes: MaxBytes, minSlice: minSlice, maxBatch: maxMerged}
 
-// directory is the chunks of a copy at a moment, in the order of their ranges. It does not change.
+// directory lists the chunks of a copy at a moment, in the order of their ranges. The list does not change.
 type directory struct {
 	chunks  []*chunk
 	readers int  // Copy.mu guards it
 	old     bool // there is a newer one; Copy.mu guards it
 }
 
-// chunk is a range of keys, and the rows in it at a timestamp. It does not change; narrowing or renewing it makes another one of the same blobs.
+// chunk is a range of keys with the rows in it at a timestamp. It does not change. To narrow or renew it, Copy makes another chunk with the same
+// blobs.
 type chunk struct {
 	*blobs
 	at         mvcc.Timestamp
@@ -56,45 +57,45 @@ type chunk struct {
 	startCut   bool // the blobs have rows before start
 }
 
-// blobs is what is stored of the rows of a chunk.
+// blobs describes the stored columns of a chunk. Several chunks may share them.
 type blobs struct {
 	number      uint64
 	rows        int64
 	columns     []column
-	damaged     atomic.Bool // a read has found them so
-	unreadable  bool        // the record is not one: columns are unknown
-	directories int         // that have it, and are the newest or in use; Copy.mu guards it
+	damaged     atomic.Bool // a read has met damage
+	unreadable  bool        // the record is malformed, so the columns are unknown
+	directories int         // number of directories with these blobs that are the newest or in use; guarded by Copy.mu
 }
 
 // column is a column of a chunk.
 type column struct {
 	ID         schema.ColumnID
-	definition string // schema.Column.ComputedFrom: if it is another now, the blob is of no use
-	stored     bool   // its values are stored payloads
-	Size       int64  // bytes as Arrow's buffers
-	Bytes      int64  // of the blob
+	definition string // schema.Column.ComputedFrom when the blob was written; if that has changed, the blob is not used
+	stored     bool   // the array holds the values as stored in rows (see isStored)
+	Size       int64  // bytes in Arrow's buffers
+	Bytes      int64  // bytes of the blob
 }
 
 func newCopy(c *Copies, id schema.TableID) *Copy {
 	return &Copy{id: id, rows: c.rows, last: &c.last, limits: fullLimits, dir: new(directory)}
 }
 
-// ID is the number of the table or index.
+// ID returns the number of the table or index.
 func (c *Copy) ID() schema.TableID { return c.id }
 
-// Chunk is what a copy's directory says of a chunk.
+// Chunk describes a chunk.
 type Chunk struct {
 	Number  uint64
 	Span    table.Span
 	At      mvcc.Timestamp
-	Rows    int64 // at At; more than the span has if the chunk is being replaced in part
-	Size    int64 // bytes as Arrow's buffers
-	Bytes   int64 // as stored
+	Rows    int64 // rows at At; more than Span has if a newer chunk covers part of the original range
+	Size    int64 // bytes in Arrow's buffers
+	Bytes   int64 // bytes stored
 	Columns []schema.ColumnID
-	Damaged bool // a read has found it so. It is not read any more, and is to be written anew.
+	Damaged bool // a read has met damage. The chunk is not read any more, and must be written anew.
 }
 
-// Chunks are the chunks of the moment, in the order of their ranges.
+// Chunks returns the current chunks, in the order of their ranges.
 func (c *Copy) Chunks() []Chunk {
 	if c == nil {
 		return nil
@@ -119,7 +120,7 @@ func (c *chunk) describe() Chunk {
 	return d
 }
 
-// covering are the chunks that overlap [start, end).
+// covering returns the chunks that overlap [start, end).
 func (d *directory) covering(start, end []byte) []*chunk {
 	from, _ := slices.BinarySearchFunc(d.chunks, start, func(c *chunk, start []byte) int {
 		if bytes.Compare(c.end, start) <= 0 {
@@ -134,7 +135,7 @@ func (d *directory) covering(start, end []byte) []*chunk {
 	return d.chunks[from:to]
 }
 
-// acquire takes the newest directory, whose blobs are kept until release.
+// acquire returns the newest directory and keeps its blobs from being deleted until release.
 func (c *Copy) acquire() *directory {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -143,17 +144,17 @@ func (c *Copy) acquire() *directory {
 	return c.dir
 }
 
-// release lets go of a directory, and deletes the blobs that no other one has.
+// release ends the use of a directory, and deletes the blobs that no directory has any more.
 func (c *Copy) release(d *directory) {
 	c.mu.Lock()
 	c.readers--
 	d.readers--
 	c.forget(d)
 	c.mu.Unlock()
-	_ = c.sweep() // what a full disk refuses is for the next sweep, or start
+	_ = c.sweep() // if a full disk refuses, the next sweep or start repeats it
 }
 
-// publish makes a directory of chunks the newest. It uses their memory.
+// publish makes chunks the newest directory. It keeps and sorts the slice.
 func (c *Copy) publish(chunks []*chunk) {
 	slices.SortFunc(chunks, func(a, b *chunk) int { return bytes.Compare(a.start, b.start) })
 	c.mu.Lock()
@@ -166,7 +167,7 @@ func (c *Copy) publish(chunks []*chunk) {
 	c.forget(before)
 }
 
-// forget lets go of the blobs of a directory that is neither the newest nor in use.
+// forget gives up the blobs of a directory if that is neither the newest nor in use. The caller holds mu.
 func (c *Copy) forget(d *directory) {
 	if !d.old || d.readers > 0 {
 		return
@@ -178,7 +179,7 @@ func (c *Copy) forget(d *directory) {
 	}
 }
 
-// gone says, of a copy that was dropped, whether nothing is left of it.
+// gone reports whether all blobs of a dropped copy are deleted and no Reader uses it.
 func (c *Copy) gone() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -227,8 +228,8 @@ func (c *Copy) erase(dead *blobs) error {
 	return b.CommitNoSync()
 }
 
-// replace puts records of chunks in a batch and marks others dead, commits it and publishes the directory. The caller holds writing.
-// What the batch holds already are the blobs of the new ones.
+// replace adds the records of chunks to a batch, marks other chunks dead, commits the batch and publishes the new directory: rest and with. The
+// batch holds the blobs of new chunks already. The caller holds writing.
 func (c *Copy) replace(b kv.Batch, with, dead []*chunk, rest []*chunk) error {
 	var record []byte
 	put := func(list []*chunk, dead bool) error {
@@ -243,7 +244,8 @@ func (c *Copy) replace(b kv.Batch, with, dead []*chunk, rest []*chunk) error {
 	if err := errors.Join(put(with, false), put(dead, true)); err != nil {
 		return err
 	}
-	// It can be done again: after a crash, the store has the batch whole or not at all, and none that follows without it.
+	// No sync is needed, since the work can be repeated. After a crash, the store has all of the batch or nothing, and it has no later batch
+	// without this one.
 	if err := b.CommitNoSync(); err != nil {
 		return err
 	}
@@ -251,7 +253,7 @@ func (c *Copy) replace(b kv.Batch, with, dead []*chunk, rest []*chunk) error {
 	return nil
 }
 
-// ErrDropped says that the copy is no longer wanted.
+// ErrDropped is the error of writes to a copy that was dropped.
 var ErrDropped = errors.New("columnar copy was dropped")
 
 func (c *Copy) drop() error {

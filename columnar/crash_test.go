@@ -18,8 +18,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestCrash writes chunks anew and drops copies on a file system that forgets what was not synced. At many of its operations the machine stops, and the
-// store is opened from what remains: the copy shows what the rows do, and there are the blobs of its chunks and no others.
+// TestCrash rewrites chunks and drops copies on a file system that forgets unsynced data. At many of its operations the machine stops, and the
+// store is opened from the remaining files. Then the copy shows the same rows as the table, and only the blobs of its chunks exist.
 func TestCrash(t *testing.T) {
 	points := 0
 	for seed := range uint64(4) {
@@ -117,7 +117,7 @@ func (h *harness) check(t *testing.T) {
 	}
 }
 
-// TestNoRoom: a store that takes no batch refuses a chunk, and the copy is what it was.
+// TestNoRoom: if the store refuses batches, Write fails and the copy stays as it was.
 func TestNoRoom(t *testing.T) {
 	h, c, read := someRows(t, vfs.NewMem(), 30)
 	defer h.close()
@@ -137,7 +137,7 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
-// TestCollectedWhileRead: when a Reader has let go of the engine, and what has changed since a chunk is collected meanwhile, it goes on with the rows themselves.
+// TestCollectedWhileRead: if the changes since a chunk are collected after a Reader's Release, the Reader goes on with the rows of the table.
 func TestCollectedWhileRead(t *testing.T) {
 	h, c, read := someRows(t, vfs.NewMem(), 60)
 	defer h.close()
@@ -173,7 +173,7 @@ func TestCollectedWhileRead(t *testing.T) {
 			t.Errorf("collected after %d runs: %q, %v, want %q", stop, got, err, want)
 		}
 		if runs >= stop && stop > 0 {
-			// The next round begins with a copy that is new, and with deletions that are.
+			// The next round begins with a new copy and new deletions.
 			h.commit(table.Mutation{Op: table.InsertOrUpdate, Table: top, Columns: top.Columns[:2], Rows: [][]value.Value{{value.OfInt64(1), value.OfString("new")}}})
 			for _, ch := range c.Chunks() {
 				if _, err := c.Write(t.Context(), h.source(top, nil, h.now), ch.Span); err != nil {
@@ -219,7 +219,8 @@ func TestSpaces(t *testing.T) {
 	}
 }
 
-// TestRefusedDeletion: the store refuses to delete what a dropped copy has left when its last Reader is closed, while others look what is left to delete. The next Sweep deletes it.
+// TestRefusedDeletion: the store refuses to delete the blobs of a dropped copy when its last Reader is closed, while other goroutines call Swept. The
+// next Sweep deletes them.
 func TestRefusedDeletion(t *testing.T) {
 	h, c, read := someRows(t, vfs.NewMem(), 30)
 	defer h.close()

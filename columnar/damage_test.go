@@ -122,7 +122,7 @@ func store(t *testing.T, h *harness, key, val []byte) {
 	}
 }
 
-// TestMalformed: bytes with a right checksum that are no blob are an error, or an array whose values can be read.
+// TestMalformed: decoding a malformed blob with a right checksum fails, or returns an array whose values can be read.
 func TestMalformed(t *testing.T) {
 	h, c, read := someRows(t, vfs.NewMem(), 20)
 	defer h.close()
@@ -146,7 +146,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// TestBadRecord: a chunk whose record is none is forgotten, with its blobs, and rows are read in its place.
+// TestBadRecord: a chunk with a malformed record is deleted with its blobs, and reads use the rows of the table.
 func TestBadRecord(t *testing.T) {
 	fs := vfs.NewMem()
 	h, c, read := someRows(t, fs, 20)

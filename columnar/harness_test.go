@@ -88,7 +88,7 @@ func (concat) CompileExpr(_ *schema.Catalog, t *schema.Table, sql string, _ *val
 	return e, nil
 }
 
-// commit applies mutations at the next timestamp. It says whether they were let in.
+// commit applies mutations at the next timestamp. It reports whether they were accepted.
 func (h *harness) commit(muts ...table.Mutation) bool {
 	h.now++
 	w := &writer1{view: view{h.rows, mvcc.Latest}, batch: h.rows.NewBatch(), at: h.now}
@@ -155,7 +155,7 @@ func (h *harness) source(t *schema.Table, x *schema.Index, at mvcc.Timestamp) So
 	return Source{Projection: p, View: h.view(at), At: at}
 }
 
-// build makes the copy whole.
+// build writes chunks until the copy is complete.
 func (h *harness) build(src Source) *Copy {
 	c := h.copies.Make(src.ID())
 	for {
@@ -169,7 +169,7 @@ func (h *harness) build(src Source) *Copy {
 	}
 }
 
-// missing is the first range of the table's or index's keys that no chunk covers.
+// missing returns the first range of the table's or index's keys that no chunk covers.
 func missing(c *Copy, l *table.Layout) (span table.Span, ok bool) {
 	space, _ := l.Space()
 	at := space.Start
@@ -182,7 +182,7 @@ func missing(c *Copy, l *table.Layout) (span table.Span, ok bool) {
 	return table.Span{Start: at, End: space.End}, bytes.Compare(at, space.End) < 0
 }
 
-// fromRows are the rows of a read, as text, read from the table.
+// fromRows reads rows from the table and returns them as text.
 func (h *harness) fromRows(read Read) (rows []string, err error) {
 	r := table.Read{Projection: read.Projection, Spans: read.Spans}.Open(context.Background(), h.view(read.At))
 	defer r.Close()
@@ -204,7 +204,7 @@ func textOf(p *table.Projection, vals []value.Value) string {
 	return b.String()
 }
 
-// fromCopy are the same rows read through a copy.
+// fromCopy reads the same rows through a copy.
 func (h *harness) fromCopy(c *Copy, read Read, between func(*Reader)) (rows []string, err error) {
 	r := c.Open(context.Background(), h.view(read.At), read)
 	defer func() {
@@ -228,7 +228,7 @@ func (h *harness) fromCopy(c *Copy, read Read, between func(*Reader)) (rows []st
 	}
 }
 
-// rowsOf are the rows of a Reader's run, as text.
+// rowsOf returns the rows of a Reader's run as text.
 func rowsOf(read Read, r *Reader, n int) (rows []string, err error) {
 	vals := make([]value.Value, len(read.Columns))
 	for row := range n {

@@ -11,10 +11,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// keys makes the keys of the rows of a chunk.
+// keys computes the keys of the rows of a chunk from its key columns.
 type keys struct {
 	layout  *table.Layout
-	columns []arrow.Array // for each part
+	columns []arrow.Array // one for each part of the key
 	values  []value.Value
 	key     []byte
 }
@@ -23,7 +23,7 @@ func newKeys(l *table.Layout) *keys {
 	return &keys{layout: l, columns: make([]arrow.Array, len(l.Key)), values: make([]value.Value, len(l.Key))}
 }
 
-// at is the key of row i, good until the next call.
+// at returns the key of row i. It is valid until the next call.
 func (k *keys) at(i int) (key []byte, err error) {
 	for part, a := range k.columns {
 		if k.values[part], err = keyValue(a, i, k.layout.Key[part].Column.Type); err != nil {
@@ -34,7 +34,7 @@ func (k *keys) at(i int) (key []byte, err error) {
 	return k.key, nil
 }
 
-// find is the first row in [from, to) whose key is not below bound; to if there is none. It looks near from first.
+// find returns the first row in [from, to) whose key is not below bound; to if there is none. It searches near from first.
 func (k *keys) find(bound []byte, from, to int) (int, error) {
 	step := 1
 	for from < to {
@@ -65,7 +65,7 @@ func (k *keys) find(bound []byte, from, to int) (int, error) {
 	return from, nil
 }
 
-// keyValue is value i of an array of a part of keys. It may refer to the array's memory.
+// keyValue returns value i of the array of a key column. The value may refer to the array's memory.
 func keyValue(a arrow.Array, i int, t *value.Type) (value.Value, error) {
 	if a.IsValid(i) {
 		switch a := a.(type) {

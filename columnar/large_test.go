@@ -14,7 +14,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestLargeRows: a chunk of large rows ends early, one row that is larger than a chunk is a chunk, and what Write and a Reader hold is charged and bounded.
+// TestLargeRows: a chunk of large rows ends early, and a row that is larger than MaxBytes is a chunk by itself. The memory of Write and of a
+// Reader is charged and bounded.
 func TestLargeRows(t *testing.T) {
 	h := newHarness(t, vfs.NewMem(), `CREATE TABLE T (Id INT64 NOT NULL, Data BYTES(MAX)) PRIMARY KEY (Id)`)
 	defer h.close()

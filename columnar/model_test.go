@@ -16,9 +16,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestModel writes and deletes random rows of a table, of one that is interleaved in it and of their indexes, writes chunks of copies of all of them
-// anew, renews and drops them, collects old versions, writes files and restarts, and compares what copies and rows show at random timestamps, for random
-// keys and columns. Some Readers live while all that goes on. A failing seed replays.
+// TestModel writes and deletes random rows of a table and of one that is interleaved in it, with indexes. It rewrites, renews and drops chunks of
+// copies of all of them, collects old versions, flushes and restarts. It compares the copies with the tables at random timestamps, for random keys
+// and columns. Some Readers stay open during all that. A failing seed replays.
 func TestModel(t *testing.T) {
 	seeds := uint64(25)
 	if testing.Short() {

@@ -8,11 +8,11 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 )
 
-// Whole numbers that differ little are stored narrow: the smallest of them (8 bytes), the width of the others (1 byte: 1, 2 or 4), and how
-// much each is above the smallest. Offsets are stored as the lengths between them, of a width that stands in front. All is little endian. Both are
-// smaller than LZ4 would make them and are read several times as fast.
+// Whole numbers that differ little are stored in few bytes: the smallest number (8 bytes), a width (1 byte: 1, 2 or 4), and for each number its
+// difference to the smallest one, in as many bytes as the width says. Offsets are stored as a width (1 byte) and the differences between
+// neighbours. All numbers are little-endian. Both forms are smaller than LZ4 blocks and are read several times as fast.
 
-// form is what a buffer of an array has in it.
+// form is the type of the elements in a buffer of an array.
 type form uint8
 
 const (
@@ -40,7 +40,7 @@ func formOf(dt arrow.DataType, buffer int) form {
 	return formBytes
 }
 
-// width is how many bytes an element of the buffer has.
+// width returns the bytes of an element of the buffer.
 func (f form) width() uint64 {
 	switch f {
 	case formOffsets, formInt32:
@@ -53,10 +53,10 @@ func (f form) width() uint64 {
 	return 1
 }
 
-// narrowHead is the smallest number and the width.
+// narrowHead is the size in bytes of the smallest number and the width.
 const narrowHead = 9
 
-// appendNarrow appends numbers narrowly, if that makes them at most half as wide.
+// appendNarrow appends numbers in the narrow form and returns true, if that makes them at most half as wide.
 func appendNarrow(dst, raw []byte, f form) (_ []byte, ok bool) {
 	switch f {
 	case formInt32:
@@ -95,7 +95,7 @@ func narrow[T any](dst []byte, numbers []T, most int, whole func(T) (int64, bool
 	return dst, true
 }
 
-// widthOf is in how many bytes, 1, 2, 4 or 8, a number is stored.
+// widthOf returns the bytes that a number needs: 1, 2, 4 or 8.
 func widthOf(n uint64) int {
 	switch {
 	case n <= math.MaxUint8:
@@ -118,7 +118,7 @@ func appendWidth(dst []byte, n uint64, width int) []byte {
 	return binary.LittleEndian.AppendUint32(dst, uint32(n))
 }
 
-// widen puts the numbers that appendNarrow has stored into to. It says whether they fill it.
+// widen decodes numbers that appendNarrow has encoded. It returns false if they do not fill to exactly.
 func widen(to, from []byte, f form) bool {
 	if len(from) < narrowHead {
 		return false
@@ -182,7 +182,7 @@ func widenTo[T any](to []T, from []byte, width int, of func(int64) T) bool {
 	return true
 }
 
-// appendLengths appends what lies between offsets, the first of which is 0.
+// appendLengths appends the differences between offsets, the first of which is 0.
 func appendLengths(dst, raw []byte) []byte {
 	offsets := arrow.Int32Traits.CastFromBytes(raw)
 	longest := int32(0)
@@ -197,7 +197,7 @@ func appendLengths(dst, raw []byte) []byte {
 	return dst
 }
 
-// sumLengths puts the offsets of lengths that appendLengths has stored into to. It says whether they fill it, in order.
+// sumLengths decodes offsets that appendLengths has encoded. It returns false if they do not fill to exactly, or if they overflow.
 func sumLengths(to, from []byte) bool {
 	if len(from) == 0 || len(to) < 4 {
 		return false

@@ -16,33 +16,33 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// Read is rows of a table or entries of an index that are wanted as columns, in key order.
+// Read describes a read of rows of a table, or entries of an index, as columns in key order.
 type Read struct {
 	*table.Projection
-	Spans []table.Span   // sorted and disjoint, as table.Layout.Spans makes them; points among them
-	At    mvcc.Timestamp // that the view reads at, a snapshot's
-	// Memory is an account of the request. The Reader charges what it holds to others beside it; nil counts nothing.
+	Spans []table.Span   // sorted and disjoint, as table.Layout.Spans makes them; may include points
+	At    mvcc.Timestamp // the timestamp at which the view, a snapshot, reads
+	// Memory is an account of the request. The Reader charges its memory to further accounts of the same budget; nil counts nothing.
 	Memory *memory.Account
 }
 
-// Reader gives the rows of a Read in runs. It serves one goroutine.
+// Reader returns the rows of a Read in runs. A run is a number of consecutive rows, with one array for each column. One goroutine may use a Reader.
 type Reader struct {
 	ctx  context.Context
-	copy *Copy // nil: there is none
+	copy *Copy // nil if there is no copy
 	view table.View
 	read Read
 	dir  *directory
 
-	segments []segment // that are left
-	merge    *merge    // of the current segment, if it is a chunk
-	rows     *table.Rows
-	fill     int // bytes of rows that are read together next
+	segments []segment   // segments not yet begun
+	merge    *merge      // reads the current segment, if that is a chunk
+	rows     *table.Rows // reads the current segment, if that has no chunk
+	fill     int         // bytes of rows to read from the table next
 
 	batch     *columnar.Batch // rows that were decoded or merged; nil before the first
 	batchRows int
-	arrays    []arrow.Array  // of the run
-	columns   *chunkColumns  // of the current chunk; nil before the first, as is decoder
-	decoder   *table.Decoder // of what has changed
+	arrays    []arrow.Array  // the columns of the run
+	columns   *chunkColumns  // the columns of the current chunk; nil before the first chunk, like decoder
+	decoder   *table.Decoder // decodes changed rows
 
 	memory  *memory.Account
 	charged int64
@@ -50,13 +50,13 @@ type Reader struct {
 	err     error
 }
 
-// A segment is what is read in one way: from a chunk, or, where chunk is nil, from rows.
+// A segment is a part of a read that is read from one chunk, or from the table if chunk is nil.
 type segment struct {
 	chunk *chunk
-	spans []table.Span // ranges
+	spans []table.Span // ranges, not points
 }
 
-// Open begins a read. Its Reader must be closed. A nil Copy has no chunks: all is read from rows.
+// Open begins a read. The Reader must be closed. A nil Copy has no chunks, so all rows are read from the table.
 func (c *Copy) Open(ctx context.Context, view table.View, read Read) *Reader {
 	r := &Reader{ctx: ctx, copy: c, view: view, read: read, arrays: make([]arrow.Array, len(read.Columns)), fill: firstFill, memory: read.Memory.Beside(memory.Stream)}
 	if c == nil {
@@ -68,7 +68,7 @@ func (c *Copy) Open(ctx context.Context, view table.View, read Read) *Reader {
 	return r
 }
 
-// plan divides the spans of a read among chunks and rows.
+// plan divides the spans of a read into segments. A chunk older than the horizon cannot be used.
 func (d *directory) plan(read Read, horizon mvcc.Timestamp) []segment {
 	var list []segment
 	wanted := wantedOf(read.Projection)
@@ -117,7 +117,7 @@ type wanted struct {
 	definition string
 }
 
-// wantedOf are the columns of a projection and those of its key.
+// wantedOf returns the columns of a projection and those of its key.
 func wantedOf(p *table.Projection) (list []wanted) {
 	for _, c := range p.Columns {
 		list = append(list, wanted{c.ID, c.ComputedFrom()})
@@ -128,7 +128,7 @@ func wantedOf(p *table.Projection) (list []wanted) {
 	return list
 }
 
-// has says whether the chunk has columns, and can be read.
+// has reports whether the chunk has all columns of a list and no known damage.
 func (c *chunk) has(list []wanted) bool {
 	if c.damaged.Load() {
 		return false
@@ -141,16 +141,16 @@ func (c *chunk) has(list []wanted) bool {
 	return true
 }
 
-// Estimate is what a Read would read, as far as the directory tells.
+// Estimate is an estimate of the rows that a Read would read, from the directory alone.
 type Estimate struct {
 	Chunks int
-	Rows   int64 // in these chunks, of the spans of the read; without what has changed since
-	// Whole is how many rows the chunks have that lie in the spans as a whole, and Partial how many the others have, in the spans or not.
+	Rows   int64 // estimated rows of these chunks in the spans of the read, without later changes
+	// Whole counts the rows of the chunks that lie completely in the spans. Partial counts the rows of the other chunks, in the spans or not.
 	Whole, Partial int64
-	Rest           []table.Span // ranges that no chunk serves: rows are read there
+	Rest           []table.Span // ranges that must be read from the table
 }
 
-// Estimate looks at what a Read would read. A nil Copy has no chunks.
+// Estimate returns an estimate for a Read. A nil Copy has no chunks.
 func (c *Copy) Estimate(read Read) (e Estimate) {
 	if c == nil {
 		e.Rest = table.Ranges(read.Spans)
@@ -171,22 +171,22 @@ func (c *Copy) Estimate(read Read) (e Estimate) {
 			e.Partial += s.chunk.rows
 		}
 	}
-	e.Rows = e.Whole + e.Partial/2 // how many of the latter is unknown without reading keys
+	e.Rows = e.Whole + e.Partial/2 // only the keys would tell how many of the partial ones are in the spans
 	return e
 }
 
-// within says whether all rows of the blobs lie in a span.
+// within reports whether all rows of the blobs lie in a span.
 func (c *chunk) within(s table.Span) bool {
 	return !c.startCut && bytes.Compare(s.Start, c.start) <= 0 && bytes.Compare(c.end, s.End) <= 0
 }
 
-// Rows are read from the table firstFill bytes at a time first, and each time twice as many up to fullFill.
+// The first read from the table takes firstFill bytes of rows. Each later one takes twice as many, up to fullFill.
 const (
 	firstFill = 32 << 10
 	fullFill  = 1 << 20
 )
 
-// Next moves to the next run, and returns how many rows it has: 0 at the end, and at most MaxRows.
+// Next moves to the next run, and returns the number of its rows: at most MaxRows, and 0 at the end.
 func (r *Reader) Next() (n int, err error) {
 	if r.done || r.err != nil {
 		return 0, r.err
@@ -201,11 +201,11 @@ func (r *Reader) Next() (n int, err error) {
 	}
 }
 
-// Array is column i of the run, of one of Arrow's types of value/columnar without Options, or of stored payloads (columnar.IsStored), which is never so
-// for a type all of whose values its Arrow type can hold. It is good until the next Next.
+// Array returns column i of the run. It is valid until the next call of Next. Its type is the Arrow type that value/columnar uses without Options.
+// If that type cannot hold all values of the column's type, the array may instead hold values as they are stored in rows (columnar.IsStored).
 func (r *Reader) Array(i int) arrow.Array { return r.arrays[i] }
 
-// step goes on with the current segment, or begins the next. It may find no rows.
+// step goes on with the current segment, or begins the next one. It may return 0 rows before the end.
 func (r *Reader) step() (n int, err error) {
 	switch {
 	case r.merge != nil:
@@ -233,7 +233,7 @@ func (r *Reader) step() (n int, err error) {
 func (r *Reader) stepChunk() (n int, err error) {
 	n, more, err := r.merge.next()
 	if errors.Is(err, mvcc.ErrCollected) {
-		// The rest is read from rows, which may be there yet.
+		// The rest is read from the table, where the versions at the read's timestamp may still exist.
 		r.segments = slices.Insert(r.segments, 0, segment{spans: r.merge.left()})
 		more, err = false, nil
 		n = r.merge.flush()
@@ -266,7 +266,7 @@ func (r *Reader) stepRows() (n int, err error) {
 	return r.flush(), nil
 }
 
-// emptyBatch makes room for rows that are decoded.
+// emptyBatch empties the batch. It makes one if there is none.
 func (r *Reader) emptyBatch() {
 	if r.batch == nil {
 		r.batch = batchOf(r.read.Columns)
@@ -287,7 +287,7 @@ func (r *Reader) flush() (n int) {
 	return n
 }
 
-// slice makes rows of the chunk the run.
+// slice makes the rows [from, to) of the chunk the run.
 func (r *Reader) slice(from, to int) (n int) {
 	for i := range r.arrays {
 		a := r.columns.wanted[i]
@@ -299,7 +299,7 @@ func (r *Reader) slice(from, to int) (n int) {
 	return to - from
 }
 
-// charge charges what the Reader holds by now.
+// charge charges the memory that the Reader holds now, if that is more than was charged before.
 func (r *Reader) charge() error {
 	size := int64(0)
 	if r.batch != nil {
@@ -318,7 +318,8 @@ func (r *Reader) charge() error {
 	return err
 }
 
-// Release lets go of what the storage engine holds for the Reader, which is about to wait for long. The run stays good, and Next goes on behind it.
+// Release closes the Reader's iterator in the storage engine, for a caller that is about to wait for long. The run stays valid, and Next goes on
+// after it.
 func (r *Reader) Release() {
 	switch {
 	case r.merge != nil:
@@ -328,7 +329,7 @@ func (r *Reader) Release() {
 	}
 }
 
-// Close ends the read. The run is no longer good.
+// Close ends the read. The run is no longer valid.
 func (r *Reader) Close() error {
 	var err error
 	if r.merge != nil {

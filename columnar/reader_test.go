@@ -60,7 +60,7 @@ func TestChangesOverChunk(t *testing.T) {
 	}
 }
 
-// TestReleaseBehindChanges: a Reader that was released holds nothing of the engine, also behind the last row of a chunk that has changed.
+// TestReleaseBehindChanges: after Release a Reader has no iterator open, also after the last changed row of a chunk.
 func TestReleaseBehindChanges(t *testing.T) {
 	h := newHarness(t, vfs.NewMem(), `CREATE TABLE T (Id INT64 NOT NULL) PRIMARY KEY (Id)`)
 	tab := h.catalog.Table("T")
@@ -87,7 +87,8 @@ func TestReleaseBehindChanges(t *testing.T) {
 	}
 }
 
-// TestDroppedDatabase: a read that has not come to a column yet when the database is dropped fails with the error of reads of rows, and reports no damage.
+// TestDroppedDatabase: if the database is dropped before a read has loaded a column, the read fails with the error of reads of the table, and
+// reports no damage.
 func TestDroppedDatabase(t *testing.T) {
 	h := newHarness(t, vfs.NewMem(), `CREATE TABLE T (Id INT64 NOT NULL, Name STRING(MAX)) PRIMARY KEY (Id)`)
 	defer h.close()

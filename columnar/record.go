@@ -12,17 +12,17 @@ import (
 //	version (1 byte), flags, timestamp, rows, start, end, number of columns,
 //	for each column: number, definition, flags, bytes as Arrow's buffers, bytes of the blob
 //
-// Numbers are uvarints. start, end and definition have their length in front.
+// Numbers are uvarints. start, end and definition are each preceded by their length.
 const recordVersion = 1
 
 // Flags of a record.
 const (
 	isDead   = 1 << iota // the chunk was replaced
-	startCut             // rows before start were there when the chunk was written
+	startCut             // the blobs have rows before start, since a newer chunk covers that range
 )
 
 // Flags of a column.
-const isStored = 1 // its values are stored payloads, as Arrow's type cannot hold all of them
+const isStored = 1 // the array holds the values as stored in rows, since their Arrow type cannot hold all of them
 
 func appendRecord(dst []byte, c *chunk, dead bool) []byte {
 	flags := uint64(0)
@@ -56,7 +56,7 @@ func appendBytes(dst, b []byte) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
 }
 
-// fields reads the parts of a record or a blob's head. After one that is not there, all are zero and bad is set.
+// fields reads the fields of a record or of a blob's head. After a missing or malformed field, bad is set and all further fields are zero.
 type fields struct {
 	rest []byte
 	bad  bool
@@ -83,7 +83,7 @@ func (f *fields) bytes() []byte {
 	return b
 }
 
-// parseRecord reads a record. ok is false if it is none.
+// parseRecord parses a record. ok is false if the record is malformed.
 func parseRecord(val []byte) (c *chunk, dead, ok bool) {
 	if len(val) == 0 || val[0] != recordVersion {
 		return nil, false, false

@@ -11,17 +11,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// A Source is the rows of a table, or the entries of an index, at a timestamp, for chunks that are written.
+// A Source provides the rows of a table, or the entries of an index, at a timestamp, for chunks to be written.
 type Source struct {
 	*table.Projection // to all columns that a copy has: see Columns
 	View              table.View
-	At                mvcc.Timestamp  // that View reads at
-	Memory            *memory.Account // charged what writing a chunk holds; nil counts nothing
-	Rows              int             // that a chunk has at most, if it is not 0 and below MaxRows
+	At                mvcc.Timestamp  // the timestamp at which View reads
+	Memory            *memory.Account // account of the work; the memory to write a chunk is charged beside it; nil counts nothing
+	Rows              int             // maximum rows of a chunk, if not 0 and below MaxRows
 }
 
-// Columns is the projection to all columns that a copy of a table has, or of its index x if that is not nil. Generated columns that the table does not store
-// are among them: their values follow from those of the row.
+// Columns returns the projection to all columns in a copy of a table, or of its index x if that is not nil. They include generated columns that the
+// table does not store, since their values are computed from the row.
 func Columns(t *schema.Table, x *schema.Index) (*table.Projection, error) {
 	if x == nil {
 		return table.NewProjection(t, nil, t.Columns)
@@ -36,7 +36,7 @@ func Columns(t *schema.Table, x *schema.Index) (*table.Projection, error) {
 	return table.NewProjection(t, x, append(columns, x.Storing...))
 }
 
-// batchOf is an empty batch of columns.
+// batchOf returns an empty batch with the columns.
 func batchOf(list []*schema.Column) *columnar.Batch {
 	columns := make([]columnar.Column, len(list))
 	for i, c := range list {
@@ -45,7 +45,7 @@ func batchOf(list []*schema.Column) *columnar.Batch {
 	return columnar.NewBatch(columns, columnar.Options{Lossless: true})
 }
 
-// arrowType is the type of the arrays of a column of a chunk.
+// arrowType returns the Arrow type of a column of a chunk.
 func arrowType(t *value.Type, stored bool) arrow.DataType {
 	if stored {
 		return arrow.BinaryTypes.Binary

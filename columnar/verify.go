@@ -16,9 +16,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// Verify reads a copy, in a database that nothing writes to, and reports what is wrong: blobs that cannot be read, and chunks that do not hold the rows of the
-// table or index at their timestamp. p is the projection to all columns, nil if the table or index is not known; at makes a view. Chunks whose timestamp can no longer be
-// read, and those that are to be made anew as they have other columns, are read and not compared. The error is what kept it from reading on.
+// Verify reads a copy and calls report for each fault: a blob that cannot be read, or a chunk whose rows differ from those of the table or index at
+// the chunk's timestamp. Nothing may write to the database meanwhile. p is the projection to all columns, or nil if the table or index is not known.
+// at returns a view at a timestamp. Verify does not compare the rows of a chunk if its timestamp can no longer be read, or if it has other columns
+// than the table. It returns an error if it could not go on.
 func (c *Copy) Verify(ctx context.Context, p *table.Projection, at func(mvcc.Timestamp) table.View, report func(error)) error {
 	dir := c.acquire()
 	defer c.release(dir)
@@ -70,7 +71,7 @@ func (c *Copy) verifyBlobs(ch *chunk, report func(error)) error {
 	return nil
 }
 
-// verifyRows compares the rows of a read with and without the copy.
+// verifyRows reads the same rows from the copy and from the table, and fails at the first difference.
 func (c *Copy) verifyRows(ctx context.Context, view table.View, read Read) error {
 	got, want := side{Reader: c.Open(ctx, view, read)}, side{Reader: (*Copy)(nil).Open(ctx, view, read)}
 	defer got.Close()
@@ -105,7 +106,7 @@ func (c *Copy) verifyRows(ctx context.Context, view table.View, read Read) error
 	}
 }
 
-// side is a Reader, row by row.
+// side reads a Reader row by row.
 type side struct {
 	*Reader
 	row, rows int
@@ -119,7 +120,7 @@ func (s *side) next() (more bool, err error) {
 	return s.rows > 0, err
 }
 
-// append appends the value of a column in the current row, as it is stored.
+// append appends the value of column i in the current row, encoded as in stored rows.
 func (s *side) append(dst []byte, i int, c *schema.Column) ([]byte, error) {
 	var a arrow.Array = s.Array(i)
 	v, err := columnar.StoredValueAt(a, s.row, c.Type)
@@ -129,7 +130,7 @@ func (s *side) append(dst []byte, i int, c *schema.Column) ([]byte, error) {
 	return value.AppendRow(append(dst, 1), v, c.Type), nil
 }
 
-// Orphans are blobs of columns that no record of a chunk names, each as a text for people.
+// Orphans returns a message for each blob that belongs to no record of a chunk.
 func (c *Copies) Orphans(ctx context.Context) (list []string, err error) {
 	named := map[schema.TableID]map[uint64][]schema.ColumnID{}
 	for _, copy := range c.All() {
@@ -152,7 +153,7 @@ func (c *Copies) Orphans(ctx context.Context) (list []string, err error) {
 	return list, errors.Join(it.Error(), ctx.Err())
 }
 
-// named are the columns of the copy's chunks, of dead ones too, by their numbers.
+// named returns the columns of the copy's chunks by chunk number, including those of dead chunks.
 func (c *Copy) named() map[uint64][]schema.ColumnID {
 	c.mu.Lock()
 	defer c.mu.Unlock()

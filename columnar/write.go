@@ -15,17 +15,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// A chunk has at most MaxRows rows, and MaxBytes in Arrow's buffers unless one row is larger.
+// A chunk has at most MaxRows rows. It has at most MaxBytes in Arrow's buffers, unless it is a single larger row.
 const (
 	MaxRows  = 32 << 10
 	MaxBytes = 8 << 20
 )
 
-// Write writes one chunk of the rows at src.At and makes it part of the copy. The chunk begins with span, or with the chunk that
-// the start of span lies in, and ends with span or, if there is more than a chunk takes, earlier: the caller goes on there. Chunks
-// in its range are replaced by it. The rows come out of the copy itself where that has them, with what has changed since, and else
-// out of the table. If there is no room for it on disk, the error is kv.ErrRefused, and nothing has changed.
-// It is ErrDropped if the copy was dropped meanwhile.
+// Write writes one chunk of the rows at src.At and makes it part of the copy. The chunk begins at the start of span, or at the start
+// of the chunk that contains it. The chunk ends at the end of span, or earlier if there are more rows than a chunk takes: then the
+// caller goes on at its end. The new chunk replaces the chunks in its range. Write reads the rows from the copy itself, merged with
+// later changes, and from the table where the copy has no chunk. If there is no room on disk, the error is kv.ErrRefused, and nothing
+// has changed. The error is ErrDropped if the copy was dropped meanwhile.
 func (c *Copy) Write(ctx context.Context, src Source, span table.Span) (Chunk, error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -56,7 +56,7 @@ type writer struct {
 	charged int64
 }
 
-// fill collects rows of span, and returns where the chunk ends.
+// fill reads rows of span into the batch until the chunk is full, and returns the end of the chunk.
 func (w *writer) fill(ctx context.Context, span table.Span) (end []byte, err error) {
 	r := w.copy.Open(ctx, w.src.View, Read{Projection: w.src.Projection, Spans: []table.Span{span}, At: w.src.At, Memory: w.src.Memory})
 	defer r.Close()
@@ -78,10 +78,10 @@ func (w *writer) fill(ctx context.Context, span table.Span) (end []byte, err err
 	}
 }
 
-// stepRows are looked at together before the chunk is found to be full.
+// stepRows is the number of rows that take adds at a time. It halves the step when the chunk would become too large.
 const stepRows = 256
 
-// take takes rows of the run that r has, until the chunk is full.
+// take adds rows of r's current run, which has n rows, until the chunk is full. It returns the number of rows added.
 func (w *writer) take(ctx context.Context, r *Reader, n int) (taken int, err error) {
 	for step := stepRows; taken < n; {
 		to := min(taken+step, n, taken+w.maxRows()-w.rows)
@@ -131,7 +131,7 @@ func (w *writer) charge(ctx context.Context, size int64) error {
 	return err
 }
 
-// endBehind is the bound behind row i.
+// endBehind returns the bound just after the key of row i.
 func (w *writer) endBehind(i int) ([]byte, error) {
 	k := newKeys(w.src.Layout)
 	for part := range k.columns {
@@ -145,7 +145,7 @@ func (w *writer) endBehind(i int) ([]byte, error) {
 	return table.Ranges([]table.Span{{Start: key}})[0].End, nil
 }
 
-// placeOf is which column has a part of the key.
+// placeOf returns the index of the column that holds a part of the key.
 func (w *writer) placeOf(part int) int {
 	for i, c := range w.src.Columns {
 		if c == w.src.Key[part].Column {
@@ -171,7 +171,7 @@ func (w *writer) commit(span table.Span) (Chunk, error) {
 			rest = append(rest, old)
 		case bytes.Compare(old.end, span.End) <= 0:
 			dead = append(dead, old)
-		default: // it goes on behind the new one
+		default: // the old chunk extends beyond the new one
 			narrow := *old
 			narrow.start, narrow.startCut = span.End, true
 			with = append(with, &narrow)
@@ -186,7 +186,7 @@ func (w *writer) commit(span table.Span) (Chunk, error) {
 	return made.describe(), nil
 }
 
-// put puts the blobs of a chunk in a batch, and notes them in it.
+// put adds the blobs of a chunk to a batch, and the columns to the chunk.
 func (w *writer) put(b kv.Batch, to *chunk) error {
 	if w.rows == 0 {
 		return nil
@@ -209,7 +209,7 @@ func (w *writer) put(b kv.Batch, to *chunk) error {
 	return nil
 }
 
-// sizeOf is the bytes that values from to to of an array take.
+// sizeOf returns the bytes of the values in [from, to) of an array.
 func sizeOf(a arrow.ArrayData, from, to int) int64 {
 	n, offset := int64(to-from), a.Offset()
 	size := n / 8
@@ -231,7 +231,7 @@ func sizeOf(a arrow.ArrayData, from, to int) int64 {
 	return size
 }
 
-// ends are where values from to to of an array begin and end in its buffer of bytes, or in its elements.
+// ends returns the range of the values in [from, to) of an array within its buffer of bytes, or within its list elements.
 func ends(a arrow.ArrayData, from, to int) (first, last int) {
 	if from == to {
 		return 0, 0
@@ -240,14 +240,14 @@ func ends(a arrow.ArrayData, from, to int) (first, last int) {
 	return int(offsets[a.Offset()+from]), int(offsets[a.Offset()+to])
 }
 
-// Renewal is what Renew has done and found.
+// Renewal is the result of Renew.
 type Renewal struct {
-	Renewed int     // chunks
-	Changed []Chunk // in which something has changed: they are to be written anew
+	Renewed int     // number of chunks with a new timestamp
+	Changed []Chunk // chunks in which rows have changed, which must be written anew
 }
 
-// Renew gives the chunks that are older than before, and in which nothing has changed since, the timestamp src.At, which is not below before. Chunks
-// with ranges in which versions have been collected that it would have to see count as changed.
+// Renew looks for changes in the chunks that are older than before. If a chunk has none, Renew gives it the timestamp src.At, which must not be
+// below before. A chunk also counts as changed if versions have been collected that Renew would need to see.
 func (c *Copy) Renew(ctx context.Context, src Source, before mvcc.Timestamp) (Renewal, error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -286,8 +286,8 @@ func (c *Copy) Renew(ctx context.Context, src Source, before mvcc.Timestamp) (Re
 	return done, c.sweep()
 }
 
-// Changed counts the rows in the range of a chunk that have changed after its timestamp and up to src.At, and counts no further than limit. The
-// error is mvcc.ErrCollected if some of these changes may have been collected.
+// Changed counts the rows in the range of a chunk that have changed after its timestamp and up to src.At. It stops counting at limit. The error
+// is mvcc.ErrCollected if some of these changes may have been collected.
 func (c *Copy) Changed(ctx context.Context, src Source, of Chunk, limit int) (int, error) {
 	return c.changed(ctx, src, &chunk{at: of.At, start: of.Span.Start, end: of.Span.End}, limit)
 }

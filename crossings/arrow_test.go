@@ -47,12 +47,13 @@ func init() {
 	add(feature{name: exported, alone: true, read: func(w *world, s *state) *reading { return w.exportReading(s.m) }})
 }
 
-// flightContext names the database. Timestamps come in microseconds, as extreme ones are beyond nanoseconds.
+// flightContext returns a context with the Flight headers that name the database. It asks for timestamps in
+// microseconds, since nanoseconds cannot express extreme ones.
 func (w *world) flightContext(headers ...string) context.Context {
 	return metadata.AppendToOutgoingContext(w.ctx, append([]string{"database", databaseName, "timestamp-unit", "us"}, headers...)...)
 }
 
-// arrowCell is a value of an array.
+// arrowCell returns value i of an array.
 func arrowCell(a arrow.Array, i int) (cell, error) {
 	if a.IsNull(i) {
 		return cell{}, nil
@@ -96,7 +97,7 @@ func cellsOfBatch(b arrow.RecordBatch) (rows [][]cell, err error) {
 	return rows, nil
 }
 
-// microseconds are cells as timestamps of microseconds have them.
+// microseconds rounds the timestamps of rows down to microseconds.
 func (g *target) microseconds(rows [][]cell) {
 	for i, name := range g.columns {
 		if g.t.column(name).kind != timeKind {
@@ -110,7 +111,7 @@ func (g *target) microseconds(rows [][]cell) {
 	}
 }
 
-// wantMicroseconds is want with timestamps of microseconds.
+// wantMicroseconds is want with timestamps in microseconds.
 func (g *target) wantMicroseconds(m *model) []string {
 	t := m.table(g.t.name)
 	var rows [][]cell
@@ -125,7 +126,7 @@ func (g *target) wantMicroseconds(m *model) []string {
 	return lines(rows)
 }
 
-// flightReading reads columns: of a query, or of a request of the API.
+// flightReading reads columns over Flight: of a query, or of a READ.
 func (w *world) flightReading(m *model, read bool) *reading {
 	g := w.target(m)
 	text, involved, way := g.sql(hint(w.rng)), w.targetFeatures(g), flightSQL
@@ -190,7 +191,7 @@ func (w *world) ticket(t *flight.Ticket) (rows [][]cell, err error) {
 	return rows, r.Err()
 }
 
-// batches are the rows of an operation as Arrow's, one batch or one for each row. Timestamps are text.
+// batches returns the rows of an operation as Arrow record batches, one batch or one for each row. Timestamps are text.
 func (w *world) batches(o *operation) (list []arrow.RecordBatch, err error) {
 	t := w.now().m.table(o.table)
 	var fields []arrow.Field
@@ -228,7 +229,7 @@ func (w *world) batches(o *operation) (list []arrow.RecordBatch, err error) {
 	return list, nil
 }
 
-// rowsToLoad draws an operation that writes rows without commit timestamps.
+// rowsToLoad returns a random write of rows without commit timestamps.
 func (w *world) rowsToLoad(way string, atomic bool, kinds ...verb) *write {
 	x := w.operationsOf(1, way, atomic, kinds...)
 	if x == nil {
@@ -274,13 +275,13 @@ func (w *world) loadFlight() *write {
 	return x
 }
 
-// tempDir is a directory on the machine's disk, for files of exports and imports.
+// tempDir makes a directory on the machine's disk, for files of exports and imports.
 func (w *world) tempDir() (dir string, remove func(), err error) {
 	dir, err = os.MkdirTemp("", "crossings")
 	return dir, func() { _ = os.RemoveAll(dir) }, err
 }
 
-// importFile writes rows into a file and imports it.
+// importFile returns a write that writes rows into a file and imports the file.
 func (w *world) importFile() *write {
 	x := w.rowsToLoad(imported, false, insert, insertOrUpdate, replace)
 	if x == nil || len(w.open) > 0 {
@@ -345,7 +346,7 @@ func (w *world) importFile() *write {
 	return x
 }
 
-// withColumns is a schema of some columns of another.
+// withColumns returns a schema with some columns of another one.
 func withColumns(of *arrow.Schema, names []string) *arrow.Schema {
 	var fields []arrow.Field
 	for _, name := range names {
@@ -355,13 +356,13 @@ func withColumns(of *arrow.Schema, names []string) *arrow.Schema {
 	return arrow.NewSchema(fields, nil)
 }
 
-// exportReading exports a table and reads the files.
+// exportReading returns a reading that exports a table and reads the files.
 func (w *world) exportReading(m *model) *reading {
 	g := &target{t: pick(w.rng, m.tables)}
-	for _, c := range g.t.writable() { // what is computed stays at home
+	for _, c := range g.t.writable() { // computed columns are not exported
 		g.columns = append(g.columns, c.name)
 	}
-	if g.name = g.t.name; !sameColumns(g.t, w.now().m.table(g.name)) { // an export takes the columns that there are now
+	if g.name = g.t.name; !sameColumns(g.t, w.now().m.table(g.name)) { // an export takes the present columns
 		return nil
 	}
 	format, over, involved := pick(w.rng, file.Formats), w.rng.IntN(2) == 0, w.targetFeatures(g)

@@ -8,7 +8,7 @@ func init() {
 	add(feature{name: budget, alone: true})
 }
 
-// idle checks that no request is charged anything when none runs.
+// idle checks that no memory is charged to requests while none runs.
 func (w *world) idle() {
 	w.endAll()
 	synctest.Wait()

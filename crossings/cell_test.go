@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// A cell is a value, as the API's text of it; the zero value is NULL. Which type it has its column says.
+// A cell is a value in the text form of the API; the zero value is NULL. The type comes from its column.
 type cell struct {
 	set  bool
 	text string
@@ -53,13 +53,13 @@ func (c cell) time() time.Time { t, _ := time.Parse(time.RFC3339Nano, c.text); r
 
 // A kind is a type of columns.
 type kind struct {
-	name   string // as DDL has it
+	name   string // in DDL
 	code   spannerpb.TypeCode
-	values []string // of which some are extreme
+	values []string // includes extreme ones
 	// compare orders two values that are not NULL.
 	compare func(a, b cell) int
 	literal func(c cell) string
-	key     bool // whether it can be part of a key
+	key     bool // it can be part of a key
 }
 
 var (
@@ -104,7 +104,7 @@ func bytesLiteral(c cell) string {
 	return b.String() + `"`
 }
 
-// random is a value, sometimes NULL.
+// random returns a random value, sometimes NULL.
 func (k *kind) random(rng *rand.Rand) cell {
 	if rng.IntN(6) == 0 {
 		return cell{}
@@ -112,7 +112,7 @@ func (k *kind) random(rng *rand.Rand) cell {
 	return textCell(k.values[rng.IntN(len(k.values))])
 }
 
-// order compares two values as keys are ordered: NULL first.
+// order compares two values in the order of keys: NULL first.
 func (k *kind) order(a, b cell) int {
 	switch {
 	case !a.set && !b.set:
@@ -125,7 +125,7 @@ func (k *kind) order(a, b cell) int {
 	return k.compare(a, b)
 }
 
-// normal is a value as keys have it, in which equal values are the same: there is one zero.
+// normal returns the form of a value that all equal key values share: the two zeros become one.
 func (k *kind) normal(c cell) cell {
 	if k == floatKind && c.text == "-0" {
 		return textCell("0")
@@ -133,7 +133,7 @@ func (k *kind) normal(c cell) cell {
 	return c
 }
 
-// sql is a literal.
+// sql returns the value as an SQL literal.
 func (k *kind) sql(c cell) string {
 	if !c.set {
 		return "CAST(NULL AS " + strings.TrimSuffix(k.name, "(MAX)") + ")"
@@ -149,7 +149,7 @@ func (k *kind) spannerType() *spannerpb.Type {
 	return t
 }
 
-// wire is the value in the API.
+// wire returns the value as the API encodes it.
 func (k *kind) wire(c cell) *structpb.Value {
 	switch {
 	case !c.set:
@@ -162,7 +162,7 @@ func (k *kind) wire(c cell) *structpb.Value {
 	return structpb.NewStringValue(c.text)
 }
 
-// fromWire is a value of the API.
+// fromWire decodes a value of the API.
 func fromWire(v *structpb.Value) cell {
 	switch v := v.Kind.(type) {
 	case *structpb.Value_NumberValue:
@@ -175,7 +175,7 @@ func fromWire(v *structpb.Value) cell {
 	return cell{}
 }
 
-// line is a row as text.
+// line prints a row.
 func line(cells []cell) string {
 	words := make([]string, len(cells))
 	for i, c := range cells {
@@ -184,6 +184,6 @@ func line(cells []cell) string {
 	return strings.Join(words, " ")
 }
 
-// toBytes and toText are the values of a STRING as BYTES and the reverse.
+// toBytes converts a value of STRING to BYTES, and toText converts it back.
 func toBytes(c cell) cell { return textCell(base64.StdEncoding.EncodeToString([]byte(c.text))) }
 func toText(c cell) cell  { return textCell(string(decoded(c))) }

@@ -12,14 +12,16 @@ import (
 )
 
 const (
-	// seeds runs of steps steps each; more by CROWFOOT_TEST_CROSSINGS.
+	// seeds is the number of runs, each of steps steps; CROWFOOT_TEST_CROSSINGS changes it.
 	seeds = 4
 	steps = 60
 )
 
-// TestCrossings runs servers through random histories. A run is one goroutine, whose choices follow from its seed, in a bubble whose clock moves when all
-// wait: what happens after hours happens at once, and a failure comes again. CROWFOOT_TEST_CROSSINGS=FROM-TO runs other seeds, CROWFOOT_TEST_CROSSINGS=2m
-// as many from the first on as it can begin in two minutes. All runs share the bubble, since libraries keep channels for the whole process.
+// TestCrossings runs servers through random histories. A run is one goroutine whose choices depend only on its seed. It
+// runs in a synctest bubble, whose clock advances when all goroutines wait. So hours pass at once, and the same seed
+// repeats a failure. CROWFOOT_TEST_CROSSINGS=FROM-TO runs other seeds; CROWFOOT_TEST_CROSSINGS=2m runs as many seeds,
+// from the first on, as it can begin in two minutes. All runs share the bubble, since libraries keep channels for the
+// whole process.
 func TestCrossings(t *testing.T) {
 	from, to, long := uint64(0), uint64(seeds), time.Duration(0)
 	if text := os.Getenv("CROWFOOT_TEST_CROSSINGS"); text != "" {
@@ -27,7 +29,7 @@ func TestCrossings(t *testing.T) {
 	}
 	var over atomic.Bool
 	if long > 0 {
-		time.AfterFunc(long, func() { over.Store(true) }) // on the clock outside
+		time.AfterFunc(long, func() { over.Store(true) }) // by the real clock
 	}
 	met := pairs{}
 	synctest.Test(t, func(t *testing.T) {

@@ -33,8 +33,8 @@ func (s *sent) Send(m *flight.FlightData) error {
 	return nil
 }
 
-// loadDamaged loads rows over Flight with some bytes of a message changed, in a transaction that is rolled back. Nothing of it stays: no row, and nothing
-// that it was charged.
+// loadDamaged loads rows over Flight with some bytes of a message changed, in a transaction that is rolled back. It
+// must leave no row and no charged memory.
 func (w *world) loadDamaged() {
 	x := w.rowsToLoad(flightLoad, true, insert, insertOrUpdate, replace)
 	if x == nil {
@@ -85,7 +85,7 @@ func (w *world) loadDamaged() {
 	}
 }
 
-// ingestMessages are those that load batches into a table in a transaction.
+// ingestMessages returns the messages that load batches into a table in a transaction.
 func ingestMessages(table string, transaction []byte, list []arrow.RecordBatch) ([]*flight.FlightData, error) {
 	command := &flightpb.CommandStatementIngest{Table: table, TransactionId: transaction, TableDefinitionOptions: &flightpb.CommandStatementIngest_TableDefinitionOptions{
 		IfExists:   flightpb.CommandStatementIngest_TableDefinitionOptions_TABLE_EXISTS_OPTION_APPEND,
@@ -120,7 +120,7 @@ func (w *world) put(messages []*flight.FlightData, mode string) error {
 	}
 	for _, m := range messages {
 		if stream.Send(m) != nil {
-			break // the reply says why
+			break // the reply holds the error
 		}
 	}
 	if err := stream.CloseSend(); err != nil {

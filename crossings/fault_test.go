@@ -42,7 +42,8 @@ func init() {
 	add(feature{name: checkpoint, alone: true, happen: (*world).copyFiles})
 }
 
-// collect lets so much time pass that old versions are collected, while transactions stay open: they read again and again, so that they are not idle.
+// collect lets time pass until old versions are collected. Open transactions read again and again meanwhile, so that
+// they are not idle.
 func (w *world) collect() {
 	w.happened(of(collection), 0)
 	for range 2 {
@@ -54,7 +55,7 @@ func (w *world) collect() {
 	w.advance(25 * time.Minute)
 }
 
-// age has transactions commit that are older than what is kept of what others have written meanwhile.
+// age commits transactions that are older than the kept record of what others have written since.
 func (w *world) age() {
 	for range 2 {
 		w.openOne()
@@ -84,7 +85,7 @@ func (w *world) restart() {
 	w.boot(w.disk)
 }
 
-// kill kills the server in the midst of a write or a schema change.
+// kill kills the server in the middle of a write or a schema change.
 func (w *world) kill() {
 	w.endAll()
 	var left *disktest.Disk
@@ -146,7 +147,7 @@ func (w *world) fillDisk() {
 	w.endAll()
 	w.note("-- the disk is full")
 	w.happened(of(fullDisk), 0)
-	w.disk.Leave(4 << 20) // the store's reserve
+	w.disk.Leave(4 << 20) // room for the store's reserve
 	for range 600 {
 		if w.store.Writable() != nil {
 			break
@@ -177,7 +178,7 @@ func (w *world) fillDisk() {
 	w.fail("the store takes no writes, though there is room: %v", w.store.Writable())
 }
 
-// check compares what is stored with itself, as crowfoot check does.
+// check verifies the stored data, as crowfoot check does.
 func (w *world) check(files *disktest.Disk) {
 	w.t.Helper()
 	w.note("-- check")
@@ -197,7 +198,7 @@ func (w *world) check(files *disktest.Disk) {
 	w.countAll(checked)
 }
 
-// countAll counts that a feature has met all that the tables have.
+// countAll counts that a feature has met all features of the tables.
 func (w *world) countAll(name string) {
 	m := w.now().m
 	for _, t := range m.tables {

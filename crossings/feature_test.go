@@ -7,25 +7,26 @@ import (
 	"strings"
 )
 
-// A feature is something that can meet others. What takes part in the random test says so in its record: a feature whose functions are nil is met by way of
-// others, as a kind of index is by the readings that use it.
+// A feature is something of which the test wants every combination with every other one. Everything that takes part in
+// the random test has a feature. One without functions takes part through others: a kind of index, for example, through
+// the readings that use it.
 type feature struct {
 	name string
-	// change draws a schema change by which the feature comes, changes or goes; nil if none is possible now.
+	// change returns a random schema change that adds, changes or removes the feature; nil if none is possible now.
 	change func(w *world) *change
-	// write draws a write; nil if none is possible now.
+	// write returns a random write; nil if none is possible now.
 	write func(w *world) *write
-	// read draws a reading of a state; nil if none is possible there.
+	// read returns a random reading of a state; nil if none is possible there.
 	read func(w *world, s *state) *reading
-	// happen is what happens to time, process and disk.
+	// happen causes an event of time, process or disk.
 	happen func(w *world)
-	// alone says that two features that have it cannot meet: a reading is made in one way.
+	// alone says that no two features with alone can meet, since a reading is made in one way.
 	alone bool
 }
 
 var features []feature
 
-// add adds a feature to those of the test.
+// add adds a feature to the test.
 func add(f feature) { features = append(features, f) }
 
 // A set is a set of features.
@@ -39,7 +40,7 @@ func bit(name string) int {
 	return i
 }
 
-// of makes a set.
+// of returns the set of the named features.
 func of(names ...string) (s set) {
 	for _, name := range names {
 		i := bit(name)
@@ -81,7 +82,7 @@ func (p pairs) count(s set) {
 	}
 }
 
-// report is a table of the pairs, and those that never met.
+// report returns a table of the pairs, and lists the pairs that never met.
 func (p pairs) report() string {
 	var out, never strings.Builder
 	met, total := 0, 0
@@ -106,7 +107,7 @@ func (p pairs) report() string {
 	return fmt.Sprintf("%d of %d pairs of %d features have met: how many readings both took part in\n%s\nnever met:\n%s", met, total, len(features), out.String(), never.String())
 }
 
-// short prints a number in four characters.
+// short prints a number in at most four characters.
 func short(n int) string {
 	switch {
 	case n == 0:

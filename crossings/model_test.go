@@ -8,37 +8,38 @@ import (
 	"time"
 )
 
-// A model is what a database has to be: plain tables of rows, without indexes, plans, copies or versions. Once it is a state of the history it does not change.
+// A model is the expected contents of the database: plain tables of rows, without indexes, plans, copies or versions.
+// Once it is a state of the history it does not change.
 type model struct {
 	tables    []*table
 	functions map[string]function
 	views     []view
-	roles     map[string]map[string]bool // the names of what a role may read
-	streamed  time.Time                  // since when the change stream is there; zero if it is not
+	roles     map[string]map[string]bool // tables and views that the role may read
+	streamed  time.Time                  // when the change stream was created; zero if there is none
 	columnar  bool                       // the database's own columnar_policy
-	events    int                        // how many there have been, see world.events
+	events    int                        // number of events so far, see world.events
 }
 
-// A function is x * Times + Plus.
+// A function computes MOD(x, 1000) * times + plus.
 type function struct {
 	times, plus int64
 	features    set
 }
 
 type table struct {
-	id       int    // stays when it is renamed
-	name     string // in named schemas with these
+	id       int    // stays the same when the table is renamed
+	name     string // with the named schema, if it is in one
 	synonym  string
 	key      []keyPart
-	columns  []*column // the key's first
+	columns  []*column // the key columns come first
 	parent   string
-	cascade  bool // ON DELETE of the parent
+	cascade  bool // ON DELETE CASCADE with the parent
 	indexes  []*index
 	checks   []check
 	foreign  []foreign
 	ttl      string // the column of the row deletion policy
 	columnar string // its columnar_policy: "", "enabled" or "disabled"
-	features set    // of how it is made
+	features set    // features of its definition
 	rows     map[string]*row
 }
 
@@ -51,11 +52,11 @@ type column struct {
 	name     string
 	kind     *kind
 	notNull  bool
-	standard *cell // of DEFAULT
-	sequence bool  // a value of the sequence is the default
+	standard *cell // the value of its DEFAULT, nil for none
+	sequence bool  // its default is a value of the sequence
 	commit   bool  // allow_commit_timestamp
 	computed *expression
-	stored   bool // computed when rows are written
+	stored   bool // its value is stored, not computed by reads
 	features set
 }
 
@@ -63,7 +64,7 @@ type column struct {
 type expression struct {
 	sql      string
 	uses     []string
-	function string // that it calls, "" for none
+	function string // the function that it calls, "" for none
 	eval     func(m *model, get func(column string) cell) cell
 }
 
@@ -89,7 +90,7 @@ type foreign struct {
 	cascade          bool
 }
 
-// A view has some columns of a table, of the rows whose column is not a value.
+// A view has some columns of a table. If except is not nil, it has only the rows that meet except: column != value.
 type view struct {
 	name, table string
 	columns     []string
@@ -101,11 +102,11 @@ type view struct {
 // A row has a cell for each column that is not computed.
 type row struct {
 	cells    map[string]cell
-	features set // how it was written last, and with which values
-	written  int // how many events there were before
+	features set // how and with which values it was last written
+	written  int // number of events before the write
 }
 
-// Cells whose values come with the commit.
+// Cells whose values become known with the commit.
 var (
 	commitTime = cell{true, "\x00commit timestamp"}
 	unknown    = cell{true, "\x00unknown"}
@@ -157,7 +158,7 @@ func (t *table) inKey(name string) bool {
 	return slices.ContainsFunc(t.key, func(p keyPart) bool { return p.column == name })
 }
 
-// writable are the columns that a write gives values for.
+// writable returns the columns for which a write gives values.
 func (t *table) writable() (list []*column) {
 	for _, c := range t.columns {
 		if c.computed == nil {
@@ -167,7 +168,7 @@ func (t *table) writable() (list []*column) {
 	return list
 }
 
-// value is the value of a column in a row.
+// value returns the value of a column in a row.
 func (m *model) value(t *table, r *row, name string) cell {
 	c := t.column(name)
 	if c.computed == nil {
@@ -176,7 +177,7 @@ func (m *model) value(t *table, r *row, name string) cell {
 	return c.computed.eval(m, func(name string) cell { return m.value(t, r, name) })
 }
 
-// keyOf is the row's key as text, in which equal keys are the same.
+// keyOf returns the row's key as text. Equal keys have the same text.
 func (t *table) keyOf(r *row) string {
 	return t.keyText(func(name string) cell { return r.cells[name] })
 }
@@ -189,7 +190,7 @@ func (t *table) keyText(get func(string) cell) string {
 	return line(cells)
 }
 
-// sorted are the rows in the order of some key columns, then of the table's key.
+// sorted returns the rows in the order of some key columns, then of the table's key.
 func (m *model) sorted(t *table, by []keyPart) []*row {
 	list := make([]*row, 0, len(t.rows))
 	for _, r := range t.rows {
@@ -210,7 +211,7 @@ func (m *model) sorted(t *table, by []keyPart) []*row {
 	return list
 }
 
-// A verb is what an operation does.
+// A verb is the kind of an operation.
 type verb int
 
 const (
@@ -225,14 +226,14 @@ const (
 
 var verbs = []string{"insert", "insert or update", "update", "replace", "delete", "update where", "delete where"}
 
-// An operation is a part of a write: rows with some columns, or what happens to the rows that meet a predicate.
+// An operation is a part of a write: rows to write or delete, or a change of all rows that meet a predicate.
 type operation struct {
 	verb    verb
 	table   string
-	columns []string // of rows; those of remove are the key
+	columns []string // the columns of rows; for remove, the key columns
 	rows    [][]cell
 	where   *predicate
-	column  string // that updateWhere sets
+	column  string // the column that updateWhere sets
 	to      cell
 }
 
@@ -254,12 +255,12 @@ func (o *operation) String() string {
 	return text
 }
 
-// A refusal is why a write cannot be.
+// A refusal is the reason for which a write must fail.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-// apply does an operation; the features are those of the write.
+// apply applies an operation to the model; by holds the features of the write.
 func (m *model) apply(o *operation, by set) error {
 	t := m.table(o.table)
 	switch o.verb {
@@ -306,7 +307,7 @@ func (m *model) applyRow(o *operation, t *table, cells []cell, by set) error {
 	return nil
 }
 
-// put writes columns of a row; old is nil if it is a new one.
+// put writes columns of a row; old is nil for a new row.
 func (m *model) put(t *table, old *row, given map[string]cell, by set) {
 	r := &row{cells: map[string]cell{}, features: by, written: m.events}
 	for _, c := range t.writable() {
@@ -328,7 +329,7 @@ func (m *model) put(t *table, old *row, given map[string]cell, by set) {
 	t.rows[t.keyOf(r)] = r
 }
 
-// remove deletes a row, with its children and with those that refer to it, where these say so.
+// remove deletes a row, with its children and with the rows that refer to it, where these are ON DELETE CASCADE.
 func (m *model) remove(t *table, r *row) error {
 	for _, child := range m.children(t) {
 		for _, c := range m.sorted(child, nil) {
@@ -361,7 +362,7 @@ func (m *model) remove(t *table, r *row) error {
 	return nil
 }
 
-// isChild says whether a row of an interleaved table lies under one of its parent.
+// isChild reports whether a row of an interleaved table belongs to a row of its parent.
 func (m *model) isChild(parent *table, r, child *row) bool {
 	for _, p := range parent.key {
 		if child.cells[p.column] != r.cells[p.column] {
@@ -371,7 +372,7 @@ func (m *model) isChild(parent *table, r, child *row) bool {
 	return true
 }
 
-// broken is what rows do not obey; with references to other rows only at the end of a transaction.
+// broken returns the rule that rows break, or nil. References to other rows count only at the end of a transaction.
 func (m *model) broken(ended bool) error {
 	for _, t := range m.tables {
 		for _, r := range t.rows {
@@ -431,7 +432,7 @@ func (m *model) repeats(t *table, x *index) bool {
 	return false
 }
 
-// entry is the key of the index for a row, and whether NULL_FILTERED leaves it out.
+// entry returns the key of an index entry for a row, and whether NULL_FILTERED leaves the entry out.
 func (m *model) entry(t *table, x *index, r *row) (cells []cell, filtered bool) {
 	for _, p := range x.key {
 		v := t.column(p.column).kind.normal(m.value(t, r, p.column))
@@ -441,7 +442,7 @@ func (m *model) entry(t *table, x *index, r *row) (cells []cell, filtered bool) 
 	return cells, filtered
 }
 
-// matching are the rows that meet a predicate, nil for all, in the order of the key.
+// matching returns the rows that meet a predicate, or all rows for nil, in the order of the key.
 func (m *model) matching(t *table, p *predicate) (list []*row) {
 	for _, r := range m.sorted(t, nil) {
 		if p == nil || p.holds(t.column(p.column).kind, m.value(t, r, p.column)) {
@@ -451,7 +452,7 @@ func (m *model) matching(t *table, p *predicate) (list []*row) {
 	return list
 }
 
-// committed gives the commit timestamp to the cells that wait for it.
+// committed sets the cells that wait for the commit timestamp.
 func (m *model) committed(at time.Time) {
 	for _, t := range m.tables {
 		for key, r := range t.rows {

@@ -73,7 +73,7 @@ func init() {
 	}
 }
 
-// itemDescriptors describe shop.Item.
+// itemDescriptors returns the descriptors of shop.Item.
 func itemDescriptors(t *testing.T) []byte {
 	t.Helper()
 	data, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{{

@@ -27,13 +27,14 @@ import (
 const (
 	dataDir      = "data"
 	databaseName = database.DefaultInstance + "/databases/crossings"
-	// requestBytes is the memory of all requests.
+	// requestBytes is the memory budget of all requests together.
 	requestBytes = 256 << 20
-	// endpoint is the name of the one server, to which a dialer gives a connection.
+	// endpoint is the name of the single server. A dialer ignores it and connects to that server.
 	endpoint = "passthrough:///crowfoot"
 )
 
-// A process is a server with its clients. All of it runs in the test's bubble: connections are pipes, the disk is in memory, and the clock is the bubble's.
+// A process is a server with its clients. All of it runs in the test's bubble: connections are in memory, the disk is
+// in memory, and the clock is the bubble's.
 type process struct {
 	disk     *disktest.Disk
 	dir      string
@@ -41,17 +42,17 @@ type process struct {
 	store    *pebble.Store
 	registry *database.Registry
 	server   *server.Server
-	db       *database.Database // nil before it is made
+	db       *database.Database // nil before the database is created
 	dial     []grpc.DialOption
 	conn     *grpc.ClientConn
 	data     spannerpb.SpannerClient
 	flight   *flightsql.Client
 	client   *spanner.Client
-	sessions map[string]string // by role
+	sessions map[string]string // session names by role
 	log      errorLog
 }
 
-// errorLog is what the server logs of errors, for which a failure is explained.
+// errorLog collects the errors that the server logs, to explain a failure.
 type errorLog struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -105,7 +106,7 @@ func start(disk *disktest.Disk, dir string) (p *process, err error) {
 	return p, nil
 }
 
-// spanner is the official client.
+// spanner returns the official client.
 func (p *process) spanner(ctx context.Context) (*spanner.Client, error) {
 	if p.client != nil {
 		return p.client, nil
@@ -119,7 +120,7 @@ func (p *process) spanner(ctx context.Context) (*spanner.Client, error) {
 	return p.client, err
 }
 
-// sessionOf is the session of a role, "" for none.
+// sessionOf returns the session of a role, "" for none.
 func (p *process) sessionOf(ctx context.Context, role string) (string, error) {
 	if name := p.sessions[role]; name != "" {
 		return name, nil

@@ -14,14 +14,14 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// A reading is a request for rows that a model answers, too.
+// A reading is a request for rows whose answer the model predicts.
 type reading struct {
 	what     string
-	involves func(m *model) set // what takes part in it; what it has found to take part get adds to found
+	involves func(m *model) set // the features that take part in it; get adds further ones to found
 	found    set
 	want     func(m *model) []string
 	ordered  bool
-	get      func(at time.Time) ([][]cell, error) // at is zero for now
+	get      func(at time.Time) ([][]cell, error) // runs the request; a zero at reads now
 }
 
 func (r *reading) features(m *model) set { return r.involves(m).with(r.found) }
@@ -58,7 +58,7 @@ func init() {
 	add(feature{name: ordered, read: func(w *world, s *state) *reading { return w.orderedQuery(s.m) }})
 }
 
-// compare makes a reading of a state and compares it with the model.
+// compare runs a reading of a state and compares it with the model.
 func (w *world) compare(r *reading, s *state) {
 	w.t.Helper()
 	at, stale := time.Time{}, s != w.now()
@@ -92,7 +92,7 @@ func (w *world) compare(r *reading, s *state) {
 	w.met.count(features)
 }
 
-// differs says how rows differ from the model's.
+// differs returns an error that shows how rows differ from the model's.
 func (r *reading) differs(m *model, rows [][]cell) error {
 	got, want := lines(rows), r.want(m)
 	if !r.ordered {
@@ -144,7 +144,7 @@ func cellsOf(rows []*structpb.ListValue) (cells [][]cell) {
 	return cells
 }
 
-// at selects a timestamp, or now.
+// selectorAt selects a timestamp, or now.
 func selectorAt(at time.Time) *spannerpb.TransactionSelector {
 	ro := &spannerpb.TransactionOptions_ReadOnly{TimestampBound: &spannerpb.TransactionOptions_ReadOnly_Strong{Strong: true}}
 	if !at.IsZero() {
@@ -153,7 +153,8 @@ func selectorAt(at time.Time) *spannerpb.TransactionSelector {
 	return &spannerpb.TransactionSelector{Selector: &spannerpb.TransactionSelector_SingleUse{SingleUse: &spannerpb.TransactionOptions{Mode: &spannerpb.TransactionOptions_ReadOnly_{ReadOnly: ro}}}}
 }
 
-// sql runs a query as a role. Chunks, if not nil, gets how many chunks of columnar copies it has read.
+// sql runs a query as a role. If chunks is not nil, it is set to the number of chunks of columnar copies that the query
+// has read.
 func (w *world) sql(text, role string, at time.Time, chunks *int) ([][]cell, error) {
 	session, err := w.sessionOf(w.ctx, role)
 	if err != nil {
@@ -175,16 +176,16 @@ func (w *world) sql(text, role string, at time.Time, chunks *int) ([][]cell, err
 	return cellsOf(reply.Rows), nil
 }
 
-// A target is which rows and columns of a table a reading reads.
+// A target is the rows and columns of a table that a reading reads.
 type target struct {
 	t       *table
-	name    string // by which it is read
+	name    string // the table's name or its synonym
 	columns []string
 	where   *predicate
 	index   *index
 }
 
-// target draws one.
+// target returns a random target.
 func (w *world) target(m *model) *target {
 	t := pick(w.rng, m.tables)
 	g := &target{t: t, name: w.nameOf(t)}
@@ -206,7 +207,7 @@ func (w *world) target(m *model) *target {
 	return g
 }
 
-// rows are those of the target, in the order of the index or the key.
+// rows returns the rows of the target, in the order of the index or the key.
 func (g *target) rows(m *model) (list []*row) {
 	t := m.table(g.t.name)
 	var by []keyPart
@@ -240,7 +241,7 @@ func (g *target) want(m *model) (list []string) {
 	return lines(rows)
 }
 
-// features are what takes part in a reading of the target by its rows alone.
+// targetFeatures returns the features that take part in any reading of the target, because of its schema and rows.
 func (w *world) targetFeatures(g *target) func(m *model) set {
 	events := w.events
 	return func(m *model) set {
@@ -284,7 +285,7 @@ func (w *world) targetFeatures(g *target) func(m *model) set {
 	}
 }
 
-// wholeTable reads a table whole.
+// wholeTable reads all rows and columns of a table.
 func (w *world) wholeTable(t *table) *reading {
 	g := &target{t: t, name: t.name}
 	for _, c := range t.columns {
@@ -293,7 +294,7 @@ func (w *world) wholeTable(t *table) *reading {
 	return w.query(w.now().m, "@{FORCE_INDEX=_BASE_TABLE, SCAN_METHOD=NO_COLUMNAR}", g, of(byTable))
 }
 
-// sql is the query for the target. Hint comes behind the table.
+// sql returns the query for the target, with hint after the table.
 func (g *target) sql(hint string) string {
 	text := "SELECT " + strings.Join(g.columns, ", ") + " FROM " + g.name + hint
 	var where []string
@@ -311,7 +312,7 @@ func (g *target) sql(hint string) string {
 	return text
 }
 
-// query is a query of a target; g is nil to draw one.
+// query returns a query of a target; for a nil g it draws one.
 func (w *world) query(m *model, hint string, g *target, features set) *reading {
 	if g == nil {
 		g = w.target(m)
@@ -325,7 +326,7 @@ func (w *world) query(m *model, hint string, g *target, features set) *reading {
 
 func (w *world) anyQuery(m *model) *reading { return w.query(m, "", nil, set{}) }
 
-// orderedQuery has ORDER BY the key, which may be the order of a scan or not.
+// orderedQuery returns a query with ORDER BY the key, which may or may not be the order of a scan.
 func (w *world) orderedQuery(m *model) *reading {
 	g := w.target(m)
 	r := w.query(m, "", g, of(ordered))
@@ -358,7 +359,7 @@ func (w *world) indexQuery(m *model) *reading {
 	return w.query(m, "@{FORCE_INDEX="+hinted(g.index.name)+"}", g, of(byIndex))
 }
 
-// hinted is the name of an index in a hint, where one of a named schema is a string.
+// hinted returns the name of an index for a hint. A name with a named schema must be a string there.
 func hinted(name string) string {
 	if schemaOf(name) != "" {
 		return "'" + name + "'"
@@ -366,7 +367,7 @@ func hinted(name string) string {
 	return name
 }
 
-// held are the columns that the index has.
+// held returns the columns that the index holds.
 func (g *target) held() (names []string) {
 	for _, p := range slices.Concat(g.index.key, g.t.key) {
 		if !slices.Contains(names, p.column) {
@@ -376,7 +377,7 @@ func (g *target) held() (names []string) {
 	return append(names, g.index.storing...)
 }
 
-// columnQuery reads columnar copies if there are any, and compares also without.
+// columnQuery reads columnar copies if there are any, and compares with a read without them.
 func (w *world) columnQuery(m *model) *reading {
 	g := w.target(m)
 	hint := "@{SCAN_METHOD=COLUMNAR}"
@@ -398,7 +399,7 @@ func (w *world) columnQuery(m *model) *reading {
 	return r
 }
 
-// readRequest is a READ of the target.
+// readRequest returns a READ of the target.
 func (w *world) readRequest(g *target, keys *spannerpb.KeySet, features set) *reading {
 	involved := w.targetFeatures(g)
 	req := &spannerpb.ReadRequest{Table: g.name, Columns: g.columns, KeySet: keys}
@@ -432,7 +433,7 @@ func (w *world) readKey(m *model, way string) *reading {
 		}
 		low, high := min(from, to), max(from, to)
 		if g.t.key[0].desc != (from > to) {
-			low, high = high, low // an empty range
+			low, high = high, low // the range is empty
 		}
 		keys := &spannerpb.KeySet{Ranges: []*spannerpb.KeyRange{{
 			StartKeyType: &spannerpb.KeyRange_StartClosed{StartClosed: wireInts(from)}, EndKeyType: &spannerpb.KeyRange_EndClosed{EndClosed: wireInts(to)},
@@ -456,7 +457,7 @@ func wireInts(n int64) *structpb.ListValue {
 	return &structpb.ListValue{Values: []*structpb.Value{intKind.wire(intCell(n))}}
 }
 
-// readSome reads some keys, of which some are there.
+// readSome reads some keys, not all of which exist.
 func (w *world) readSome(m *model, g *target) *reading {
 	keys := &spannerpb.KeySet{}
 	wanted := map[string]bool{}
@@ -492,7 +493,7 @@ func (w *world) readByIndex(m *model) *reading {
 	return w.readRequest(g, &spannerpb.KeySet{All: true}, of(readIndex))
 }
 
-// partition reads the partitions of a query or a READ.
+// partition returns a reading that reads the partitions of a query or a READ.
 func (w *world) partition(m *model) *reading {
 	g := w.target(m)
 	text, involved, query := g.sql(""), w.targetFeatures(g), w.rng.IntN(2) == 0
@@ -549,7 +550,7 @@ func hint(rng *rand.Rand) string {
 	return pick(rng, []string{"", "@{FORCE_INDEX=_BASE_TABLE}", "@{SCAN_METHOD=COLUMNAR}", "@{SCAN_METHOD=NO_COLUMNAR}"})
 }
 
-// aggregation counts rows by the values of a column, or all.
+// aggregation counts the rows for each value of a column, or all rows.
 func (w *world) aggregation(m *model) *reading {
 	g := w.target(m)
 	var names []string
@@ -607,7 +608,7 @@ func (w *world) aggregation(m *model) *reading {
 	}
 }
 
-// join joins two tables by columns of the same type.
+// join returns a reading that joins two tables by columns of the same type.
 func (w *world) join(m *model) *reading {
 	a, b := w.target(m), w.target(m)
 	k := pick(w.rng, []*kind{intKind, floatKind, stringKind})

@@ -8,22 +8,22 @@ import (
 	"unicode/utf8"
 )
 
-// A change is a schema change that the schema allows.
+// A change is a schema change that is valid for the present schema.
 type change struct {
 	statements []string
 	features   set
 	apply      func(m *model)
-	// violated says that rows, or what was stored of them, keep the change from taking effect; nil if nothing can.
+	// violated reports whether existing rows or stored values must make the change fail; nil if they never do.
 	violated func(m *model) bool
 }
 
-// alter makes a change of one table, which keeps its name.
+// alter returns a change of one table, which keeps its name.
 func (t *table) alter(sql string, features set, apply func(t *table)) *change {
 	name := t.name
 	return &change{statements: []string{"ALTER TABLE " + name + " " + sql}, features: features, apply: func(m *model) { apply(m.table(name)) }}
 }
 
-// ddl is how the column is defined.
+// ddl returns the definition of the column.
 func (c *column) ddl() string {
 	text := c.name + " " + c.kind.name
 	if c.notNull {
@@ -68,16 +68,16 @@ func (t *table) ddl() string {
 	return text
 }
 
-// newName is a name that no object had.
+// newName returns a name that no object has had.
 func (w *world) newName(kind string) string {
 	w.number++
 	return fmt.Sprint(kind, w.number)
 }
 
-// schemaOf is the named schema of a table with the point behind it, "" if it is in none.
+// schemaOf returns the named schema of a table followed by a dot, "" if it is in none.
 func schemaOf(name string) string { return name[:strings.IndexByte(name, '.')+1] }
 
-// newTable draws a table; parent is nil for a root.
+// newTable returns a random table; parent is nil for a root table.
 func (w *world) newTable(name string, parent *table) *table {
 	t := &table{id: w.number, name: name, rows: map[string]*row{}, features: schemaFeatures(name)}
 	w.number++
@@ -129,7 +129,7 @@ func keyFeatures(k *kind, desc bool) (s set) {
 	return s
 }
 
-// columnsOf are the names of columns of a kind.
+// columnsOf returns the names of the columns of a kind.
 func (t *table) columnsOf(k *kind) (names []string) {
 	for _, c := range t.columns {
 		if c.kind == k && !t.inKey(c.name) {
@@ -139,7 +139,7 @@ func (t *table) columnsOf(k *kind) (names []string) {
 	return names
 }
 
-// newColumn draws a column that can be added to a table with rows.
+// newColumn returns a random column that can be added to a table with rows.
 func (w *world) newColumn(t *table) *column {
 	c := &column{name: w.newName("C"), kind: pick(w.rng, plainKinds)}
 	switch w.rng.IntN(10) {
@@ -164,7 +164,7 @@ func (w *world) newColumn(t *table) *column {
 	return c
 }
 
-// newExpression draws what a generated column computes from others.
+// newExpression returns a random expression of other columns for a generated column.
 func (w *world) newExpression(t *table) (e *expression, k *kind, features set) {
 	one := func(k *kind) string {
 		names := t.columnsOf(k)
@@ -209,7 +209,7 @@ func (w *world) newExpression(t *table) (e *expression, k *kind, features set) {
 	return nil, nil, set{}
 }
 
-// of is a call of the function.
+// of returns the result of the function.
 func (f function) of(v cell) cell {
 	if !v.set {
 		return v
@@ -221,7 +221,7 @@ func (f function) ddl(create, name string) string {
 	return fmt.Sprintf("%s FUNCTION %s(x INT64) RETURNS INT64 AS (MOD(x, 1000) * %d + %d)", create, name, f.times, f.plus)
 }
 
-// dependsOn says whether a column is computed by a function, itself or by way of others.
+// dependsOn reports whether a column is computed by a function, directly or through other columns.
 func (t *table) dependsOn(c *column, function string) bool {
 	if c.computed == nil {
 		return false
@@ -229,7 +229,7 @@ func (t *table) dependsOn(c *column, function string) bool {
 	return c.computed.function == function || slices.ContainsFunc(c.computed.uses, func(name string) bool { return t.dependsOn(t.column(name), function) })
 }
 
-// kept says whether values of a column stand anywhere but in the rows' own cells.
+// kept reports whether values of a column are stored elsewhere than in its own cells: in an index, or computed.
 func (t *table) kept(c *column) bool {
 	return c.stored || slices.ContainsFunc(t.indexes, func(x *index) bool { return x.has(c.name) })
 }
@@ -238,7 +238,7 @@ func (x *index) has(column string) bool {
 	return slices.Contains(x.storing, column) || slices.ContainsFunc(x.key, func(p keyPart) bool { return p.column == column })
 }
 
-// needed says whether something else is defined by a column.
+// needed reports whether a column cannot be dropped, because another object uses it.
 func (m *model) needed(t *table, name string) bool {
 	return t.inKey(name) || t.ttl == name || slices.ContainsFunc(t.indexes, func(x *index) bool { return x.has(name) }) ||
 		slices.ContainsFunc(t.columns, func(c *column) bool { return c.computed != nil && slices.Contains(c.computed.uses, name) }) ||
@@ -249,7 +249,7 @@ func (m *model) needed(t *table, name string) bool {
 		})
 }
 
-// referred says whether other tables or views name a table.
+// referred reports whether a table cannot be dropped, because children, views or foreign keys refer to it.
 func (m *model) referred(t *table) bool {
 	return len(m.children(t)) > 0 || m.viewed(t) || slices.ContainsFunc(m.tables, func(o *table) bool {
 		return slices.ContainsFunc(o.foreign, func(f foreign) bool { return f.to == t.name })
@@ -260,7 +260,7 @@ func (m *model) viewed(t *table) bool {
 	return slices.ContainsFunc(m.views, func(v view) bool { return v.table == t.name })
 }
 
-// granted says whether a role may read a table or a view.
+// granted reports whether any role may read a table or a view.
 func (m *model) granted(name string) bool {
 	for _, may := range m.roles {
 		if may[name] {
@@ -282,7 +282,7 @@ func (w *world) addColumn(m *model) *change {
 	})
 }
 
-// fill gives all rows the value that a new column has in them.
+// fill sets the value of a new column in all rows.
 func (t *table) fill(c *column) {
 	for key, r := range t.rows {
 		n := &row{cells: map[string]cell{}, features: r.features, written: r.written}
@@ -322,7 +322,7 @@ func (w *world) dropColumn(m *model) *change {
 	})
 }
 
-// alterColumn makes BYTES of a STRING, or the reverse, or has a column take NULL or not.
+// alterColumn changes a column from STRING to BYTES or back, or adds or removes NOT NULL.
 func (w *world) alterColumn(m *model) *change {
 	t := pick(w.rng, m.tables)
 	c := *pick(w.rng, t.columns)
@@ -425,7 +425,7 @@ func (w *world) dropIndex(m *model) *change {
 	}}
 }
 
-// alterIndex adds a column to those that an index stores, or takes one away.
+// alterIndex adds a column to those that an index stores, or removes one.
 func (w *world) alterIndex(m *model) *change {
 	t := pick(w.rng, m.tables)
 	if len(t.indexes) == 0 {
@@ -458,7 +458,7 @@ func (w *world) changeCheck(m *model) *change {
 		return nil
 	}
 	c := check{w.newName("Check"), pick(w.rng, names), pick(w.rng, []int64{9, 1000, 1 << 62})}
-	if t.column(c.column).sequence || t.column(c.column).computed != nil { // Spanner wants a column that is not computed, too
+	if t.column(c.column).sequence || t.column(c.column).computed != nil { // Spanner requires a column that is not computed
 		return nil
 	}
 	name := t.name
@@ -582,7 +582,7 @@ func (w *world) dropTable(m *model) *change {
 	}}
 }
 
-// replaceFunction gives a function another body.
+// replaceFunction replaces the body of a function.
 func (w *world) replaceFunction(m *model) *change {
 	name := pick(w.rng, sortedKeys(m.functions))
 	f := function{w.rng.Int64N(4) + 1, w.rng.Int64N(100), of(replacedFunction)}

@@ -18,7 +18,7 @@ func init() {
 	add(feature{name: changeStream, alone: true, change: (*world).changeStream, read: (*world).streamReading})
 }
 
-// changeStream makes the change stream, or drops it.
+// changeStream creates the change stream, or drops it.
 func (w *world) changeStream() *change {
 	if !w.now().m.streamed.IsZero() {
 		if w.rng.IntN(4) > 0 {
@@ -27,10 +27,10 @@ func (w *world) changeStream() *change {
 		return &change{statements: []string{"DROP CHANGE STREAM Every"}, features: of(changeStream), apply: func(m *model) { m.streamed = time.Time{} }}
 	}
 	return &change{statements: []string{"CREATE CHANGE STREAM Every FOR ALL OPTIONS (value_capture_type = 'NEW_ROW')"}, features: of(changeStream),
-		apply: func(m *model) { m.streamed = time.Unix(0, 0) }} // became knows when
+		apply: func(m *model) { m.streamed = time.Unix(0, 0) }} // became sets the time
 }
 
-// A streamRecord is what a change stream tells of a row.
+// A streamRecord is a change stream's record of one changed row.
 type streamRecord struct {
 	at         time.Time
 	sequence   string
@@ -43,8 +43,8 @@ func (r *streamRecord) key(t *table) string {
 	return t.keyText(func(name string) cell { return jsonCell(t.column(name).kind, r.keys[name]) })
 }
 
-// streamReading reads the change stream and compares its records with the history: what differs between two states is in the records between them, and
-// each record says what is there after it.
+// streamReading returns a reading that reads the change stream and compares its records with the history. Every
+// difference between two states must be in a record between them, and each record must hold the row after the change.
 func (w *world) streamReading(s *state) *reading {
 	if s != w.now() || s.m.streamed.IsZero() {
 		return nil
@@ -71,7 +71,7 @@ func (w *world) streamReading(s *state) *reading {
 	}
 }
 
-// compareRecords returns the features of the rows that the records tell of.
+// compareRecords compares records with the history, and returns the features of their rows.
 func (w *world) compareRecords(records []streamRecord, begin, end time.Time) (involved set, err error) {
 	for i, s := range w.states {
 		if i == 0 || !s.from.After(begin) || s.from.After(end) {
@@ -118,7 +118,7 @@ func (w *world) compareRecords(records []streamRecord, begin, end time.Time) (in
 	return involved, nil
 }
 
-// missingRecord is a row that differs between two states and of which no record tells, "" if there is none.
+// missingRecord returns a row that differs between two states but has no record, "" if there is none.
 func missingRecord(before, after *model, seen map[string]bool) string {
 	for _, t := range after.tables {
 		was := before.table(t.name)
@@ -225,7 +225,7 @@ func recordsOf(f []*structpb.Value) (list []streamRecord, err error) {
 	return list, err
 }
 
-// stream reads all rows of a query of one column as a stream.
+// stream reads all rows of a query of one column with ExecuteStreamingSql.
 func (w *world) stream(text string) (values []*structpb.Value, err error) {
 	session, err := w.sessionOf(w.ctx, "")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// A transaction is open while other things happen.
+// A transaction stays open while other things happen.
 type transaction struct {
 	w       *world
 	session string
@@ -20,12 +20,13 @@ type transaction struct {
 	token   *spannerpb.MultiplexedSessionPrecommitToken
 
 	mode       string
-	base       *model       // its snapshot; nil before its first statement, and always if it locks what it reads
-	operations []*operation // that it has written
+	base       *model       // its snapshot; nil before its first statement, and always if it reads with locks
+	operations []*operation // the operations that it has written
 	reads      []transactionRead
 }
 
-// transactionRead is what a transaction has read after so many of its operations.
+// transactionRead is a query of a transaction with its answer. before is the number of operations that the transaction
+// had written.
 type transactionRead struct {
 	sql    string
 	want   func(m *model) []string
@@ -106,7 +107,7 @@ func (tx *transaction) rollback() {
 	_, _ = tx.w.data.Rollback(tx.w.ctx, &spannerpb.RollbackRequest{Session: tx.session, TransactionId: tx.id})
 }
 
-// transact begins a transaction that stays open, or goes on with one.
+// transact begins a transaction that stays open, or continues one.
 func (w *world) transact() {
 	if len(w.open) == 0 || len(w.open) < 3 && w.rng.IntN(3) == 0 {
 		w.openOne()
@@ -145,7 +146,7 @@ func (w *world) openOne() {
 	tx.read()
 }
 
-// view is what the transaction sees: what is there, or was when it began, with what it has written.
+// view returns what the transaction must see: the newest state, or the state of its snapshot, with its own operations.
 func (tx *transaction) view(operations int) (*model, error) {
 	m := tx.base
 	if tx.mode == pessimistic {
@@ -154,7 +155,7 @@ func (tx *transaction) view(operations int) (*model, error) {
 	return tx.on(m, operations)
 }
 
-// on is a model with the first operations of the transaction.
+// on returns a model with the first operations of the transaction applied.
 func (tx *transaction) on(m *model, operations int) (*model, error) {
 	m = m.clone()
 	for _, o := range tx.operations[:operations] {
@@ -165,7 +166,7 @@ func (tx *transaction) on(m *model, operations int) (*model, error) {
 	return m, nil
 }
 
-// first notes which state a snapshot is.
+// first records the state of the transaction's snapshot.
 func (tx *transaction) first() {
 	if tx.base == nil {
 		tx.base = tx.w.now().m
@@ -231,14 +232,14 @@ func (tx *transaction) write() {
 	case refused != nil && tx.mode == pessimistic:
 		w.fail("T%x: %s succeeded, and had to be refused: %v", tx.id, o, refused)
 		tx.drop()
-	case refused != nil: // what others have written meanwhile may let it in, or the commit refuses it
+	case refused != nil: // it may be valid after the writes of others, or the commit fails
 		tx.drop()
 	default:
 		tx.operations = append(tx.operations, o)
 	}
 }
 
-// refused takes an error of a statement that had to be refused, or not; the transaction ends with it.
+// refused handles the error of a statement, which the model may or may not expect. It ends the transaction.
 func (tx *transaction) refused(what string, err, refused error) {
 	if refused == nil {
 		tx.give(what, err)
@@ -250,12 +251,12 @@ func (tx *transaction) refused(what string, err, refused error) {
 	tx.drop()
 }
 
-// give gives the transaction up after an error: one that gives way, or is too old.
+// give ends the transaction after an error that the model does not predict: the transaction was aborted, or is too old.
 func (tx *transaction) give(what string, err error) {
 	w := tx.w
 	w.note("T%x: %v", tx.id, err)
 	code := status.Code(err)
-	moved := tx.base != nil && tx.base != w.now().m // others have committed: it may be refused for what they have written
+	moved := tx.base != nil && tx.base != w.now().m // others have committed since, and their writes may be the reason
 	if code != codes.Aborted && (!moved || code == codes.Internal || code == codes.Unknown) {
 		w.fail("%s, T%x: %s: %v", tx.mode, tx.id, what, err)
 	}
@@ -268,7 +269,8 @@ func (tx *transaction) drop() {
 	tx.w.open = slices.DeleteFunc(tx.w.open, func(o *transaction) bool { return o == tx })
 }
 
-// end commits, and compares with what all that have committed have done, one after the other.
+// end commits the transaction and compares the outcome with the model, in which the committed transactions run one
+// after the other.
 func (tx *transaction) end() {
 	w := tx.w
 	now := w.now().m
@@ -294,7 +296,7 @@ func (tx *transaction) end() {
 	w.became(after, at)
 }
 
-// effect is what the commit makes of a model, or why it must not.
+// effect returns the model after the commit, or the reason for which the commit must fail.
 func (tx *transaction) effect(now *model) (*model, error) {
 	if len(tx.operations) == 0 {
 		return now, nil
@@ -304,7 +306,7 @@ func (tx *transaction) effect(now *model) (*model, error) {
 		saw = tx.base
 	}
 	if wrote, err := tx.on(saw, len(tx.operations)); err == nil && sameRows(saw, wrote) {
-		return now, nil // it has only read
+		return now, nil // it has changed no rows
 	}
 	if tx.mode == repeatable {
 		return tx.effectOnSnapshot(now)
@@ -325,7 +327,8 @@ func (tx *transaction) effect(now *model) (*model, error) {
 	return after, err
 }
 
-// effectOnSnapshot is the effect of a transaction that writes what follows from its snapshot, if no one else has written these rows.
+// effectOnSnapshot returns the effect of a transaction whose writes follow from its snapshot. It fails if another
+// transaction has written these rows since.
 func (tx *transaction) effectOnSnapshot(now *model) (*model, error) {
 	wrote, err := tx.on(tx.base, len(tx.operations))
 	if err != nil {

@@ -25,7 +25,7 @@ func init() {
 	add(feature{name: failing})
 }
 
-// changeView makes, replaces or drops a view.
+// changeView creates, replaces or drops a view.
 func (w *world) changeView() *change {
 	m := w.now().m
 	var old *view
@@ -74,7 +74,8 @@ func (w *world) changeView() *change {
 	}}
 }
 
-// viewReading reads a view as a role. It may have a condition that fails for the rows that the view leaves out: it fails for none that a role sees.
+// viewReading returns a reading of a view as a role. It may add a condition that fails with an error for the rows that
+// the view leaves out, so that the reading fails if the server evaluates the condition for such a row.
 func (w *world) viewReading(m *model, role string) *reading {
 	if len(m.views) == 0 {
 		return nil
@@ -113,12 +114,12 @@ func (w *world) viewReading(m *model, role string) *reading {
 	}
 }
 
-// may says whether a role may read a view.
+// may reports whether a role may read a view.
 func (m *model) may(role string, v view) bool {
 	return role == "" || m.roles[role][v.name] && (v.definer || m.roles[role][v.table])
 }
 
-// allowed takes the answer that a role gets. If it had to be denied and was, the rows are those of the model.
+// allowed checks the answer to a role. If the reading had to be denied and was, it returns the rows of the model.
 func (w *world) allowed(rows [][]cell, err error, g *target, role string, may bool) ([][]cell, error) {
 	denied := status.Code(err) == codes.PermissionDenied
 	if denied == may {
@@ -146,7 +147,7 @@ func errorOr(err error) error {
 	return err
 }
 
-// changeRole makes a role, or gives or takes a privilege.
+// changeRole creates a role, or grants or revokes a privilege.
 func (w *world) changeRole() *change {
 	m := w.now().m
 	name := pick(w.rng, []string{"reader", "writer"})
@@ -170,7 +171,7 @@ func (w *world) changeRole() *change {
 	}}
 }
 
-// roleReading reads a view or a table as a role.
+// roleReading returns a reading of a view or a table as a role.
 func (w *world) roleReading(s *state) *reading {
 	if len(s.m.roles) == 0 || s != w.now() {
 		return nil
@@ -180,7 +181,7 @@ func (w *world) roleReading(s *state) *reading {
 		return r
 	}
 	g := w.target(s.m)
-	if schemaOf(g.t.name) != "" { // USAGE of the schema is for TestRoleModel
+	if schemaOf(g.t.name) != "" { // TestRoleModel covers USAGE of schemas
 		return nil
 	}
 	g.name = g.t.name

@@ -18,33 +18,34 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A world is a server, with the history of what its database has to be. One goroutine draws what comes next, and waits for it.
+// A world is a server with the history of its database's expected contents. One goroutine draws each next step, and
+// waits for it.
 type world struct {
 	*process
 	t      *testing.T
 	ctx    context.Context
 	rng    *rand.Rand
 	met    pairs
-	number int // of the last name
+	number int // number in the last name
 
-	states []*state // from the oldest that reads may see to the newest
+	states []*state // from the oldest that can be read to the newest
 	events []event
 	open   []*transaction
-	given  map[string]bool // values of the sequence
+	given  map[string]bool // values that the sequence has given out
 	steps  []string
 	counts map[string]int
 	seed   uint64
 	failed bool
 }
 
-// A state is what the database had to be in a span of time.
+// A state is the expected contents of the database in a span of time.
 type state struct {
 	m           *model
 	from, until time.Time // until is zero for the newest
-	changed     bool      // by a schema change
+	changed     bool      // made by a schema change
 }
 
-// An event is something that has happened to a table, or, if table is 0, to all.
+// An event has happened to a table, or to all tables if table is 0.
 type event struct {
 	features set
 	table    int
@@ -67,7 +68,7 @@ func newWorld(t *testing.T, seed uint64, met pairs) *world {
 			parent = m.tables[0]
 		}
 		tab := w.newTable(name, parent)
-		if m.tables = append(m.tables, tab); i == 0 && w.rng.IntN(3) == 0 { // so many that queries read copies by themselves
+		if m.tables = append(m.tables, tab); i == 0 && w.rng.IntN(3) == 0 { // with so many rows that queries read its copy without a hint
 			tab.columnar = "enabled"
 		}
 		statements = append(statements, tab.ddl())
@@ -88,7 +89,7 @@ func newWorld(t *testing.T, seed uint64, met pairs) *world {
 	return w
 }
 
-// beginning makes some of what most histories are to have from the beginning.
+// beginning creates some objects that most histories should have from the start.
 func (w *world) beginning() {
 	for range 3 {
 		if c := w.createIndex(w.now().m); c != nil {
@@ -117,7 +118,7 @@ func (w *world) boot(disk *disktest.Disk) {
 
 func (w *world) now() *state { return w.states[len(w.states)-1] }
 
-// note writes down what is done.
+// note records a step for the report of a failure.
 func (w *world) note(format string, args ...any) {
 	w.steps = append(w.steps, fmt.Sprintf(format, args...))
 }
@@ -128,7 +129,7 @@ func (w *world) fail(format string, args ...any) {
 	w.t.Errorf("seed %d: "+format, append([]any{w.seed}, args...)...)
 }
 
-// step does one thing, or several in a row.
+// step does one random thing, or several in a row.
 func (w *world) step() {
 	w.counts["steps"]++
 	switch n := w.rng.IntN(20); {
@@ -146,7 +147,7 @@ func (w *world) step() {
 	}
 }
 
-// drawn calls f with random features until one has taken part.
+// drawn calls f with random features until f returns true, or 20 times.
 func (w *world) drawn(takes func(f *feature) bool, f func(*feature) bool) {
 	var list []*feature
 	for i := range features {
@@ -187,7 +188,7 @@ func (w *world) happenOne() {
 	w.drawn(func(f *feature) bool { return f.happen != nil }, func(f *feature) bool { f.happen(w); return true })
 }
 
-// readOne makes a reading of a state, mostly of the newest, and compares.
+// readOne runs a random reading of a state, mostly of the newest, and compares it with the model.
 func (w *world) readOne() {
 	s := w.now()
 	if w.rng.IntN(4) == 0 {
@@ -203,13 +204,13 @@ func (w *world) readOne() {
 	})
 }
 
-// became adds a state to the history, which is as it is from a timestamp on.
+// became adds a state to the history, which is valid from a timestamp on.
 func (w *world) became(m *model, at time.Time) {
 	if last := w.now(); !at.After(last.from) {
 		if !sameRows(last.m, m) {
 			w.fail("a commit at %s comes after one at %s", at.Format(time.RFC3339Nano), last.from.Format(time.RFC3339Nano))
 		}
-		last.m = m // what has written nothing has the timestamp of its snapshot
+		last.m = m // a transaction without changes has the timestamp of its snapshot
 		return
 	}
 	m.committed(at)
@@ -225,12 +226,12 @@ func (w *world) became(m *model, at time.Time) {
 	w.settle()
 }
 
-// sameRows says whether two models have the same rows.
+// sameRows reports whether two models have the same rows.
 func sameRows(a, b *model) bool {
 	return len(a.tables) == len(b.tables) && missingRecord(a, b, nil) == ""
 }
 
-// happened notes an event. Rows that are written later have not lived through it.
+// happened records an event. It counts for the rows that exist now, and not for rows that are written later.
 func (w *world) happened(features set, table int) {
 	w.events = append(w.events, event{features, table})
 	m := w.now().m.clone()
@@ -276,7 +277,7 @@ func (w *world) alter(c *change) (before, after *model) {
 	return before, after
 }
 
-// do does a write and compares how it ends with the model.
+// do runs a write and compares the outcome with the model.
 func (w *world) do(x *write) (before, after *model) {
 	w.t.Helper()
 	before, after = w.now().m, w.now().m.clone()
@@ -305,7 +306,7 @@ func (w *world) do(x *write) (before, after *model) {
 	return before, after
 }
 
-// ended compares the end of a transaction with what had to come.
+// ended compares the outcome of a transaction with the one that the model predicts.
 func (w *world) ended(what string, after *model, at time.Time, err, refused error) {
 	w.t.Helper()
 	switch code := status.Code(err); {
@@ -325,7 +326,7 @@ func (w *world) ended(what string, after *model, at time.Time, err, refused erro
 	}
 }
 
-// learn reads what the sequence has given, which has to be something that it has never given before.
+// learn reads the values that the sequence has given to rows. Each must be new.
 func (w *world) learn(m *model) {
 	w.t.Helper()
 	for _, t := range m.tables {
@@ -351,13 +352,13 @@ func (w *world) learn(m *model) {
 					w.fail("the sequence gives %s again", cells[0])
 				}
 				w.given[cells[0].text] = true
-				r.cells[c.name] = cells[0] // no state but this one has this row
+				r.cells[c.name] = cells[0] // this row exists only in this state
 			}
 		}
 	}
 }
 
-// settle waits until the rows that have expired are deleted.
+// settle waits until expired rows are deleted.
 func (w *world) settle() {
 	m := w.now().m.clone()
 	deleted := false
@@ -386,10 +387,10 @@ func (w *world) settle() {
 	w.states = append(w.states, &state{m: m, from: w.strong()})
 }
 
-// strong is a timestamp that is not before any commit.
+// strong returns a timestamp that is not before any commit.
 func (w *world) strong() time.Time { return w.db.Transactions().Now().Time() }
 
-// forget forgets the states that are too old to be read.
+// forget removes the states that are too old to be read.
 func (w *world) forget() {
 	earliest := w.db.EarliestVersion()
 	for len(w.states) > 1 && w.states[0].until.Before(earliest) {
@@ -397,14 +398,14 @@ func (w *world) forget() {
 	}
 }
 
-// advance lets time pass.
+// advance advances the clock by d.
 func (w *world) advance(d time.Duration) {
 	w.note("-- %v pass", d)
 	time.Sleep(d)
 	w.forget()
 }
 
-// crash goes on with the files that a kill has left.
+// crash starts the server on the files that a kill has left.
 func (w *world) crash(files *disktest.Disk) {
 	w.t.Helper()
 	if err := w.stop(); err != nil {
@@ -413,7 +414,7 @@ func (w *world) crash(files *disktest.Disk) {
 	w.boot(files)
 }
 
-// agrees says whether all tables have the rows of a model now.
+// agrees fails unless all tables have the rows of a model now.
 func (w *world) agrees(m *model) error {
 	for _, t := range m.tables {
 		r := w.wholeTable(t)
@@ -428,7 +429,7 @@ func (w *world) agrees(m *model) error {
 	return nil
 }
 
-// close looks at everything once more, as after a kill.
+// close checks everything once more, after a kill.
 func (w *world) close() {
 	w.t.Helper()
 	w.idle()

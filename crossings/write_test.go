@@ -10,14 +10,14 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// A write is a transaction of some operations, in one of the ways in which clients write.
+// A write is a transaction of some operations, sent in one of the ways in which clients write.
 type write struct {
 	way        string
 	features   set
 	operations []*operation
 	run        func() (at time.Time, err error)
-	atomic     bool // it is written whole or not at all, so that it may be refused
-	untimed    bool // run returns a timestamp that is not before the commit's
+	atomic     bool // it is written completely or not at all, so that it may be refused
+	untimed    bool // the timestamp that run returns may be later than the commit's
 }
 
 const (
@@ -45,7 +45,7 @@ func text(list []*operation) string {
 	return strings.Join(texts, "; ")
 }
 
-// operation draws an operation of one of some kinds.
+// operation returns a random operation of one of these kinds.
 func (w *world) operation(m *model, kinds ...verb) *operation {
 	t := pick(w.rng, m.tables)
 	o := &operation{verb: pick(w.rng, kinds), table: t.name}
@@ -62,7 +62,7 @@ func (w *world) operation(m *model, kinds ...verb) *operation {
 			c := pick(w.rng, free)
 			o.column, o.to = c.name, w.value(c)
 		} else if t.columnar != "" && len(t.rows) > 500 && (o.where == nil || len(m.matching(t, o.where)) > 500) && w.rng.IntN(4) > 0 {
-			return nil // most of the time, many rows stay
+			return nil // mostly keep the rows if there are many
 		}
 		return o
 	case remove:
@@ -95,7 +95,7 @@ func (w *world) operation(m *model, kinds ...verb) *operation {
 	return o
 }
 
-// value draws a value for a column.
+// value returns a random value for a column.
 func (w *world) value(c *column) cell {
 	if c.commit {
 		return pick(w.rng, []cell{commitTime, commitTime, {}, textCell("1970-01-01T00:00:00Z")})
@@ -107,7 +107,8 @@ func (w *world) value(c *column) cell {
 	}
 }
 
-// keyCells draws a key, in the order of the table's key: often one that is there, or, of a child, under a parent that is.
+// keyCells returns a random key, in the order of the table's key. Often it is an existing key, or, in a child table, a
+// key under an existing parent.
 func (w *world) keyCells(m *model, t *table) []cell {
 	from := t
 	if t.parent != "" && w.rng.IntN(8) > 0 {
@@ -152,7 +153,8 @@ func (w *world) predicate(t *table) *predicate {
 	return p
 }
 
-// provenance are the features of rows that a write writes.
+// operationsOf returns a write with up to n random operations of these kinds; nil if none is possible. way is the
+// feature of the way to write.
 func (w *world) operationsOf(n int, way string, atomic bool, kinds ...verb) *write {
 	m := w.now().m
 	x := &write{way: way, features: of(way), atomic: atomic}
@@ -167,7 +169,7 @@ func (w *world) operationsOf(n int, way string, atomic bool, kinds ...verb) *wri
 	return x
 }
 
-// valueFeatures are the features of a value.
+// valueFeatures returns the features of a value.
 func valueFeatures(c *column, v cell) (s set) {
 	switch {
 	case !v.set:
@@ -197,7 +199,7 @@ func (w *world) mutate() *write {
 	return x
 }
 
-// mutations are operations as mutations of the API.
+// mutations returns operations as mutations of the API.
 func (w *world) mutations(list []*operation) (muts []*spannerpb.Mutation) {
 	m := w.now().m
 	for _, o := range list {
@@ -239,7 +241,8 @@ func readWrite() *spannerpb.TransactionOptions {
 	return &spannerpb.TransactionOptions{Mode: &spannerpb.TransactionOptions_ReadWrite_{ReadWrite: &spannerpb.TransactionOptions_ReadWrite{}}}
 }
 
-// commit commits mutations, and what a transaction has done; id is nil for a transaction of their own.
+// commit commits mutations, together with the writes of the transaction id; if id is nil, the mutations are a
+// transaction by themselves.
 func (w *world) commit(muts []*spannerpb.Mutation, id []byte) (at time.Time, err error) {
 	session, err := w.sessionOf(w.ctx, "")
 	if err != nil {
@@ -264,7 +267,7 @@ func (w *world) commit(muts []*spannerpb.Mutation, id []byte) (at time.Time, err
 	}
 }
 
-// A statement is DML with its parameters.
+// A statement is a DML statement with its parameters.
 type statement struct {
 	sql    string
 	params map[string]parameter
@@ -275,7 +278,7 @@ type parameter struct {
 	cell cell
 }
 
-// statements are operations as DML, with parameters or literals.
+// statements returns operations as DML, with parameters or literals.
 func (w *world) statements(list []*operation) (all []statement) {
 	m := w.now().m
 	for _, o := range list {
@@ -314,7 +317,7 @@ func (w *world) statements(list []*operation) (all []statement) {
 	return all
 }
 
-// sql is the predicate with an operand of the caller's.
+// sql returns the predicate in SQL. operand prints its constant.
 func (p *predicate) sql(t *table, operand func(*column, cell) string) string {
 	if p.operator == "IS NULL" {
 		return p.column + " IS NULL"
@@ -322,7 +325,7 @@ func (p *predicate) sql(t *table, operand func(*column, cell) string) string {
 	return p.column + " " + p.operator + " " + operand(t.column(p.column), p.value)
 }
 
-// nameOf is the name of a table or its synonym.
+// nameOf returns the name of a table or its synonym.
 func (w *world) nameOf(t *table) string {
 	if t.synonym != "" && w.rng.IntN(3) == 0 {
 		return t.synonym
@@ -359,12 +362,12 @@ func (w *world) runDML() *write {
 	return distinct(x)
 }
 
-// distinct leaves out rows of INSERT statements whose keys repeat in them.
+// distinct keeps one row of each INSERT statement, so that no key repeats in it.
 func distinct(x *write) *write {
 	for _, o := range x.operations {
 		if o.verb == insert || o.verb == insertOrUpdate {
 			o.rows = o.rows[:1]
-			if slices.Contains(o.rows[0], commitTime) { // no other statement of the transaction may look at it
+			if slices.Contains(o.rows[0], commitTime) { // no other statement of the transaction may read a pending commit timestamp
 				x.operations = []*operation{o}
 				return x
 			}
@@ -407,7 +410,7 @@ func (w *world) runPartitioned() *write {
 	if x == nil || len(w.open) > 0 {
 		return nil
 	}
-	for _, t := range w.now().m.tables { // what cascades, or may be refused in part, is no statement for this
+	for _, t := range w.now().m.tables { // the statement must not cascade, nor fail for some of its rows only
 		if t.name == x.operations[0].table && (len(w.now().m.children(t)) > 0 || slices.ContainsFunc(t.indexes, func(x *index) bool { return x.unique })) {
 			return nil
 		}
@@ -423,7 +426,7 @@ func (w *world) runPartitioned() *write {
 	return x
 }
 
-// fill gives the first table so many rows that queries read its columnar copy without being told.
+// fill inserts so many rows into the first table that queries read its columnar copy without a hint.
 func (w *world) fill() {
 	t := w.now().m.tables[0]
 	x := &write{way: mutations, features: of(mutations, manyRows), atomic: true}

@@ -9,8 +9,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// accessesOf are what a plan does with the tables of users: one access for each table or index that it reads,
-// however often, and what it writes. An INSERT also checks whether its rows exist.
+// accessesOf lists how a plan accesses the tables of users. It has one access for each table or index that the plan
+// reads, however often, and one for each write. An INSERT also has an access that checks whether its rows exist.
 func accessesOf(p *plan.Plan) []*stats.Access {
 	var read readColumns
 	var list []*stats.Access
@@ -40,7 +40,7 @@ func writeOf(k plan.Kind) stats.Op {
 	return stats.OpWrite
 }
 
-// readColumns are the columns that a statement reads of each table and index.
+// readColumns holds the columns that a statement reads, for each table and index.
 type readColumns []targetColumns
 
 type targetColumns struct {
@@ -58,7 +58,7 @@ func (r *readColumns) add(target string, columns []string) {
 	*r = append(*r, targetColumns{target, columns})
 }
 
-// scan adds the columns that a scan makes rows of, and those of the key by which it finds them.
+// scan adds the columns that a scan returns, and the key columns by which it seeks.
 func (r *readColumns) scan(n *plan.Scan) {
 	target, layout := n.Table.FullName(), table.TableLayout(n.Table)
 	if n.Index != nil {
@@ -73,7 +73,7 @@ func (r *readColumns) scan(n *plan.Scan) {
 	r.add(target, namesOf(columns))
 }
 
-// seekParts is how many parts of a key a seek binds.
+// seekParts returns how many parts of the key a seek binds.
 func seekParts(s *plan.Seek) int {
 	switch {
 	case s.Tuples != nil:
@@ -92,7 +92,8 @@ func (r readColumns) accesses() []*stats.Access {
 	return list
 }
 
-// writeAccess is a write to columns of a table, and what it does with the table's indexes.
+// writeAccess returns the access of a write to columns of a table, with one nested access for each of the table's
+// indexes.
 func writeAccess(op stats.Op, t *schema.Table, columns []*schema.Column) *stats.Access {
 	var names []string
 	if op != stats.OpDelete {
@@ -105,7 +106,7 @@ func writeAccess(op stats.Op, t *schema.Table, columns []*schema.Column) *stats.
 	return stats.NewAccess(op, t.FullName(), names, entries...)
 }
 
-// entryAccess is what a write to columns of an index's table does with the index.
+// entryAccess returns the access to an index when columns of its table are written.
 func entryAccess(op stats.Op, x *schema.Index, written []*schema.Column) *stats.Access {
 	var names []string
 	add := func(c *schema.Column) {
@@ -122,7 +123,7 @@ func entryAccess(op stats.Op, x *schema.Index, written []*schema.Column) *stats.
 	return stats.NewAccess(op, x.FullName(), names)
 }
 
-// namesOf are the names of columns; without columns, the access only checks whether rows exist.
+// namesOf returns the names of columns. For no columns it returns _exists: the access only checks whether rows exist.
 func namesOf(columns []*schema.Column) []string {
 	if len(columns) == 0 {
 		return []string{stats.Exists}
@@ -134,17 +135,17 @@ func namesOf(columns []*schema.Column) []string {
 	return names
 }
 
-// Mutations are what mutations of one table and list of columns have in common.
+// Mutations holds what all mutations with one table, list of columns and kind of statistics share.
 type Mutations struct {
-	Access          *stats.Access // what they do with the table
+	Access          *stats.Access // for statistics
 	inserts, others *schema.Dependencies
 	needs           map[table.Op]*Needs
 }
 
-// Needs are what mutations of an operation need of a role.
+// Needs returns the privileges that a role needs for mutations with op.
 func (m *Mutations) Needs(op table.Op) *Needs { return m.needs[op] }
 
-// Dependencies are what mutations of an operation count on.
+// Dependencies returns the parts of the schema that mutations with op depend on.
 func (m *Mutations) Dependencies(op table.Op) *schema.Dependencies {
 	if op == table.Insert {
 		return m.inserts
@@ -152,7 +153,8 @@ func (m *Mutations) Dependencies(op table.Op) *schema.Dependencies {
 	return m.others
 }
 
-// Mutations is what m has in common with others of its kind in a schema version.
+// Mutations returns what m shares with other mutations of the same table, columns and kind, from the cache of c's
+// schema version.
 func (d *Database) Mutations(c *schema.Catalog, m *table.Mutation) *Mutations {
 	v, err := d.versionOf(c)
 	if err != nil {

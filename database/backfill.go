@@ -8,9 +8,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// fills give the rows that existed when the change's first catalog was published their new columns and index entries.
+// fills returns the jobs that fill the change's new columns and build its new indexes, for the rows that existed when
+// its first catalog was published.
 func (c *rowsChange) fills() (list []rowsJob) {
-	tables := table.NewDescriptors(c.next) // for all chunks
+	tables := table.NewDescriptors(c.next) // shared by all chunks
 	for i, b := range c.what.Columns {
 		list = append(list, rowsJob{c.jobName("column", i), table.TableLayout(b.Table), func(ctx context.Context, j rowsJob, progress func([]byte)) error {
 			return c.db.fill(ctx, j, progress, func(ctx context.Context, w table.Writer, chunk table.Chunk) error {
@@ -26,7 +27,7 @@ func (c *rowsChange) fills() (list []rowsJob) {
 	return list
 }
 
-// fill goes over the rows of a table.
+// fill runs do over the rows of a table, chunk by chunk.
 func (d *Database) fill(ctx context.Context, j rowsJob, progress func([]byte), do func(context.Context, table.Writer, table.Chunk) error) error {
 	return d.jobs.Run(ctx, job.Job{
 		Name: j.name,
@@ -40,8 +41,9 @@ func (d *Database) fill(ctx context.Context, j rowsJob, progress func([]byte), d
 	})
 }
 
-// validations see whether the rows that existed when a catalog was published obey it. They look at the rows as they are now: those that
-// were written since have to obey. So what was found to obey before an interruption still does after it.
+// validations returns the jobs that check whether existing rows obey a published catalog. They read the rows as they
+// are now, since writes after the publication must obey the catalog. For the same reason, rows that passed before an
+// interruption need no second check.
 func (c *rowsChange) validations(kind string, of []schema.Validation) (list []rowsJob) {
 	for i, v := range of {
 		list = append(list, rowsJob{c.jobName(kind, i), validatedLayout(v), func(ctx context.Context, j rowsJob, progress func([]byte)) error {
@@ -58,7 +60,7 @@ func (c *rowsChange) validations(kind string, of []schema.Validation) (list []ro
 	return list
 }
 
-// validatedLayout is what a validation goes over.
+// validatedLayout returns the layout of the table or index that a validation reads.
 func validatedLayout(v schema.Validation) *table.Layout {
 	if v.Index != nil {
 		return table.IndexLayout(v.Index)
@@ -66,18 +68,18 @@ func validatedLayout(v schema.Validation) *table.Layout {
 	return table.TableLayout(v.Table)
 }
 
-// rowsProgress is how far a schema change has come with existing rows, over all of its jobs.
+// rowsProgress reports the progress of a schema change over existing rows, counted over all of its jobs.
 type rowsProgress struct {
 	db         *Database
-	percent    func(int) // is told of it
+	percent    func(int) // is called with each new percentage
 	jobs, done int
 }
 
-// of is the Progress of a job that goes over a layout.
+// of returns the Progress function of a job that reads a layout.
 func (p *rowsProgress) of(l *table.Layout) func(last []byte) {
 	return func(last []byte) {
 		all := (float64(p.done) + p.db.share(l, last)) / float64(p.jobs)
-		p.percent(min(int(100*all), 99)) // the rest is publication
+		p.percent(min(int(100*all), 99)) // 100 is reported when the change has taken effect
 	}
 }
 

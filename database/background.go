@@ -15,7 +15,7 @@ import (
 // background is the work that a database does besides requests, until the registry closes or the database is dropped.
 type background struct {
 	ctx     context.Context
-	stop    context.CancelFunc // nil before it was begun
+	stop    context.CancelFunc // nil before begin
 	running sync.WaitGroup
 	open    sync.RWMutex // see whileOpen
 
@@ -31,7 +31,7 @@ func (d *Database) begin(ctx context.Context) {
 	}
 }
 
-// end stops it, and returns when it has ended.
+// end stops the work in the background, and returns when it has ended.
 func (b *background) end() {
 	if b.stop != nil {
 		b.stop()
@@ -41,8 +41,8 @@ func (b *background) end() {
 	}
 }
 
-// whileOpen runs work that others have begun, such as a schema change. Its context ends also when the registry closes or the database is
-// dropped, which then wait for it.
+// whileOpen runs work that a request has begun, such as a schema change. The context of the work also ends when the
+// registry closes or the database is dropped; both then wait for the work to return.
 func (d *Database) whileOpen(ctx context.Context, work func(context.Context) error) error {
 	d.background.open.RLock()
 	defer d.background.open.RUnlock()
@@ -59,14 +59,14 @@ func (d *Database) whileOpen(ctx context.Context, work func(context.Context) err
 	return err
 }
 
-// task is one kind of work in the background, as SPANNER_SYS.TASKS shows it. It is not kept over a restart.
+// task is one kind of work in the background, as SPANNER_SYS.TASKS shows it. A restart forgets it.
 type task struct {
 	mu        sync.Mutex
-	processed time.Time // all work that there was at this time has been done; zero before the first run
+	processed time.Time // all work that was due at this time has been done
 	status    string    // of the last run: the name of a canonical code
 }
 
-// ran records the end of a run. If err is nil, it has done all work that there was at a time.
+// ran records the end of a run. If err is nil, the run has done all work that was due at time at.
 func (t *task) ran(at time.Time, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -89,7 +89,7 @@ func (t *task) row(name string, undeletable int64) stats.Task {
 	return stats.Task{Name: name, Processed: t.processed, Status: t.status, Undeletable: undeletable}
 }
 
-// tasks are the rows of SPANNER_SYS.TASKS.
+// tasks returns the rows of SPANNER_SYS.TASKS.
 func (d *Database) tasks() []stats.Task {
 	var undeletable int64
 	for _, p := range d.deletionPolicies() {
@@ -102,7 +102,7 @@ func (d *Database) tasks() []stats.Task {
 	}
 }
 
-// sleep waits; it returns false if ctx ends first.
+// sleep waits for d and returns true, or returns false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil

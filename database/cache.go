@@ -2,20 +2,20 @@ package database
 
 import "sync"
 
-// Bounds of one generation of a cache, of which there are two.
+// Bounds of one generation of a cache. A cache has two generations.
 const (
 	cacheEntries = 2000
 	cacheBytes   = 64 << 20
 
-	// An estimate of an entry's memory. A prepared statement takes about 10 KiB, and a few words for each name and literal of a long text.
+	// An entry is estimated to take entryBytes and entryBytesPer for each byte of its key. A prepared statement takes
+	// about 10 KiB, and a few words for each name and literal of a long text.
 	entryBytes    = 8 << 10
-	entryBytesPer = 32 // byte of its key
+	entryBytesPer = 32 // bytes for each byte of the key
 )
 
-// cache keeps entries that were used lately, in two generations. When the young
-// generation is full it becomes the old one, and the old one is dropped; an entry
-// of the old generation that is asked for moves to the young one. What it keeps
-// is charged to memory, unless that is nil. The zero value is ready to use.
+// cache keeps recently used entries in two generations. When the young generation is full, the cache drops the old
+// generation and makes the young one the old one. A look-up that finds an entry in the old generation moves it to the
+// young one. The cache charges its entries to memory, unless memory is nil. The zero value is ready to use.
 type cache[T any] struct {
 	memory *keeper
 
@@ -57,7 +57,8 @@ func (c *cache[T]) rejuvenate(key string) (T, bool) {
 	return v, ok
 }
 
-// find is get for a key that is not a string yet. It does not move entries between generations.
+// find is get with a key in bytes, which saves the conversion to a string. It does not move entries between
+// generations.
 func (c *cache[T]) find(key []byte) (T, bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -68,7 +69,7 @@ func (c *cache[T]) find(key []byte) (T, bool) {
 	return v, ok
 }
 
-// put keeps an entry, if there is memory for it.
+// put adds an entry, unless there is no memory for it.
 func (c *cache[T]) put(key string, v T) {
 	size := entrySize(key)
 	if !c.memory.take(c, size) {
@@ -88,7 +89,7 @@ func (c *cache[T]) put(key string, v T) {
 
 func entrySize(key string) int64 { return entryBytes + entryBytesPer*int64(len(key)) }
 
-// remove removes an entry of either generation. Its result is the size of what was dropped; c.mu is held.
+// remove removes an entry from both generations, and returns the bytes that it has freed. The caller holds c.mu.
 func (c *cache[T]) remove(key string) (dropped int64) {
 	for i, entries := range []map[string]T{c.young, c.old} {
 		if _, ok := entries[key]; ok {
@@ -100,7 +101,8 @@ func (c *cache[T]) remove(key string) (dropped int64) {
 	return dropped
 }
 
-// insert puts an entry into the young generation. Its result is the size of what was dropped; c.mu is held.
+// insert puts an entry into the young generation, and returns the bytes that it has freed by dropping the old one. The
+// caller holds c.mu.
 func (c *cache[T]) insert(key string, v T) (dropped int64) {
 	size := entrySize(key)
 	if c.young == nil || len(c.young) >= cacheEntries || c.bytes[0]+size > cacheBytes {
@@ -111,7 +113,8 @@ func (c *cache[T]) insert(key string, v T) (dropped int64) {
 	return dropped
 }
 
-// turn begins a generation. Its result is the size of what was dropped; c.mu is held.
+// turn drops the old generation, begins a new young one, and returns the bytes that it has freed. The caller holds
+// c.mu.
 func (c *cache[T]) turn() (dropped int64) {
 	dropped = c.bytes[1]
 	c.old, c.young = c.young, make(map[string]T)
@@ -119,14 +122,14 @@ func (c *cache[T]) turn() (dropped int64) {
 	return dropped
 }
 
-// age implements aging: it drops what was not used since it was called last.
+// age implements aging: it drops the entries that were not used since the last call.
 func (c *cache[T]) age() (dropped int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.turn()
 }
 
-// close drops all entries; none is kept from now on.
+// close drops all entries. The cache keeps no entries from now on.
 func (c *cache[T]) close() {
 	c.mu.Lock()
 	dropped := c.bytes[0] + c.bytes[1]

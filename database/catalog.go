@@ -16,29 +16,31 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// Schema versions are stored as versions of rows are: a record for each version, and one for each table and version that defined it
-// anew. A table is, in a schema version, as the newest of its records says that is not younger.
+// The store keeps schema versions like versions of rows. It has one record for each schema version, and one for each
+// table and the version that changed it. A schema version uses the newest record of each table that is not younger than
+// the version.
 
-// schemaRecord is a version as stored, without its tables.
+// schemaRecord is a schema version as stored, without its tables.
 type schemaRecord struct {
 	At      mvcc.Timestamp
 	Catalog json.RawMessage
 	Garbage []table.Span
-	// Tentative: see version.
+	// Tentative is version.tentative.
 	Tentative bool `json:",omitempty"`
-	// Change: see version.by.
+	// Change is version.by.
 	Change *changeRecord `json:",omitempty"`
 }
 
-// storeVersion makes a version durable as it is published, with the tables that are not as in the version before, which is nil for the first
-// version, and with it that a statement took effect, unless that is nil. commit commits the batch.
+// storeVersion stores a version durably as it is published, with the tables that differ from before; before is nil for
+// the first version. The same batch records that p.statement took effect, unless it is nil. commit commits the batch.
 func (d *Database) storeVersion(v *version, before *schema.Catalog, p publication, commit func(kv.Batch) error) error {
 	b := meta.NewBatch(d.registry.store)
 	defer b.Close()
 	return d.commitVersion(b, v, before, p, commit)
 }
 
-// commitVersion is storeVersion in a batch that holds more, which it commits.
+// commitVersion is storeVersion with a batch that the caller has begun. It adds the version to the batch and commits
+// all of it.
 func (d *Database) commitVersion(b kv.Batch, v *version, before *schema.Catalog, p publication, commit func(kv.Batch) error) error {
 	e, err := v.catalog.Marshal(before)
 	if err != nil {
@@ -71,7 +73,7 @@ func (d *Database) commitVersion(b kv.Batch, v *version, before *schema.Catalog,
 	return streams.End(commit(b))
 }
 
-// putObjects adds the records of the tables, and other objects, that a version has changed.
+// putObjects adds the records of the tables and other objects that a version has changed.
 func putObjects(b kv.Batch, space mvcc.Space, version schema.Version, objects map[schema.TableID][]byte) error {
 	for _, id := range slices.Sorted(maps.Keys(objects)) {
 		if err := b.Put(tableKey(space, id, version), objects[id]); err != nil {
@@ -85,13 +87,13 @@ func versionKey(space mvcc.Space, version schema.Version) []byte {
 	return meta.Key(meta.OfSpace(meta.Schema, space), fmt.Sprintf("%020d", version))
 }
 
-// tableKey orders the records of a database by table or other object, and those of one by version. The record of what a version has dropped
-// is empty.
+// tableKey returns the key of the record of a table, or other object, in a version. The keys sort by object, then by
+// version. If the version has dropped the object, the record is empty.
 func tableKey(space mvcc.Space, id schema.TableID, version schema.Version) []byte {
 	return meta.Key(meta.OfSpace(meta.Table, space), fmt.Sprintf("%010d/%020d", id, version))
 }
 
-// parseTableName reads the name of a table's record.
+// parseTableName parses the name of a table's record into the table and the version.
 func parseTableName(name string) (schema.TableID, schema.Version, error) {
 	parts := strings.Split(name, "/")
 	if len(parts) != 4 {
@@ -155,7 +157,8 @@ func (d *Database) schemaRecords() (records []schemaRecord, numbers []schema.Ver
 	return records, numbers, err
 }
 
-// tableRecords are the tables that each kept version has changed, with what versions that are no longer kept have changed before it.
+// tableRecords returns, for each version in kept, the tables that it has changed. They include the changes of earlier
+// versions that are no longer kept. A dropped table is nil.
 func (d *Database) tableRecords(kept []schema.Version) (map[schema.Version]map[schema.TableID][]byte, error) {
 	tables := map[schema.Version]map[schema.TableID][]byte{}
 	err := meta.Each(d.registry.store, meta.OfSpace(meta.Table, d.space), func(name string, data []byte) error {
@@ -180,7 +183,8 @@ func (d *Database) tableRecords(kept []schema.Version) (map[schema.Version]map[s
 	return tables, err
 }
 
-// forgetVersions deletes the records of the versions before the oldest one that is kept, and those of tables that only they need.
+// forgetVersions deletes the records of the versions before oldest, the oldest version that is kept, and the records of
+// tables that only they use.
 func (d *Database) forgetVersions(b kv.Batch, oldest schema.Version) error {
 	if err := b.DeleteRange(versionKey(d.space, 0), versionKey(d.space, oldest)); err != nil {
 		return err
@@ -188,9 +192,9 @@ func (d *Database) forgetVersions(b kv.Batch, oldest schema.Version) error {
 	return d.forgetTables(b, oldest)
 }
 
-// forgetTables deletes the records of tables that only versions before the oldest one need.
+// forgetTables deletes the records of tables that only versions before oldest use.
 func (d *Database) forgetTables(b kv.Batch, oldest schema.Version) error {
-	var last []byte // a record that is not younger than the oldest version, needed by it unless the next one is such a record too
+	var last []byte // a record up to the oldest version, which uses it unless the table has a later such record
 	var lastID schema.TableID
 	return meta.Each(d.registry.store, meta.OfSpace(meta.Table, d.space), func(name string, data []byte) error {
 		id, version, err := parseTableName(name)

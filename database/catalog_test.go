@@ -21,7 +21,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
 )
 
-// tableStatements create tables of 20 columns. Every second one is interleaved in the one before it, every third one refers to the first.
+// tableStatements returns statements that create tables of 20 columns. Every second table is interleaved in the one
+// before it, and every third one has a foreign key to the first.
 func tableStatements(from, to int) (list []string) {
 	for i := from; i < to; i++ {
 		var b strings.Builder
@@ -42,7 +43,7 @@ func tableStatements(from, to int) (list []string) {
 	return list
 }
 
-// storedBytes is what the schema versions of all databases take.
+// storedBytes returns the size of the stored schema versions of all databases.
 func (b *bed) storedBytes() (n int) {
 	b.t.Helper()
 	for _, kind := range []string{meta.Schema, meta.Table} {
@@ -57,8 +58,9 @@ func (b *bed) storedBytes() (n int) {
 	return n
 }
 
-// TestVersionsShare creates the last of many tables one by one. Each version must cost, stored and in memory, what it changes: with whole
-// catalogs each of them took about 2 MB of storage here, and the table that all others refer to was copied with all of them.
+// TestVersionsShare creates the last of many tables one by one. The storage and memory of each version must depend only
+// on what it changes. When versions held whole catalogs, each took about 2 MB of storage here, and each copied the
+// table to which all others refer.
 func TestVersionsShare(t *testing.T) {
 	const tables, versions = 1000, 100
 	b := create(t, tableStatements(0, tables)...)
@@ -110,7 +112,7 @@ func heapBytes() int {
 	return int(m.HeapAlloc)
 }
 
-// TestForgottenTables: what no kept version needs is not stored.
+// TestForgottenTables checks that the records of tables which no kept version needs are deleted.
 func TestForgottenTables(t *testing.T) {
 	a := newAged(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K)", "CREATE TABLE U (K INT64) PRIMARY KEY (K)")
 	statements := []string{"DROP TABLE U", "CREATE TABLE V (K INT64) PRIMARY KEY (K)", "DROP TABLE V"}
@@ -148,7 +150,8 @@ func TestForgottenTables(t *testing.T) {
 	}
 }
 
-// TestForgetRefused: the disk refuses to forget old schema versions. They are forgotten the next time, with those that have become old since.
+// TestForgetRefused makes the store refuse to delete old schema versions. The next collection deletes them, and those
+// that have become old since.
 func TestForgetRefused(t *testing.T) {
 	a := newAged(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K)")
 	a.close()
@@ -192,7 +195,7 @@ func TestForgetRefused(t *testing.T) {
 	}
 }
 
-// asFormat1 rewrites the schema versions of a database as format 1 had them: whole catalogs.
+// asFormat1 rewrites the schema versions of a database in format 1: each with its whole catalog.
 func (b *bed) asFormat1() {
 	b.t.Helper()
 	check := func(err error) {
@@ -224,7 +227,7 @@ func (b *bed) asFormat1() {
 	check(batch.Commit())
 }
 
-// withoutUses is a table without what format 1 does not know of its expressions.
+// withoutUses removes from a stored table the fields of expressions that format 1 lacks.
 func withoutUses(t testing.TB, data []byte) []byte {
 	for _, text := range []string{`,"generated_uses":[2]`, `,"uses":[2]`} {
 		data = bytes.ReplaceAll(data, []byte(text), nil)
@@ -235,7 +238,7 @@ func withoutUses(t testing.TB, data []byte) []byte {
 	return data
 }
 
-// failing is a store that fails from a commit on.
+// failing is a store whose commits fail from one commit on.
 type failing struct {
 	kv.Store
 	commits int
@@ -257,8 +260,9 @@ func (b *failingBatch) Commit() error {
 	return b.Batch.Commit()
 }
 
-// TestSplitCatalogs upgrades the schemas of two databases of format 1. A crash may cut the upgrade short at every commit, and comes once after its
-// end; then it begins again. Each version is afterwards what it was, also for reads in the past, and expressions compute.
+// TestSplitCatalogs upgrades the schemas of two databases of format 1. A crash interrupts the upgrade at each of its
+// commits in turn, and once after its end; then the upgrade begins again. Afterwards each version is as before, also
+// for reads in the past, and expressions work.
 func TestSplitCatalogs(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	b := open(t, fs)
@@ -297,7 +301,7 @@ func TestSplitCatalogs(t *testing.T) {
 	}
 }
 
-// checkSplit ends an upgrade, opens the databases and compares the versions of their schemas.
+// checkSplit finishes an upgrade, opens the databases and compares the versions of their schemas.
 func checkSplit(t *testing.T, fs vfs.FS, want map[mvcc.Space][]string) {
 	t.Helper()
 	store, err := pebble.Open("data", fs)

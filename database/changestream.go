@@ -19,21 +19,22 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// openStreams reads the change streams of the database.
+// openStreams opens the change streams of the database.
 func (d *Database) openStreams() (err error) {
 	r := d.registry
 	d.streams, err = changestream.Open(changestream.Config{Space: d.space, Store: r.store, Oracle: r.oracle, Clock: r.cfg.Clock, Secret: r.identity.Secret})
 	return err
 }
 
-// updateStreams adds to the batch of a schema version what makes the database have the version's change streams. The change must be ended when the batch has been
-// committed.
+// updateStreams adds to the batch of a schema version the creation, change and deletion of change streams that the
+// version requires. The caller must call Change.End when the batch has been committed.
 func (d *Database) updateStreams(b kv.Batch, v *version) (*changestream.Change, error) {
-	at := max(v.at, mvcc.TimestampOf(d.created)) // the first version has no beginning
+	at := max(v.at, mvcc.TimestampOf(d.created)) // the first version has timestamp 0
 	return d.streams.Change(b, v.catalog.Streams, at, func(s *schema.ChangeStream) [][]byte { return d.boundsOf(v.catalog, s) })
 }
 
-// AddSplitPoints adds split points, durably, or none of them. The partitions of change streams are split with them.
+// AddSplitPoints adds all the split points, durably, or none of them. It splits the partitions of change streams at
+// these points, too.
 func (d *Database) AddSplitPoints(points []split.Point) error {
 	err := d.splits.AddPoints(points)
 	if err == nil {
@@ -42,7 +43,8 @@ func (d *Database) AddSplitPoints(points []split.Point) error {
 	return err
 }
 
-// reshapeStreams makes the partitions of change streams follow the splits. Where that fails, the next pass of splitting by size tries again.
+// reshapeStreams splits and joins the partitions of change streams to follow the splits. If that fails, the next pass
+// of splitting by size tries again.
 func (d *Database) reshapeStreams() {
 	for _, s := range d.Catalog().Streams {
 		bounds := func() [][]byte {
@@ -59,7 +61,8 @@ func (d *Database) reshapeStreams() {
 	}
 }
 
-// boundsOf are those bounds of splits that lie within the tables that a stream watches: the bounds of its partitions.
+// boundsOf returns the bounds of the partitions of a change stream: the bounds of splits that lie within the tables
+// that it watches.
 func (d *Database) boundsOf(c *schema.Catalog, s *schema.ChangeStream) (bounds [][]byte) {
 	all := d.splits.Bounds(d.registry.cfg.Clock())
 	if len(all) == 0 {
@@ -77,7 +80,8 @@ func (d *Database) boundsOf(c *schema.Catalog, s *schema.ChangeStream) (bounds [
 	return bounds
 }
 
-// watchedSpaces are the key spaces of the root tables above the tables that a stream watches, which hold the rows of all tables interleaved in them.
+// watchedSpaces returns the key ranges of the root tables above the tables that a change stream watches. A root table's
+// range also holds the rows of all tables interleaved in it.
 func watchedSpaces(c *schema.Catalog, s *schema.ChangeStream) (spaces []table.Span) {
 	seen := map[*schema.Table]bool{}
 	for t := range c.Tables() {
@@ -107,7 +111,8 @@ func (d *Database) collectStreams() error {
 	return nil
 }
 
-// EndChangeStreamQueries ends all queries of change streams, which may otherwise go on for ever, as the server stops.
+// EndChangeStreamQueries ends all queries of change streams when the server stops. Without it they might go on for
+// ever.
 func (r *Registry) EndChangeStreamQueries() {
 	for _, d := range *r.databases.Load() {
 		d.streams.Close(usererror.ServerStopping())
@@ -119,8 +124,8 @@ type ChangeStreamArguments struct {
 	Start, End, Token, Heartbeat, ReadOptions value.Value
 }
 
-// ReadChangeStream begins a query of a change stream. resume is where one that was broken off goes on, zero for one that begins. memory is charged
-// what the reader keeps.
+// ReadChangeStream begins a query of a change stream. resume is the position from which an interrupted query goes on,
+// zero for a new query. The reader charges the memory that it keeps to memory.
 func (d *Database) ReadChangeStream(ctx context.Context, s *schema.ChangeStream, args ChangeStreamArguments, resume changestream.Position, memory *memory.Account) (*changestream.Reader, error) {
 	if err := args.check(); err != nil {
 		return nil, err
@@ -136,7 +141,7 @@ func (d *Database) ReadChangeStream(ctx context.Context, s *schema.ChangeStream,
 	return d.streams.Read(ctx, q)
 }
 
-// check refuses values that no query may have: https://cloud.google.com/spanner/docs/change-streams/details#query-syntax.
+// check refuses invalid arguments: https://cloud.google.com/spanner/docs/change-streams/details#query-syntax.
 func (a *ChangeStreamArguments) check() error {
 	switch {
 	case a.Start.IsNull():
@@ -154,7 +159,7 @@ func (a *ChangeStreamArguments) check() error {
 	return nil
 }
 
-// ceil is the first commit timestamp that is not before a time.
+// ceil returns the first commit timestamp that is not before a time.
 func ceil(v value.Value) mvcc.Timestamp {
 	t := v.AsTime()
 	ts := mvcc.TimestampOf(t)

@@ -22,7 +22,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestChangeStreamRecords runs the scripts in testdata/change_streams. Each command prints the data change records of what it has written.
+// TestChangeStreamRecords runs the scripts in testdata/change_streams. Each command prints the data change records of
+// what it has written.
 //
 //	ddl                          statements, one a line
 //	dml [tag=TEXT] [excluded]    statements, one a line, in one transaction; one that fails is undone and the transaction goes on
@@ -30,11 +31,11 @@ import (
 //	                             insert | update | insertorupdate | replace TABLE {"column": value}, or
 //	                             delete TABLE all | [key] | [first key] .. [last key]
 //	pdml [excluded]              a partitioned DML statement
-//	clock DURATION               the clock goes on
+//	clock DURATION               advances the clock
 //	pass                         one pass over the tables with a row deletion policy
 //
-// A record is printed as STREAM SEQUENCE/RECORDS OPERATION TABLE (columns, * in the key), further fields that are not as usual, and its mods: keys, new
-// values, old values. The commit timestamp is printed as COMMIT.
+// A record is printed as STREAM SEQUENCE/RECORDS OPERATION TABLE (columns, * in the key), then the fields that differ
+// from the usual, then its mods: keys, new values, old values. The commit timestamp is printed as COMMIT.
 func TestChangeStreamRecords(t *testing.T) {
 	datadriven.Walk(t, "testdata/change_streams", func(t *testing.T, path string) {
 		s := &streamScript{aged: newAged(t), seen: map[string]bool{}}
@@ -84,7 +85,8 @@ func (s *streamScript) run(d *datadriven.TestData) error {
 	return fmt.Errorf("unknown command %s", d.Cmd)
 }
 
-// dml runs statements in one transaction. The error of one that was undone is returned after the commit.
+// dml runs statements in one transaction. If a statement fails and is undone, dml commits the others and returns its
+// error.
 func (s *streamScript) dml(opts txn.Options, statements []string) (failed error) {
 	tx := s.db.Transactions().Begin(opts)
 	for _, sql := range statements {
@@ -151,7 +153,7 @@ func (s *streamScript) mutation(line string) (m table.Mutation, err error) {
 	return m, nil
 }
 
-// columnValue is a value of a script; COMMIT is the commit timestamp.
+// columnValue decodes a value of a script; COMMIT stands for the commit timestamp.
 func columnValue(p *structpb.Value, t *value.Type) (value.Value, error) {
 	if t.Kind == value.Timestamp && p.GetStringValue() == "COMMIT" {
 		return value.PendingCommitTimestamp(), nil
@@ -191,7 +193,7 @@ func (s *streamScript) key(t *schema.Table, text string) (key []value.Value, err
 	return key, nil
 }
 
-// records prints the records that were written since the last call, in the order of commits and then of streams.
+// records prints the records that were written since the last call, ordered by commit and then by stream.
 func (s *streamScript) records() string {
 	prefix := append(make([]byte, 4), "changestream/record/"...)
 	it, err := s.store.NewIter(prefix, append(slices.Clone(prefix), 0xff))

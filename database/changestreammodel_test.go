@@ -27,9 +27,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestChangeStreamModel: beside random transactions, schema changes, split points and restarts, change streams tell all that happens to the tables
-// that they watch. The model is the database itself: what a stream's records make of the rows that were there at its beginning is, at each
-// timestamp of a commit, what a read at that timestamp finds.
+// TestChangeStreamModel checks that change streams record all changes of the tables that they watch, while random
+// transactions, schema changes, split points and restarts go on. The model is the database itself: the rows that were
+// there at the stream's beginning, with the records up to a commit timestamp applied, must equal a read at that
+// timestamp.
 func TestChangeStreamModel(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -58,17 +59,17 @@ func TestChangeStreamModel(t *testing.T) {
 	}
 }
 
-// streamWorld is a database at which several goroutines work.
+// streamWorld is a database that several goroutines use.
 type streamWorld struct {
 	*bed
 	mu      sync.Mutex
 	commits []mvcc.Timestamp
-	changes []streamChange            // of the schema, in order
-	begins  map[string]mvcc.Timestamp // of the streams
+	changes []streamChange            // schema changes, in order
+	begins  map[string]mvcc.Timestamp // when each stream begins
 	reads   []streamRead
 }
 
-// streamRead is what a reader of a stream has found while others wrote.
+// streamRead holds the records that a reader of a stream has found while others wrote.
 type streamRead struct {
 	stream  schema.ChangeStreamID
 	end     mvcc.Timestamp
@@ -82,8 +83,8 @@ type streamChange struct {
 }
 
 const (
-	streamTransactions = 50 // of each of two goroutines in a round
-	streamChanges      = 12 // of the schema in a round
+	streamTransactions = 50 // for each of two goroutines, in a round
+	streamChanges      = 12 // schema changes in a round
 )
 
 var (
@@ -96,14 +97,15 @@ var (
 		"ALTER TABLE A ADD COLUMN D INT64 NOT NULL DEFAULT (4)", "ALTER TABLE A DROP COLUMN D", "ALTER TABLE B ADD COLUMN E STRING(MAX)", "ALTER TABLE B DROP COLUMN E",
 		"CREATE INDEX ByX ON A(X)", "DROP INDEX ByX",
 	}
-	// streamAlterations are those that need nothing of rows, so that they can run while a transaction waits for them.
+	// streamAlterations are schema changes without work on rows, so that they can run while a transaction waits for
+	// them.
 	streamAlterations = []string{
 		"CREATE CHANGE STREAM Late FOR A", "CREATE CHANGE STREAM Late FOR A", "DROP CHANGE STREAM Late", "ALTER CHANGE STREAM Every SET OPTIONS (value_capture_type = 'NEW_ROW_AND_OLD_VALUES')", "ALTER CHANGE STREAM Every SET OPTIONS (value_capture_type = 'NEW_VALUES')",
 		"ALTER CHANGE STREAM Every SET OPTIONS (value_capture_type = null)",
 	}
 )
 
-// run lets transactions, schema changes and split points come at once.
+// run runs transactions, schema changes and split points concurrently.
 func (w *streamWorld) run(seed uint64) {
 	var running sync.WaitGroup
 	for i := range uint64(2) {
@@ -170,7 +172,7 @@ func (w *streamWorld) transaction(rng *rand.Rand) {
 	}
 }
 
-// change runs one of some statements that change the schema, if it is possible.
+// change runs a random one of the statements, which change the schema, if it is possible.
 func (w *streamWorld) change(rng *rand.Rand, statements []string) {
 	statement := statements[rng.IntN(len(statements))]
 	op := &SchemaOperation{Progress: func(p Progress) {
@@ -190,7 +192,7 @@ func (w *streamWorld) change(rng *rand.Rand, statements []string) {
 	}
 }
 
-// split adds a split point, or takes one away.
+// split adds a split point or removes one.
 func (w *streamWorld) split(rng *rand.Rand) {
 	expires := time.Now().Add(time.Hour)
 	if rng.IntN(3) == 0 {
@@ -216,7 +218,7 @@ type streamRecord struct {
 
 type streamMod struct{ keys, news, olds map[string]any }
 
-// verify reads a stream and compares. It returns the number of records.
+// verify reads a stream and compares it with the model. It returns the number of records.
 func (w *streamWorld) verify(s *schema.ChangeStream) int {
 	w.t.Helper()
 	end := w.oracle.Now()
@@ -310,7 +312,7 @@ type childPartition struct {
 	from  mvcc.Timestamp
 }
 
-// readPartition reads a partition up to an end, or, without a token, the partitions that there are at the beginning.
+// readPartition reads a partition up to an end. Without a token, it reads the list of partitions at the beginning.
 func (w *streamWorld) readPartition(s *schema.ChangeStream, token *string, begin, end mvcc.Timestamp) (records []streamRecord, children []childPartition, err error) {
 	args := ChangeStreamArguments{
 		Start: value.OfTime(begin.Time()), End: value.OfTime(end.Time()), Heartbeat: value.OfInt64(changestream.MaxHeartbeat.Milliseconds()),
@@ -375,7 +377,7 @@ func (w *streamWorld) recordOf(f []*structpb.Value) streamRecord {
 	return r
 }
 
-// checkTransactions checks that transactions are whole, and that no record came twice.
+// checkTransactions checks that no transaction lacks a record, and that no record came twice.
 func (w *streamWorld) checkTransactions(stream string, all []streamRecord) {
 	w.t.Helper()
 	for len(all) > 0 {
@@ -399,7 +401,8 @@ func (w *streamWorld) checkTransactions(stream string, all []streamRecord) {
 	}
 }
 
-// replica is what the records of a stream make of the rows that were there at its beginning: the values of the columns that it watches, by table and key.
+// replica applies the records of a stream to the rows that were there at its beginning. It holds the values of the
+// watched columns, by table and key.
 type replica struct {
 	*bed
 	stream string
@@ -417,7 +420,7 @@ func newReplica(b *bed, s *schema.ChangeStream, at mvcc.Timestamp) *replica {
 	return r
 }
 
-// apply applies a record, and checks it against what is there.
+// apply checks a record against the rows of the replica, and applies it.
 func (r *replica) apply(rec *streamRecord) {
 	r.t.Helper()
 	table := r.rows[rec.table]
@@ -446,7 +449,7 @@ func (r *replica) apply(rec *streamRecord) {
 	}
 }
 
-// change forgets the values of a column that is dropped.
+// change removes the values of a dropped column.
 func (r *replica) change(statement string) {
 	words := strings.Fields(statement)
 	if len(words) == 6 && words[3] == "DROP" {
@@ -456,7 +459,7 @@ func (r *replica) change(statement string) {
 	}
 }
 
-// text prints the columns that can be read at a timestamp, NULL for those that no record has told of.
+// text prints the columns that can be read at a timestamp, with NULL for values that no record has set.
 func (r *replica) text(at mvcc.Timestamp) string {
 	c := r.catalogAt(at)
 	var lines []string
@@ -476,7 +479,7 @@ func (r *replica) text(at mvcc.Timestamp) string {
 
 func keyText(keys map[string]any) string { return fmt.Sprint(keys) }
 
-// watchedColumns are the names of the columns of a table beside the key that a stream watches and that can be read.
+// watchedColumns returns the names of a table's non-key columns that a stream watches and that can be read.
 func watchedColumns(c *schema.Catalog, s *schema.ChangeStream, table string) (names []string) {
 	t := c.Table(table)
 	for _, w := range c.Watchers(t) {
@@ -492,7 +495,7 @@ func watchedColumns(c *schema.Catalog, s *schema.ChangeStream, table string) (na
 	return names
 }
 
-// rowsAt prints what a stream watches as it is at a timestamp.
+// rowsAt prints the rows and columns that a stream watches, as of a timestamp.
 func (w *streamWorld) rowsAt(at mvcc.Timestamp, s *schema.ChangeStream) string {
 	c := w.catalogAt(at)
 	var lines []string
@@ -505,7 +508,7 @@ func (w *streamWorld) rowsAt(at mvcc.Timestamp, s *schema.ChangeStream) string {
 	return strings.Join(lines, "\n")
 }
 
-// watchedAt are the values that a stream watches of a table, by key, as they are at a timestamp. Values are as JSON has them.
+// watchedAt returns the values that a stream watches in a table, by key, as of a timestamp. Values are in JSON.
 func (b *bed) watchedAt(at mvcc.Timestamp, c *schema.Catalog, s *schema.ChangeStream, table string) map[string]map[string]any {
 	b.t.Helper()
 	found := map[string]map[string]any{}

@@ -20,7 +20,7 @@ type retained struct {
 	rows  int64
 }
 
-// hours lets time go on, and inserts a row at the end of each hour.
+// hours advances the clock by n hours, and inserts a row at the end of each hour.
 func (r *retained) hours(n int) {
 	r.t.Helper()
 	for range n {
@@ -32,7 +32,8 @@ func (r *retained) hours(n int) {
 	}
 }
 
-// reads wants the records of the last hours to be there, each once, and the stream to be read from no earlier time.
+// reads checks that the stream returns the records of the last hours, each once, and refuses to be read from an earlier
+// time.
 func (r *retained) reads(when string, hours int) {
 	r.t.Helper()
 	s, now := r.db.Catalog().Streams[0], r.oracle.Now()
@@ -58,7 +59,7 @@ func (r *retained) reads(when string, hours int) {
 	}
 }
 
-// collects wants so many records to be stored after a collection.
+// collects runs a collection and checks the number of records that remain.
 func (r *retained) collects(want int) {
 	r.t.Helper()
 	if err := r.db.collect(context.Background()); err != nil {
@@ -69,7 +70,7 @@ func (r *retained) collects(want int) {
 	}
 }
 
-// storedRecords is how many change records the store has.
+// storedRecords counts the change records in the store.
 func (a *aged) storedRecords() (n int) {
 	a.t.Helper()
 	it, err := a.store.NewIter([]byte("\x00\x00\x00\x00changestream/record/\x00"), []byte("\x00\x00\x00\x00changestream/record0\x00"))
@@ -90,8 +91,8 @@ func (r *retained) alter(statement string) {
 	}
 }
 
-// TestChangeStreamRetention: records can be read as long as retention_period says, whole up to its end, and are collected then. To raise it
-// keeps what there is for longer, to lower it takes effect at once.
+// TestChangeStreamRetention checks that records can be read for retention_period, up to its end, and are then
+// collected. A longer period keeps the present records for longer; a shorter one takes effect at once.
 func TestChangeStreamRetention(t *testing.T) {
 	a := newAged(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)", "CREATE CHANGE STREAM S FOR ALL")
 	r := &retained{aged: a, world: &streamWorld{bed: &bed{t: t, Registry: a.Registry, db: a.db}}}
@@ -102,7 +103,7 @@ func TestChangeStreamRetention(t *testing.T) {
 
 	r.alter("ALTER CHANGE STREAM S SET OPTIONS (retention_period = '3d')")
 	r.hours(1)
-	r.reads("raised", 25) // what was collected is gone
+	r.reads("raised", 25) // collected records do not come back
 	r.hours(23)
 	r.reads("a day later", 48)
 	r.collects(49)
@@ -119,7 +120,8 @@ func TestChangeStreamRetention(t *testing.T) {
 	r.reads("raised again", 37)
 }
 
-// TestChangeStreamLimits: a database has ten streams, of which three watch all tables. Each records a change of a table that all watch.
+// TestChangeStreamLimits checks that a database may have ten streams, of which three may watch all tables or the same
+// non-key column. Each records an insert into a table that all of them watch.
 func TestChangeStreamLimits(t *testing.T) {
 	a := newAged(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	r := &retained{aged: a, world: &streamWorld{bed: &bed{t: t, Registry: a.Registry, db: a.db}}}

@@ -17,7 +17,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// livingPartitions is how many partitions of a stream live now.
+// livingPartitions counts the partitions of a stream that are open now.
 func livingPartitions(a *aged, stream string) (n int) {
 	a.t.Helper()
 	now := a.oracle.Now()
@@ -44,8 +44,9 @@ func livingPartitions(a *aged, stream string) (n int) {
 	}
 }
 
-// TestPartitionsFollowSplits: the partitions of a stream are the splits of what it watches: when split points are added and expire, when it is altered or
-// made, when a table is dropped, when a range has grown large.
+// TestPartitionsFollowSplits checks that a stream has one partition for each split of the tables that it watches: when
+// split points are added and expire, when the stream is altered or created, when a table is dropped, and when a range
+// has grown large.
 func TestPartitionsFollowSplits(t *testing.T) {
 	a := newAged(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K)", "CREATE TABLE U (K INT64) PRIMARY KEY (K)", "CREATE CHANGE STREAM S FOR T")
 	want := func(when, stream string, n int) {
@@ -83,12 +84,12 @@ func TestPartitionsFollowSplits(t *testing.T) {
 	}
 }
 
-// TestSizeBoundsSurvive: a schema change behind a start does not join the partitions that size has made.
+// TestSizeBoundsSurvive checks that a schema change after a start does not join the partitions that were split by size.
 func TestSizeBoundsSurvive(t *testing.T) {
 	a := newAged(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K)", "CREATE CHANGE STREAM S FOR T")
 	layout := table.TableLayout(a.db.Catalog().Table("T"))
 	middle := layout.AppendKey(nil, []value.Value{value.OfInt64(10)})
-	// As if the table had grown large.
+	// The stream is split as if the table had grown large.
 	if err := a.db.streams.Reshape(a.db.Catalog().ChangeStream("S").ID, func() [][]byte { return [][]byte{middle} }); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +106,8 @@ func TestSizeBoundsSurvive(t *testing.T) {
 	}
 }
 
-// TestStreamsOfDroppedDatabase: nothing is left of the streams of a database that was dropped, nor of a stream that was.
+// TestStreamsOfDroppedDatabase checks that the store keeps nothing of a dropped stream, nor of the streams of a dropped
+// database.
 func TestStreamsOfDroppedDatabase(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)", "CREATE CHANGE STREAM S FOR T", "CREATE CHANGE STREAM U FOR T")
 	if err := b.insert("T", [2]int64{1, 1}); err != nil {

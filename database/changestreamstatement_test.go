@@ -12,7 +12,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// arguments runs a statement that reads a change stream, as far as the values of its arguments.
+// arguments prepares a statement that reads a change stream, and returns the values of its arguments.
 func (b *bed) arguments(sql string, params map[string]*value.Type, values ...value.Value) string {
 	b.t.Helper()
 	s, err := b.prepare(sql, params, Options{})
@@ -56,7 +56,7 @@ func TestReadChangeStreamStatement(t *testing.T) {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
-	// A timestamp without a time zone is in the database's.
+	// A timestamp without a time zone is in the database's time zone.
 	got := b.arguments(fmt.Sprintf(partition, "2026-01-02 03:04:05", "x", 2000), nil)
 	if want := `Everything by ChangeRecord: TIMESTAMP 2026-01-02T11:04:05Z NULL:TIMESTAMP "x" 2000 NULL:ARRAY<STRING>`; got != want {
 		t.Errorf("%s, want %s", got, want)

@@ -20,29 +20,34 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// The tables and indexes whose columnar_policy is 'enabled' have columnar copies. A commit does nothing for them. One goroutine of each database keeps its
-// copies up, and sleeps while there are none:
+// The tables and indexes whose columnar_policy is 'enabled' have columnar copies. A commit does nothing for them.
+// Instead, one goroutine of each database, the upkeep, keeps its copies up to date. It sleeps while there are none. It
+// does three things:
 //
-//   - It counts what has changed in each chunk since it was copied (copyChanges), after commits, in passes over the changes alone.
-//   - It writes chunks of what has not been copied, or not with the columns that there are now, and writes those anew of which much has changed. Where
-//     rows were deleted, neighbours become one chunk.
-//   - It gives chunks in which no commit has changed a row a new timestamp, before garbage collection may remove the versions that a read of them needs.
+//   - It counts the rows of each chunk that have changed since the chunk was copied (copyChanges). It does so after commits, in
+//     passes that read the changes only.
+//   - It writes chunks for keys that have no chunk, or none with all columns. It rewrites a chunk when many of its rows have changed,
+//     and merges neighbours after rows were deleted.
+//   - It gives chunks in which no row has changed a new timestamp, before garbage collection may remove the versions that a read at
+//     the old timestamp needs.
 //
-// Chunks are written in one database of the store at a time, and after each the upkeep rests as long as that took, or restBesideCommits times as long if there
-// were commits and the chunk has been copied before: it takes half or a tenth of a core at most. When more changes than it can follow, more of each chunk has changed
-// when its turn comes, so that the work for each change becomes less.
+// Only one database of the store writes chunks at a time. After each chunk the upkeep rests for as long as the chunk
+// took, or restBesideCommits times as long if there were commits and the chunk was copied before. So it takes at most
+// half a core, or a tenth. If changes come faster than the upkeep can follow, more rows of each chunk have changed when
+// its turn comes, so that the work for each change becomes less.
 const (
 	restBesideCommits = 9
-	// countEvery is the shortest time between two passes, and how often the upkeep looks for commits.
+	// countEvery is the shortest time between two passes. The upkeep looks for commits as often.
 	countEvery = time.Second
-	// afterRefusal is how long the upkeep waits when the disk is full or the memory taken, and afterFailure after an error that should not be.
+	// afterRefusal is how long the upkeep waits when the disk or the memory is full, and afterFailure how long after
+	// any other error.
 	afterRefusal = 10 * time.Second
 	afterFailure = time.Minute
-	// settling is how long it waits after a schema change: many come in a row.
+	// settling is how long the upkeep waits after a schema change, since many often come in a row.
 	settling = 100 * time.Millisecond
 )
 
-// copying is the columnar copies of a database, and their upkeep.
+// copying holds the columnar copies of a database and the state of their upkeep.
 type copying struct {
 	task
 	copies *columnar.Copies
@@ -51,10 +56,10 @@ type copying struct {
 	upkeep upkeep        // guarded by turn
 
 	mu      sync.Mutex
-	changed map[schema.TableID]int64 // about how many rows of a copy have changed since they were copied
+	changed map[schema.TableID]int64 // number of rows of a copy that have changed since they were copied, approximately
 }
 
-// openCopies reads which columnar copies there are.
+// openCopies opens the stored columnar copies.
 func (d *Database) openCopies() (err error) {
 	d.copying.woken = make(chan struct{}, 1)
 	d.copying.upkeep.Database, d.copying.changed = d, map[schema.TableID]int64{}
@@ -62,11 +67,11 @@ func (d *Database) openCopies() (err error) {
 	return err
 }
 
-// Copies are the columnar copies of the tables and indexes. A read finds the one of its table or index by number, at every timestamp: a copy knows what
-// it cannot serve.
+// Copies returns the columnar copies of the tables and indexes. A read at any timestamp looks up the copy of its table
+// or index by number. The copy itself leaves out what it cannot serve at that timestamp.
 func (d *Database) Copies() *columnar.Copies { return d.copying.copies }
 
-// wake has the upkeep look at the newest catalog.
+// wake makes the upkeep look at the newest catalog.
 func (c *copying) wake() {
 	select {
 	case c.woken <- struct{}{}:
@@ -97,10 +102,10 @@ func (d *Database) keepCopies(ctx context.Context) {
 	}
 }
 
-// forever is the pause of a database without copies.
+// forever is the pause while a database has no copies.
 const forever time.Duration = 1<<63 - 1
 
-// step does what is to be done first, and says when to come again.
+// step takes the next step of the upkeep, and returns the pause after it.
 func (c *copying) step(ctx context.Context) (pause time.Duration) {
 	c.turn.Lock()
 	defer c.turn.Unlock()
@@ -127,32 +132,32 @@ func (c *copying) step(ctx context.Context) (pause time.Duration) {
 	return pause
 }
 
-// upkeep is what the goroutine knows that keeps the copies up.
+// upkeep is the state of the goroutine that keeps the copies up to date.
 type upkeep struct {
 	*Database
-	catalog *schema.Catalog // that wanted follows from; nil before the first step
-	wanted  []*wantedCopy   // in the order of their numbers
+	catalog *schema.Catalog // from which wanted was made; nil before the first step
+	wanted  []*wantedCopy   // in the order of the tables, each followed by its indexes
 	changes copyChanges
-	commits uint64     // of the database when the last work ended
-	queue   []copyWork // what is due, in the order in which it is done
+	commits uint64     // number of the database's commits when the last work ended
+	queue   []copyWork // work that is due, in the order in which it is done
 	looked  time.Time  // when the queue was made
-	// retention is the retention period at that time.
+	// retention is the retention period when the queue was made.
 	retention time.Duration
 }
 
-// wantedCopy is the copy of a table or an index whose columnar_policy is 'enabled'.
+// wantedCopy is the copy of a table or index whose columnar_policy is 'enabled'.
 type wantedCopy struct {
 	table      *schema.Table
-	index      *schema.Index // nil: the table itself
+	index      *schema.Index // nil for the table itself
 	layout     *table.Layout
-	projection *table.Projection // to all columns; made when it is first needed
+	projection *table.Projection // all columns; made at first use
 	*columnar.Copy
 
-	due  bool      // something of it may be to be done
-	look time.Time // when it must be looked at again, even if nothing changes
+	due  bool      // it may need work
+	look time.Time // when to look at it again, even if nothing changes
 }
 
-// step follows the catalog, then counts changes if it is time to, then does the first work in the queue.
+// step follows the catalog, counts changes if a pass is due, and does the first work in the queue.
 func (u *upkeep) step(ctx context.Context) (pause time.Duration, err error) {
 	if err := u.follow(u.Catalog()); err != nil {
 		return 0, err
@@ -180,7 +185,7 @@ func (u *upkeep) step(ctx context.Context) (pause time.Duration, err error) {
 	return 0, u.work(ctx)
 }
 
-// follow makes wanted the copies that a catalog wants, and drops the others.
+// follow sets wanted to the copies that a catalog asks for, and drops all other copies.
 func (u *upkeep) follow(c *schema.Catalog) error {
 	if c == u.catalog {
 		return nil
@@ -221,7 +226,7 @@ func (u *upkeep) follow(c *schema.Catalog) error {
 	for _, have := range u.copying.copies.All() {
 		if !wanted[have.ID()] {
 			if err := u.copying.copies.Drop(have.ID()); err != nil {
-				return err // and the next step begins here again
+				return err // the next step calls follow again
 			}
 		}
 	}
@@ -230,7 +235,7 @@ func (u *upkeep) follow(c *schema.Catalog) error {
 	return nil
 }
 
-// prepare makes what a new one lacks.
+// prepare sets the layout and the copy of a new wantedCopy.
 func (w *wantedCopy) prepare(copies *columnar.Copies) {
 	if w.layout == nil {
 		if w.index == nil {
@@ -242,7 +247,7 @@ func (w *wantedCopy) prepare(copies *columnar.Copies) {
 	w.Copy = copies.Make(w.layout.ID())
 }
 
-// columns is the projection to all columns of the copy.
+// columns returns the projection of the copy, which has all columns.
 func (w *wantedCopy) columns() (p *table.Projection, err error) {
 	if w.projection == nil {
 		w.projection, err = columnar.Columns(w.table, w.index)
@@ -250,13 +255,14 @@ func (w *wantedCopy) columns() (p *table.Projection, err error) {
 	return w.projection, err
 }
 
-// space are all keys of the table or index.
+// space returns the range of all keys of the table or index.
 func (w *wantedCopy) space() table.Span {
 	span, _ := w.layout.Space()
 	return span
 }
 
-// source is where a chunk is written from: a snapshot of now, with the columns of the catalog of that time.
+// source returns the source from which a chunk is written: a snapshot of now with the columns of its catalog. The
+// caller closes src.Memory.
 func (u *upkeep) source(ctx context.Context, w *wantedCopy) (src columnar.Source, err error) {
 	if src.Projection, err = w.columns(); err != nil {
 		return src, err
@@ -272,10 +278,11 @@ func (u *upkeep) source(ctx context.Context, w *wantedCopy) (src columnar.Source
 	return src, nil
 }
 
-// damaged says whether an error is about what is stored.
+// damaged reports whether an error says that stored data is damaged.
 func damaged(err error) bool { return usererror.CodeOf(err) == codes.DataLoss }
 
-// ColumnarPolicies are the rows of SPANNER_SYS.COLUMNAR_POLICIES: the tables and indexes that have columnar copies.
+// ColumnarPolicies returns the rows of SPANNER_SYS.COLUMNAR_POLICIES: one for each table and index that has a columnar
+// copy.
 func (d *Database) ColumnarPolicies() (list []stats.ColumnarPolicy) {
 	d.copying.mu.Lock()
 	changed := maps.Clone(d.copying.changed)

@@ -16,13 +16,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// copied is a database whose clock stands still unless told otherwise, and whose columnar copies the test keeps up.
+// copied is a database whose clock moves only when the test moves it, and whose columnar copies the test keeps up to
+// date.
 type copied struct{ *aged }
 
 func newCopied(t *testing.T, statements ...string) copied {
 	t.Helper()
 	c := copied{newAged(t)}
-	c.hold() // before there is a table, of which the upkeep might make a copy
+	c.hold() // before there is a table that the upkeep might copy
 	t.Cleanup(c.letGo)
 	if len(statements) > 0 {
 		if err := c.db.UpdateSchema(t.Context(), statements, nil); err != nil {
@@ -37,7 +38,7 @@ func (c copied) hold() { c.db.copying.turn.Lock() }
 
 func (c copied) letGo() { c.db.copying.turn.Unlock() }
 
-// upkeep does all that is due.
+// upkeep does all work that is due.
 func (c copied) upkeep() error {
 	for {
 		pause, err := c.db.copying.upkeep.step(context.Background())
@@ -51,12 +52,12 @@ func (c copied) upkeep() error {
 //
 //	ddl | dml             statements, one a line
 //	rows TABLE FROM TO    inserts rows with these numbers
-//	clock DURATION        the clock goes on
-//	upkeep                does what is due, and prints what SPANNER_SYS shows then: chunks, missing ones, rows, changed rows, age of the oldest chunk
+//	clock DURATION        advances the clock
+//	upkeep                does the work that is due, and prints SPANNER_SYS then: chunks, missing ones, rows, changed rows, age of the oldest chunk
 //	collect               collects old versions
 //	restart               closes the registry and opens it again
 //
-// After each command, the copies show what the tables and indexes hold.
+// After each command, the copies must have the rows of their tables and indexes.
 func TestColumnarCopies(t *testing.T) {
 	datadriven.Walk(t, "testdata/columnar", func(t *testing.T, path string) {
 		c := newCopied(t)
@@ -82,7 +83,7 @@ func (c copied) run(d *datadriven.TestData) (string, error) {
 		})
 		return "", nil
 	case "upkeep":
-		c.db.copying.upkeep.changes.took = 0 // scripts do not depend on how fast the machine is
+		c.db.copying.upkeep.changes.took = 0 // scripts must not depend on the speed of the machine
 		err := c.upkeep()
 		return c.policies(), err
 	case "collect":
@@ -100,7 +101,7 @@ func (c copied) run(d *datadriven.TestData) (string, error) {
 	return c.aged.run(d)
 }
 
-// policies are the rows of SPANNER_SYS.COLUMNAR_POLICIES, but for bytes.
+// policies prints the rows of SPANNER_SYS.COLUMNAR_POLICIES, without the bytes.
 func (c copied) policies() string {
 	var out strings.Builder
 	for _, row := range systemRows(c.t, c.db, "SPANNER_SYS.COLUMNAR_POLICIES") {
@@ -114,7 +115,7 @@ func (c copied) policies() string {
 	return out.String()
 }
 
-// compareCopies compares the copies of all tables and indexes with what these hold, at a strong snapshot.
+// compareCopies compares the copies of all tables and indexes with their rows and entries, at a strong snapshot.
 func compareCopies(t testing.TB, d *Database) {
 	t.Helper()
 	ctx := context.Background()
@@ -168,7 +169,8 @@ func rowsRead(t testing.TB, c *columnar.Copy, view table.View, read columnar.Rea
 	}
 }
 
-// TestColumnarCopiesAfterOtherSchemaChanges: work that waits is not forgotten when the schema of other tables changes.
+// TestColumnarCopiesAfterOtherSchemaChanges checks that queued work is not lost when the schema of other tables
+// changes.
 func TestColumnarCopiesAfterOtherSchemaChanges(t *testing.T) {
 	c := newCopied(t, "ALTER DATABASE test SET OPTIONS (columnar_policy = 'enabled')",
 		"CREATE TABLE T (K INT64) PRIMARY KEY (K)", "CREATE TABLE U (K INT64) PRIMARY KEY (K)")
@@ -188,7 +190,7 @@ func TestColumnarCopiesAfterOtherSchemaChanges(t *testing.T) {
 	}
 }
 
-// TestOldChunksBeforeNewCopies: while much is to be built, old chunks get their new timestamp first.
+// TestOldChunksBeforeNewCopies checks that old chunks get their new timestamp before new copies are built.
 func TestOldChunksBeforeNewCopies(t *testing.T) {
 	c := newCopied(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')")
 	if err := c.upkeep(); err != nil {
@@ -206,8 +208,8 @@ func TestOldChunksBeforeNewCopies(t *testing.T) {
 	}
 }
 
-// TestColumnarCountAfterSlowPass: a pass over changes that waits for a processor does not put the next one off, and one that itself takes long puts it off for
-// countWithin at most, however few commits there are.
+// TestColumnarCountAfterSlowPass checks that a pass over changes which waits for a processor does not delay the next
+// one. A pass that itself uses much CPU time delays it, but by countWithin at most, however few commits there are.
 func TestColumnarCountAfterSlowPass(t *testing.T) {
 	c := newCopied(t, "CREATE TABLE T (K INT64, S STRING(MAX)) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')")
 	insert := func(k int) {
@@ -241,7 +243,7 @@ func TestColumnarCountAfterSlowPass(t *testing.T) {
 	}
 }
 
-// collecting is a context in which old versions are collected when it is first asked whether it has ended.
+// collecting is a context whose first call of Err collects old versions.
 type collecting struct {
 	context.Context
 	collect func()
@@ -255,7 +257,8 @@ func (c *collecting) Err() error {
 	return c.Context.Err()
 }
 
-// TestCountBesideCollection: a pass that began before old versions were collected goes on behind them, and counts what has changed in chunks that are newer.
+// TestCountBesideCollection checks a pass during which old versions are collected. It goes on after the new horizon,
+// and counts the changes of newer chunks.
 func TestCountBesideCollection(t *testing.T) {
 	c := newCopied(t, "CREATE TABLE A (K INT64) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')", "CREATE TABLE Middle (K INT64) PRIMARY KEY (K)",
 		"CREATE TABLE B (K INT64) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')")
@@ -273,7 +276,7 @@ func TestCountBesideCollection(t *testing.T) {
 	insert()
 	work()
 	c.now.Add((40 * time.Minute).Microseconds())
-	work() // chunks get a new timestamp, and nothing is counted as there was no commit
+	work() // chunks get a new timestamp; without a commit nothing is counted
 	c.now.Add((30 * time.Minute).Microseconds())
 	insert()
 	ctx := &collecting{t.Context(), func() {

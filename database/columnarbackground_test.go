@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// awaitCopies waits until the copies of a database have everything, and a condition of them holds.
+// awaitCopies waits until the copies of a database are complete and holds returns true.
 func awaitCopies(t testing.TB, d *Database, holds func(rows, changed int64) bool) {
 	t.Helper()
 	for {
@@ -25,8 +25,8 @@ func awaitCopies(t testing.TB, d *Database, holds func(rows, changed int64) bool
 	}
 }
 
-// TestColumnarCopiesInBackground: the database keeps its copies up by itself, from the statement that enables them to the one that disables
-// them, and ends with the registry.
+// TestColumnarCopiesInBackground checks that the database itself keeps its copies up to date, from the statement that
+// enables them to the one that disables them, and that this work ends with the registry.
 func TestColumnarCopiesInBackground(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, N INT64) PRIMARY KEY (K)", "CREATE INDEX ByN ON T(N)")
 	for k := range int64(100) {
@@ -50,7 +50,7 @@ func TestColumnarCopiesInBackground(t *testing.T) {
 	}
 }
 
-// TestColumnarCopiesOfADroppedDatabase: nothing of its copies is left.
+// TestColumnarCopiesOfADroppedDatabase checks that the store keeps nothing of a dropped database's copies.
 func TestColumnarCopiesOfADroppedDatabase(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, N INT64) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')")
 	if err := b.insert("T", [2]int64{1, 1}); err != nil {
@@ -83,7 +83,8 @@ func (b *bed) keysWith(text string) (n int) {
 	return n
 }
 
-// TestColumnarPolicyUnderLoad switches the policy on and off while rows are written: reads of the copies, beside the upkeep, show the same as reads of rows.
+// TestColumnarPolicyUnderLoad switches the policy on and off while rows are written. Reads of the copies must return
+// the same as reads of rows.
 func TestColumnarPolicyUnderLoad(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, N INT64) PRIMARY KEY (K)", "CREATE INDEX ByN ON T(N)")
 	stop, running := make(chan struct{}), new(sync.WaitGroup)

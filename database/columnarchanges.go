@@ -16,19 +16,19 @@ import (
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
-// copyChanges counts how many rows of each chunk have changed since it was copied. A row that changes between two passes counts once, and in
-// a later pass again: so a count is an upper bound.
+// copyChanges counts the rows of each chunk that have changed since the chunk was copied. A row counts once in each
+// pass that finds a change of it, so a count is an upper bound.
 type copyChanges struct {
-	counted mvcc.Timestamp                             // changes up to it have been counted
-	commits uint64                                     // of the database at the last pass
+	counted mvcc.Timestamp                             // the passes have counted the changes up to here
+	commits uint64                                     // number of the database's commits at the last pass
 	took    time.Duration                              // CPU time of the last pass
-	ended   time.Time                                  // the last pass
+	ended   time.Time                                  // when the last pass ended
 	roots   []copyRoot                                 // in the order of their keys
-	spans   []table.Span                               // that passes read
-	byCopy  map[schema.TableID]map[uint64]chunkChanges // by the number of the chunk
+	spans   []table.Span                               // the spans that a pass reads
+	byCopy  map[schema.TableID]map[uint64]chunkChanges // by chunk number
 }
 
-// copyRoot is a table that is not interleaved, or such an index, and the copies of it and of what is interleaved in it.
+// copyRoot is a table or index that is not interleaved, with the copies of it and of all that is interleaved in it.
 type copyRoot struct {
 	span   table.Span
 	copies []*wantedCopy
@@ -36,15 +36,15 @@ type copyRoot struct {
 
 type chunkChanges struct {
 	rows  int64
-	since time.Time // when the last of them was counted
+	since time.Time // when the last change was counted
 }
 
-// of is what has changed in a chunk.
+// of returns the changes counted in a chunk.
 func (c *copyChanges) of(id schema.TableID, number uint64) chunkChanges {
 	return c.byCopy[id][number]
 }
 
-// set notes what has changed in a chunk.
+// set sets the changes counted in a chunk.
 func (c *copyChanges) set(id schema.TableID, number uint64, to chunkChanges) {
 	if c.byCopy[id] == nil {
 		c.byCopy[id] = map[uint64]chunkChanges{}
@@ -52,17 +52,18 @@ func (c *copyChanges) set(id schema.TableID, number uint64, to chunkChanges) {
 	c.byCopy[id][number] = to
 }
 
-// forget forgets the chunks that a copy does not have any more.
+// forget forgets the counts of chunks that a copy no longer has.
 func (c *copyChanges) forget(id schema.TableID, chunks []columnar.Chunk) {
 	maps.DeleteFunc(c.byCopy[id], func(number uint64, _ chunkChanges) bool {
 		return !slices.ContainsFunc(chunks, func(c columnar.Chunk) bool { return c.Number == number })
 	})
 }
 
-// A pass also looks at what is in memory and has been counted before. So the next one comes restOfCounts times as long after it as it took; and if there were so few
-// commits since that it would cost each more than countOfCommit, restOfFew times as long. What counts is CPU time: a pass that waits for a processor or the disk
-// costs commits nothing. But no pass comes later than countWithin after the one before, since a commit may change many rows, and reads find them all. As what is in
-// memory is bounded, that is still a small part of a core.
+// A pass also reads versions in memory that earlier passes have counted. So the next pass waits for restOfCounts times
+// the CPU time of the last one. It waits for restOfFew times that time while a pass would cost more than countOfCommit
+// for each commit since. CPU time decides: a pass that waits for a processor or the disk costs commits nothing. But a
+// pass never waits longer than countWithin, since a commit may change many rows, and reads meet all of them. The memory
+// that a pass reads is bounded, so even then the passes take a small part of a core.
 const (
 	restOfCounts  = 49
 	restOfFew     = 399
@@ -70,7 +71,7 @@ const (
 	countWithin   = 10 * time.Second
 )
 
-// isTime says whether a pass is to be made, in a database with so many commits so far.
+// isTime reports whether a pass is due; commits is the number of the database's commits so far.
 func (c *copyChanges) isTime(now time.Time, commits uint64) bool {
 	rest := now.Sub(c.ended)
 	if commits == c.commits && c.counted > 0 || rest < max(countEvery, min(c.took*restOfCounts, countWithin)) {
@@ -79,9 +80,9 @@ func (c *copyChanges) isTime(now time.Time, commits uint64) bool {
 	return rest >= min(c.took*restOfFew, countWithin) || time.Duration(commits-c.commits)*countOfCommit >= c.took
 }
 
-// follow finds the keys that passes over a catalog's copies read.
+// follow sets the spans that passes read to those of the wanted copies of a catalog.
 func (c *copyChanges) follow(catalog *schema.Catalog, wanted []*wantedCopy) {
-	if len(wanted) == 0 { // as in most databases, of which some have thousands of tables
+	if len(wanted) == 0 { // most databases have no copies, and some of them have thousands of tables
 		c.roots, c.spans = nil, nil
 		clear(c.byCopy)
 		return
@@ -92,7 +93,7 @@ func (c *copyChanges) follow(catalog *schema.Catalog, wanted []*wantedCopy) {
 		id := rootOf(w.table, w.index)
 		of[id] = append(of[id], w)
 	}
-	var all []copyRoot // also those without copies
+	var all []copyRoot // including those without copies
 	for l := range table.Layouts(catalog) {
 		if span, alone := l.Space(); alone {
 			all = append(all, copyRoot{span, of[l.ID()]})
@@ -117,7 +118,7 @@ func (c *copyChanges) follow(catalog *schema.Catalog, wanted []*wantedCopy) {
 	}
 }
 
-// rootOf is the number of the table or index at the top of what a table or its index is interleaved in.
+// rootOf returns the number of the table or index at the top of the hierarchy in which a table or index is interleaved.
 func rootOf(t *schema.Table, x *schema.Index) schema.TableID {
 	switch {
 	case x == nil:
@@ -128,13 +129,14 @@ func rootOf(t *schema.Table, x *schema.Index) schema.TableID {
 	return x.Parent.Path()[0].ID
 }
 
-// count makes a pass over changes, and notes the CPU time that it took.
+// count makes a pass over the changes, and records the CPU time that it took.
 func (u *upkeep) count(ctx context.Context) (err error) {
 	u.changes.took = cpu.Spent(ctx, func() { err = u.pass(ctx) })
 	return err
 }
 
-// pass counts what has changed since the pass before. The first one after a start counts from the oldest chunk on.
+// pass counts the changes since the pass before. The first pass after a start counts the changes since the oldest
+// chunk.
 func (u *upkeep) pass(ctx context.Context) error {
 	began, c := u.registry.cfg.Clock(), &u.changes
 	commits := u.txns.Landed()
@@ -146,11 +148,11 @@ func (u *upkeep) pass(ctx context.Context) error {
 		c.byCopy = map[schema.TableID]map[uint64]chunkChanges{}
 		c.counted = oldestChunk(u.wanted, snapshot.Timestamp())
 	}
-	// Chunks that are older than the horizon are built again. In the others nothing has changed before it.
+	// A chunk older than the horizon is built again. Other chunks have no changes before the horizon.
 	c.counted = max(c.counted, u.rows.Horizon())
 	for _, span := range c.spans {
 		err := u.countIn(ctx, span, snapshot.Timestamp(), began)
-		for errors.Is(err, mvcc.ErrCollected) && c.counted < u.rows.Horizon() { // meanwhile. Chunks as old as that are written anew
+		for errors.Is(err, mvcc.ErrCollected) && c.counted < u.rows.Horizon() { // the horizon has moved since; chunks before it are rewritten
 			c.counted = u.rows.Horizon()
 			err = u.countIn(ctx, span, snapshot.Timestamp(), began)
 		}
@@ -163,7 +165,7 @@ func (u *upkeep) pass(ctx context.Context) error {
 	return nil
 }
 
-// oldestChunk is the timestamp of the oldest chunk; newest if there is none.
+// oldestChunk returns the timestamp of the oldest chunk, or newest if there is no chunk.
 func oldestChunk(wanted []*wantedCopy, newest mvcc.Timestamp) mvcc.Timestamp {
 	oldest := newest
 	for _, w := range wanted {
@@ -174,7 +176,7 @@ func oldestChunk(wanted []*wantedCopy, newest mvcc.Timestamp) mvcc.Timestamp {
 	return oldest
 }
 
-// countIn counts what has changed in a span.
+// countIn counts the changes in a span up to timestamp to.
 func (u *upkeep) countIn(ctx context.Context, span table.Span, to mvcc.Timestamp, now time.Time) error {
 	c := &u.changes
 	cur, err := u.rows.Changes(span.Start, span.End, c.counted, to)
@@ -211,7 +213,7 @@ func (u *upkeep) countIn(ctx context.Context, span table.Span, to mvcc.Timestamp
 	return cur.Err()
 }
 
-// add counts a change of a key.
+// add counts a change of a key, unless the chunk that holds the key was copied after the change.
 func (c *copyChanges) add(w *wantedCopy, chunks []columnar.Chunk, key []byte, version mvcc.Timestamp, now time.Time) {
 	i, _ := slices.BinarySearchFunc(chunks, key, func(c columnar.Chunk, key []byte) int {
 		if bytes.Compare(c.Span.End, key) <= 0 {

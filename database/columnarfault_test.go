@@ -21,7 +21,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// onDisk opens a database on a disk for tests, whose copies the test keeps up.
+// onDisk opens a database on a test disk. The test keeps its copies up to date.
 func onDisk(t *testing.T, disk *disktest.Disk) (copied, *pebble.Store) {
 	t.Helper()
 	store, err := pebble.Open("data", disk)
@@ -38,7 +38,8 @@ func onDisk(t *testing.T, disk *disktest.Disk) (copied, *pebble.Store) {
 	return c, store
 }
 
-// TestColumnarFullDisk: on a full disk no chunk is written, which harms nothing else, and the upkeep goes on when there is room.
+// TestColumnarFullDisk checks that a full disk stops only the writing of chunks, and that the upkeep goes on when there
+// is room.
 func TestColumnarFullDisk(t *testing.T) {
 	disk := disktest.New("data", 64<<20)
 	c, store := onDisk(t, disk)
@@ -76,8 +77,9 @@ func TestColumnarFullDisk(t *testing.T) {
 	}
 }
 
-// TestColumnarFaults has one call of the disk fail while copies are made and kept up, a few calls of each kind. What the disk has then, after the death
-// of the process and of the machine, is sound, and its copies show what the tables hold.
+// TestColumnarFaults makes one disk call fail while copies are made and kept up to date, for a few calls of each kind.
+// After the process or the machine then dies, the stored data must be sound, and the copies must have the rows of the
+// tables.
 func TestColumnarFaults(t *testing.T) {
 	for name, kinds := range map[string][]errorfs.OpKind{
 		"write": {errorfs.OpFileWrite, errorfs.OpFileWriteAt},
@@ -94,7 +96,7 @@ func TestColumnarFaults(t *testing.T) {
 	}
 }
 
-// runFaulty makes the at-th call fail, none if at is negative, and returns how many calls there were.
+// runFaulty makes the at-th call fail, or none if at is negative, and returns the number of calls.
 func runFaulty(t *testing.T, kinds []errorfs.OpKind, at int64) int64 {
 	t.Helper()
 	disk := disktest.New("data", 256<<20)
@@ -117,12 +119,13 @@ func runFaulty(t *testing.T, kinds []errorfs.OpKind, at int64) int64 {
 		m.openCrashed(disk.Files.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: kept, RNG: m.rng}))
 	}
 	c.letGo()
-	_ = c.Registry.Close() // it says that the store has failed
+	_ = c.Registry.Close() // its error is that the store has failed
 	_ = store.Close()
 	return calls.Load()
 }
 
-// TestDroppedCopyIsDeletedLater: the store refuses to delete the chunks of a dropped copy, the last that there was. The upkeep comes again until they are deleted.
+// TestDroppedCopyIsDeletedLater makes the store refuse to delete the chunks of the last copy, which was dropped. The
+// upkeep tries again until they are deleted.
 func TestDroppedCopyIsDeletedLater(t *testing.T) {
 	a := newAged(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')")
 	store := &disktest.Refusing{Store: a.store}
@@ -138,7 +141,7 @@ func TestDroppedCopyIsDeletedLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	batches := 0
-	store.When(func() bool { batches++; return batches > 1 }) // the drop itself, but no deletion
+	store.When(func() bool { batches++; return batches > 1 }) // the drop succeeds, and deletions fail
 	step := func(want time.Duration) {
 		t.Helper()
 		if pause, err := a.db.copying.upkeep.step(t.Context()); pause != want || err != nil {

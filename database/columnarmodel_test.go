@@ -13,7 +13,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// modelDDL are the tables of copyModel, and modelChanges what changes them again and again. Some fail, as what they name is not there.
+// modelDDL creates the tables of copyModel. modelChanges are statements that change them again and again; some fail, as
+// an object that they name does not exist.
 var (
 	modelDDL = []string{
 		"ALTER DATABASE test SET OPTIONS (columnar_policy = 'enabled')",
@@ -62,13 +63,13 @@ var (
 	}
 )
 
-// copyModel does at random what happens to a database with columnar copies.
+// copyModel does random operations on a database with columnar copies.
 type copyModel struct {
 	copied
 	rng *rand.Rand
 }
 
-// step does one thing, which must not fail.
+// step does one random operation, which must not fail.
 func (m copyModel) step() {
 	m.t.Helper()
 	if err := m.tryStep(); err != nil {
@@ -109,8 +110,9 @@ func (m copyModel) tryStep() error {
 	return nil
 }
 
-// TestColumnarModel changes rows and the schema at random, while copies are kept up, and old versions are collected. The copies show what the tables hold
-// after each step, and all that is stored of them is sound in the end.
+// TestColumnarModel changes rows and the schema at random, while copies are kept up to date and old versions are
+// collected. After each step the copies must have the rows of the tables, and at the end Verify must find nothing
+// wrong.
 func TestColumnarModel(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -136,8 +138,9 @@ func TestColumnarModel(t *testing.T) {
 	}
 }
 
-// TestColumnarCrash stops the machine at random moments of the same, while chunks are written among others. What the file system has kept of each is opened: the
-// copies show what the tables hold, and nothing stored is unsound.
+// TestColumnarCrash does the same and stops the machine at random moments, some of them while chunks are written. It
+// opens what the file system has kept at each of them: the copies must have the rows of the tables, and the stored data
+// must be sound.
 func TestColumnarCrash(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	store, err := pebble.Open("data", fs)
@@ -157,7 +160,7 @@ func TestColumnarCrash(t *testing.T) {
 		}
 		var crashed *vfs.MemFS
 		moment, cut := make(chan struct{}), vfs.CrashCloneCfg{UnsyncedDataPercent: m.rng.IntN(101), RNG: rand.New(rand.NewPCG(m.rng.Uint64(), 0))}
-		go func() { // while a chunk is written, perhaps
+		go func() { // perhaps while a chunk is written
 			defer close(moment)
 			crashed = fs.CrashClone(cut)
 		}()
@@ -175,7 +178,7 @@ func TestColumnarCrash(t *testing.T) {
 	}
 }
 
-// openCrashed opens what a crash has left, looks at its copies, and keeps them up once.
+// openCrashed opens the files that a crash has left, checks the copies, and does the upkeep once.
 func (m copyModel) openCrashed(fs vfs.FS) {
 	m.t.Helper()
 	store, err := pebble.Open("data", fs)

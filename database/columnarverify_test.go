@@ -8,12 +8,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// TestVerifyColumnarCopies: what is wrong with columnar copies is found, of each kind.
+// TestVerifyColumnarCopies checks that Verify finds each kind of damage of columnar copies.
 func TestVerifyColumnarCopies(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		spoil func(b *bed)
-		want  string // in a finding; "" is none
+		want  string // text of a finding; "" is none
 	}{
 		{"sound", func(*bed) {}, ""},
 		{"a lost blob", func(b *bed) { b.spoil("columnar/column/", func(_, _ []byte) ([]byte, []byte) { return nil, nil }) }, "it is not there"},
@@ -37,7 +37,7 @@ func TestVerifyColumnarCopies(t *testing.T) {
 			}
 			b.alter("ALTER TABLE T SET OPTIONS (columnar_policy = 'enabled')")
 			awaitCopies(t, b.db, func(rows, _ int64) bool { return rows == 4 })
-			b.db.copying.turn.Lock() // what follows is spoilt, not changed
+			b.db.copying.turn.Lock() // from here on the upkeep must not repair the damage
 			defer b.db.copying.turn.Unlock()
 			test.spoil(b)
 			found := strings.Join(b.verify(), "\n")
@@ -81,7 +81,8 @@ func (b *bed) spoil(text string, change func(key, val []byte) (newKey, newVal []
 	}
 }
 
-// backdate gives the newest version of a key the timestamp of the one before, as if that had been written.
+// backdate gives the newest version of a key the timestamp of the version before, as if the newest one had been written
+// then.
 func (b *bed) backdate(key []byte) {
 	b.t.Helper()
 	_, at, _, err := b.db.rows.Get(key, newest, nil)

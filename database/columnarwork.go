@@ -14,8 +14,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// A chunk is written anew when 1/shareChanged of its rows have changed, but not for fewer than fewChanged; or when 1/shareSettled of them have, and none
-// for settledAfter. So a change costs the writing of shareChanged rows while others follow, and a read finds that many changes at most.
+// A chunk is rewritten when 1/shareChanged of its rows have changed, and at least fewChanged. It is also rewritten when
+// 1/shareSettled of its rows have changed and no row has for settledAfter. So while changes go on, each costs the
+// writing of about shareChanged rows, and a read finds about 1/shareChanged of a chunk's rows changed at most, or
+// fewChanged rows.
 const (
 	shareChanged = 8
 	fewChanged   = 1 << 10
@@ -23,31 +25,33 @@ const (
 	settledAfter = 10 * time.Second
 )
 
-// Chunks get a new timestamp when they are older than 1/shareRenewed of the retention period. lookShare is how much of that time later, at most, the upkeep notices.
+// A chunk gets a new timestamp when it is older than 1/shareRenewed of the retention period. The upkeep notices that at
+// most half as much time later.
 const shareRenewed = 3
 
-// Two neighbours become one chunk when they take 1/shareMerged of one together, so that the next inserts do not divide it again.
+// Two neighbours are merged when they take at most 1/shareMerged of one chunk together, so that the next inserts do not
+// divide it again.
 const shareMerged = 2
 
-// copyWork is a part of the upkeep.
+// copyWork is one piece of work of the upkeep.
 type copyWork struct {
 	*wantedCopy
 	kind copyKind
-	span table.Span // of chunks that are written, or of what has not been copied
-	goes bool       // a chunk took no more: this is the rest of the span
+	span table.Span // the keys to write
+	goes bool       // this is the rest of a span, after a chunk that was full
 }
 
-// copyKind says why there is work, the most urgent first.
+// copyKind is the reason for a copyWork, the most urgent first.
 type copyKind uint8
 
 const (
-	renew   copyKind = iota // chunks are old: once they are too old, they must be built again
-	build                   // there is no chunk that serves reads, or it has other columns
-	rewrite                 // much has changed
-	merge                   // chunks are small
+	renew   copyKind = iota // chunks are old: once they are too old they must be built again
+	build                   // no chunk serves reads of the span, or it lacks columns
+	rewrite                 // many rows have changed
+	merge                   // neighbours are small
 )
 
-// rest is how long the upkeep rests after such work, which took so long.
+// rest returns how long the upkeep rests after work of this kind that took this long.
 func (u *upkeep) rest(kind copyKind, took time.Duration) time.Duration {
 	commits := u.txns.Landed()
 	beside := commits != u.commits && kind != build
@@ -58,10 +62,11 @@ func (u *upkeep) rest(kind copyKind, took time.Duration) time.Duration {
 	return took
 }
 
-// lookEvery is how long the upkeep works at most before it looks what else is due.
+// lookEvery is how long the upkeep works at most before it looks for other work that is due.
 const lookEvery = 10 * time.Second
 
-// lookForWork fills the queue with what is due, if it is empty or was filled long ago.
+// lookForWork fills the queue with the work that is due, if the queue is empty or lookEvery has passed since it was
+// filled.
 func (u *upkeep) lookForWork() {
 	now := u.registry.cfg.Clock()
 	if len(u.queue) > 0 && now.Sub(u.looked) < lookEvery {
@@ -79,7 +84,7 @@ func (u *upkeep) lookForWork() {
 	slices.SortStableFunc(u.queue, func(a, b copyWork) int { return int(a.kind) - int(b.kind) })
 }
 
-// requeue empties the queue. What was in it is found again by the next look for work.
+// requeue empties the queue. The next lookForWork finds the work again.
 func (u *upkeep) requeue() {
 	for _, w := range u.queue {
 		w.due = true
@@ -87,7 +92,7 @@ func (u *upkeep) requeue() {
 	u.queue = nil
 }
 
-// workOn is what is due of a copy. It sets when to look again.
+// workOn returns the work that is due on a copy, and sets when to look at the copy again.
 func (u *upkeep) workOn(w *wantedCopy, now time.Time) (list []copyWork) {
 	retention := u.txns.Retention()
 	old := u.txns.Now() - mvcc.Timestamp((retention / shareRenewed).Microseconds())
@@ -97,7 +102,7 @@ func (u *upkeep) workOn(w *wantedCopy, now time.Time) (list []copyWork) {
 	}
 	p, err := w.columns()
 	if err != nil {
-		return nil // the next step that reads the table says so
+		return nil // a step that reads the table reports the error
 	}
 	for _, span := range w.Estimate(columnar.Read{Projection: p, Spans: []table.Span{w.space()}, At: u.txns.Now()}).Rest {
 		add(build, span)
@@ -124,10 +129,10 @@ func (u *upkeep) workOn(w *wantedCopy, now time.Time) (list []copyWork) {
 	return list
 }
 
-// muchOf is how many changed rows of a chunk are enough to write it anew while they change.
+// muchOf returns the number of changed rows from which on a chunk is rewritten while changes go on.
 func muchOf(c columnar.Chunk) int64 { return max(c.Rows/shareChanged, fewChanged) }
 
-// hasDropped says whether a chunk has columns that the table does not have any more.
+// hasDropped reports whether a chunk has columns that the table no longer has.
 func (w *wantedCopy) hasDropped(c columnar.Chunk) bool {
 	return slices.ContainsFunc(c.Columns, func(id schema.ColumnID) bool {
 		return !slices.ContainsFunc(w.projection.Columns, func(col *schema.Column) bool { return col.ID == id })
@@ -138,7 +143,7 @@ func mergeable(a, b columnar.Chunk) bool {
 	return bytes.Equal(a.Span.End, b.Span.Start) && a.Rows+b.Rows <= columnar.MaxRows/shareMerged && a.Size+b.Size <= columnar.MaxBytes/shareMerged
 }
 
-// work does the first work in the queue, and rests. One database of the store is at it at a time.
+// work does the first work in the queue, then rests. Only one database of the store works at a time.
 func (u *upkeep) work(ctx context.Context) error {
 	turn := u.registry.copying
 	select {
@@ -156,7 +161,7 @@ func (u *upkeep) work(ctx context.Context) error {
 	case errors.Is(err, errCatalogChanged):
 		w.due = true
 		return nil // the next step follows it
-	case damaged(err) && w.kind != build: // the rows of what is built may be damaged
+	case damaged(err) && w.kind != build: // a build reads only rows, so the rows may be damaged
 		u.log().Error("a columnar copy is damaged and will be made anew", slog.String("of", w.layout.Name()), slog.Any("error", err))
 		w.due = true
 		err = errors.Join(err, u.copying.copies.Drop(w.layout.ID()))
@@ -195,20 +200,21 @@ func (u *upkeep) do(ctx context.Context, w copyWork) error {
 	if err != nil {
 		return err
 	}
-	if bytes.Compare(made.Span.End, w.span.End) < 0 { // a chunk takes no more
+	if bytes.Compare(made.Span.End, w.span.End) < 0 { // the chunk is full
 		w.span.Start, w.goes = made.Span.End, true
 		u.queue = append(u.queue, w)
 	}
 	if w.kind == merge {
-		w.due = true // what it has become may be small enough for the next
+		w.due = true // the merged chunk may be small enough to merge again
 	}
 	u.changes.forget(w.layout.ID(), w.Chunks())
 	u.publishChanges(w.layout.ID())
 	return nil
 }
 
-// halfOf is how many rows the first of two chunks gets where one has grown too large: about half, so that each has room for more. It is 0 where there is one chunk,
-// and in the last chunk, whose rows may come in the order of their keys.
+// halfOf returns the number of rows for the first of the two chunks into which a chunk that has grown too large is
+// divided. It is about half, so that both have room for more. It is 0 if the chunk is not divided. The last chunk is
+// never halved, since its table may grow in the order of the keys.
 func (u *upkeep) halfOf(w copyWork) int {
 	if w.kind != rewrite || bytes.Equal(w.span.End, w.space().End) {
 		return 0
@@ -224,7 +230,8 @@ func (u *upkeep) halfOf(w copyWork) int {
 	return 0
 }
 
-// overcounted says whether less has changed in a chunk than was counted, as rows have changed again and again. Then the count is corrected.
+// overcounted counts the changed rows of a chunk again, up to the number that a rewrite needs, since copyChanges may
+// have counted a row several times. It reports whether they are too few for a rewrite, and then corrects the count.
 func (u *upkeep) overcounted(ctx context.Context, w copyWork, src columnar.Source) (bool, error) {
 	id := w.layout.ID()
 	for _, c := range w.Chunks() {
@@ -240,14 +247,14 @@ func (u *upkeep) overcounted(ctx context.Context, w copyWork, src columnar.Sourc
 			return false, err
 		}
 		u.changes.set(id, c.Number, chunkChanges{int64(n), counted.since})
-		w.due = true // it may still be more than is left once none change
+		w.due = true // the corrected count may be enough for a rewrite once changes stop
 		u.publishChanges(id)
 		return true, nil
 	}
 	return false, nil
 }
 
-// renew gives old chunks a new timestamp. Those of which something has changed are written anew.
+// renew gives old chunks a new timestamp, and queues a rewrite of those with changed rows.
 func (u *upkeep) renew(ctx context.Context, w *wantedCopy, src columnar.Source) error {
 	period := mvcc.Timestamp((u.txns.Retention() / shareRenewed).Microseconds())
 	done, err := w.Renew(ctx, src, src.At-period/2)

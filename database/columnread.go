@@ -15,7 +15,7 @@ import (
 	arrays "github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// copiesOf says whether a plan has scans of what a columnar copy is kept of.
+// copiesOf reports whether a plan scans a table or index that has a columnar copy.
 func copiesOf(c *schema.Catalog, p *plan.Plan) bool {
 	found := false
 	plan.Walk(p.Root, func(n plan.Node) {
@@ -34,7 +34,7 @@ type columnReads struct {
 	memory *memory.Account
 }
 
-// columns is exec.Env.Columns of a run; nil if it reads no copies.
+// columns returns exec.Env.Columns for a run; nil if the run reads no copies.
 func (s *Statement) columns(ctx context.Context, r Run) func(exec.ColumnRead) (exec.ColumnSource, error) {
 	view, ok := r.View.(table.BatchView)
 	if !s.copied || !ok {
@@ -43,7 +43,8 @@ func (s *Statement) columns(ctx context.Context, r Run) func(exec.ColumnRead) (e
 	return (&columnReads{ctx, s.version.copies, view, r.Memory}).open
 }
 
-// ReadColumns opens a read of all rows by columns, if there is a columnar copy that makes it cheaper; else the rows are nil. Nothing is locked.
+// ReadColumns opens a read of all rows from a columnar copy. It returns no rows if there is no copy, or if reading rows
+// is cheaper. It takes no locks.
 func (d *Database) ReadColumns(ctx context.Context, read table.Read, view table.View) (exec.Rows, error) {
 	snapshot, ok := view.(table.BatchView)
 	if !ok || read.Limit > 0 || read.Reverse {
@@ -77,28 +78,29 @@ func (c *columnReads) open(read exec.ColumnRead) (exec.ColumnSource, error) {
 	return &columnSource{reader: copy.Open(c.ctx, c.view, of), columns: read.Projection.Columns, viewers: make([]arrays.Viewer, len(read.Projection.Columns)), chunks: e.Chunks}, nil
 }
 
-// To read a chunk costs the decoding of all its rows, which takes a fraction of the time in which rows are read one by one, so that a chunk of which few
-// rows are wanted is dearer than these rows. How many they are of a chunk that lies in the spans in part is not known.
+// Reading a chunk decodes all of its rows. That takes a fraction of the time of reading all of them one by one, but
+// more than reading a few of them. If a chunk lies only partly in the spans, the number of its rows that are wanted is
+// unknown.
 const (
-	// leastWhole is how many rows are to be read in chunks that lie in the spans as a whole: fewer are soon read one by one.
+	// leastWhole is the least number of rows in chunks that lie wholly in the spans: fewer are quickly read one by one.
 	leastWhole = 1000
-	// mostPartial is how many rows other chunks may have for each of them.
+	// mostPartial is how many rows of partly wanted chunks are allowed for each row of wholly wanted ones.
 	mostPartial = 4
 )
 
-// isCheaper says whether a read of a columnar copy costs less than one of rows.
+// isCheaper reports whether reading a columnar copy costs less than reading rows.
 func isCheaper(e columnar.Estimate) bool {
 	return e.Whole >= leastWhole && e.Partial <= mostPartial*e.Whole
 }
 
-// columnSource gives the rows of a columnar copy to the executor, as vectors and as arrays.
+// columnSource passes the rows of a columnar copy to the executor, as vectors and as arrays.
 type columnSource struct {
 	reader  *columnar.Reader
 	columns []*schema.Column
 	viewers []arrays.Viewer
 	chunks  int
-	run     int // rows of the reader's run
-	from, n int // those that Next moved to
+	run     int // number of rows in the reader's current run
+	from, n int // the rows that Next moved to, within the run
 }
 
 // Next implements exec.ColumnSource.

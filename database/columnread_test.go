@@ -19,11 +19,11 @@ import (
 	stored "github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// columnQueries is a database whose chunks of copies the test writes as it likes, and queries of it.
+// columnQueries is a database in which the test writes the chunks of copies itself, with random queries of it.
 type columnQueries struct {
 	copied
 	*rand.Rand
-	chunks int64 // that queries have read
+	chunks int64 // number that queries have read
 }
 
 const columnQueriesDDL = `CREATE TABLE T (A INT64 NOT NULL, B STRING(MAX), N INT64, F FLOAT64, D DATE, S STRING(MAX), M NUMERIC, Stamp TIMESTAMP, L BOOL, G ARRAY<INT64>) PRIMARY KEY (A, B DESC), OPTIONS (columnar_policy = 'enabled');
@@ -31,8 +31,8 @@ CREATE TABLE U (A INT64 NOT NULL, B STRING(MAX), C INT64 NOT NULL, N INT64) PRIM
 CREATE INDEX TByN ON T (N DESC, S) STORING (F);
 CREATE NULL_FILTERED INDEX TByD ON T (D)`
 
-// TestRandomColumnQueries compares queries over columnar copies with the same over rows, at random timestamps, while rows change and random chunks of the copies are
-// written.
+// TestRandomColumnQueries compares queries over columnar copies with the same queries over rows, at random timestamps,
+// while rows change and random chunks of the copies are written.
 func TestRandomColumnQueries(t *testing.T) {
 	for seed := uint64(1); seed <= 3; seed++ {
 		q := &columnQueries{copied: newCopied(t, strings.Split(columnQueriesDDL, ";\n")...), Rand: rand.New(rand.NewPCG(seed, 7))}
@@ -131,7 +131,7 @@ func (q *columnQueries) writeChunk() {
 	}
 }
 
-// query is a random query; %s stands for a hint.
+// query returns a random query; %s stands for a hint.
 func (q *columnQueries) query() string {
 	where := ""
 	if q.IntN(2) == 0 {
@@ -155,7 +155,7 @@ func (q *columnQueries) query() string {
 	return "SELECT A, N FROM T" + where + fmt.Sprintf(" ORDER BY A, B DESC LIMIT %d", q.IntN(9))
 }
 
-// compare compares what a query gives by columns and by rows.
+// compare compares the results of a query by columns and by rows.
 func (q *columnQueries) compare(seed uint64, sql string, at mvcc.Timestamp) {
 	q.t.Helper()
 	want, _ := q.rows("@{SCAN_METHOD=NO_COLUMNAR} "+sql, at, false)
@@ -168,7 +168,7 @@ func (q *columnQueries) compare(seed uint64, sql string, at mvcc.Timestamp) {
 	}
 }
 
-// rows are the rows of a query as lines, sorted, or its error.
+// rows returns the rows of a query as sorted lines, or its error.
 func (q *columnQueries) rows(sql string, at mvcc.Timestamp, arrays bool) (lines []string, chunks int64) {
 	q.t.Helper()
 	ctx := context.Background()
@@ -200,7 +200,7 @@ func (q *columnQueries) rows(sql string, at mvcc.Timestamp, arrays bool) (lines 
 	return lines, rows.Stats().Chunks
 }
 
-// line is the current row as a line. All ways to get it give the same.
+// line returns the current row as a line. It checks that all ways to read the row give the same.
 func (q *columnQueries) line(rows exec.Rows) string {
 	q.t.Helper()
 	var words []string
@@ -223,10 +223,10 @@ func (q *columnQueries) line(rows exec.Rows) string {
 	return strings.Join(words, "|")
 }
 
-// valueTag is that of PartialResultSet.values.
+// valueTag is the protobuf tag of PartialResultSet.values.
 const valueTag = 2<<3 | 2
 
-// arrayLines are the rows of arrays as lines.
+// arrayLines returns the rows of arrays as lines.
 func arrayLines(rows *exec.ArrayRows) (lines []string, err error) {
 	for {
 		n, list, err := rows.NextArrays()
@@ -248,7 +248,7 @@ func arrayLines(rows *exec.ArrayRows) (lines []string, err error) {
 	}
 }
 
-// TestMergedColumns: inputs that are merged in an order come out of columnar copies as they come out of rows.
+// TestMergedColumns checks that a merge of ordered inputs gives the same from columnar copies as from rows.
 func TestMergedColumns(t *testing.T) {
 	c := newCopied(t, "CREATE TABLE T (K INT64, S STRING(MAX)) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')",
 		"CREATE TABLE U (K INT64, S STRING(MAX)) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')")

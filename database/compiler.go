@@ -18,7 +18,7 @@ import (
 
 // compiler compiles the expressions in DDL: DEFAULT, ON UPDATE, generated columns, CHECK.
 type compiler struct {
-	ctx       context.Context // ends the wait for the analyzer
+	ctx       context.Context // bounds the wait for the analyzer
 	clock     func() time.Time
 	sequences *sequence.Counters
 }
@@ -41,7 +41,7 @@ func (c compiler) CompileFunction(catalog *schema.Catalog, f *schema.Function) (
 	if err != nil {
 		return signature, nil, err
 	}
-	query := "SELECT [(\n" + f.SQL + "\n)]" // a STRUCT alone would be no column
+	query := "SELECT [(\n" + f.SQL + "\n)]" // a query cannot return a STRUCT as a column, but an ARRAY of STRUCTs
 	if signature.Result.Type.Kind == value.Array {
 		query = "SELECT (\n" + f.SQL + "\n)"
 	}
@@ -54,8 +54,8 @@ func (c compiler) CompileFunction(catalog *schema.Catalog, f *schema.Function) (
 	return signature, uses, c.checkRuns(catalog, query)
 }
 
-// checkRuns finds what analysis lets pass and statements do not, such as functions of GoogleSQL that Spanner does not have: a view or a
-// function that no statement could use is refused when it is made.
+// checkRuns refuses a query that passes analysis but cannot run, such as one with a GoogleSQL function that Spanner
+// lacks. So DDL refuses a view or function that no statement could use.
 func (c compiler) checkRuns(catalog *schema.Catalog, query string) error {
 	stmt, _, err := analyze.New(catalog, nil).Statement(c.ctx, query, nil, analyze.Options{})
 	if _, isQuery := stmt.(*tree.Query); err != nil || !isQuery {
@@ -68,7 +68,7 @@ func (c compiler) checkRuns(catalog *schema.Catalog, query string) error {
 	return err
 }
 
-// typeText is a type as CAST has it.
+// typeText prints a type as CAST accepts it.
 func typeText(t *value.Type) string {
 	switch {
 	case t.Kind == value.Array:

@@ -13,16 +13,17 @@ import (
 // maxDatabasesPerInstance is the service's quota: https://cloud.google.com/spanner/quotas#instance_limits.
 const maxDatabasesPerInstance = 100
 
-// A Creation is a database that is being made. Until End no other can be made under its name.
+// A Creation is a database that is being made. Until End no other request can make one of its name.
 type Creation struct {
 	registry *Registry
 	name     string
-	// What Plan made.
+	// Set by Plan.
 	first     *schema.Catalog
 	sequences *sequence.Counters
 }
 
-// BeginDatabase begins to make a database. It fails if there is one of that name already, or one is being made, and waits until one that was dropped is erased.
+// BeginDatabase begins to make a database. It fails if a database of that name exists or is being made. If one of that
+// name was dropped, it waits until that one is erased.
 func (r *Registry) BeginDatabase(ctx context.Context, name string) (*Creation, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -51,7 +52,7 @@ func (r *Registry) BeginDatabase(ctx context.Context, name string) (*Creation, e
 	return &Creation{registry: r, name: name}, nil
 }
 
-// awaitErased waits until databases are erased, and lets go of mu meanwhile.
+// awaitErased waits until dropped databases are erased. The caller holds mu, which it releases while it waits.
 func (r *Registry) awaitErased(ctx context.Context, d *Dropped) error {
 	r.mu.Unlock()
 	defer r.mu.Lock()
@@ -63,8 +64,8 @@ func (r *Registry) awaitErased(ctx context.Context, d *Dropped) error {
 	}
 }
 
-// Plan runs the statements that make the database's schema, without effect on the store, and returns the error of the first that fails.
-// Many statements take minutes. ProtoDescriptors: see SchemaOperation.
+// Plan makes the database's schema from DDL statements, without writing to the store. It returns the error of the first
+// statement that fails. Many statements take minutes. For protoDescriptors see SchemaOperation.
 func (c *Creation) Plan(ctx context.Context, statements []string, protoDescriptors []byte) error {
 	c.sequences = sequence.New(c.registry.store)
 	var err error
@@ -72,7 +73,8 @@ func (c *Creation) Plan(ctx context.Context, statements []string, protoDescripto
 	return err
 }
 
-// Run makes the database with the schema of Plan. The database remembers the long-running operation that made it, "" if none did.
+// Run makes the database with the schema of Plan. The database remembers the name of the long-running operation that
+// made it, "" if none did.
 func (c *Creation) Run(ctx context.Context, operation string) (*Database, error) {
 	r := c.registry
 	r.mu.Lock()
@@ -90,15 +92,15 @@ func (c *Creation) Run(ctx context.Context, operation string) (*Database, error)
 	return d, nil
 }
 
-// End lets others use the name, unless the database was made.
+// End ends the creation, made or not. Other requests may use the name again, unless a database of that name exists now.
 func (c *Creation) End() {
 	c.registry.mu.Lock()
 	defer c.registry.mu.Unlock()
 	delete(c.registry.creating, c.name)
 }
 
-// CreateDatabase makes a database with the schema that statements make. If one fails there is no database.
-// ProtoDescriptors are serialized FileDescriptorSets, of which the statements have the files of all.
+// CreateDatabase makes a database with the schema that DDL statements define. If one fails, there is no database.
+// protoDescriptors are serialized FileDescriptorSets; the statements may use the files of all of them.
 func (r *Registry) CreateDatabase(ctx context.Context, name string, statements []string, protoDescriptors ...[]byte) (*Database, error) {
 	c, err := r.BeginDatabase(ctx, name)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 )
 
-// counting is a store that counts what is dear: synced batches, and range deletions, which iterators sort as long as they are in memory.
+// counting is a store that counts expensive operations: synced batches, and range deletions, which iterators sort as
+// long as they are in memory.
 type counting struct {
 	kv.Store
 	synced, ranges atomic.Int64
@@ -35,14 +36,15 @@ func (b countedBatch) DeleteRange(lower, upper []byte) error {
 	return b.Batch.DeleteRange(lower, upper)
 }
 
-// TestCreationIsCheap: a creation is one synced batch, but for reserved timestamps, and neither it, nor its operation, nor the statistics of the idle database delete ranges.
+// TestCreationIsCheap checks that a creation is one synced batch, except for reserved timestamps. Neither the creation,
+// nor its operation, nor the statistics of the idle database may delete ranges.
 func TestCreationIsCheap(t *testing.T) {
 	disk, err := pebble.Open("data", vfs.NewMem())
 	if err != nil {
 		t.Fatal(err)
 	}
 	store := &counting{Store: disk}
-	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC) // stands still: timestamps are reserved by the first creation
+	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC) // stands still, so that only the first creation reserves timestamps
 	r, err := Open(store, Config{Clock: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)

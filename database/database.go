@@ -26,8 +26,8 @@ import (
 
 // Database is one open database.
 //
-// Its schema versions are a list that is replaced, never changed: a request that holds
-// a catalog may go on using it while a schema change publishes the next one.
+// A schema change replaces the list of schema versions and never modifies it. So a request that holds a catalog may go
+// on using it while a schema change publishes the next one.
 type Database struct {
 	registry *Registry
 	name     string
@@ -52,13 +52,13 @@ type Database struct {
 	dropped   atomic.Bool
 	versions  atomic.Pointer[[]*version] // oldest first, never empty
 	changing  chan struct{}              // holds a token while a schema change runs
-	// interrupted is the schema change that was under way when the last process ended, and that an operation is to go on with; nil if there is none. The next
-	// schema change takes it: it goes on with it or takes it back.
+	// interrupted is the schema change that the last process left unfinished and that its operation will resume; nil if
+	// there is none. The next schema change takes it out, and either resumes it or rolls it back.
 	interrupted atomic.Pointer[rowsChange]
 	records     sync.Mutex // serialises writes of the database's own record
 }
 
-// databaseRecord is a database as stored.
+// databaseRecord is the stored form of a database.
 type databaseRecord struct {
 	Name           string
 	Space          mvcc.Space
@@ -71,7 +71,8 @@ func (d *Database) record() databaseRecord {
 	return databaseRecord{Name: d.name, Space: d.space, Created: d.created, Operation: d.operation, DropProtection: d.protected.Load()}
 }
 
-// firstCatalog is the schema that a database is created with. There are no rows to fill or validate.
+// firstCatalog runs the statements that create a database and returns the schema that they make. There are no rows to
+// fill or validate.
 func (r *Registry) firstCatalog(ctx context.Context, name string, statements []string, sequences *sequence.Counters, protoDescriptors []byte) (*schema.Catalog, error) {
 	c := schema.NewCatalog()
 	c.Database = databaseID(name)
@@ -88,21 +89,22 @@ func (r *Registry) firstCatalog(ctx context.Context, name string, statements []s
 	return c, nil
 }
 
-// HasSchema says whether a database has the schema that statements of DDL would make. An error is that of the statements.
+// HasSchema reports whether a database has the schema that DDL statements would make in an empty database. It fails if
+// one of the statements fails.
 func (r *Registry) HasSchema(ctx context.Context, d *Database, statements []string, protoDescriptors []byte) (bool, error) {
 	c, err := r.firstCatalog(ctx, d.Name(), statements, sequence.New(r.store), protoDescriptors)
 	if err != nil {
 		return false, err
 	}
 	want, have := c.DDL(), d.DDL()
-	slices.Sort(want) // what came with a later statement is printed elsewhere
+	slices.Sort(want) // objects that a later statement has made are printed in another place
 	slices.Sort(have)
 	return slices.Equal(want, have), nil
 }
 
-// StatementError is the error of one of the DDL statements that CreateDatabase was given.
+// StatementError is the error of one of the DDL statements of CreateDatabase.
 type StatementError struct {
-	Index int // of the statement, from 0
+	Index int // index of the statement, from 0
 	Err   error
 }
 
@@ -112,12 +114,13 @@ func (e *StatementError) Unwrap() error { return e.Err }
 
 // newDatabase makes an empty database in a fresh key space; nothing refers to it yet.
 //
-// Its first schema version has no beginning: a read at a time before the database was created finds the tables that it was
-// created with, and no rows in them. The service does the same, as its clients' tests see it:
-// https://github.com/googleapis/google-cloud-go/blob/main/spanner/integration_test.go (TestIntegration_SingleUse, exact_staleness).
+// Its first schema version is valid from timestamp 0 on. So a read at a time before the database was created finds the
+// tables that it was created with, without rows. The service does the same, as the tests of its client show:
+// https://github.com/googleapis/google-cloud-go/blob/main/spanner/integration_test.go (TestIntegration_SingleUse,
+// exact_staleness).
 func (r *Registry) newDatabase(ctx context.Context, c *Creation, operation string) (*Database, error) {
 	created := r.oracle.Now()
-	if err := r.oracle.CloseAt(ctx, created); err != nil { // no read of it is at a time before, unless asked to
+	if err := r.oracle.CloseAt(ctx, created); err != nil { // reads get a later timestamp unless they ask for an earlier one
 		return nil, err
 	}
 	d := r.attach(databaseRecord{Name: c.name, Space: r.nextSpace, Created: created.Time(), Operation: operation}, c.sequences)
@@ -132,8 +135,8 @@ func (r *Registry) newDatabase(ctx context.Context, c *Creation, operation strin
 	return d, d.storeNew()
 }
 
-// storeNew stores a new database with its schema, and that its key space is given out, in one batch, durably. The key space is never given out again, so that no
-// key of a dropped database can appear in a later one. The registry's mu is held.
+// storeNew stores a new database, its schema and the next free key space, in one batch, durably. No key space is given
+// out twice, so no key of a dropped database can appear in a later one. The caller holds the registry's mu.
 func (d *Database) storeNew() error {
 	r := d.registry
 	b := meta.NewBatch(r.store)
@@ -173,7 +176,7 @@ func (r *Registry) openDatabase(rec databaseRecord) (*Database, error) {
 	if d.interrupted.Load() != nil {
 		return d, nil
 	}
-	if err := d.takeBackTentative(context.Background()); err != nil && !errors.Is(err, kv.ErrRefused) { // the next change does it
+	if err := d.takeBackTentative(context.Background()); err != nil && !errors.Is(err, kv.ErrRefused) { // the next schema change does it
 		return nil, err
 	}
 	return d, nil
@@ -196,8 +199,9 @@ func (r *Registry) attach(rec databaseRecord, sequences *sequence.Counters) *Dat
 	return d
 }
 
-// openSplits reads the split points of users, and where change streams were split: otherwise their partitions would be joined after each start until the
-// bounds by size are found again. A schema version is there already.
+// openSplits opens the splits. It reads the split points of users, and takes the bounds of change stream partitions as
+// bounds by size. Without these bounds, each start would join the partitions until the bounds by size are found again.
+// The schema versions must have been loaded before.
 func (d *Database) openSplits() (err error) {
 	d.splits, err = split.Open(split.Config{
 		Database: d.name, Space: d.space, Store: d.registry.store, Rows: d.rows, Clock: d.registry.cfg.Clock,
@@ -212,7 +216,7 @@ func (d *Database) transact() {
 	d.txns, d.jobs = txns, job.Runner{Transactions: txns, Clock: d.registry.cfg.Clock, Catalog: d.Catalog}
 }
 
-// close ends the work of a database that was dropped.
+// close ends all work of a dropped database and frees its memory.
 func (d *Database) close() {
 	d.streams.Close(usererror.DatabaseNotFound(d.name))
 	d.splits.Close()
@@ -222,28 +226,28 @@ func (d *Database) close() {
 	}
 }
 
-// Name is projects/P/instances/I/databases/D.
+// Name returns the full name, projects/P/instances/I/databases/D.
 func (d *Database) Name() string { return d.name }
 
-// Created is when the database was created.
+// Created returns the time at which the database was created.
 func (d *Database) Created() time.Time { return d.created }
 
-// MadeBy says whether a long-running operation has made the database.
+// MadeBy reports whether the long-running operation of this name has made the database.
 func (d *Database) MadeBy(operation string) bool { return d.operation == operation }
 
-// Dropped says that the database is gone; a handle of it may live on.
+// Dropped reports whether the database was dropped. A request may still hold a dropped database.
 func (d *Database) Dropped() bool { return d.dropped.Load() }
 
-// Transactions is where transactions of this database begin.
+// Transactions returns the manager with which transactions of this database begin.
 func (d *Database) Transactions() *txn.Manager { return d.txns }
 
-// Splits are the splits of this database.
+// Splits returns the splits of this database.
 func (d *Database) Splits() *split.Manager { return d.splits }
 
-// DropProtection says whether the database refuses to be dropped.
+// DropProtection reports whether the database refuses to be dropped.
 func (d *Database) DropProtection() bool { return d.protected.Load() }
 
-// SetDropProtection changes it durably.
+// SetDropProtection stores durably whether the database refuses to be dropped.
 func (d *Database) SetDropProtection(on bool) error {
 	d.records.Lock()
 	defer d.records.Unlock()
@@ -259,11 +263,11 @@ func (d *Database) SetDropProtection(on bool) error {
 	return nil
 }
 
-// Catalog is the newest schema version.
+// Catalog returns the catalog of the newest schema version.
 func (d *Database) Catalog() *schema.Catalog { return d.newest().catalog }
 
-// CatalogAt is the schema that was valid at a timestamp, for reads at that timestamp. It
-// fails if that version has been collected since the timestamp was chosen.
+// CatalogAt returns the schema that was valid at a timestamp, for reads at that timestamp. It fails if that version has
+// been collected since the timestamp was chosen.
 func (d *Database) CatalogAt(at mvcc.Timestamp) (*schema.Catalog, error) {
 	list := *d.versions.Load()
 	if newest := list[len(list)-1]; newest.at <= at {
@@ -276,10 +280,10 @@ func (d *Database) CatalogAt(at mvcc.Timestamp) (*schema.Catalog, error) {
 	return list[after-1].catalog, nil
 }
 
-// DDL prints the newest schema that is complete, as the statements that make it.
+// DDL returns the statements that make the newest complete schema.
 func (d *Database) DDL() []string { return d.settledCatalog().DDL() }
 
-// ProtoDescriptors is the serialized FileDescriptorSet that the statements of DDL need; nil if they need none.
+// ProtoDescriptors returns the serialized FileDescriptorSet that the statements of DDL need; nil if they need none.
 func (d *Database) ProtoDescriptors() []byte {
 	if b := d.settledCatalog().ProtoBundle(); b != nil {
 		return b.Descriptors
@@ -287,7 +291,7 @@ func (d *Database) ProtoDescriptors() []byte {
 	return nil
 }
 
-// settledCatalog is the newest schema that is complete.
+// settledCatalog returns the newest schema whose change has ended.
 func (d *Database) settledCatalog() *schema.Catalog {
 	if v := d.settled(); v != nil {
 		return v.catalog
@@ -295,10 +299,11 @@ func (d *Database) settledCatalog() *schema.Catalog {
 	return d.Catalog()
 }
 
-// Retention is how long old versions of rows can be read.
+// Retention returns how long old versions of rows can be read.
 func (d *Database) Retention() time.Duration { return d.Catalog().Options.VersionRetention() }
 
-// EarliestVersion is the oldest timestamp that can be read, but not before the database was created.
+// EarliestVersion returns the oldest timestamp that can be read, or the time of the database's creation if that is
+// later.
 func (d *Database) EarliestVersion() time.Time {
 	earliest := d.txns.Earliest().Time()
 	if d.created.After(earliest) {
@@ -307,7 +312,7 @@ func (d *Database) EarliestVersion() time.Time {
 	return earliest
 }
 
-// Zone is the database's default time zone.
+// Zone returns the database's default time zone.
 func (d *Database) Zone() *time.Location { return d.newest().zone }
 
 func (d *Database) newest() *version {
@@ -315,7 +320,7 @@ func (d *Database) newest() *version {
 	return list[len(list)-1]
 }
 
-// settled is the newest version that is not tentative; nil if it is no longer kept.
+// settled returns the newest version that is not tentative; nil if it is no longer kept.
 func (d *Database) settled() *version {
 	list := *d.versions.Load()
 	for i := len(list) - 1; i >= 0; i-- {

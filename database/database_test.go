@@ -61,7 +61,7 @@ func openAt(t testing.TB, fs vfs.FS, clock func() time.Time) *bed {
 	return b
 }
 
-var shut sync.Map // stores closed already
+var shut sync.Map // stores that are closed already
 
 func (b *bed) shut(store interface{ Close() error }) {
 	b.t.Helper()
@@ -114,7 +114,7 @@ func (b *bed) insert(tableName string, rows ...[2]int64) error {
 	return err
 }
 
-// insertBeside inserts rows into T, above those that are there, until stop is closed. It counts them.
+// insertBeside inserts rows into T, above the existing ones, until stop is closed. It counts them.
 func (b *bed) insertBeside(stop chan struct{}, running *sync.WaitGroup) *atomic.Int64 {
 	written := new(atomic.Int64)
 	for i := range int64(4) {
@@ -147,7 +147,7 @@ func (b *bed) catalogAt(at mvcc.Timestamp) *schema.Catalog {
 	return c
 }
 
-// count runs a query on a strong snapshot, with the schema of that time, and returns its one number.
+// count runs a query on a strong snapshot, with the schema of that time, and returns the single number of its result.
 func (b *bed) count(ctx context.Context, sql string) (int64, error) {
 	snapshot, err := b.db.Transactions().Snapshot(ctx, txn.Bound{})
 	if err != nil {
@@ -217,7 +217,7 @@ func wantCode(t *testing.T, err error, code codes.Code) {
 	}
 }
 
-// TestInstanceConfig: every instance has a configuration, also one that was made before they had.
+// TestInstanceConfig checks that every instance has a configuration, even one from a release without configurations.
 func TestInstanceConfig(t *testing.T) {
 	const made, old = "projects/p/instances/made", "projects/p/instances/old"
 	b := open(t, vfs.NewMem())
@@ -275,7 +275,7 @@ func TestReopen(t *testing.T) {
 	wantCode(t, err, codes.NotFound)
 }
 
-// TestDropIsComplete makes a database again under the same name: nothing of the old one may show.
+// TestDropIsComplete makes a database again under the same name and checks that nothing of the old one shows.
 func TestDropIsComplete(t *testing.T) {
 	ddl := "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)"
 	b := create(t, ddl)
@@ -295,7 +295,7 @@ func TestDropIsComplete(t *testing.T) {
 	}
 }
 
-// TestFailedChangeLeavesNothing: a change that existing rows cannot obey leaves the schema as it was.
+// TestFailedChangeLeavesNothing checks that a change which existing rows do not obey leaves the schema as it was.
 func TestFailedChangeLeavesNothing(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	if err := b.insert("T", [2]int64{1, 10}, [2]int64{2, 10}); err != nil {
@@ -324,7 +324,7 @@ func TestFailedChangeLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestIndexWhileWriting builds an index while rows are written: in the end it has an entry for each row.
+// TestIndexWhileWriting builds an index while rows are written. In the end it must have an entry for each row.
 func TestIndexWhileWriting(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	var first [][2]int64

@@ -4,7 +4,8 @@ import (
 	"testing"
 )
 
-// TestDefaultTimeZone: expressions of the schema, and SQL, go by the database's default time zone, also after a restart.
+// TestDefaultTimeZone checks that SQL and expressions of the schema use the database's default time zone, also after a
+// restart.
 func TestDefaultTimeZone(t *testing.T) {
 	b := create(t, "ALTER DATABASE test SET OPTIONS (default_time_zone = 'Asia/Kolkata')", `CREATE TABLE T (
 		K INT64, V INT64,

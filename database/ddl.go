@@ -16,7 +16,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// CheckSyntax finds what makes a whole request fail before any of its statements runs.
+// CheckSyntax returns the syntax error that makes a whole request fail before any of its statements runs.
 func (d *Database) CheckSyntax(statements []string) error {
 	for _, s := range statements {
 		if err := schema.CheckSyntax(s); err != nil {
@@ -26,31 +26,32 @@ func (d *Database) CheckSyntax(statements []string) error {
 	return nil
 }
 
-// Progress is how far one of the statements of UpdateSchema has come.
+// Progress is the progress of one statement of UpdateSchema.
 type Progress struct {
-	Statement int       // which one
+	Statement int       // its index, from 0
 	Percent   int       // 100 once it has taken effect
 	Commit    time.Time // when it took effect
 }
 
-// A SchemaOperation is a long-running operation that runs DDL statements, perhaps in several processes, one after the other.
+// A SchemaOperation is a long-running operation that runs DDL statements in order, perhaps in several processes, one
+// after the other.
 type SchemaOperation struct {
-	Name    string    // under which each statement that took effect is recorded with its effect, see Registry.Applied; "" records none
+	Name    string    // each statement is recorded under it as it takes effect, see Registry.Applied; "" records none
 	Began   time.Time // Operation.Started
-	Applied int       // how many statements have taken effect before
+	Applied int       // number of statements that earlier processes have applied
 	// ProtoDescriptors is a serialized FileDescriptorSet from which the statements take the types of the proto bundle; nil if they need none.
 	ProtoDescriptors []byte
-	// Progress, if not nil, is told of each statement that took effect, and while existing rows are filled or validated.
+	// Progress, if not nil, is called when a statement has taken effect, and while it fills or validates existing rows.
 	Progress func(Progress)
-	// Interrupted, if not nil, says that a context which has ended has done so because the process ends: another one goes on with the operation. Then
-	// UpdateSchema leaves the statement that is under way as it is.
+	// Interrupted, if not nil, reports whether the context has ended because the process ends, so that the next process
+	// will resume the operation. Then UpdateSchema leaves the current statement unfinished and does not undo it.
 	Interrupted func() bool
 }
 
 func (op *SchemaOperation) interrupted() bool { return op.Interrupted != nil && op.Interrupted() }
 
-// UpdateSchema runs DDL statements in order and stops at the first failure; those before it stay. op is the operation that does it,
-// nil if none. One change runs at a time: others wait.
+// UpdateSchema runs DDL statements in order and stops at the first failure; the statements before it stay in effect. op
+// is the operation that runs them, nil if none. One schema change of a database runs at a time; others wait for it.
 func (d *Database) UpdateSchema(ctx context.Context, statements []string, op *SchemaOperation) error {
 	if op == nil {
 		op = new(SchemaOperation)
@@ -65,7 +66,8 @@ func (d *Database) UpdateSchema(ctx context.Context, statements []string, op *Sc
 	})
 }
 
-// CheckSchema says whether the schema, as it is now, allows DDL statements one after the other. None of them runs; rows may still refuse one.
+// CheckSchema fails if the present schema does not allow the DDL statements, one after the other. It does not run them,
+// so that existing rows may still make a statement fail.
 func (d *Database) CheckSchema(ctx context.Context, statements []string) error {
 	catalog := d.Catalog()
 	for _, text := range statements {
@@ -93,10 +95,10 @@ func (d *Database) changeAll(ctx context.Context, statements []string, op *Schem
 	return nil
 }
 
-// statement is a DDL statement that runs.
+// statement is a DDL statement of a running operation.
 type statement struct {
 	text      string
-	number    int // among those of its operation
+	number    int // index in the operation, from 0
 	operation *SchemaOperation
 }
 
@@ -106,7 +108,7 @@ func (s *statement) report(p Progress) {
 	}
 }
 
-// applied records in a batch that the statement takes effect.
+// applied adds to a batch the record that the statement takes effect at a time.
 func (s *statement) applied(b kv.Batch, at mvcc.Timestamp) error {
 	if s.operation.Name == "" {
 		return nil
@@ -123,7 +125,7 @@ func (d *Database) lockSchema(ctx context.Context) error {
 	}
 }
 
-// tryLockSchema is lockSchema that does not wait: it says whether no schema change runs.
+// tryLockSchema locks the schema and returns true, or returns false at once if a schema change runs.
 func (d *Database) tryLockSchema() bool {
 	select {
 	case d.changing <- struct{}{}:
@@ -138,7 +140,7 @@ func (d *Database) unlockSchema() { <-d.changing }
 // change runs one statement.
 func (d *Database) change(ctx context.Context, s statement) (mvcc.Timestamp, error) {
 	if c := d.interrupted.Swap(nil); c != nil && c.record().is(&s) {
-		again := *c // others may look at c
+		again := *c // other goroutines may read c
 		again.statement = s
 		return again.run(ctx)
 	}
@@ -160,16 +162,16 @@ func (d *Database) change(ctx context.Context, s statement) (mvcc.Timestamp, err
 	return c.run(ctx)
 }
 
-// apply is schema.Catalog.Apply for a statement that is run until ctx ends.
+// apply calls schema.Catalog.Apply, and fails with ctx's error if ctx ends.
 func (r *Registry) apply(ctx context.Context, c *schema.Catalog, stmt string, sequences *sequence.Counters, protoDescriptors ...[]byte) (*schema.Catalog, *schema.Change, error) {
 	next, what, err := c.Apply(stmt, compiler{ctx, r.cfg.Clock, sequences}, protoDescriptors...)
 	if err != nil && ctx.Err() != nil {
-		err = ctx.Err() // Apply takes it for a fault of an expression
+		err = ctx.Err() // Apply blames it on an expression
 	}
 	return next, what, err
 }
 
-// passOver records that a statement took effect that had nothing to do.
+// passOver records that a statement without any effect has run.
 func (d *Database) passOver(s statement) (mvcc.Timestamp, error) {
 	at := d.registry.oracle.Now()
 	if s.operation.Name == "" {
@@ -183,7 +185,7 @@ func (d *Database) passOver(s statement) (mvcc.Timestamp, error) {
 	return at, b.Commit()
 }
 
-// settle records, durably, that the newest version is complete. Only now is what it dropped garbage.
+// settle records, durably, that the newest version is complete. From now on the objects that it dropped are garbage.
 func (d *Database) settle(garbage []table.Span, s *statement) error {
 	v := d.newest()
 	if err := d.storeVersion(v, v.catalog, publication{garbage: garbage, statement: s}, kv.Batch.Commit); err != nil {
@@ -194,7 +196,8 @@ func (d *Database) settle(garbage []table.Span, s *statement) error {
 	return nil
 }
 
-// undo publishes the old catalog again, after a change that failed or was cancelled.
+// undo publishes the old catalog again, after a change that failed or was cancelled. It returns cause, or an error that
+// holds it.
 func (d *Database) undo(ctx context.Context, old *schema.Catalog, cause error) error {
 	if d.Catalog() == old {
 		return cause
@@ -205,20 +208,21 @@ func (d *Database) undo(ctx context.Context, old *schema.Catalog, cause error) e
 	return cause
 }
 
-// takeBack publishes an older catalog again. What tables and indexes hold that only the newest one has is garbage.
+// takeBack publishes an older catalog again. The keys of tables and indexes that only the newest catalog has become
+// garbage.
 func (d *Database) takeBack(ctx context.Context, old *schema.Catalog) error {
 	tables, indexes := d.Catalog().Without(old)
 	unread := slices.DeleteFunc(slices.Clone(indexes), d.hasServed)
 	if _, err := d.publish(ctx, publication{catalog: old.After(d.Catalog()), garbage: spacesOf(tables, indexes)}); err != nil {
 		return err
 	}
-	if err := d.eraseUnread(spacesOf(nil, unread)); err != nil { // they are garbage, too
+	if err := d.eraseUnread(spacesOf(nil, unread)); err != nil { // if it fails, garbage collection erases them
 		d.log().Error("erase index entries", slog.Any("error", err))
 	}
 	return nil
 }
 
-// hasServed says whether there is a version in which reads may use an index.
+// hasServed reports whether reads may use an index in any version.
 func (d *Database) hasServed(x *schema.Index) bool {
 	return slices.ContainsFunc(*d.versions.Load(), func(v *version) bool {
 		i := v.catalog.IndexByID(x.ID)
@@ -226,7 +230,8 @@ func (d *Database) hasServed(x *schema.Index) bool {
 	})
 }
 
-// eraseUnread deletes at once the entries of indexes that no version has let reads use: no read at any timestamp misses them.
+// eraseUnread deletes the entries of indexes at once. No version has let reads use the indexes, so no read at any
+// timestamp misses them.
 func (d *Database) eraseUnread(spans []table.Span) error {
 	if len(spans) == 0 {
 		return nil
@@ -250,13 +255,14 @@ func (d *Database) eraseUnread(spans []table.Span) error {
 
 // publication is a catalog that is to become the newest.
 type publication struct {
-	catalog   *schema.Catalog // of any version: it gets the next one
-	garbage   []table.Span    // that only the catalogs before it name
-	underWay  *rowsChange     // whose work on rows is not done: the catalog is tentative; nil if none
-	statement *statement      // that takes effect with it; nil if none does
+	catalog   *schema.Catalog // its version number is ignored: publish gives it the next one
+	garbage   []table.Span    // key ranges that only earlier catalogs use
+	underWay  *rowsChange     // the change that has not finished its work on rows, which makes the catalog tentative; nil if none
+	statement *statement      // the statement that takes effect with the catalog; nil if none does
 }
 
-// publish makes a catalog the newest, durably, at a moment at which no transaction commits.
+// publish makes a catalog the newest, durably, at a moment at which no transaction commits. It returns the timestamp of
+// the new version.
 func (d *Database) publish(ctx context.Context, p publication) (mvcc.Timestamp, error) {
 	var at mvcc.Timestamp
 	catalog := p.catalog.WithVersion(d.Catalog().Version + 1)
@@ -270,7 +276,7 @@ func (d *Database) publish(ctx context.Context, p publication) (mvcc.Timestamp, 
 		if err := d.storeVersion(v, d.Catalog(), p, commit); err != nil {
 			return err
 		}
-		list := append(*d.versions.Load(), v) // what others hold ends before it
+		list := append(*d.versions.Load(), v) // requests may hold the list, but only without the new element
 		d.versions.Store(&list)
 		at = ts
 		return nil
@@ -284,7 +290,7 @@ func (d *Database) publish(ctx context.Context, p publication) (mvcc.Timestamp, 
 	return at, nil
 }
 
-// spacesOf are the keys of tables and indexes that are not interleaved.
+// spacesOf returns the key ranges of tables and indexes, except the interleaved ones.
 func spacesOf(tables []*schema.Table, indexes []*schema.Index) []table.Span {
 	var list []table.Span
 	for _, t := range tables {
@@ -300,14 +306,14 @@ func spacesOf(tables []*schema.Table, indexes []*schema.Index) []table.Span {
 	return list
 }
 
-// abandon takes back the statement of an operation that was under way when the last process ended, if the operation does not go on with it. It does not wait for
-// another change, which may take hours: then the statement is taken back after that, if not by it.
+// abandon undoes the statement of op that the last process left unfinished, unless op will be resumed. It does not wait
+// for another schema change, which may take hours: the statement is undone after that change, or by it.
 func (d *Database) abandon(op *SchemaOperation) error {
 	if op.interrupted() {
 		return nil
 	}
 	c := d.interrupted.Load()
-	if c == nil || c.statement.operation.Name != op.Name { // another change took it back
+	if c == nil || c.statement.operation.Name != op.Name { // another change has undone it
 		return nil
 	}
 	if d.tryLockSchema() {
@@ -316,7 +322,7 @@ func (d *Database) abandon(op *SchemaOperation) error {
 	}
 	go d.whileOpen(d.background.ctx, func(ctx context.Context) error {
 		if d.lockSchema(ctx) != nil {
-			return nil // the next process takes it back
+			return nil // the next process undoes it
 		}
 		defer d.unlockSchema()
 		if err := d.takeBackInterrupted(c); err != nil {
@@ -327,7 +333,8 @@ func (d *Database) abandon(op *SchemaOperation) error {
 	return nil
 }
 
-// takeBackInterrupted takes a change back that was under way when the last process ended, unless another one did. The caller has the schema locked.
+// takeBackInterrupted undoes a change that the last process left unfinished, unless another goroutine has taken it. The
+// caller holds the schema lock.
 func (d *Database) takeBackInterrupted(c *rowsChange) error {
 	if !d.interrupted.CompareAndSwap(c, nil) {
 		return nil
@@ -335,8 +342,8 @@ func (d *Database) takeBackInterrupted(c *rowsChange) error {
 	return d.takeBackTentative(context.WithoutCancel(d.background.ctx))
 }
 
-// takeBackTentative takes back a change that was under way when the server went down, or that failed when the store refused to take it back.
-// No change runs.
+// takeBackTentative undoes an unfinished change: one that the last process left, or one that failed while the store
+// refused the writes of its undo. The caller holds the schema lock, or is the only user of the database.
 func (d *Database) takeBackTentative(ctx context.Context) error {
 	if !d.newest().tentative.Load() {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// begin publishes what a change publishes first, and leaves it there.
+// begin publishes the first catalog of a change and leaves the change there.
 func (b *bed) begin(text string) *rowsChange {
 	b.t.Helper()
 	old := b.db.Catalog()
@@ -36,7 +36,7 @@ func (b *bed) begin(text string) *rowsChange {
 	return c
 }
 
-// firstStage does the jobs of the stage that begin has begun.
+// firstStage runs the jobs of the stage that begin has published.
 func (c *rowsChange) firstStage(ctx context.Context, progress func(last []byte)) error {
 	for _, j := range c.stages()[0].jobs {
 		if err := j.run(ctx, j, progress); err != nil {
@@ -46,7 +46,7 @@ func (c *rowsChange) firstStage(ctx context.Context, progress func(last []byte))
 	return nil
 }
 
-// reopen closes the store and opens what was written.
+// reopen closes the store and opens its files again.
 func (b *bed) reopen() *bed {
 	b.t.Helper()
 	b.shut(b.store)
@@ -75,8 +75,8 @@ func rowsOf(n int64) (rows [][2]int64) {
 	return rows
 }
 
-// TestHalfMadeChangeIsTakenBack: a server that went down in the middle of a back-fill comes up without the change, and
-// what the back-fill had written by then is never seen.
+// TestHalfMadeChangeIsTakenBack stops a server in the middle of a back-fill. The next start must undo the change, and
+// nothing that the back-fill wrote may ever show.
 func TestHalfMadeChangeIsTakenBack(t *testing.T) {
 	for _, statement := range []string{
 		"CREATE INDEX ByBoth ON T(V, K)",
@@ -116,7 +116,8 @@ func TestHalfMadeChangeIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestColumnIsHiddenUntilFilled: while rows have no value of a new column yet, requests cannot name the column, but new rows have it.
+// TestColumnIsHiddenUntilFilled checks that requests cannot name a new column before all rows have its value, while new
+// rows get the value.
 func TestColumnIsHiddenUntilFilled(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	if err := b.insert("T", rowsOf(10)...); err != nil {
@@ -150,7 +151,7 @@ func TestColumnIsHiddenUntilFilled(t *testing.T) {
 	if got := b.query("SELECT COUNT(*), SUM(W) FROM T"); got != "11 77\n" {
 		t.Errorf("afterwards there are %s", got)
 	}
-	// The past is as it was: there was no such column.
+	// A read in the past still finds no such column.
 	past := b.catalogAt(before.Timestamp())
 	b.fails(past, "SELECT W FROM T", codes.InvalidArgument)
 	if _, err := b.db.Projection(past, "T", "", []string{"W"}); usererror.CodeOf(err) != codes.NotFound {
@@ -158,7 +159,8 @@ func TestColumnIsHiddenUntilFilled(t *testing.T) {
 	}
 }
 
-// TestDefaultIsSeenAtOnce adds columns with values while others read: they find the column in every row, or not at all.
+// TestDefaultIsSeenAtOnce adds columns with a DEFAULT while others read. They must find the column in every row, or not
+// at all.
 func TestDefaultIsSeenAtOnce(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	if err := b.insert("T", rowsOf(5*table.ChunkRows)...); err != nil {
@@ -195,8 +197,8 @@ func TestDefaultIsSeenAtOnce(t *testing.T) {
 	}
 }
 
-// TestForeignKeyWhileWriting: rows that are written while the index of a new foreign key is filled are not refused for
-// what the index does not have yet.
+// TestForeignKeyWhileWriting writes rows while the index of a new foreign key is filled. The missing entries must not
+// make the writes fail.
 func TestForeignKeyWhileWriting(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)", "CREATE TABLE U (K INT64, V INT64) PRIMARY KEY (K)")
 	if err := b.insert("T", [2]int64{1, 10}, [2]int64{2, 20}); err != nil {
@@ -215,8 +217,8 @@ func TestForeignKeyWhileWriting(t *testing.T) {
 	wantCode(t, b.insert("U", [2]int64{3, 30}), codes.FailedPrecondition)
 }
 
-// TestCancelledExpression: a statement whose context ends while one of its expressions is compiled fails with the context's error, so that an
-// operation which is cut off goes on after a restart.
+// TestCancelledExpression checks that a statement fails with the context's error if its context ends while one of its
+// expressions is compiled, so that its operation is resumed after a restart.
 func TestCancelledExpression(t *testing.T) {
 	b := open(t, vfs.NewMem())
 	ctx, cancel := context.WithCancel(t.Context())
@@ -227,8 +229,8 @@ func TestCancelledExpression(t *testing.T) {
 	}
 }
 
-// TestForeignKeyOfNewTable: while an index is filled that the foreign key of a new table needs on another one, the new table is not there,
-// and the other one is written as before.
+// TestForeignKeyOfNewTable creates a table with a foreign key that needs a new index on another table. While the index
+// is filled, the new table must not be visible, and the other one must be writable as before.
 func TestForeignKeyOfNewTable(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	if err := b.insert("T", [2]int64{1, 10}, [2]int64{2, 20}); err != nil {

@@ -17,7 +17,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/database"
 )
 
-// TestDDLOfExports: random schemas go out in the layout of Cloud Spanner's exports, and come into an empty database as they were.
+// TestDDLOfExports checks that random schemas, written in the layout of Cloud Spanner's exports, come into an empty
+// database unchanged.
 func TestDDLOfExports(t *testing.T) {
 	const instance = "projects/p/instances/i"
 	crowfoot.ForTest(t, instance+"/databases/other")

@@ -19,8 +19,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestDDLRoundTrips: what GetDatabaseDdl gives, run in an empty database, makes a database that gives the same. Schemas are random, of every kind of
-// object, with names that are reserved words, differ from them in case, or stand in named schemas.
+// TestDDLRoundTrips runs the statements of GetDatabaseDdl in an empty database, whose GetDatabaseDdl must return the
+// same. The schemas are random, with every kind of object, and names that are reserved words, differ from them in case,
+// or are in named schemas.
 func TestDDLRoundTrips(t *testing.T) {
 	succeeded := map[string]int{}
 	for seed := range uint64(6) {
@@ -56,7 +57,8 @@ func emptyCatalog() *schema.Catalog {
 	return c
 }
 
-// RandomDDL is a random schema as GetDatabaseDdl prints it, of a database called round-trip, and the descriptors of its proto bundle.
+// RandomDDL returns a random schema as GetDatabaseDdl prints it, of a database called round-trip, and the descriptors
+// of its proto bundle.
 func RandomDDL(seed uint64) (ddl []string, protos []byte) {
 	g := newDDLGenerator(seed)
 	for range 250 {
@@ -85,7 +87,7 @@ type ddlGenerator struct {
 	apply   func(c *schema.Catalog, stmt string, protos []byte) (*schema.Catalog, error)
 }
 
-// checkRoundTrip feeds what the catalog prints to an empty one, which prints the same.
+// checkRoundTrip runs the DDL of the catalog on an empty one, whose DDL must be the same.
 func (g *ddlGenerator) checkRoundTrip(t *testing.T) {
 	t.Helper()
 	want := g.catalog.DDL()
@@ -106,7 +108,7 @@ func (g *ddlGenerator) checkRoundTrip(t *testing.T) {
 	}
 }
 
-// ddlKinds are the kinds of statements. One that the catalog refuses changes nothing.
+// ddlKinds are the kinds of statements. A statement that the catalog refuses changes nothing.
 var ddlKinds = []struct {
 	name string
 	make func(*ddlGenerator) string
@@ -276,7 +278,7 @@ func (g *ddlGenerator) statement() (kind, text string) {
 
 func (g *ddlGenerator) either(list ...string) string { return list[g.IntN(len(list))] }
 
-// name is a name for something new, or of something that is there already.
+// name returns a new name, or one that an object has already.
 func (g *ddlGenerator) name() string {
 	if g.IntN(3) > 0 {
 		return fmt.Sprintf("N%d", g.IntN(100))
@@ -287,7 +289,7 @@ func (g *ddlGenerator) name() string {
 
 func quoted(name string) string { return "`" + name + "`" }
 
-// newPath is a name that may stand in a named schema.
+// newPath returns a name, perhaps within a named schema.
 func (g *ddlGenerator) newPath() string {
 	if list := g.catalog.Schemas; len(list) > 0 && g.IntN(3) == 0 {
 		return quoted(list[g.IntN(len(list))]) + "." + g.name()
@@ -295,7 +297,7 @@ func (g *ddlGenerator) newPath() string {
 	return g.name()
 }
 
-// table is one of the catalog's, which gets one if there is none.
+// table returns a random table of the catalog, which it creates if there is none.
 func (g *ddlGenerator) table() *schema.Table {
 	list := slices.Collect(g.catalog.Tables())
 	if len(list) == 0 {
@@ -329,7 +331,7 @@ func (g *ddlGenerator) index(t *schema.Table) string {
 	return g.inSchema(i.Schema, i.Name)
 }
 
-// sequence, view and role are the names of some that are there, or a name.
+// sequence, view and role return the name of a random existing object, or a new name.
 func (g *ddlGenerator) sequence() string {
 	list := slices.Collect(g.catalog.Sequences())
 	if len(list) == 0 {
@@ -405,7 +407,7 @@ func (g *ddlGenerator) createChild() string {
 		g.either("PARENT ", "") + g.path(parent) + g.either("", " ON DELETE CASCADE")
 }
 
-// foreignKey is one from a column b or a to the key of a table, or to a column of it.
+// foreignKey returns a foreign key from a column b or a to the key of a table, or to a column of it.
 func (g *ddlGenerator) foreignKey(to *schema.Table) string {
 	column := g.columnOf(to)
 	if len(to.Key) > 0 && g.IntN(2) == 0 {

@@ -6,7 +6,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 )
 
-// dependenciesOf are what a plan counts on of the schema version that it was made for.
+// dependenciesOf lists the parts of its schema version that a plan depends on.
 func dependenciesOf(c *schema.Catalog, p *plan.Plan, objects []schema.Object) *schema.Dependencies {
 	d := new(schema.Dependencies)
 	for _, o := range objects {
@@ -25,7 +25,7 @@ func dependenciesOf(c *schema.Catalog, p *plan.Plan, objects []schema.Object) *s
 	return d
 }
 
-// onlyInserts reports whether a statement adds rows and leaves those alone that are there.
+// onlyInserts reports whether a statement adds rows and never changes existing ones.
 func onlyInserts(n *plan.DML) bool {
 	if n.Kind != plan.Insert || n.Conflict != nil && n.Conflict.Update {
 		return false
@@ -33,7 +33,8 @@ func onlyInserts(n *plan.DML) bool {
 	return n.Mode != tree.InsertOrUpdate
 }
 
-// writing is what writing rows of a table counts on.
+// writing lists the parts of the schema that a write to a table depends on; removes says that it may delete rows or
+// entries.
 func writing(c *schema.Catalog, t *schema.Table, removes bool) *schema.Dependencies {
 	d := new(schema.Dependencies)
 	d.Write(c, t, removes)

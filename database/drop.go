@@ -10,14 +10,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Dropped are databases that were dropped: durably, and for requests, which do not find them any more. What they hold is still there until Erase, which must follow.
+// Dropped holds databases that were dropped durably and that requests no longer find. Their data is in the store until
+// Erase, which the caller must call.
 type Dropped struct {
 	registry  *Registry
 	databases []*Database
-	erased    chan struct{} // closed once all are
+	erased    chan struct{} // closed once all databases are erased
 }
 
-// DropDatabase removes a database with everything in it.
+// DropDatabase drops a database. The caller must then erase its data: see Dropped.
 func (r *Registry) DropDatabase(name string) (*Dropped, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -28,7 +29,8 @@ func (r *Registry) DropDatabase(name string) (*Dropped, error) {
 	return r.drop([]*Database{d}, func(kv.Batch) error { return nil })
 }
 
-// DeleteInstance removes an instance and its databases, all at once.
+// DeleteInstance deletes an instance and drops its databases, all or none. The caller must then erase their data: see
+// Dropped.
 func (r *Registry) DeleteInstance(name string) (*Dropped, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,8 +47,9 @@ func (r *Registry) DeleteInstance(name string) (*Dropped, error) {
 	return dropped, nil
 }
 
-// drop removes the records of databases durably, with what else remove removes, and takes the databases away from requests. If one is protected, or the store
-// refuses it, all are as they were. mu is held, and not while work in the background ends: that is for Erase.
+// drop removes the records of databases durably, together with the records that remove deletes, and hides the databases
+// from requests. If a database is protected, or the store refuses the writes, nothing changes. The caller holds mu.
+// drop does not wait for work in the background; Erase does.
 func (r *Registry) drop(list []*Database, remove func(kv.Batch) error) (*Dropped, error) {
 	b := meta.NewBatch(r.store)
 	defer b.Close()
@@ -74,7 +77,8 @@ func (r *Registry) drop(list []*Database, remove func(kv.Batch) error) (*Dropped
 	return dropped, nil
 }
 
-// removeRecord removes in a batch the record of the database and its operations. Its key space is an orphan from then on.
+// removeRecord adds to a batch the deletion of the database's record and operations, and records its key space as an
+// orphan.
 func (d *Database) removeRecord(b kv.Batch) error {
 	return errors.Join(
 		b.Delete(meta.Key(meta.Database, d.name)),
@@ -84,8 +88,9 @@ func (d *Database) removeRecord(b kv.Batch) error {
 	)
 }
 
-// Erase ends the background work of the databases and erases what they held. What open transactions still commit then, or all of it if the server goes down before, is
-// erased by the next start. Others can make databases of the same names once it returns.
+// Erase ends the background work of the databases and erases their data. When it returns, others can make databases of
+// the same names. The next start erases the rows that open transactions still commit, and all of the data if the
+// process ends before.
 func (p *Dropped) Erase() {
 	var erasing sync.WaitGroup
 	for _, d := range p.databases {
@@ -107,7 +112,7 @@ func (d *Database) erase() {
 	b := meta.NewBatch(r.store)
 	defer b.Close()
 	err := errors.Join(
-		b.DeleteRange(meta.Range(meta.Applied+d.name+"/")), // by a schema change that has run until now
+		b.DeleteRange(meta.Range(meta.Applied+d.name+"/")), // a schema change may have added some until now
 		r.erase(b, d.space, usererror.DatabaseNotFound(d.name)),
 		b.Commit(),
 	)

@@ -14,7 +14,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// filled is a database whose table T has so many chunks of rows, and rows that a collection deletes.
+// filled returns a database whose table T has this many chunks of rows, and rows that a collection deletes.
 func filled(t *testing.T, chunks int) *aged {
 	a := newAged(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	a.fill("T", chunks*table.ChunkRows, func(i int) []value.Value { return []value.Value{value.OfInt64(int64(i)), value.OfInt64(1)} })
@@ -25,7 +25,8 @@ func filled(t *testing.T, chunks int) *aged {
 	return a
 }
 
-// TestDropEndsSchemaChange: a database that is dropped while an index is filled ends that, waits for it, and leaves nothing behind.
+// TestDropEndsSchemaChange drops a database while an index is filled. The drop must cancel the schema change, wait for
+// it, and leave nothing in the store.
 func TestDropEndsSchemaChange(t *testing.T) {
 	a := filled(t, 3)
 	if err := a.db.collect(context.Background()); err != nil { // stores a horizon
@@ -47,8 +48,8 @@ func TestDropEndsSchemaChange(t *testing.T) {
 	wantCode(t, a.db.UpdateSchema(context.Background(), []string{"DROP TABLE T"}, nil), codes.NotFound)
 }
 
-// TestDropHoldsNothingUp: while a drop waits for background work, instances and other databases are found, made and deleted. A database of the same name is made once the
-// old one is erased.
+// TestDropHoldsNothingUp checks that instances and other databases are found, made and deleted while a drop waits for
+// background work. A database of the same name can be made once the old one is erased.
 func TestDropHoldsNothingUp(t *testing.T) {
 	instance, _, _ := strings.Cut(testName, "/databases/")
 	for name, drop := range map[string]func(*Registry) (*Dropped, error){
@@ -118,7 +119,7 @@ func TestDropHoldsNothingUp(t *testing.T) {
 	}
 }
 
-// TestDeleteInstanceAtOnce: an instance of which one database is protected keeps all.
+// TestDeleteInstanceAtOnce checks that deleting an instance with a protected database deletes nothing.
 func TestDeleteInstanceAtOnce(t *testing.T) {
 	b := create(t)
 	instance, _, _ := strings.Cut(testName, "/databases/")
@@ -136,7 +137,8 @@ func TestDeleteInstanceAtOnce(t *testing.T) {
 	}
 }
 
-// TestCollectionBesideSchemaChange: versions are collected while an index is filled, for that may take hours.
+// TestCollectionBesideSchemaChange checks that row versions are collected while an index is filled, since that may take
+// hours.
 func TestCollectionBesideSchemaChange(t *testing.T) {
 	a := filled(t, 1)
 	collected := false

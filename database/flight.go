@@ -7,25 +7,27 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 )
 
-// flights lets one of many requests that send the same text at once prepare it, while the others wait for it. The zero value is
-// ready to use.
+// flights lets one of many concurrent requests with the same text prepare it, while the others wait for the result. The
+// zero value is ready to use.
 //
-// The request that prepares does so on its own goroutine, whose CPU time it is charged (golang.org/x/sync/singleflight would start another
-// goroutine for those who wait with a context). When its context ends, only its own request fails: one of those who wait prepares next.
+// The request that prepares does so on its own goroutine, so that it is charged the CPU time
+// (golang.org/x/sync/singleflight would start another goroutine for those who wait with a context). When its context
+// ends, only its own request fails: one of the waiting requests prepares next.
 type flights struct {
 	mu    sync.Mutex
 	byKey map[string]*flight
 }
 
-// flight is one preparation that is under way. s, err and gone may be read once done is closed.
+// flight is one preparation. Waiters may read s, err and gone once done is closed.
 type flight struct {
 	done chan struct{}
 	s    *Statement
 	err  error
-	gone bool // the context of the request that prepared has ended
+	gone bool // the preparing request failed because its context ended, or it panicked
 }
 
-// do calls prepare for a key, unless another request is doing so, in which case it waits for that one and returns the same.
+// do calls prepare for a key and returns the result. If another request is preparing the key, it waits for that result
+// instead.
 func (f *flights) do(ctx context.Context, key string, prepare func() (*Statement, error)) (*Statement, error) {
 	for {
 		under, first := f.join(key)
@@ -41,7 +43,7 @@ func (f *flights) do(ctx context.Context, key string, prepare func() (*Statement
 	}
 }
 
-// wait waits until the flight has ended, or the context.
+// wait waits until the flight has ended, or ctx ends.
 func (f *flight) wait(ctx context.Context) error {
 	defer cpu.Waiting(ctx)()
 	select {
@@ -52,7 +54,7 @@ func (f *flight) wait(ctx context.Context) error {
 	}
 }
 
-// join finds the flight of a key, or begins it.
+// join returns the flight of a key; first is true if it has begun it.
 func (f *flights) join(key string) (under *flight, first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -67,7 +69,7 @@ func (f *flights) join(key string) (under *flight, first bool) {
 	return under, true
 }
 
-// lead prepares for all who join. They are let go also if prepare panics.
+// lead prepares the statement for all requests that join. They go on even if prepare panics.
 func (f *flights) lead(ctx context.Context, key string, under *flight, prepare func() (*Statement, error)) (*Statement, error) {
 	under.gone = true
 	defer func() {

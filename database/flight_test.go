@@ -8,7 +8,8 @@ import (
 	"testing/synctest"
 )
 
-// TestPrepareOnce has many requests send one text to a schema version that has not seen it: they get one statement.
+// TestPrepareOnce sends one text many times at once to a schema version that has not prepared it. All requests must get
+// the same statement.
 func TestPrepareOnce(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	var wg sync.WaitGroup
@@ -29,7 +30,7 @@ func TestPrepareOnce(t *testing.T) {
 	}
 }
 
-// TestFlight has ten requests want the same at once: one prepares it, and the others get what it gets.
+// TestFlight sends ten requests with the same key at once: one prepares it, and the others get its result.
 func TestFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var f flights
@@ -60,12 +61,13 @@ func TestFlight(t *testing.T) {
 	})
 }
 
-// TestFlightCancelled cancels requests that wait, and then the one that prepares: each fails alone, and another one goes on.
+// TestFlightCancelled cancels requests that wait, and then the one that prepares. Only the cancelled requests may fail,
+// and another one prepares.
 func TestFlightCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var f flights
 		want := &Statement{}
-		// start starts a request and returns how to cancel it, and what it gets.
+		// start starts a request and returns its cancel function and the channel of its result.
 		start := func(prepare func(context.Context) (*Statement, error)) (context.CancelFunc, chan error) {
 			ctx, cancel := context.WithCancel(t.Context())
 			got := make(chan error, 1)

@@ -15,8 +15,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestSchemaChangeOnFullDisk: a schema change that has to write, and finds the disk full, fails and says so; the schema is as before it and nothing is damaged.
-// When there is room, the same statement succeeds, without a restart. One that only reads rows succeeds on the full disk.
+// TestSchemaChangeOnFullDisk checks that a schema change which must write fails on a full disk with an error that says
+// so. The schema must be as before and nothing damaged. When there is room, the same statement must succeed without a
+// restart. A change that only reads rows must succeed on the full disk.
 func TestSchemaChangeOnFullDisk(t *testing.T) {
 	for name, statement := range map[string]string{
 		"index":   "CREATE INDEX ByV ON T(V)",
@@ -43,7 +44,7 @@ func TestSchemaChangeOnFullDisk(t *testing.T) {
 			reports := 0
 			err = a.db.UpdateSchema(t.Context(), []string{statement}, &SchemaOperation{Progress: func(Progress) {
 				if reports++; reports == 2 {
-					disk.Leave(4 << 20) // the reserve is there
+					disk.Leave(4 << 20) // room for the reserve
 					for store.Writable() == nil {
 						time.Sleep(time.Millisecond)
 					}

@@ -11,7 +11,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// TestSequenceByFunction: a DEFAULT that takes values of a sequence by way of functions takes of a role what one takes that names the sequence.
+// TestSequenceByFunction checks that a DEFAULT which takes values of a sequence through functions needs the same
+// privileges as a DEFAULT that names the sequence.
 func TestSequenceByFunction(t *testing.T) {
 	b := create(t,
 		"CREATE SEQUENCE S BIT_REVERSED_POSITIVE", "CREATE ROLE r",
@@ -40,7 +41,8 @@ func TestSequenceByFunction(t *testing.T) {
 	b.commitsAfter("INSERT INTO T (V) VALUES (1)", "ALTER SEQUENCE S RESTART COUNTER WITH 7", codes.Aborted)
 }
 
-// commitsAfter runs a statement in a transaction, which ends with a code after the schema has changed.
+// commitsAfter runs a statement in a transaction, changes the schema, and checks the code with which the transaction
+// then commits.
 func (b *bed) commitsAfter(statement, change string, want codes.Code) {
 	b.t.Helper()
 	tx := b.db.Transactions().Begin(txn.Options{})
@@ -54,8 +56,8 @@ func (b *bed) commitsAfter(statement, change string, want codes.Code) {
 	}
 }
 
-// TestReplacedFunctionAborts: a row that obeys the CHECK of a function as it was is not committed once the function is another, nor what was read of a
-// column that a function computes.
+// TestReplacedFunctionAborts replaces a function after a transaction has used it. A row that was checked by the old
+// function must not commit, nor a transaction that has read a column which the function computes.
 func TestReplacedFunctionAborts(t *testing.T) {
 	b := create(t, "CREATE FUNCTION Most() RETURNS INT64 AS (10)",
 		"CREATE TABLE T (K INT64, V INT64, CONSTRAINT C CHECK (V < Most())) PRIMARY KEY (K)", "CREATE TABLE Other (K INT64, V INT64) PRIMARY KEY (K)")
@@ -66,7 +68,7 @@ func TestReplacedFunctionAborts(t *testing.T) {
 	b.commitsAfter("SELECT K FROM V", "CREATE OR REPLACE FUNCTION Next(x INT64) RETURNS INT64 AS (x + 3)", codes.OK)
 }
 
-// commit runs a statement in a transaction of its own.
+// commit runs a statement in its own transaction.
 func (b *bed) commit(sql string) error {
 	tx := b.db.Transactions().Begin(txn.Options{})
 	defer tx.Rollback()
@@ -77,8 +79,8 @@ func (b *bed) commit(sql string) error {
 	return err
 }
 
-// TestRefusedFunctionBesideWrites: while rows are checked against a function that is to be replaced, what is written obeys the CHECK with either. So all rows obey it when the change is
-// refused.
+// TestRefusedFunctionBesideWrites writes rows while existing rows are checked against a new definition of a function.
+// The writes must obey the CHECK with both definitions, so that all rows obey it if the change is refused.
 func TestRefusedFunctionBesideWrites(t *testing.T) {
 	o := newOperated(t)
 	o.alter("CREATE FUNCTION Fits(x INT64) AS (x >= 0)", "ALTER TABLE T ADD CONSTRAINT C CHECK (Fits(V))")

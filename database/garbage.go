@@ -11,14 +11,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// collectEvery is how often old versions are collected. A pass reads every version, which costs a second of CPU for
-// a million rows, and displaces blocks of other reads from the block cache: four in the shortest retention period, one hour, are enough.
+// collectEvery is how often old versions are collected. A pass reads every version. That costs a second of CPU for a
+// million rows, and evicts blocks of other reads from the block cache. The shortest retention period is one hour, for
+// which four passes are enough.
 const collectEvery = 15 * time.Minute
 
-// checkpointLife is how long the checkpoint of a job that does not go on is kept, so that the job can be resumed.
+// checkpointLife is how long the checkpoint of an interrupted job is kept, so that the job can be resumed.
 const checkpointLife = 24 * time.Hour
 
-// collectGarbage removes, while the server runs, what no read can see any more.
+// collectGarbage removes data that no read can see any more, every collectEvery until ctx ends.
 func (r *Registry) collectGarbage(ctx context.Context) {
 	for sleep(ctx, collectEvery) {
 		r.account.Task(taskCollection).Do(ctx, r.collectOnce)
@@ -39,7 +40,8 @@ func (r *Registry) collectOnce(ctx context.Context) {
 	}
 }
 
-// collect removes row versions and schema versions that lie behind the retention period, and split points that have expired.
+// collect removes row versions and schema versions older than the retention period, expired split points, old
+// checkpoints and old records of change streams.
 func (d *Database) collect(ctx context.Context) (err error) {
 	horizon := d.txns.Earliest()
 	defer func() { d.background.collection.ran(horizon.Time(), err) }()
@@ -59,20 +61,22 @@ func (d *Database) collect(ctx context.Context) (err error) {
 	return d.forget(past)
 }
 
-// outlived are schema versions that are too old for any read, and the keys of tables and indexes that only they name.
+// outlived holds schema versions that are too old for any read, and the keys of the tables and indexes that only they
+// use.
 type outlived struct {
 	versions []*version
-	spans    []table.Span    // of tables and indexes that are not interleaved
-	layouts  []*table.Layout // of interleaved ones: their keys lie among those of others
+	spans    []table.Span    // key ranges of tables and indexes that are not interleaved
+	layouts  []*table.Layout // of interleaved ones, whose keys lie between the keys of others
 }
 
-// outlived finds the schema versions that were replaced before the horizon. While a schema change runs, which may take hours, it finds none.
-// Versions are kept from the newest one that is not tentative on, which those after it may have to be replaced by.
+// outlived finds the schema versions that were replaced before the horizon. While a schema change runs, which may take
+// hours, it finds none. It never returns the newest version that is not tentative, nor the versions after it, since a
+// change may have to go back to it.
 func (d *Database) outlived(horizon mvcc.Timestamp) *outlived {
 	if !d.tryLockSchema() {
 		return new(outlived)
 	}
-	defer d.unlockSchema() // later versions cannot name what none names now
+	defer d.unlockSchema() // an object that no version has now never appears in a later one
 	list := *d.versions.Load()
 	kept := 0
 	settled := slices.Index(list, d.settled()) // -1 if there is none
@@ -89,9 +93,11 @@ func (d *Database) outlived(horizon mvcc.Timestamp) *outlived {
 	return past
 }
 
-// interleavedOnlyIn are the interleaved tables and indexes that some versions have and those that follow them do not.
+// interleavedOnlyIn returns the interleaved tables and indexes that some of versions have and none of others, the
+// versions after them.
 func interleavedOnlyIn(versions, others []*version) (list []*table.Layout) {
-	// What a failed schema change has dropped is there again after it, so a later version may have it even if an earlier one does not.
+	// A schema change that fails publishes again the objects that it has dropped. So a later version may have an object
+	// that an earlier one lacks.
 	again := map[schema.TableID]bool{}
 	for i := range others[1:] {
 		for _, l := range droppedBetween(others[i], others[i+1]) {
@@ -113,7 +119,7 @@ func interleavedOnlyIn(versions, others []*version) (list []*table.Layout) {
 	return list
 }
 
-// droppedBetween are the interleaved tables and indexes of a version that the next one does not have.
+// droppedBetween returns the interleaved tables and indexes of a version that the next one does not have.
 func droppedBetween(v, next *version) (list []*table.Layout) {
 	tables, indexes := v.catalog.Without(next.catalog)
 	for _, t := range tables {
@@ -129,7 +135,8 @@ func droppedBetween(v, next *version) (list []*table.Layout) {
 	return list
 }
 
-// owns says whether a key belongs to one of the interleaved tables or indexes; it is nil if there are none.
+// owns returns a function that reports whether a key belongs to one of the interleaved tables or indexes; nil if there
+// are none.
 func (o *outlived) owns() func(key []byte) bool {
 	if len(o.layouts) == 0 {
 		return nil
@@ -139,8 +146,9 @@ func (o *outlived) owns() func(key []byte) bool {
 	}
 }
 
-// forget deletes the schema versions, and the keys of what was not interleaved. Those of what was interleaved have been collected. If a
-// schema change has begun meanwhile, the next collection does it.
+// forget deletes the schema versions, and the keys of their tables and indexes that are not interleaved. The keys of
+// interleaved ones have been collected already. If a schema change has begun meanwhile, forget leaves the work to the
+// next collection.
 func (d *Database) forget(past *outlived) error {
 	if len(past.versions) == 0 || !d.tryLockSchema() {
 		return nil
@@ -166,7 +174,7 @@ func (d *Database) forget(past *outlived) error {
 	}
 	d.versions.Store(&rest)
 	if err := b.Commit(); err != nil {
-		d.versions.Store(&all) // they are stored yet
+		d.versions.Store(&all) // the store still has them
 		return fmt.Errorf("forget schema versions: %w", err)
 	}
 	for _, g := range past.spans {

@@ -11,7 +11,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestDroppedInterleaved: keys of tables and indexes that lay among those of others go once no read can reach them any more.
+// TestDroppedInterleaved checks that the keys of dropped interleaved tables and indexes are deleted once no read can
+// reach them any more.
 func TestDroppedInterleaved(t *testing.T) {
 	a := newAged(t,
 		"CREATE TABLE Parents (Id INT64) PRIMARY KEY (Id)",
@@ -58,7 +59,8 @@ func TestDroppedInterleaved(t *testing.T) {
 		t.Errorf("the past cannot be read: %v", err)
 	}
 
-	// They stay until the last moment at which they existed is older than the retention period, even if the schema changes again.
+	// They stay until the last moment of their existence is older than the retention period, even if the schema changes
+	// again.
 	a.now.Add((59 * time.Minute).Microseconds())
 	again := []string{"CREATE TABLE Children (Id INT64, N INT64) PRIMARY KEY (Id, N), INTERLEAVE IN PARENT Parents ON DELETE CASCADE"}
 	if err := a.db.UpdateSchema(context.Background(), again, nil); err != nil {

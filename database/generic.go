@@ -12,31 +12,33 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// genericPlan is a prepared statement with parameters in the place of literals, which texts that differ in literals alone share.
+// genericPlan is a prepared statement with parameters in the place of literals. Texts that differ only in literals
+// share it.
 //
-// Analyzing and planning each such text by itself would cost a hundred times what a short statement costs to run, and would fill the
-// cache. So after a few texts with one normalized text have been prepared by themselves, the normalized text is prepared as well. If its
-// plan and that of the text at hand are equal modulo literals, later texts share it.
+// Analyzing and planning each such text by itself would take a hundred times as long as running a short statement, and
+// would fill the cache. So after a few texts with the same normalized text have been prepared by themselves, the
+// normalized text is prepared as well. If its plan equals the plan of the latest text, apart from literals, later texts
+// share it.
 //
-// A text is prepared by itself wherever sharing is not certain to be right: if the analyzer refuses it, so that errors are about what
+// A text is prepared by itself wherever sharing might be wrong: if the analyzer refuses it, so that errors quote what
 // the user wrote; if its plan depends on the literals; if a literal is written in an unusual form.
 type genericPlan struct {
 	*Prepared
-	types  []*value.Type // of the literals
-	places []int         // the literal that Plan.Params[i] stands for, or -1
+	types  []*value.Type // types of the literals
+	places []int         // places[i] is the index of the literal that Plan.Params[i] stands for, or -1
 }
 
-// genericSlot is what a version keeps for a normalized text.
+// genericSlot is the cache entry of a normalized text in a schema version.
 type genericSlot struct {
-	texts atomic.Int32 // that were prepared by themselves
+	texts atomic.Int32 // number of texts that were prepared by themselves
 	plan  atomic.Pointer[genericPlan]
 }
 
-// textsBeforeGeneric is how many texts are prepared by themselves before a generic plan is tried. If it does not suit the text at hand
-// it is tried again after ten times as many.
+// textsBeforeGeneric is how many texts are prepared by themselves before a generic plan is tried. If the plan does not
+// fit, it is tried again after ten times as many texts.
 const textsBeforeGeneric = 3
 
-// isTurn says whether a generic plan is tried after so many texts: 3, 30, 300, ...
+// isTurn reports whether a generic plan is tried after this number of texts: 3, 30, 300, ...
 func isTurn(texts int32) bool {
 	for texts > 0 && texts%10 == 0 {
 		texts /= 10
@@ -47,12 +49,13 @@ func isTurn(texts int32) bool {
 // normalizedText is a text that may share a generic plan.
 type normalizedText struct {
 	analyze.Normalized
-	sql    string // with its literals
+	sql    string // the text with its literals
 	params map[string]*value.Type
 	slot   *genericSlot
 }
 
-// normalize takes the literals out of a text and finds the slot of what is left; nil if the text must be prepared by itself.
+// normalize replaces the literals of a text by parameters and finds the slot of the result; nil if the text must be
+// prepared by itself.
 func (v *version) normalize(sql string, params map[string]*value.Type, opts Options) *normalizedText {
 	if opts != (Options{}) {
 		return nil
@@ -70,7 +73,7 @@ func (v *version) normalize(sql string, params map[string]*value.Type, opts Opti
 	return &normalizedText{Normalized: normalized, sql: sql, params: params, slot: slot}
 }
 
-// statement is the text with its generic plan; nil if there is none, or if a literal does not fit it.
+// statement returns the text with its generic plan; nil if there is no such plan, or if a literal does not fit it.
 func (n *normalizedText) statement() *Statement {
 	if n == nil {
 		return nil
@@ -92,8 +95,8 @@ func (n *normalizedText) statement() *Statement {
 	return s
 }
 
-// prepared counts a text that was prepared by itself, as s, and makes the generic plan when it is time to. The CPU time of that
-// is added to what it took to prepare s, which no request uses yet.
+// prepared counts a text that was prepared by itself, as s, and makes the generic plan when it is time to. It adds the
+// CPU time of the generic plan to s.PlanTime; no request uses s yet.
 func (n *normalizedText) prepared(ctx context.Context, s *Statement) {
 	if n == nil || !isTurn(n.slot.texts.Add(1)) {
 		return
@@ -106,7 +109,8 @@ func (n *normalizedText) prepared(ctx context.Context, s *Statement) {
 	})
 }
 
-// generic prepares the normalized text. It is nil if the plan is not that of s, or if it is not certain to be that of every text.
+// generic prepares the normalized text. It returns nil if the plan differs from the plan of s, or might differ from the
+// plan of another text.
 func (n *normalizedText) generic(ctx context.Context, s *Statement) *genericPlan {
 	v := s.version
 	types, err := v.analyze().LiteralTypes(ctx, n.sql, n.params, n.Literals)
@@ -138,7 +142,7 @@ func (n *normalizedText) generic(ctx context.Context, s *Statement) *genericPlan
 
 func equalParams(a, b plan.Param) bool { return a.Name == b.Name && a.Type.Equal(b.Type) }
 
-// valuesAs are the literals as values of these types; false if the value of one of them is not certain.
+// valuesAs converts the literals to values of types, and returns false if the value of one of them is not certain.
 func valuesAs(literals []analyze.Literal, types []*value.Type) ([]value.Value, bool) {
 	values := make([]value.Value, len(literals))
 	for i := range literals {

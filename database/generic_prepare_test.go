@@ -29,7 +29,7 @@ func (b *bed) mustPrepare(sql string) *Statement {
 
 func (c *cache[T]) len() int { return len(c.young) + len(c.old) }
 
-// TestDistinctLiteralsSharePlan sends one statement with many literals.
+// TestDistinctLiteralsSharePlan sends one statement with many different literals.
 func TestDistinctLiteralsSharePlan(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64, S STRING(MAX)) PRIMARY KEY (K)")
 	text := func(i int) string { return fmt.Sprintf("SELECT V FROM T WHERE K = %d AND S != 'it'", i) }
@@ -56,7 +56,7 @@ func TestDistinctLiteralsSharePlan(t *testing.T) {
 		t.Error("a text that was prepared by itself is found no more")
 	}
 
-	// Errors, and plans that are shown, are those of the text itself.
+	// Errors and shown plans quote the text itself.
 	_, err := b.prepare("SELECT V FROM T WHERE K = 99999999999999999999 AND S != 'it'", nil, Options{})
 	wantCode(t, err, codes.InvalidArgument)
 	if !strings.Contains(err.Error(), "[at 1:27]") {
@@ -68,13 +68,13 @@ func TestDistinctLiteralsSharePlan(t *testing.T) {
 			t.Errorf("%+v: %v, %v", opts, s, err)
 		}
 	}
-	// Another schema knows nothing of it.
+	// A plan is not shared with another schema version.
 	b.alter("ALTER TABLE T DROP COLUMN S")
 	_, err = b.prepare(text(200), nil, Options{})
 	wantCode(t, err, codes.InvalidArgument)
 }
 
-// TestGenericPlanWithParameters has literals beside parameters of the request.
+// TestGenericPlanWithParameters prepares texts with literals beside parameters of the request.
 func TestGenericPlanWithParameters(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V FLOAT64) PRIMARY KEY (K)")
 	text := func(i int) string {
@@ -102,20 +102,20 @@ func TestGenericPlanWithParameters(t *testing.T) {
 	if len(s.Undeclared) != 1 || s.Undeclared[0].Name != "no" || !s.Undeclared[0].Type.Equal(value.Int64Type) {
 		t.Errorf("undeclared are %v", s.Undeclared)
 	}
-	// With other declared types it is another statement.
+	// Other declared types make it another statement.
 	if s, err := b.prepare(text(50), map[string]*value.Type{"low": value.Float64Type, "no": value.Int64Type}, Options{}); err != nil || s.literals != nil {
 		t.Errorf("%v, %v", s, err)
 	}
 }
 
-// TestNoGenericPlan has texts that are prepared each by itself.
+// TestNoGenericPlan checks texts each of which must be prepared by itself.
 func TestNoGenericPlan(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64, J JSON) PRIMARY KEY (K)")
 	for _, text := range []string{
-		"SELECT V = %[1]d FROM T GROUP BY V = %[1]d",        // with parameters, two expressions
-		"SELECT K FROM T WHERE 2 = %d",                      // nothing is left to do
-		"SELECT K FROM T WHERE V = 60 * %d",                 // a constant
-		"SELECT K FROM T WHERE %d NOT IN (SELECT V FROM T)", // not taken
+		"SELECT V = %[1]d FROM T GROUP BY V = %[1]d",        // two expressions, if parameters stood for the literals
+		"SELECT K FROM T WHERE 2 = %d",                      // planning folds the condition
+		"SELECT K FROM T WHERE V = 60 * %d",                 // planning folds the product
+		"SELECT K FROM T WHERE %d NOT IN (SELECT V FROM T)", // normalization keeps this literal
 	} {
 		for i := range 2 * textsBeforeGeneric {
 			if s := b.mustPrepare(fmt.Sprintf(text, i)); s.literals != nil {
@@ -125,7 +125,7 @@ func TestNoGenericPlan(t *testing.T) {
 	}
 }
 
-// TestManyTexts sends hostile texts: what is kept stays bounded, by number and by size.
+// TestManyTexts sends hostile texts. The caches must stay within their bounds, by number and by size.
 func TestManyTexts(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	v := b.db.newest()
@@ -151,7 +151,7 @@ func TestManyTexts(t *testing.T) {
 	}
 }
 
-// TestGenericPlanConcurrently has texts that differ in literals alone come at once.
+// TestGenericPlanConcurrently sends texts that differ only in literals concurrently.
 func TestGenericPlanConcurrently(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	if err := b.insert("T", [2]int64{7, 70}); err != nil {
@@ -181,7 +181,7 @@ func BenchmarkDistinctLiterals(b *testing.B) {
 		{"point", "SELECT V, S FROM T WHERE K = %d"},
 		{"update", "UPDATE T SET V = V + 1, S = 'name' WHERE K = %d"},
 		{"insert", "INSERT INTO T (K, V, S) VALUES (%d, 17, 'name')"},
-		{"folded", "SELECT V FROM T WHERE K = %d + 0"}, // each by itself
+		{"folded", "SELECT V FROM T WHERE K = %d + 0"}, // each prepared by itself
 	} {
 		b.Run(statement.name, func(b *testing.B) {
 			b.ReportAllocs()

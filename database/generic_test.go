@@ -20,14 +20,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// sharer compares statements that were prepared by themselves with those that share a generic plan.
+// sharer compares statements that were prepared by themselves with statements that share a generic plan.
 type sharer struct {
 	*bed
 	*rand.Rand
-	texts, shared, runs int // what was met, what of it shares a generic plan, and texts that ran by one
+	texts, shared, runs int // number of texts, of texts that share a generic plan, and of texts that ran with one
 }
 
-// compare runs a text, and others that differ from it in literals, both ways.
+// compare runs a text, and others that differ from it in literals, with a shared plan and without.
 func (s *sharer) compare(sql string, values map[string]value.Value, types map[string]*value.Type) {
 	s.t.Helper()
 	v := s.db.newest()
@@ -59,7 +59,7 @@ func (s *sharer) compareOne(sql string, values map[string]value.Value, types map
 	v := s.db.newest()
 	general := v.normalize(sql, types, Options{}).statement()
 	if general == nil {
-		return // a literal of unusual form
+		return // a literal has an unusual form
 	}
 	own, err := v.prepare(context.Background(), sql, types, Options{}, &Config{Clock: time.Now})
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *sharer) compareOne(sql string, values map[string]value.Value, types map
 	}
 }
 
-// outcome runs a statement in a transaction that is given up.
+// outcome runs a statement in a transaction, rolls it back, and returns the result.
 func (s *sharer) outcome(stmt *Statement, values map[string]value.Value) string {
 	tx := s.db.Transactions().Begin(txn.Options{})
 	defer tx.Rollback()
@@ -129,7 +129,7 @@ var (
 		"'2024-05-06 07:08:09+02'", "'6f1f5b1e-0000-4000-8000-000000000000'", `'\x41'`, "'''a'''", "'ü'", "r'a'"}
 )
 
-// vary puts other literals in the place of some of a text.
+// vary replaces some literals of a text.
 func (s *sharer) vary(sql string) string {
 	of, ok := analyze.Normalize(sql)
 	if !ok {
@@ -150,7 +150,7 @@ func (s *sharer) vary(sql string) string {
 	return sql
 }
 
-// run runs a DML statement of a script for good.
+// run runs and commits a DML statement of a script.
 func (s *sharer) run(sql string) error {
 	stmt, err := s.db.newest().prepare(context.Background(), sql, nil, Options{}, &Config{Clock: time.Now})
 	if err != nil {
@@ -165,7 +165,7 @@ func (s *sharer) run(sql string) error {
 	return err
 }
 
-// constant is what a script gives for a parameter: "@name TYPE = expression".
+// constant parses the value that a script gives to a parameter: "@name TYPE = expression".
 func (s *sharer) constant(line string) (name string, v value.Value, t *value.Type, err error) {
 	head, expr, _ := strings.Cut(line, " = ")
 	name, typ, _ := strings.Cut(head[1:], " ")
@@ -186,14 +186,14 @@ func (s *sharer) constant(line string) (name string, v value.Value, t *value.Typ
 	return strings.ToLower(name), rows.Values(nil)[0], stmt.Plan.Columns[0].Type, nil
 }
 
-// TestSharedPlansOfScripts runs the scripts of sql/exec and sql/analyze: a statement that shares a plan gives the same as prepared by itself,
-// errors and plans included, and so does the same with other literals.
+// TestSharedPlansOfScripts runs the scripts of sql/exec and sql/analyze. A statement with a shared plan must give the
+// same as one prepared by itself, including errors and plans, and so must the same statement with other literals.
 func TestSharedPlansOfScripts(t *testing.T) {
 	total := sharer{}
 	for _, dir := range []string{"../sql/exec/testdata", "../sql/analyze/testdata"} {
 		datadriven.Walk(t, dir, func(t *testing.T, path string) {
 			if filepath.Base(path) == "sequence" {
-				return // other values each time
+				return // its values differ each time
 			}
 			s := sharer{bed: create(t), Rand: rand.New(rand.NewPCG(1, 2))}
 			datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -213,7 +213,7 @@ func (s *sharer) add(o *sharer) {
 	s.texts, s.shared, s.runs = s.texts+o.texts, s.shared+o.shared, s.runs+o.runs
 }
 
-// wantMost says whether the test has tested anything.
+// wantMost fails the test if too few texts shared a plan or ran with one.
 func (s *sharer) wantMost(t *testing.T) {
 	t.Helper()
 	t.Logf("%d statements with literals, %d share, %d runs", s.texts, s.shared, s.runs)
@@ -234,7 +234,8 @@ CREATE TABLE C (
 ) PRIMARY KEY (A, B DESC, K), INTERLEAVE IN PARENT T;
 `
 
-// TestSharedPlansOfRandomStatements does the same with statements made by chance, in a database with a time zone of its own at times.
+// TestSharedPlansOfRandomStatements compares shared and own plans of random statements, sometimes in a database with
+// its own time zone.
 func TestSharedPlansOfRandomStatements(t *testing.T) {
 	total := sharer{}
 	for seed := range uint64(4) {
@@ -244,7 +245,7 @@ func TestSharedPlansOfRandomStatements(t *testing.T) {
 		}
 		s.alter(scripted(sharedSchema)...)
 		for range 40 {
-			_ = s.run(s.insertInto("T")) // keys repeat
+			_ = s.run(s.insertInto("T")) // it fails if the key exists
 			_ = s.run(s.insertInto("C"))
 		}
 		for range 150 {
@@ -282,7 +283,7 @@ func (s *sharer) insertInto(table string) string {
 	return fmt.Sprintf("INSERT INTO %s (%s) VALUES %s", table, strings.Join(columns, ", "), strings.Join(rows, ", "))
 }
 
-// condition is over T, which goes by the name q or by none.
+// condition returns a random condition on T, whose alias is q, or "" for none.
 func (s *sharer) condition(q string, depth int) string {
 	if depth > 0 {
 		switch s.IntN(5) {
@@ -342,7 +343,7 @@ func (s *sharer) directive(cmd, sql string) {
 		_ = s.db.UpdateSchema(context.Background(), []string{sql}, nil) // some are meant to fail
 		return
 	case strings.Contains(sql, "_UUID"), strings.Contains(strings.ToUpper(sql), "TABLESAMPLE"), strings.Contains(sql, "PARTS"):
-		return // another result each time; a table that the script brings itself
+		return // its result differs each time, or the script itself creates the table
 	case cmd == "kind", cmd == "expr":
 		return
 	}
@@ -361,7 +362,7 @@ func (s *sharer) directive(cmd, sql string) {
 	}
 }
 
-// scripted are the statements of a directive.
+// scripted returns the statements of a directive.
 func scripted(input string) []string {
 	var list []string
 	for stmt := range strings.SplitSeq(input+"\n", ";\n") {

@@ -6,13 +6,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/database/meta"
 )
 
-// Health is what a registry can do at the moment.
+// Health says whether a registry can read and write at the moment.
 type Health struct {
-	Reads  error // why it cannot read; nil if it can
-	Writes error // why it refuses writes while reads go on, such as a full disk; nil if it takes them
+	Reads  error // why reads fail; nil if they work
+	Writes error // why writes are refused while reads go on, such as a full disk; nil if they are not
 }
 
-// Health tries a read of the store and asks it whether it takes writes.
+// Health tries a read of the store and asks the store whether it takes writes.
 func (r *Registry) Health() Health {
 	return Health{Reads: r.tryRead(), Writes: r.store.Writable()}
 }

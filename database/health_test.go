@@ -6,7 +6,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// TestHealth: it says that nothing can be read once the store is closed.
+// TestHealth checks that Health reports that reads fail once the store is closed.
 func TestHealth(t *testing.T) {
 	b := open(t, vfs.NewMem())
 	if h := b.Health(); h.Reads != nil || h.Writes != nil {

@@ -11,18 +11,19 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// Identity tells what this store has given out, such as transaction ids, from what it has not, also after a restart.
+// Identity lets the server recognize what this store has given out, such as transaction ids, even after a restart.
 type Identity struct {
-	// Secret is random, made with the store, and never shown to clients.
+	// Secret is random. It is drawn when the store is made, and never shown to clients.
 	Secret [16]byte
-	// Start counts how often the store was opened, from 1: numbers that the process counts in memory are unique together with it.
+	// Start is the number of times that the store was opened, from 1. Together with it, numbers that the process counts
+	// in memory are unique.
 	Start uint32
 }
 
-// Identity is the store's.
+// Identity returns the identity of the store.
 func (r *Registry) Identity() Identity { return r.identity }
 
-// identify reads the identity of the store, or makes one, and counts the start.
+// identify reads the identity of the store, or makes one, and increments its Start.
 func (r *Registry) identify() error {
 	err := meta.Each(r.store, meta.Identity, func(_ string, data []byte) error { return json.Unmarshal(data, &r.identity) })
 	if err != nil {
@@ -41,8 +42,8 @@ func (r *Registry) identify() error {
 }
 
 const (
-	// startPatience is how long a start on a full disk waits for room. After a crash the store makes tables of its log, and deletes the files of the
-	// log behind that: for a moment both take room.
+	// startPatience is how long a start on a full disk waits for room. After a crash the store first writes the
+	// contents of its log to tables, and then deletes the log files. For a moment both take room.
 	startPatience = 5 * time.Second
 	startPoll     = 100 * time.Millisecond
 )

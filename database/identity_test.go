@@ -7,7 +7,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv/pebble/disktest"
 )
 
-// TestStartWaitsForRoom: a start goes on when the store takes batches again, as one on a full disk does once it has deleted the log that a crash has left.
+// TestStartWaitsForRoom checks that a start waits until the store takes batches again. On a full disk the store does so
+// after it has deleted the log that a crash has left.
 func TestStartWaitsForRoom(t *testing.T) {
 	a := newAged(t)
 	before := a.Identity().Start

@@ -8,14 +8,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// idle creates some databases of 20 tables and says how much of the heap one of them takes, in bytes, and how many goroutines it has.
+// idle creates databases of 20 tables and returns the heap bytes and the goroutines of one database.
 func (b *bed) idle(databases int) (heap, goroutines float64) {
 	b.t.Helper()
 	var tables []string
 	for i := range 20 {
 		tables = append(tables, fmt.Sprintf("CREATE TABLE Table%d (Id INT64 NOT NULL, Name STRING(100), Amount NUMERIC, Paid BOOL, Created TIMESTAMP) PRIMARY KEY (Id)", i))
 	}
-	const first = 5 // bring what all share
+	const first = 5 // the first databases allocate the memory that all share
 	before, running := 0, 0
 	for i := range first + databases {
 		if i == first {
@@ -35,7 +35,8 @@ func (b *bed) idle(databases int) (heap, goroutines float64) {
 	return float64(heapBytes()-before) / n, float64(runtime.NumGoroutine()-running) / n
 }
 
-// TestIdleDatabase: a database that has no requests takes little memory: the process takes about twice the heap, and there may be thousands.
+// TestIdleDatabase checks that a database without requests takes little memory. The process takes about twice the heap,
+// and there may be thousands of databases.
 func TestIdleDatabase(t *testing.T) {
 	heap, goroutines := open(t, vfs.NewMem()).idle(40)
 	if heap > 90<<10 || goroutines > 3.5 {
@@ -43,7 +44,7 @@ func TestIdleDatabase(t *testing.T) {
 	}
 }
 
-// BenchmarkIdleDatabases reports what one of 500 idle databases takes. Run it with -benchtime 1x.
+// BenchmarkIdleDatabases reports the memory of one of 500 idle databases. Run it with -benchtime 1x.
 func BenchmarkIdleDatabases(b *testing.B) {
 	for b.Loop() {
 		b.Chdir(b.TempDir())

@@ -11,34 +11,39 @@ import (
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
-// An index is built without a lock. Writers keep it up to date from the moment on at which a catalog was published that has it, write-only: what
-// they put there, or delete, has a later timestamp than that. The entries of the rows that were there before are written at the very timestamp of the
-// publication, below all that. So the newest version of an entry is right after every write to its row:
+// An index is built without a lock. Writers maintain the index from the moment at which a catalog is published that has
+// it as write-only: the entries that they put or delete have later timestamps than that publication. The build writes
+// the entries of the rows that existed before, at the timestamp of the publication, below all entries of writers. So
+// the newest version of an entry is right after every write to its row:
 //
-//	row as it was read      entry at the publication                       seen
+//	the build read a row    entry at the publication                       a read sees
 //	updated later           the same, and a tombstone of the writer above  no entry; the writer has put the new one
-//	deleted later           likewise                                       no entry
-//	written before          the same, and the writer's own above           the writer's
+//	deleted later           the same, and a tombstone of the writer above  no entry
+//	that a writer had put   the same, and the writer's own above           the writer's entry
 //
-// Between the publication and the end of the build the history of the index is not that of the table. No read ever sees it: a read uses an index
-// only at timestamps at or after the publication of a catalog that has it complete.
+// Between the publication and the end of the build, the history of the index differs from the history of the table. No
+// read ever sees that: a read uses an index only at timestamps at or after the publication of a catalog that has the
+// index complete.
 //
-// What is written need not be synced: the publication that follows is synced, and comes later in the store's log. With the entries of each step goes a
-// checkpoint, in one batch: after a crash the build goes on behind the last one that was kept. The entries keep their timestamp. A build may be interrupted for
-// longer than versions are kept, as each step reads the rows as they are now: only a step itself may not last that long.
+// The build need not sync its writes: the publication that follows is synced, and comes later in the store's log. Each
+// step writes its entries and a checkpoint in one batch. After a crash the build goes on after the last checkpoint that
+// was kept, with the same timestamp for its entries. A build may be interrupted for longer than versions are kept,
+// since each step reads the rows as they are now. Only a single step may not last that long.
 
 const (
-	// buildBytes bounds the entries that are written together: the log syncs them with the commit of a user that comes behind.
+	// buildBytes bounds the entries of one batch, because the next commit of a user syncs them, too.
 	buildBytes = 64 << 10
-	// buildReadBytes and buildRows bound the rows that are read for that, in one snapshot. Each step is some milliseconds of work, and waits for
-	// the commits that are under way when it begins: so the build gives way to them.
+	// buildReadBytes and buildRows bound the rows that one step reads, in one snapshot. A step takes some milliseconds,
+	// and waits for the commits that are under way when it begins, so that the build gives way to them.
 	buildReadBytes = 1 << 20
 	buildRows      = 1000
-	// buildRest is how many times as long a step takes as the rest after it, which leaves processors and the disk to requests.
+	// buildRest is the duration of a step divided by the duration of the rest after it, which leaves processors and the
+	// disk to requests.
 	buildRest = 2
 )
 
-// buildIndex writes the entries of x for the rows that existed when a catalog with it was published at a timestamp. It goes on behind the checkpoint of that name.
+// buildIndex writes the entries of x for the rows that existed when a catalog with x was published at timestamp at. It
+// goes on after the checkpoint of this name, if there is one. progress is told the key of the last row that is done.
 func (d *Database) buildIndex(ctx context.Context, name string, x *schema.Index, at mvcc.Timestamp, progress func(last []byte)) error {
 	b := indexBuild{db: d, name: name, index: x, at: at}
 	var done bool
@@ -61,13 +66,13 @@ func (d *Database) buildIndex(ctx context.Context, name string, x *schema.Index,
 
 type indexBuild struct {
 	db    *Database
-	name  string // of the checkpoint
+	name  string // name of the checkpoint
 	index *schema.Index
-	at    mvcc.Timestamp // of the entries
+	at    mvcc.Timestamp // timestamp of the entries
 	after []byte         // the stored key of the last row that has its entry; nil before the first
 }
 
-// step makes the entries of the next rows; more is false if these were the last.
+// step writes the entries of the next rows; more is false if these were the last.
 func (b *indexBuild) step(ctx context.Context) (more bool, err error) {
 	snapshot, err := b.db.txns.Snapshot(ctx, txn.Bound{Kind: txn.Strong})
 	if err != nil {
@@ -89,14 +94,16 @@ func (b *indexBuild) step(ctx context.Context) (more bool, err error) {
 	if err := batch.CommitNoSync(); err != nil {
 		return false, fmt.Errorf("write entries of index %s: %w", b.index.FullName(), err)
 	}
-	// A tombstone above one of these entries may have been collected if it is older than all reads may be.
+	// If the snapshot is older than all reads may be, garbage collection may have removed a tombstone above one of
+	// these entries.
 	if b.db.rows.Horizon() > snapshot.Timestamp() {
 		return false, fmt.Errorf("entries of index %s were written later than the version retention period allows", b.index.FullName())
 	}
 	return more, nil
 }
 
-// collect puts the entries of the next rows into a batch.
+// collect puts the entries of the next rows into a batch, up to the limits of a step; more is false if no rows are
+// left.
 func (b *indexBuild) collect(ctx context.Context, view table.View, batch *mvcc.Batch) (more bool, err error) {
 	entries, err := table.MakeEntries(ctx, view, b.index, b.after)
 	if err != nil {

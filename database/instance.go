@@ -10,13 +10,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// DefaultInstance is there from the start: the name that clients use in their Omni mode.
+// DefaultInstance exists from the first start on. Clients in Omni mode use this name.
 const DefaultInstance = "projects/default/instances/default"
 
-// DefaultConfig is the id of the configuration of instances that name none; clients know it from Google's emulator.
+// DefaultConfig is the id of the configuration of an instance that names none. Clients know it from Google's emulator.
 const DefaultConfig = "emulator-config"
 
-// Instance is an instance as users name it. Its sizes are shown to clients and limit nothing.
+// Instance is an instance. Its node count and processing units are shown to clients and limit nothing.
 type Instance struct {
 	Name            string // projects/P/instances/I
 	Config          string // projects/P/instanceConfigs/C
@@ -59,7 +59,7 @@ func (r *Registry) Instances(project string) []*Instance {
 	return list
 }
 
-// configure gives an instance a configuration. Stores of earlier releases hold instances without one.
+// configure sets the default configuration if the instance has none. Stores of earlier releases hold such instances.
 func (i *Instance) configure() {
 	if i.Config == "" {
 		project, _, _ := strings.Cut(i.Name, "/instances/")
@@ -67,7 +67,7 @@ func (i *Instance) configure() {
 	}
 }
 
-// CreateInstance adds an instance. Created and Updated are set here, and Config if it is not given.
+// CreateInstance adds an instance. It sets Created and Updated, and Config if it is empty.
 func (r *Registry) CreateInstance(i Instance) (*Instance, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -79,7 +79,7 @@ func (r *Registry) CreateInstance(i Instance) (*Instance, error) {
 	return r.putInstance(i)
 }
 
-// UpdateInstance replaces what can change of an instance.
+// UpdateInstance replaces an instance. Its Created stays the same.
 func (r *Registry) UpdateInstance(i Instance) (*Instance, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// insertBytes writes rows of an INT64 and a BYTES column, each in a commit of its own.
+// insertBytes writes rows of an INT64 and a BYTES column, each in its own commit.
 func (b *bed) insertBytes(name string, rows, size int) {
 	b.t.Helper()
 	t := b.db.Catalog().Table(name)
@@ -29,7 +29,8 @@ func (b *bed) insertBytes(name string, rows, size int) {
 	}
 }
 
-// TestSchemaChangeOfLargeRows: rows that are together larger than a commit may be get their new columns and index entries.
+// TestSchemaChangeOfLargeRows checks that rows which are together larger than a commit may be get their new columns and
+// index entries.
 func TestSchemaChangeOfLargeRows(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V BYTES(MAX)) PRIMARY KEY (K)")
 	const rows = 12
@@ -40,13 +41,13 @@ func TestSchemaChangeOfLargeRows(t *testing.T) {
 	}
 }
 
-// TestSchemaChangeProgress: it rises, and is 100 when the statement has taken effect.
+// TestSchemaChangeProgress checks that the progress rises, and is 100 when the statement has taken effect.
 func TestSchemaChangeProgress(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	if err := b.insert("T", rowsOf(20*table.ChunkRows)...); err != nil {
 		t.Fatal(err)
 	}
-	b = b.reopen() // what was in memory is in files then, and has sizes
+	b = b.reopen() // moves the rows from memory to files, which have sizes
 	var seen []int
 	err := b.db.UpdateSchema(context.Background(), []string{"CREATE INDEX ByV ON T(V)", "DROP INDEX ByV"}, &SchemaOperation{Progress: func(p Progress) {
 		if p.Percent == 100 != !p.Commit.IsZero() {
@@ -63,7 +64,7 @@ func TestSchemaChangeProgress(t *testing.T) {
 	}
 }
 
-// TestFillResumes: a back-fill that was interrupted goes on behind its checkpoint.
+// TestFillResumes checks that an interrupted back-fill goes on after its checkpoint.
 func TestFillResumes(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	if err := b.insert("T", rowsOf(3*table.ChunkRows)...); err != nil {
@@ -80,7 +81,7 @@ func TestFillResumes(t *testing.T) {
 	if err := c.firstStage(ctx, progress); err != context.Canceled {
 		t.Fatalf("interrupted: %v", err)
 	}
-	if err := c.firstStage(context.Background(), progress); err != nil || chunks != 4 { // the last one is empty
+	if err := c.firstStage(context.Background(), progress); err != nil || chunks != 4 { // the last chunk is empty
 		t.Errorf("%d chunks, %v", chunks, err)
 	}
 	if _, err := b.db.publish(context.Background(), publication{catalog: c.next}); err != nil {
@@ -91,8 +92,9 @@ func TestFillResumes(t *testing.T) {
 	}
 }
 
-// TestPartitionedDMLResumes: a statement that failed half way, and is run again under its name, also by another process, changes
-// every row once and counts them all; one that is finished changes nothing when it is run again, also by another process, and says the same.
+// TestPartitionedDMLResumes runs a statement that fails half way again under its name, in the same and in another
+// process. It must change every row once and count them all. Once it is finished, it must change nothing when it is run
+// again, and return the same count.
 func TestPartitionedDMLResumes(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	rows := rowsOf(3 * table.ChunkRows)
@@ -128,7 +130,7 @@ func TestPartitionedDMLResumes(t *testing.T) {
 	}
 }
 
-// TestRowDeletionResumes: a pass that ended half way goes on behind its checkpoint after a restart.
+// TestRowDeletionResumes checks that a pass which ended half way goes on after its checkpoint when the server restarts.
 func TestRowDeletionResumes(t *testing.T) {
 	a := newAged(t, "CREATE TABLE T (K INT64, Ts TIMESTAMP) PRIMARY KEY (K), ROW DELETION POLICY (OLDER_THAN(Ts, INTERVAL 1 DAY))")
 	stamp := value.OfTime(a.clock())
@@ -148,7 +150,7 @@ func TestRowDeletionResumes(t *testing.T) {
 	if err := a.db.jobs.Run(ctx, j); err != context.Canceled {
 		t.Fatalf("interrupted: %v", err)
 	}
-	// What expires behind the pass is for the next one.
+	// A row that expires before the pass's checkpoint waits for the next pass.
 	a.fill("T", 1, func(int) []value.Value { return row(5) })
 	a.close()
 	a.open()

@@ -6,21 +6,22 @@ import (
 	"github.com/crowfoot-db/crowfoot/memory"
 )
 
-// keeper charges a budget for what stays in memory when a request has ended: what the caches of all databases keep, and sessions. When there is
-// no room, all caches drop what was not used lately. A nil keeper counts nothing.
+// keeper charges a budget for memory that outlives a request: the caches of all databases, and sessions. When the
+// budget is exhausted, all caches drop entries that were not used lately. A nil keeper counts nothing.
 type keeper struct {
 	mu       sync.Mutex
 	budget   *memory.Budget
 	caches   *memory.Account
 	sessions *memory.Account
 	members  map[aging]bool
-	since    int64 // bytes that caches took since they aged last
+	since    int64 // bytes that caches have taken since they last aged
 }
 
-// aging is a cache that can make room: age says how many bytes it has dropped.
+// aging is a cache that can make room. age drops old entries and returns the number of bytes that it has freed.
 type aging interface{ age() int64 }
 
-// newKeeper takes from a budget, nil for no limit but each cache's own.
+// newKeeper returns a keeper that charges a budget. It returns nil for a nil budget: only each cache's own limit
+// applies then.
 func newKeeper(b *memory.Budget) *keeper {
 	if b == nil {
 		return nil
@@ -28,7 +29,7 @@ func newKeeper(b *memory.Budget) *keeper {
 	return &keeper{budget: b, caches: b.Open(memory.Cache), sessions: b.Open(memory.Session), members: map[aging]bool{}}
 }
 
-// take charges n bytes for an entry of a cache.
+// take charges n bytes for an entry of a cache, and reports whether there is room.
 func (k *keeper) take(c aging, n int64) bool {
 	if k == nil {
 		return true
@@ -37,14 +38,14 @@ func (k *keeper) take(c aging, n int64) bool {
 	defer k.mu.Unlock()
 	k.members[c] = true
 	if k.since += n; k.since > k.budget.Usage().Limit/2 {
-		k.age() // so that what was not used lately is never all there is
+		k.age() // so that caches always hold some recently used entries
 	}
 	return k.grow(k.caches, n)
 }
 
-// grow charges n bytes to an account. k.mu is held.
+// grow charges n bytes to an account, and reports whether there is room. The caller holds k.mu.
 func (k *keeper) grow(a *memory.Account, n int64) bool {
-	for range 2 { // the second time caches drop what the first has made old
+	for range 2 { // the second age drops entries that the first has moved to the old generation
 		if a.TryGrow(n) {
 			return true
 		}
@@ -70,7 +71,7 @@ func (k *keeper) free(n int64) {
 	k.caches.Shrink(n)
 }
 
-// leave says that a cache has been closed.
+// leave removes a closed cache from those that age.
 func (k *keeper) leave(c aging) {
 	if k == nil {
 		return
@@ -80,14 +81,17 @@ func (k *keeper) leave(c aging) {
 	delete(k.members, c)
 }
 
-// Of what sessions may take, 1/multiplexedShare is for multiplexed ones: a client needs one to begin at all, and regular ones, of which a client
-// may make any number, stay for an hour.
+// multiplexedShare is the part of the session memory, 1/multiplexedShare, that only multiplexed sessions may take. A
+// client needs one of these to begin at all, while it can make any number of regular sessions, each of which stays for
+// an hour.
 const multiplexedShare = 4
 
-// accountStep is more than an account takes beyond its need. Sessions are refused before that is taken, since caches cannot make room for it.
+// accountStep is an upper bound of the memory that an account takes beyond its need. Sessions are refused before they
+// would need that memory, since caches cannot make room for it.
 const accountStep = 256 << 10
 
-// KeepSessions charges n bytes for sessions. Its error is RESOURCE_EXHAUSTED: sessions have taken all that they may.
+// KeepSessions charges n bytes for sessions. It fails with RESOURCE_EXHAUSTED if sessions have taken all the memory
+// that they may.
 func (r *Registry) KeepSessions(n int64, multiplexed bool) error {
 	k := r.keeper
 	if k == nil {
@@ -105,7 +109,7 @@ func (r *Registry) KeepSessions(n int64, multiplexed bool) error {
 	return nil
 }
 
-// FreeSessions gives n bytes back that sessions were charged.
+// FreeSessions gives back n bytes that KeepSessions has charged.
 func (r *Registry) FreeSessions(n int64) {
 	k := r.keeper
 	if k == nil {
@@ -116,7 +120,7 @@ func (r *Registry) FreeSessions(n int64) {
 	k.sessions.Shrink(n)
 }
 
-// Kept is what prepared statements and sessions have taken of their budget.
+// Kept returns the memory that prepared statements and sessions take, and its limit.
 func (r *Registry) Kept() memory.Usage {
 	if r.cfg.Kept == nil {
 		return memory.Usage{}

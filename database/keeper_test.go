@@ -8,8 +8,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// TestCachesShareMemory: the caches of all databases together keep no more than their budget. What is used again and again stays, in a database
-// with few requests too, and a database that is dropped gives all back.
+// TestCachesShareMemory checks that the caches of all databases together stay within their budget. Entries that are
+// used again and again stay, even in a database with few requests. A dropped database gives all of its memory back.
 func TestCachesShareMemory(t *testing.T) {
 	budget := memory.NewBudget(4 << 20)
 	k := newKeeper(budget)
@@ -35,7 +35,7 @@ func TestCachesShareMemory(t *testing.T) {
 	}
 }
 
-// TestSessionsMakeRoom: sessions take the place of prepared statements, up to half of the budget.
+// TestSessionsMakeRoom checks that sessions evict prepared statements, up to half of the budget.
 func TestSessionsMakeRoom(t *testing.T) {
 	budget := memory.NewBudget(4 << 20)
 	r := &Registry{cfg: Config{Kept: budget}, keeper: newKeeper(budget)}
@@ -61,7 +61,7 @@ func TestSessionsMakeRoom(t *testing.T) {
 	}
 }
 
-// TestDropGivesStatementsBack: the statements of a dropped database are not charged any more.
+// TestDropGivesStatementsBack checks that the statements of a dropped database are no longer charged.
 func TestDropGivesStatementsBack(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	taken := func() int64 { return b.Kept().Taken }

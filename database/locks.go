@@ -6,20 +6,21 @@ import (
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
-// A LockOwner runs a transaction and knows which columns of a table or index it has read, and which it has written, so
-// far, as Table.Column. It may be asked at any time.
+// A LockOwner runs a transaction. LockColumns lists the columns of a table or index that it has read, or written, so
+// far, each as Table.Column. It may be called at any time.
 type LockOwner interface {
 	LockColumns(target string, written bool) []string
 }
 
-// lockWaited counts a wait for a lock. Locks are on whole rows; statistics show the columns for which they were taken.
+// lockWaited counts a wait for a lock. Locks are on whole rows; statistics show the columns for which the locks were
+// taken.
 func (d *Database) lockWaited(w *txn.LockWait) {
 	target, text := d.locate(w.Start, len(w.End) > 0)
 	d.Stats().LockWait(&stats.LockWait{Key: text, End: w.Began.Add(w.Waited), Wait: w.Waited, Requests: lockRequests(target, append(w.Held, w.Wanted))})
 }
 
-// lockRequests are the requests of parties: the first column of each, then the second of each, and so on. Statistics keep the first
-// few, which thus are of all parties.
+// lockRequests lists the first column of each party, then the second of each, and so on. Statistics keep only the first
+// few requests, which so show all parties.
 func lockRequests(target string, parties []txn.LockParty) (list []stats.LockRequest) {
 	columns := make([][]string, len(parties))
 	most := 0
@@ -37,8 +38,8 @@ func lockRequests(target string, parties []txn.LockParty) (list []stats.LockRequ
 	return list
 }
 
-// lockColumns are the columns for which a party locks a row: those that it writes, or else reads. If it has named none (it checks
-// a parent, or a foreign key), it locks for the existence of the row.
+// lockColumns lists the columns for which a party locks a row: the columns that it writes, or else those that it reads.
+// If it has named none, because it checks a parent or a foreign key, it locks the row's existence.
 func lockColumns(target string, p txn.LockParty) []string {
 	if o, ok := p.Owner.(LockOwner); ok {
 		for _, written := range []bool{true, false} {
@@ -53,7 +54,7 @@ func lockColumns(target string, p txn.LockParty) []string {
 	return []string{target + "." + stats.Exists}
 }
 
-// LockText prints what was waited for, as ROW_RANGE_START_KEY does.
+// LockText prints the key or range of a wait, as ROW_RANGE_START_KEY does.
 func (d *Database) LockText(w *txn.LockWait) string {
 	_, text := d.locate(w.Start, len(w.End) > 0)
 	return text
@@ -69,7 +70,7 @@ func lockMode(m table.Lock) string {
 	return "ReaderShared"
 }
 
-// locate finds which table or index a key, or the start of a range, is of, and prints it.
+// locate returns the name of the table or index of a key, or of the start of a range, and the key as text.
 func (d *Database) locate(key []byte, open bool) (name, text string) {
 	l, vals := table.Locate(d.Catalog(), key)
 	if l == nil {

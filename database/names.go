@@ -7,20 +7,21 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Names of resources; unlike the service's, ids may be a single letter, for examples and tests. https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.admin.database.v1.
+// Names of resources. Unlike in the service, an id may be a single letter, for examples and tests.
+// https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.admin.database.v1.
 var (
 	projectName  = regexp.MustCompile(`^projects/[^/]+$`)
 	instanceName = regexp.MustCompile(`^projects/[^/]+/instances/[a-z](?:[-a-z0-9]{0,62}[a-z0-9])?$`)
 	databaseName = regexp.MustCompile(`^projects/[^/]+/instances/[a-z](?:[-a-z0-9]{0,62}[a-z0-9])?/databases/[a-z](?:[a-z0-9_-]{0,28}[a-z0-9])?$`)
 )
 
-// CheckProjectName says whether name is projects/P.
+// CheckProjectName fails unless name is projects/P.
 func CheckProjectName(name string) error { return checkName("project", projectName, name) }
 
-// CheckInstanceName says whether name is projects/P/instances/I with a good id.
+// CheckInstanceName fails unless name is projects/P/instances/I with a valid id.
 func CheckInstanceName(name string) error { return checkName("instance", instanceName, name) }
 
-// CheckDatabaseName says whether name is projects/P/instances/I/databases/D with good ids.
+// CheckDatabaseName fails unless name is projects/P/instances/I/databases/D with valid ids.
 func CheckDatabaseName(name string) error { return checkName("database", databaseName, name) }
 
 func checkName(kind string, form *regexp.Regexp, name string) error {
@@ -30,5 +31,5 @@ func checkName(kind string, form *regexp.Regexp, name string) error {
 	return nil
 }
 
-// databaseID is the last part of a database's name.
+// databaseID returns the last part of a database's name.
 func databaseID(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }

@@ -11,23 +11,23 @@ import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
 )
 
-// operationLife is how long an operation that has ended can be asked for, as on the service:
+// operationLife is how long clients can get an operation that has ended, as on the service:
 // https://cloud.google.com/spanner/docs/manage-and-observe-long-running-operations.
 const operationLife = 7 * 24 * time.Hour
 
-// Operation is a long-running operation. It is stored when it begins, so that another process can go on with it, and again when it
-// ends. Then it is kept for clients that ask for it until it is old. It goes with its instance or database.
+// Operation is a long-running operation. It is stored when it begins, so that the next process can resume it, and again
+// when it ends. Clients can get it until operationLife after its end. It is deleted with its instance or database.
 type Operation struct {
 	Name    string // <resource>/operations/<id>
-	Request []byte // that began it, if another process is to go on with it
+	Request []byte // the request that began it, if the next process can resume it
 	Started time.Time
 	Ended   time.Time // zero while it runs
-	// Cancelled says that a client has cancelled it while it ran: the next process does not go on with it.
+	// Cancelled says that a client has cancelled it while it ran: the next process does not resume it.
 	Cancelled bool   `json:",omitempty"`
-	Proto     []byte // as the server answers it; while it runs, as it was when it began
+	Proto     []byte // the answer of the server to a client that asks; while it runs, the answer from its beginning
 }
 
-// PutOperation stores an operation, durably. The statements of one that has ended are no longer needed.
+// PutOperation stores an operation, durably. If the operation has ended, it deletes the records of its statements.
 func (r *Registry) PutOperation(o Operation) error {
 	b := meta.NewBatch(r.store)
 	defer b.Close()
@@ -45,8 +45,8 @@ func (r *Registry) PutOperation(o Operation) error {
 	return nil
 }
 
-// appliedRecord is a DDL statement of an operation, as stored with what it changed. Began is when the operation did: one of the same name may have
-// been deleted while it ran.
+// appliedRecord records that a DDL statement of an operation took effect. Began is when the operation began, since an
+// operation of the same name may have been deleted while it ran.
 type appliedRecord struct {
 	At    mvcc.Timestamp
 	Began time.Time
@@ -56,12 +56,13 @@ func appliedKey(operation string, number int) []byte {
 	return meta.Key(meta.Applied, operation, fmt.Sprintf("/%06d", number))
 }
 
-// forgetApplied deletes what is stored of the statements of an operation, key by key: range deletions, one for each operation, would make every iterator dearer.
+// forgetApplied deletes the records of the statements of an operation, key by key. One range deletion for each
+// operation would make every iterator slower.
 func (r *Registry) forgetApplied(b kv.Batch, operation string) error {
 	return meta.Each(r.store, meta.Applied+operation+"/", func(name string, _ []byte) error { return b.Delete(meta.Key(name)) })
 }
 
-// Applied are the times at which the statements of a running operation took effect, as far as it has come.
+// Applied returns the times at which the statements of a running operation took effect, as far as it has come.
 func (r *Registry) Applied(o *Operation) (list []time.Time, err error) {
 	err = meta.Each(r.store, meta.Applied+o.Name+"/", func(_ string, data []byte) error {
 		var s appliedRecord
@@ -76,7 +77,7 @@ func (r *Registry) Applied(o *Operation) (list []time.Time, err error) {
 	return list, err
 }
 
-// Operation finds an operation that is kept; nil if there is none of that name.
+// Operation returns the stored operation of a name; nil if there is none.
 func (r *Registry) Operation(name string) (*Operation, error) {
 	key := meta.Key(meta.Operation, name)
 	it, err := r.store.NewIter(key, append(key, 0))
@@ -90,7 +91,8 @@ func (r *Registry) Operation(name string) (*Operation, error) {
 	return readOperation(it)
 }
 
-// Operations are the operations that are kept and whose names begin with prefix and come behind after, by name. An error is the last.
+// Operations iterates over the stored operations whose names begin with prefix and come after after, by name. It ends
+// after an error.
 func (r *Registry) Operations(prefix, after string) iter.Seq2[*Operation, error] {
 	return func(yield func(*Operation, error) bool) {
 		lower, upper := meta.Range(meta.Operation + prefix)
@@ -115,7 +117,7 @@ func (r *Registry) Operations(prefix, after string) iter.Seq2[*Operation, error]
 	}
 }
 
-// readOperation decodes the record that an iterator shows.
+// readOperation decodes the record at an iterator's position.
 func readOperation(it kv.Iterator) (*Operation, error) {
 	data, err := it.Value()
 	if err != nil {
@@ -128,7 +130,7 @@ func readOperation(it kv.Iterator) (*Operation, error) {
 	return o, nil
 }
 
-// ForgetOperations deletes operations. Names that are not kept are ignored.
+// ForgetOperations deletes operations. It ignores names of no operation.
 func (r *Registry) ForgetOperations(names ...string) error {
 	if len(names) == 0 {
 		return nil
@@ -149,7 +151,7 @@ func (r *Registry) ForgetOperations(names ...string) error {
 	return nil
 }
 
-// sweepOperations deletes those that ended more than operationLife ago.
+// sweepOperations deletes the operations that ended more than operationLife ago.
 func (r *Registry) sweepOperations() error {
 	var old []string
 	for o, err := range r.Operations("", "") {

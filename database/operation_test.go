@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestOperationsAreForgotten after seven days, and not before.
+// TestOperationsAreForgotten checks that operations are deleted after seven days, and not before.
 func TestOperationsAreForgotten(t *testing.T) {
 	a := newAged(t)
 	for _, name := range []string{"i/operations/a", "i/databases/d/operations/a", "i/databases/d/operations/b"} {

@@ -17,7 +17,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// atEverySync runs work on what open has opened, and calls check with the files that a machine would have if it died at each sync of it.
+// atEverySync runs work on a new bed, and calls check with the files that a machine would have if it died at each sync.
 func atEverySync(t *testing.T, work func(b *bed), check func(fs *vfs.MemFS)) {
 	t.Helper()
 	mem := vfs.NewCrashableMem()
@@ -48,7 +48,8 @@ func atEverySync(t *testing.T, work func(b *bed), check func(fs *vfs.MemFS)) {
 	}
 }
 
-// TestOrphans: a creation and a drop of a database that were cut short at any moment leave a whole database or nothing.
+// TestOrphans checks that a creation or a drop of a database, interrupted at any moment, leaves a complete database or
+// nothing.
 func TestOrphans(t *testing.T) {
 	whole, none := 0, 0
 	atEverySync(t, func(b *bed) {
@@ -63,7 +64,7 @@ func TestOrphans(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantCode(t, b.db.SetDropProtection(true), codes.NotFound)
-		wantCode(t, b.insert("T", rowsOf(20)...), codes.NotFound) // a transaction was open
+		wantCode(t, b.insert("T", rowsOf(20)...), codes.NotFound) // as for a transaction that was open during the drop
 	}, func(fs *vfs.MemFS) {
 		b := open(t, fs)
 		defer b.shut(b.store)
@@ -89,7 +90,7 @@ func TestOrphans(t *testing.T) {
 	}
 }
 
-// TestDropRefused: a database that the store refuses to drop is there, with all that it holds, and goes on.
+// TestDropRefused checks that a database which the store refuses to drop keeps all of its data, and goes on.
 func TestDropRefused(t *testing.T) {
 	a := newAged(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	store := &disktest.Refusing{Store: a.store}

@@ -16,24 +16,25 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// PartitionedDML is a partitioned DML statement that is to run.
+// PartitionedDML is a partitioned DML statement to run.
 type PartitionedDML struct {
 	Statement *Statement
 	Params    []value.Value
-	Session   string         // shown with its progress
-	Tracker   *split.Tracker // records the splits that it goes to
-	Excluded  bool           // change streams that allow it do not record what it changes
-	// Job names the execution among all of the database. If a statement fails, or the server goes down, and it is run again
-	// under the same name, rows that are done are not changed again; run again after it has succeeded, it changes nothing and returns the
-	// same. Its checkpoint is kept for checkpointLife. Empty: each run begins with the first row.
+	Session   string         // name of the session, shown with the progress
+	Tracker   *split.Tracker // records the splits that it reads and writes
+	Excluded  bool           // change streams that allow the exclusion do not record its changes
+	// Job names the execution uniquely in the database. If a statement fails, or the server stops, a run under the same
+	// name skips the rows that are done. A run under the name of an execution that succeeded changes nothing and
+	// returns the same result. The checkpoint is kept for checkpointLife. If Job is empty, each run begins with the
+	// first row.
 	Job string
 }
 
-// Changed is what a partitioned DML has done, and what that took.
+// Changed holds what a partitioned DML statement has changed, and what that cost.
 type Changed struct {
 	Rows                      int64
 	RowsScanned, BytesWritten int64
-	MemoryPeak                int64 // of the chunk that took most
+	MemoryPeak                int64 // in bytes, of the chunk that took most
 	Commits                   int64
 }
 
@@ -46,14 +47,15 @@ func (c *Changed) add(o Changed) {
 }
 
 const (
-	// dmlJobs begins the names of jobs that are partitioned DML.
+	// dmlJobs is the prefix of the names of jobs that run partitioned DML.
 	dmlJobs = "dml/"
-	// retryPartitioned is how long a client should wait before it runs a statement again that lost its table: the next one is there.
+	// retryPartitioned is how long a client should wait before it runs a statement again whose table or index was
+	// dropped. A new run plans it anew.
 	retryPartitioned = time.Millisecond
 )
 
-// ResumesPartitionedDML says whether a partitioned DML that began at a time goes on where it was if it is run again: its checkpoint, which is at
-// least as young, is kept.
+// ResumesPartitionedDML reports whether a partitioned DML statement that began at a time can still be resumed: its
+// checkpoint, which is not older, is kept.
 func (d *Database) ResumesPartitionedDML(began time.Time) bool {
 	return d.registry.cfg.Clock().Sub(began) < checkpointLife
 }
@@ -75,27 +77,29 @@ func (d *Database) PartitionedDML(ctx context.Context, p PartitionedDML) (Change
 	return run.state.Changed, err
 }
 
-// dmlRun is a partitioned DML that runs.
+// dmlRun is one run of a partitioned DML statement.
 type dmlRun struct {
 	PartitionedDML
 	db       *Database
 	state    dmlState
 	progress *live.PartitionedDML
-	// partitions, as shown, are chunks: an estimate until all are complete.
+	// partitions and complete count chunks, as the progress shows them; partitions is an estimate until all chunks are
+	// complete.
 	partitions, complete int64
-	shown                int64 // rows that progress knows of
+	shown                int64 // rows that progress was told of
 }
 
-// dmlState is what a partitioned DML counts, and the table or index whose keys its checkpoint is one of.
+// dmlState is stored with the checkpoint: the counts so far, and the table or index whose keys the checkpoint is one
+// of.
 type dmlState struct {
 	Changed
 	Object schema.TableID
 }
 
-// errGone says that what a partitioned DML goes over is no longer there.
+// errGone says that a partitioned DML statement would scan another table or index than when it began.
 var errGone = errors.New("partitioned DML has lost its table")
 
-// find finds the next chunk of the table or index that the statement goes over. A statement that goes over none is one chunk.
+// find finds the next chunk of the table or index that the statement scans. A statement without a scan is one chunk.
 func (r *dmlRun) find(ctx context.Context, view table.View, after []byte, limits table.Limits) (table.Chunk, error) {
 	s := r.Statement.Plan.Driving()
 	if s == nil {
@@ -139,8 +143,8 @@ func (r *dmlRun) advance([]byte) {
 	r.shown = r.state.Rows
 }
 
-// renew is the statement for the newest schema version: the statement may take longer than a version lives. What it
-// goes over must have remained the same.
+// renew prepares the statement again for the newest schema version, since the statement may run for longer than a
+// version is kept. It fails if the statement would scan another table or index.
 func (d *Database) renew(ctx context.Context, s *Statement) (*Statement, error) {
 	if s.version == d.newest() {
 		return s, nil
@@ -158,7 +162,7 @@ func (d *Database) renew(ctx context.Context, s *Statement) (*Statement, error) 
 	return now, nil
 }
 
-// layoutOf is the layout of the table or index that a scan goes over; nil if there is no scan.
+// layoutOf returns the layout of the table or index that a scan reads; nil if there is no scan.
 func layoutOf(s *plan.Scan) *table.Layout {
 	switch {
 	case s == nil:
@@ -169,7 +173,7 @@ func layoutOf(s *plan.Scan) *table.Layout {
 	return table.TableLayout(s.Table)
 }
 
-// idOf numbers the table or index that a scan goes over; 0 if there is no scan.
+// idOf returns the number of the table or index that a scan reads; 0 if there is no scan.
 func idOf(s *plan.Scan) schema.TableID {
 	if s == nil {
 		return 0
@@ -177,7 +181,7 @@ func idOf(s *plan.Scan) schema.TableID {
 	return layoutOf(s).ID()
 }
 
-// drain reads a result to its end and returns what the statement changed.
+// drain reads a result to its end, closes it, and returns the changes of the statement.
 func drain(rows exec.Rows) (Changed, error) {
 	for {
 		more, err := rows.Next()

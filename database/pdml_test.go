@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// partitionedDML prepares a statement as partitioned DML is.
+// partitionedDML prepares a statement like a partitioned DML request does.
 func (b *bed) partitionedDML(sql string) *Statement {
 	b.t.Helper()
 	s, err := b.db.Prepare(context.Background(), b.db.Catalog(), sql, nil, Options{Batch: true})
@@ -31,7 +31,8 @@ func hundred() (rows [][2]int64) {
 	return rows
 }
 
-// TestPartitionedDMLChangesOnce: a row that the statement moves on in an index is not met again.
+// TestPartitionedDMLChangesOnce checks that the statement does not change a row twice which it has moved forward in an
+// index.
 func TestPartitionedDMLChangesOnce(t *testing.T) {
 	for _, sql := range []string{
 		"UPDATE T SET V = V + 1 WHERE V > 0",
@@ -56,7 +57,8 @@ func TestPartitionedDMLChangesOnce(t *testing.T) {
 	}
 }
 
-// TestPartitionedDMLOutlivesSchema: a statement prepared before a schema change keeps to what holds now.
+// TestPartitionedDMLOutlivesSchema checks that a statement which was prepared before a schema change runs by the new
+// schema.
 func TestPartitionedDMLOutlivesSchema(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)", "CREATE INDEX Old ON T(K, V)")
 	if err := b.insert("T", hundred()...); err != nil {

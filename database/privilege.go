@@ -8,14 +8,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// Needs are what a role needs to run a statement, a read or a mutation, and which roles have that. The newest schema decides, also where an older
-// one is read: what was revoked cannot be read any more. It is decided once for each role and version.
+// Needs holds the privileges that a statement, a read or a mutation needs, and the decision for each role that has
+// asked. The newest schema decides, even for a read of an older version: a role cannot read what was revoked from it.
+// Each role and version is decided once.
 type Needs struct {
 	list    []schema.Need
 	decided atomic.Pointer[decisions]
 }
 
-// decisions are those of one schema version. They are replaced, never changed.
+// decisions holds the decisions of one schema version. It is replaced, never changed.
 type decisions struct {
 	version schema.Version
 	byRole  map[string]decision
@@ -23,11 +24,11 @@ type decisions struct {
 
 type decision struct {
 	err error
-	// dependencies are those of a role that is allowed: once they do not hold any more, it is not.
+	// dependencies are set for a role that is allowed: once they no longer hold, it is no longer allowed.
 	dependencies *schema.Dependencies
 }
 
-// Allow says whether a role may do what needs n, and what that counts on.
+// Allow fails unless a role has the privileges that n needs. It returns the parts of the schema on which that depends.
 func (d *Database) Allow(role string, n *Needs) (*schema.Dependencies, error) {
 	c := d.Catalog()
 	decided := n.decided.Load()
@@ -50,13 +51,13 @@ func (d *Database) Allow(role string, n *Needs) (*schema.Dependencies, error) {
 	return made.dependencies, made.err
 }
 
-// readNeeds are what reading columns takes: SELECT of them.
+// readNeeds returns the privilege to read columns: SELECT.
 func readNeeds(t *schema.Table, columns []*schema.Column) []schema.Need {
 	return []schema.Need{schema.TableNeed(t, schema.PrivilegeSelect, columns...)}
 }
 
-// mutationNeeds are what a mutation takes. One that may do either of two things takes what both take; REPLACE deletes a row and inserts one. That
-// rows of children or of tables with foreign keys go with a row takes nothing more.
+// mutationNeeds returns the privileges that a mutation needs. INSERT_OR_UPDATE needs both privileges. REPLACE deletes a
+// row and inserts one. Cascading deletes, of interleaved rows and by foreign keys, need no further privileges.
 func mutationNeeds(c *schema.Catalog, op table.Op, t *schema.Table, columns []*schema.Column) []schema.Need {
 	inserts, updates, deletes := schema.TableNeed(t, schema.PrivilegeInsert, columns...), schema.TableNeed(t, schema.PrivilegeUpdate, columns...), schema.TableNeed(t, schema.PrivilegeDelete)
 	switch op {

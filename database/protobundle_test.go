@@ -14,7 +14,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// withTypes is a set of one file that defines messages p.A and p.B, each with the field x.
+// withTypes returns a set of one file that defines messages p.A and p.B, each with the field x.
 func withTypes(t *testing.T) []byte {
 	f := &descriptorpb.FileDescriptorProto{Name: proto.String("p.proto"), Package: proto.String("p")}
 	for _, name := range []string{"A", "B"} {
@@ -29,7 +29,8 @@ func withTypes(t *testing.T) []byte {
 	return data
 }
 
-// TestTypesOfDefinitions: types of the proto bundle are not taken away from views and functions, and columns may call functions that use them.
+// TestTypesOfDefinitions checks that a type of the proto bundle cannot be dropped while views and functions use it, and
+// that columns may call such functions.
 func TestTypesOfDefinitions(t *testing.T) {
 	for _, definition := range []string{
 		"CREATE VIEW V SQL SECURITY INVOKER AS SELECT CAST('x:1' AS p.A) AS m",
@@ -63,7 +64,8 @@ func TestTypesOfDefinitions(t *testing.T) {
 	}
 }
 
-// TestRedefinedTypes: a type that has another meaning is refused where values that were computed with the old one stand, and where existing rows break a CHECK by it.
+// TestRedefinedTypes checks that a type cannot be redefined where stored values were computed with the old definition,
+// or where existing rows would break a CHECK.
 func TestRedefinedTypes(t *testing.T) {
 	with := func(change func(f *descriptorpb.FieldDescriptorProto)) []byte {
 		var set descriptorpb.FileDescriptorSet
@@ -103,7 +105,8 @@ func TestRedefinedTypes(t *testing.T) {
 	}
 }
 
-// withColor is a set of one file that defines the enumeration p.Color with some numbers, and the message p.M with the field color.
+// withColor returns a set of one file that defines the enumeration p.Color with some numbers, and the message p.M with
+// the field color.
 func withColor(t *testing.T, values map[string]int32) []byte {
 	color := &descriptorpb.EnumDescriptorProto{Name: proto.String("Color")}
 	for name, number := range values {
@@ -122,17 +125,18 @@ func withColor(t *testing.T, values map[string]int32) []byte {
 	return data
 }
 
-// TestNumberGetsName: an enumeration gets a name for a number that is stored already, by itself or in messages. Where the name would be stored in the place of the number, that
-// is refused; where it is not, all reads show the name.
+// TestNumberGetsName gives an enumeration a name for a number that is already stored, by itself or in messages. The
+// change must be refused if the name would be stored in the place of the number. Otherwise all reads must show the
+// name.
 func TestNumberGetsName(t *testing.T) {
 	few, more := map[string]int32{"NONE": 0, "RED": 1, "GREEN": 2}, map[string]int32{"NONE": 0, "RED": 1, "GREEN": 2, "BLUE": 7}
 	const text, number = "CAST(M.color AS STRING)", "CAST(SAFE_CAST(V AS p.Color) AS STRING)"
 	for _, test := range []struct {
 		ddl  string
-		v    int64 // the number in the one row
+		v    int64 // the number in the single row
 		to   map[string]int32
 		want codes.Code
-		g    string // afterwards
+		g    string // value of G after the change
 	}{
 		{"G STRING(MAX) AS (" + text + ") STORED", 7, more, codes.FailedPrecondition, "7"},
 		{"G STRING(MAX) AS (" + text + ") STORED", 2, more, codes.OK, "GREEN"},
@@ -179,7 +183,8 @@ func TestNumberGetsName(t *testing.T) {
 	}
 }
 
-// TestNumbersAndChecks: a change of types that asks for conditions of columns and of constraints at once looks at both, and is made if all hold.
+// TestNumbersAndChecks changes types in a way that depends on values of columns and on constraints. The change must
+// check both, and succeed if all hold.
 func TestNumbersAndChecks(t *testing.T) {
 	for _, test := range []struct {
 		a, b int64 // numbers in columns of two tables

@@ -11,19 +11,19 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Projection is what a READ reads, with names resolved: a table or an index, and columns.
+// Projection is the table or index and the columns that a READ names, resolved in a schema version.
 type Projection struct {
 	*table.Projection
 	Access       *stats.Access
 	Dependencies *schema.Dependencies
-	Copied       bool        // a columnar copy is kept of what it reads
-	Needs        *Needs      // of a role, to read the columns
-	KeyNeeds     *Needs      // of a role, to read the columns of rows whose keys it names
-	Typical      cpu.Typical // CPU time of such reads
+	Copied       bool        // the table or index has a columnar copy
+	Needs        *Needs      // for a role that reads the columns
+	KeyNeeds     *Needs      // for a role that names the keys of the rows
+	Typical      cpu.Typical // typical CPU time of such reads
 }
 
-// Projection resolves what a READ names in a schema version, or finds it resolved:
-// columns of a table, read through an index if one is named.
+// Projection resolves the table, index and columns that a READ names in a schema version. index is "" for a read of the
+// table itself. The result is cached.
 func (d *Database) Projection(c *schema.Catalog, tableName, index string, columns []string) (*Projection, error) {
 	v, err := d.versionOf(c)
 	if err != nil {
@@ -91,8 +91,8 @@ func project(c *schema.Catalog, tableName, index string, columns []string) (*Pro
 	return read, nil
 }
 
-// shownOf are the columns of a READ as READ_COLUMNS shows them. Of a table, the columns of the primary key are not among them but _exists is, as
-// a published study saw it.
+// shownOf returns the columns of a READ as READ_COLUMNS shows them. For a read of a table, _exists stands for each
+// primary key column, as a published study saw it.
 func shownOf(list []*schema.Column, x *schema.Index) []string {
 	names := namesOf(list)
 	for i, c := range list {
@@ -103,7 +103,7 @@ func shownOf(list []*schema.Column, x *schema.Index) []string {
 	return names
 }
 
-// keyColumns are the columns of the keys that a READ of a table, or of one of its indexes if x is not nil, names.
+// keyColumns returns the key columns of a table, or of its index x if x is not nil.
 func keyColumns(t *schema.Table, x *schema.Index) (list []*schema.Column) {
 	key := t.Key
 	if x != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// reflections are queries by which tools learn about one table, and about all: those of SQLAlchemy's dialect for Spanner, of its JDBC driver, which Hibernate and
-// Liquibase ask, and of Django's backend.
+// reflections are queries by which tools read the schema of one table, and of all tables. They come from SQLAlchemy's
+// dialect for Spanner; from Spanner's JDBC driver, which Hibernate and Liquibase use; and from Django's backend.
 var reflections = map[string]string{
 	"sqlalchemy-columns": `SELECT col.table_schema, col.table_name, col.column_name, col.spanner_type, col.is_nullable, col.generation_expression, col.column_default
 FROM information_schema.columns AS col JOIN information_schema.tables AS t USING (TABLE_CATALOG, TABLE_SCHEMA, TABLE_NAME)
@@ -79,7 +79,7 @@ FROM information_schema.key_column_usage AS tc JOIN information_schema.constrain
 WHERE %s tc.constraint_name LIKE 'FK_%%'`,
 }
 
-// ofTable are the conditions that ask for one table.
+// ofTable holds the conditions that restrict a query to one table.
 var ofTable = map[string]string{
 	"sqlalchemy-columns": "col.table_name IN ('Table7') AND", "sqlalchemy-indexes": "i.table_name IN ('Table7') AND", "sqlalchemy-primary-key": "tc.table_name IN ('Table7') AND",
 	"sqlalchemy-foreign-keys": "tc.table_name IN ('Table8') AND", "jdbc-columns": "UPPER(C.TABLE_NAME) LIKE 'TABLE7' AND", "jdbc-indexes": "UPPER(IDX.TABLE_NAME) LIKE 'TABLE7' AND",

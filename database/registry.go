@@ -29,25 +29,24 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Config is what a Registry needs from outside.
+// Config configures a Registry.
 type Config struct {
 	Clock func() time.Time
 	Log   *slog.Logger
-	// NoStatistics says that nothing is collected for SPANNER_SYS.
+	// NoStatistics turns the statistics of SPANNER_SYS off.
 	NoStatistics bool
-	// Spill is where statements keep rows that are too many for memory; nil: those that need more fail.
+	// Spill holds the rows of statements that need more memory than they may take. If it is nil, such statements fail.
 	Spill *spill.Dir
-	// Memory is charged what analyzing heavy statements takes; nil counts nothing.
+	// Memory is charged the memory of analyzing heavy statements; nil counts nothing.
 	Memory *memory.Budget
-	// Kept is charged what stays in memory when a request has ended: prepared statements and sessions; nil counts nothing.
+	// Kept is charged the memory that outlives a request: prepared statements and sessions; nil counts nothing.
 	Kept *memory.Budget
 }
 
 // Registry holds every instance and database of one store.
 //
-// Look-ups of databases are lock-free: they happen in every request. Changes
-// are serialised by mu and durable before they take effect. mu is not held while
-// anything waits for work that takes long.
+// Every request looks up a database, so look-ups take no lock. mu serialises changes, which are durable before they
+// take effect. mu is not held while anything waits for long work.
 type Registry struct {
 	store    kv.Store
 	versions *mvcc.Store
@@ -63,14 +62,14 @@ type Registry struct {
 	dropping  map[string]*Dropped // databases that are being erased, by name
 	nextSpace mvcc.Space
 	databases atomic.Pointer[map[string]*Database] // by name; replaced, never changed
-	running   context.Context                      // until Close
+	running   context.Context                      // the context of background work; ends with Close
 	closing   context.CancelFunc
 	tasks     sync.WaitGroup
 	deleting  chan struct{} // holds a token while expired rows of a database are deleted
 	copying   chan struct{} // holds a token while a chunk of a columnar copy is written
 }
 
-// Open upgrades a store to the last format, reads its metadata and opens its databases.
+// Open upgrades a store to the latest format, reads its metadata and opens its databases.
 func Open(store kv.Store, cfg Config) (*Registry, error) {
 	if err := upgrade(store, cfg.Log); err != nil {
 		return nil, err
@@ -155,7 +154,7 @@ func (r *Registry) load(databases map[string]*Database) error {
 	})
 }
 
-// CPU is the account of the process's CPU time: work in the background is measured by its tasks.
+// CPU returns the account of the process's CPU time, which measures background work by task.
 func (r *Registry) CPU() *cpu.Account { return r.account }
 
 // AllDatabases lists the databases of all instances, in no order.
@@ -173,7 +172,7 @@ const (
 	taskStatistics   = "statistics"
 )
 
-// Close stops background work and waits for it. The store stays open.
+// Close stops background work and waits for it to end. It does not close the store.
 func (r *Registry) Close() error {
 	r.closing()
 	r.tasks.Wait()
@@ -196,7 +195,8 @@ func (r *Registry) Database(name string) (*Database, error) {
 	return nil, r.noDatabase(name)
 }
 
-// noDatabase says why there is no database of this name: the name is none, its instance does not exist, or the database does not.
+// noDatabase returns the error for a database that was not found: the name is invalid, its instance does not exist, or
+// the database does not.
 func (r *Registry) noDatabase(name string) error {
 	if err := CheckDatabaseName(name); err != nil {
 		return err
@@ -227,7 +227,8 @@ func (r *Registry) databasesOf(instance string) []*Database {
 	return list
 }
 
-// erase deletes everything that is stored for the database of a key space, but its own record and its operations. What still reads there fails with gone.
+// erase adds to a batch the deletion of all stored data of a key space's database, except its own record and its
+// operations. Reads that are still under way then fail with gone.
 func (r *Registry) erase(b kv.Batch, space mvcc.Space, gone error) error {
 	for _, kind := range []string{meta.Schema, meta.Table, meta.Counter, meta.SplitPoint, meta.Session} {
 		if err := b.DeleteRange(meta.Range(meta.OfSpace(kind, space))); err != nil {
@@ -240,7 +241,8 @@ func (r *Registry) erase(b kv.Batch, space mvcc.Space, gone error) error {
 	return r.versions.Drop(b, space, gone)
 }
 
-// eraseOrphans erases the key spaces of no database. If the store takes no writes for the time being, a later start does it.
+// eraseOrphans erases the key spaces of dropped databases. If the store refuses writes at the moment, a later start
+// does it.
 func (r *Registry) eraseOrphans() error {
 	b := meta.NewBatch(r.store)
 	defer b.Close()
@@ -266,7 +268,7 @@ func orphanKey(space mvcc.Space) []byte {
 	return meta.Key(meta.Orphan, strconv.FormatUint(uint64(space), 10))
 }
 
-// publish replaces the map of databases by a changed copy.
+// publish replaces the map of databases by a changed copy. The caller holds mu.
 func (r *Registry) publish(change func(map[string]*Database)) {
 	next := maps.Clone(*r.databases.Load())
 	change(next)

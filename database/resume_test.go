@@ -16,18 +16,18 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// operated is a database whose schema an operation changes, in one process after the other.
+// operated is a database whose schema an operation changes, in several processes one after the other.
 type operated struct {
 	*bed
 	files *vfs.MemFS
-	now   atomic.Int64 // microseconds that the clock is ahead
+	now   atomic.Int64 // offset of the clock in microseconds
 	lag   time.Duration
 	op    SchemaOperation
 }
 
 const operatedRows = 6 * table.ChunkRows
 
-// newOperated makes a database with rows, and an operation that was begun.
+// newOperated makes a database with rows, and an operation that has begun.
 func newOperated(t *testing.T) *operated {
 	o := &operated{files: vfs.NewCrashableMem()}
 	o.start(t)
@@ -56,7 +56,7 @@ func (o *operated) start(t *testing.T) {
 	o.bed = openAt(t, o.files, func() time.Time { return time.Now().Add(time.Duration(o.now.Add(int64(o.lag)))) })
 }
 
-// restart goes on with the files that a process has left.
+// restart opens the files that a process has left.
 func (o *operated) restart(left *vfs.MemFS) {
 	o.t.Helper()
 	t := o.t.(*testing.T)
@@ -69,7 +69,8 @@ func (o *operated) restart(left *vfs.MemFS) {
 	}
 }
 
-// change runs statements, and returns how often they reported progress. After some reports something happens; then the context ends, as the process does.
+// change runs statements, and returns how often they reported progress. After some reports it calls happens; then the
+// context ends, as if the process did.
 func (o *operated) change(statements []string, after int, happens func()) (reports int, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -88,11 +89,11 @@ func (o *operated) change(statements []string, after int, happens func()) (repor
 	return reports, err
 }
 
-// resumable are schema changes of all kinds that go over rows.
+// resumable holds schema changes of all kinds that work on rows.
 var resumable = map[string]struct {
 	sql     string
-	reports int           // of progress, over all
-	lag     time.Duration // by which each look at the clock moves it
+	reports int           // number of progress reports in all
+	lag     time.Duration // by which each reading of the clock advances it
 }{
 	"index":        {"CREATE INDEX ByV ON T(V)", 7, 0},
 	"unique index": {"CREATE UNIQUE INDEX ByV ON T(V)", 14, 0},
@@ -106,14 +107,15 @@ var resumable = map[string]struct {
 // checkpointLag makes every chunk of a validation last long enough for a checkpoint.
 const checkpointLag = time.Second
 
-// TestInterruptedChange: a schema change of an operation that a crash or the end of the server interrupts goes on where it was in the next process. Its progress
-// does not begin again, and the versions that it has published stay, with their timestamps.
+// TestInterruptedChange interrupts an operation's schema change by a crash or by the end of the server. The next
+// process must go on where it was: its progress does not begin again, and the versions that it has published stay, with
+// their timestamps.
 func TestInterruptedChange(t *testing.T) {
 	for name, c := range resumable {
 		for _, end := range []string{"crash", "stop"} {
 			t.Run(name+"/"+end, func(t *testing.T) {
 				o := newOperated(t)
-				o.restart(o.files.CrashClone(vfs.CrashCloneCfg{})) // what was in memory is in files, and has sizes
+				o.restart(o.files.CrashClone(vfs.CrashCloneCfg{})) // moves the rows from memory to files, which have sizes
 				o.lag = c.lag
 				left := o.files
 				const after = 4
@@ -152,8 +154,8 @@ func TestInterruptedChange(t *testing.T) {
 	}
 }
 
-// TestCancelledBehindAnother: a change that was interrupted and whose operation is cancelled does not wait behind the change of another. It is taken back once that lets
-// go of the schema.
+// TestCancelledBehindAnother cancels the operation of an interrupted change while another change runs. The cancellation
+// must not wait for the other change. The interrupted one must be undone once the other one unlocks the schema.
 func TestCancelledBehindAnother(t *testing.T) {
 	o := newOperated(t)
 	sql := []string{resumable["index"].sql}
@@ -177,12 +179,12 @@ func TestCancelledBehindAnother(t *testing.T) {
 		t.Error("it was taken back under another change")
 	}
 	o.db.unlockSchema()
-	for underWay() { // until it is taken back
+	for underWay() { // until it is undone
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// publishedBy are the timestamps of tentative versions.
+// publishedBy returns the timestamps of tentative versions.
 func publishedBy(d *Database) (list []mvcc.Timestamp) {
 	for _, v := range *d.versions.Load() {
 		if v.tentative.Load() {
@@ -192,7 +194,7 @@ func publishedBy(d *Database) (list []mvcc.Timestamp) {
 	return list
 }
 
-// complete checks that a statement has had its whole effect.
+// complete checks that a statement has had its complete effect.
 func (o *operated) complete(sql string) {
 	o.t.Helper()
 	if o.db.newest().tentative.Load() || slices.Equal(o.db.DDL(), []string{"CREATE TABLE T (\n  K INT64,\n  V INT64,\n) PRIMARY KEY(K)"}) {
@@ -206,8 +208,9 @@ func (o *operated) complete(sql string) {
 	}
 }
 
-// TestUnreadEntriesGo: the entries of an index that is taken back leave the store at once if no read at any timestamp may use them: when its creation is cancelled,
-// finds a row that breaks its rule, or is abandoned by the next process. Those of an index that has served reads stay as long as these may come again.
+// TestUnreadEntriesGo checks that the entries of an index whose creation is undone are deleted at once if no read at
+// any timestamp may use them: when the creation is cancelled, finds a row that breaks its rule, or is abandoned by the
+// next process. The entries of an index that has served reads stay for as long as such reads are possible.
 func TestUnreadEntriesGo(t *testing.T) {
 	cancelled := func(o *operated) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -257,7 +260,7 @@ func TestUnreadEntriesGo(t *testing.T) {
 	}
 }
 
-// entries counts what is stored of indexes that are not there any more.
+// entries counts the stored entries of indexes that no longer exist.
 func (o *operated) entries() (n int) {
 	o.t.Helper()
 	for _, v := range *o.db.versions.Load() {

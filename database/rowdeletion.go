@@ -20,12 +20,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Row deletion policies are applied in passes over the tables that have one. A pass is a job: it looks for expired rows in a
-// snapshot and deletes them in small transactions, which give way to all others and look again whether the
-// rows have expired. The next pass comes after shareOfPasses times what this one took, so that a table that must be
-// read from end to end costs a thousandth of a core; but soon enough for a developer to see it happen, and no later
-// than in the service, where "a background process checks daily": https://cloud.google.com/spanner/docs/ttl.
-// The first comes when clients of a server that has just started have been served: many servers do not live for a minute.
+// Row deletion policies are applied in passes over the tables that have one. A pass is a job. It looks for expired rows
+// in a snapshot and deletes them in small transactions, which give way to all others and check again whether the rows
+// have expired.
+//
+// The next pass comes shareOfPasses times as long after a pass as the pass took. So a table that must be read from end
+// to end costs a thousandth of a core. The interval is bounded: it is short enough for a developer to see rows
+// disappear, and no longer than in the service, where "a background process checks daily":
+// https://cloud.google.com/spanner/docs/ttl. The first pass waits until the clients of a new server have been served:
+// many servers do not live for a minute.
 const (
 	shareOfPasses    = 1000
 	firstInterval    = 10 * time.Second
@@ -33,45 +36,45 @@ const (
 	longestInterval  = 24 * time.Hour
 )
 
-// One transaction deletes so many rows at most, and writes so many bytes, so that its commit does not hold up others. A single row with
-// its index entries and children may be as large as any transaction.
+// expiredRows and expiredBytes bound the rows that one transaction deletes and the bytes that it writes, so that its
+// commit does not hold up others. A single row with its index entries and children may be as large as any transaction.
 const (
 	expiredRows  = 100
 	expiredBytes = 1 << 20
 )
 
-// Rows that users' transactions have locked are tried again after these pauses, and then in the next pass. If there
-// are more than maxBusy of them the pass ends.
+// A pass tries rows that users' transactions have locked again after these pauses, and then leaves them to the next
+// pass. If more than maxBusy rows are locked, the pass ends.
 var busyPauses = [...]time.Duration{10 * time.Millisecond, 40 * time.Millisecond, 160 * time.Millisecond}
 
 const maxBusy = 1000
 
 const (
-	// deletionTag is the transaction tag that the service's deletions carry.
+	// deletionTag is the transaction tag of the service's deletions.
 	deletionTag = "RowDeletionPolicy"
-	// deletionJobs begins the names of the jobs that are passes.
+	// deletionJobs is the prefix of the names of the jobs that are passes.
 	deletionJobs = "delete/"
 )
 
-// rowDeletion is how far the row deletion policies of a database have come.
+// rowDeletion holds the results of the last passes of a database's row deletion policies.
 type rowDeletion struct {
 	task
 	passes map[schema.TableID]pass // guarded by the task's mu
 }
 
-// pass is what a pass over a table has found so far; it is stored with the checkpoints of its job.
+// pass holds the results of a pass over a table so far. It is stored with the checkpoints of its job.
 type pass struct {
-	At      time.Time // every row of that time is looked at
+	At      time.Time // when the pass began: it looks at every row of that time
 	Deleted int       // rows
-	// Undeletable rows could not be deleted; Oldest is the oldest of their timestamps.
+	// Undeletable is the number of rows that could not be deleted; Oldest is the oldest of their timestamps.
 	Undeletable int64
 	Oldest      time.Time
 
 	column schema.ColumnID // of the policy
-	days   int64           // likewise
+	days   int64           // of the policy
 }
 
-// deletionPolicies are the rows of SPANNER_SYS.ROW_DELETION_POLICIES.
+// deletionPolicies returns the rows of SPANNER_SYS.ROW_DELETION_POLICIES.
 func (d *Database) deletionPolicies() []stats.DeletionPolicy {
 	work := &d.background.rowDeletion
 	work.mu.Lock()
@@ -91,7 +94,7 @@ func (d *Database) deletionPolicies() []stats.DeletionPolicy {
 	return list
 }
 
-// deleteExpired makes pass after pass until ctx ends. One database of the store is at it at a time.
+// deleteExpired makes passes until ctx ends. Only one database of the store makes a pass at a time.
 func (d *Database) deleteExpired(ctx context.Context) {
 	turn := d.registry.deleting
 	interval := firstInterval
@@ -109,8 +112,8 @@ func (d *Database) deleteExpired(ctx context.Context) {
 	}
 }
 
-// passPolicies makes a pass over every table with a policy, children before parents: a parent's row then has fewer children to delete
-// with it.
+// passPolicies makes a pass over every table with a policy, children before parents, so that a parent's row has fewer
+// children to delete with it.
 func (d *Database) passPolicies(ctx context.Context) {
 	var first error
 	now := d.registry.cfg.Clock()
@@ -130,7 +133,7 @@ func (d *Database) passPolicies(ctx context.Context) {
 	work.forget(c)
 }
 
-// forget forgets passes over tables that have no policy any more.
+// forget removes the passes over tables that no longer have a policy.
 func (w *rowDeletion) forget(c *schema.Catalog) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -140,7 +143,7 @@ func (w *rowDeletion) forget(c *schema.Catalog) {
 	})
 }
 
-// passTable makes a pass over one table, or goes on with the one that was interrupted.
+// passTable makes a pass over one table, or resumes the pass that was interrupted.
 func (d *Database) passTable(ctx context.Context, c *schema.Catalog, t *schema.Table) error {
 	policy := t.RowDeletionPolicy
 	e := &expiry{
@@ -173,15 +176,15 @@ func (w *rowDeletion) passed(t *schema.Table, p pass) {
 // expiry is one pass over one table.
 type expiry struct {
 	*Database
-	catalog *schema.Catalog // if it changes the pass ends
+	catalog *schema.Catalog // the pass ends when it changes
 	table   *schema.Table
 	before  time.Time
 	pass    pass
-	found   []table.Expired // in the chunk that is being deleted
-	busy    []table.Expired // rows that were locked
+	found   []table.Expired // the rows of the current chunk
+	busy    []table.Expired // expired rows that were locked
 }
 
-// errPolicyGone says that the schema has changed under a pass.
+// errPolicyGone says that the schema has changed during a pass.
 var errPolicyGone = errors.New("row deletion has lost its policy")
 
 func (e *expiry) run(ctx context.Context) error {
@@ -195,14 +198,14 @@ func (e *expiry) run(ctx context.Context) error {
 	return e.retryBusy(ctx)
 }
 
-// passJob goes over the table, or over an index of it.
+// passJob returns the job of the pass, which reads the table or an index of it.
 func (e *expiry) passJob() job.Job {
 	j := e.job(e.find)
 	j.Name = fmt.Sprintf("%s%d/column %d/%d days", deletionJobs, table.ExpiryLayout(e.table).ID(), e.pass.column, e.pass.days)
 	return j
 }
 
-// job deletes the expired rows that find finds.
+// job returns a job that deletes the expired rows that find returns.
 func (e *expiry) job(find func(context.Context, table.View, []byte, table.Limits) (table.Chunk, error)) job.Job {
 	return job.Job{Find: find, Do: e.delete, Skip: e.skip, State: &e.pass, Background: true, System: true, Tag: deletionTag}
 }
@@ -214,9 +217,9 @@ func (e *expiry) find(ctx context.Context, view table.View, after []byte, limits
 	return c, err
 }
 
-// delete deletes those of the found rows that have still expired.
+// delete deletes the found rows that are still expired.
 func (e *expiry) delete(ctx context.Context, w table.Writer, _ table.Chunk) error {
-	if e.Catalog() != e.catalog { // a later change aborts the transaction
+	if e.Catalog() != e.catalog { // a change after this check aborts the transaction
 		return errPolicyGone
 	}
 	limit := int64(expiredBytes)
@@ -232,7 +235,7 @@ func (e *expiry) delete(ctx context.Context, w table.Writer, _ table.Chunk) erro
 	return err
 }
 
-// skip leaves a row to a later try if it is locked, and otherwise counts it as undeletable.
+// skip keeps a locked row for a later try, and counts any other row as undeletable.
 func (e *expiry) skip(_ table.Chunk, why error) error {
 	row := e.found[0]
 	if usererror.IsAborted(why) {
@@ -248,7 +251,7 @@ func (e *expiry) skip(_ table.Chunk, why error) error {
 	return nil
 }
 
-// retryBusy comes back to rows that were locked.
+// retryBusy tries again to delete the rows that were locked.
 func (e *expiry) retryBusy(ctx context.Context) error {
 	for _, pause := range busyPauses {
 		if len(e.busy) == 0 {
@@ -275,7 +278,7 @@ func (e *expiry) retryBusy(ctx context.Context) error {
 
 func compareExpired(a, b table.Expired) int { return bytes.Compare(a.Key, b.Key) }
 
-// findIn is the next chunk of a list of rows, which is sorted.
+// findIn returns the next chunk of rows, which are sorted by key.
 func (e *expiry) findIn(rows []table.Expired, after []byte, limits table.Limits) table.Chunk {
 	at, found := slices.BinarySearchFunc(rows, table.Expired{Key: after}, compareExpired)
 	if found {

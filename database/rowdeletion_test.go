@@ -26,12 +26,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// aged is a database whose clock stands still unless told otherwise.
+// aged is a database whose clock moves only when the test moves it.
 type aged struct {
 	t     *testing.T
 	store kv.Store
 	now   atomic.Int64 // in microseconds
-	lag   atomic.Int64 // by which each look at the clock moves it, as on a machine that is busy with other things; in microseconds
+	lag   atomic.Int64 // microseconds by which each reading of the clock advances it, as on a machine that is busy with other things
 	*Registry
 	db  *Database
 	txs map[string]*txn.Tx
@@ -76,7 +76,7 @@ func (a *aged) open() {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	r.deleting <- struct{}{} // it is the test that makes passes, however long it takes
+	r.deleting <- struct{}{} // only the test makes passes, however long it takes
 	a.Registry = r
 }
 
@@ -92,9 +92,9 @@ func (a *aged) clock() time.Time { return time.UnixMicro(a.now.Add(a.lag.Load())
 //
 //	ddl | dml [tx=NAME]   statements, one a line; in a transaction that stays open, or one each
 //	end NAME              commits an open transaction
-//	clock DURATION        the clock goes on
-//	pass                  one pass over the tables, and what SPANNER_SYS shows after it; watermarks as time since the clock
-//	collect               collects old versions, and shows the same
+//	clock DURATION        advances the clock
+//	pass                  one pass over the tables, then prints SPANNER_SYS; watermarks are relative to the clock
+//	collect               collects old versions, and prints the same
 //	query                 prints rows
 //	restart               closes the registry and opens it again
 func TestRowDeletion(t *testing.T) {
@@ -168,7 +168,7 @@ func (a *aged) execute(w table.Writer, sql string) error {
 	if err != nil {
 		return err
 	}
-	params := make([]value.Value, len(s.Plan.Params)) // in place of literals, where such a statement came before
+	params := make([]value.Value, len(s.Plan.Params)) // for the literals, if a similar statement came before
 	for i := range params {
 		params[i], _ = s.Literal(i)
 	}
@@ -180,7 +180,7 @@ func (a *aged) execute(w table.Writer, sql string) error {
 	return err
 }
 
-// query runs a query and prints the rows; timestamps as days since 2030.
+// query runs a query and prints the rows, with timestamps as days since 2030.
 func (a *aged) query(sql string) (string, error) {
 	ctx := context.Background()
 	s, err := a.db.Prepare(ctx, a.db.Catalog(), sql, nil, Options{})
@@ -268,8 +268,8 @@ func (a *aged) count(sql string) string {
 	return strings.TrimSpace(out)
 }
 
-// TestRowDeletionTooLarge: a row with more under it than a transaction may delete stays and is counted, and its neighbours
-// go; when its children expire themselves first, it can go too.
+// TestRowDeletionTooLarge checks that a row whose children are too many for one transaction stays and is counted, while
+// its neighbours are deleted. Once its children have expired themselves, it is deleted, too.
 func TestRowDeletionTooLarge(t *testing.T) {
 	a := newAged(t,
 		"CREATE TABLE Parents (Id INT64, Ts TIMESTAMP) PRIMARY KEY (Id), ROW DELETION POLICY (OLDER_THAN(Ts, INTERVAL 1 DAY))",
@@ -303,8 +303,8 @@ func TestRowDeletionTooLarge(t *testing.T) {
 	}
 }
 
-// TestRowDeletionBesideTransactions: users touch expired rows, each in transactions of his own, while passes go on. None of them is
-// ever aborted, and what one has refreshed is not deleted.
+// TestRowDeletionBesideTransactions runs passes while users read and refresh expired rows, each user in transactions of
+// its own. No transaction may be aborted, and no refreshed row deleted.
 func TestRowDeletionBesideTransactions(t *testing.T) {
 	a := newAged(t,
 		"CREATE TABLE T (K INT64, N INT64, Ts TIMESTAMP) PRIMARY KEY (K), ROW DELETION POLICY (OLDER_THAN(Ts, INTERVAL 1 DAY))",
@@ -349,7 +349,7 @@ func TestRowDeletionBesideTransactions(t *testing.T) {
 	t.Logf("%d of %d rows were refreshed in time", want, rows)
 }
 
-// refresh reads a row and sets its timestamp, in one transaction that is not run again; ok is false if the row is gone.
+// refresh reads a row and sets its timestamp, in one transaction without retries; ok is false if the row is gone.
 func (a *aged) refresh(t *schema.Table, k int64, stamp value.Value) (ok bool, err error) {
 	ctx := context.Background()
 	tx := a.db.Transactions().Begin(txn.Options{})
@@ -367,8 +367,8 @@ func (a *aged) refresh(t *schema.Table, k int64, stamp value.Value) (ok bool, er
 	return true, err
 }
 
-// TestRowDeletionEnds: a pass ends when the schema changes under it, and when the database is dropped or the registry closed, and then
-// leaves nothing behind.
+// TestRowDeletionEnds checks that a pass ends when the schema changes, when the database is dropped and when the
+// registry is closed, and that the store keeps nothing of a dropped database.
 func TestRowDeletionEnds(t *testing.T) {
 	a := newAged(t, "CREATE TABLE T (K INT64, Ts TIMESTAMP) PRIMARY KEY (K), ROW DELETION POLICY (OLDER_THAN(Ts, INTERVAL 1 DAY))")
 	stamp := value.OfTime(a.clock())
@@ -397,7 +397,7 @@ func TestRowDeletionEnds(t *testing.T) {
 	a.nothingLeft()
 }
 
-// nothingLeft fails the test if the store has anything of the database, which was dropped.
+// nothingLeft fails the test if the store still holds anything of the dropped database.
 func (a *aged) nothingLeft() {
 	a.t.Helper()
 	it, err := a.store.NewIter(nil, nil)

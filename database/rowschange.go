@@ -13,63 +13,65 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// A rowsChange is a schema change that has work on existing rows to do. It makes next, which Apply has made of old, the newest catalog in stages, each of which
-// publishes a catalog and then goes over rows:
+// A rowsChange is a schema change that has work to do on existing rows. Apply has made next of old. The change makes
+// next the newest catalog in stages. Each stage publishes a catalog and then goes over rows:
 //
-//  1. A catalog is published in which new writes obey next already, but reads do not count on it: new columns and indexes are
-//     written and not read (schema.Catalog.Filling), columns and constraints that change are to reads as they were (schema.Catalog.Expecting).
-//     Every existing row gets its new columns and index entries.
-//  2. If indexes are UNIQUE, a catalog is published that ends the transactions which have looked for a key among entries that were not complete
-//     (schema.Catalog.ValidatingUnique), and the entries are compared.
-//  3. next is published, which opens columns and indexes for reading, and existing rows are checked to obey new conditions. What redefines columns or constraints is
-//     published only when they do.
+//  1. It publishes a catalog that new writes obey but reads do not rely on. Writes fill new columns and indexes, and reads do not use
+//     them (schema.Catalog.Filling). Reads see changed columns and constraints as they were (schema.Catalog.Expecting). Then it fills
+//     the new columns and index entries of every existing row.
+//  2. If indexes are UNIQUE, it publishes a catalog that aborts the transactions which have looked for a key among incomplete entries
+//     (schema.Catalog.ValidatingUnique), and then compares the entries.
+//  3. It publishes next, which opens columns and indexes for reading, and checks existing rows against new conditions. If the statement
+//     redefines columns or constraints, it checks the rows first and publishes next only if they obey.
 //
-// Until all is done the versions are tentative: if a row cannot obey, the old catalog is published again. If the store refuses that for the time being, the
-// next change does it first. If the server goes down, the next process goes on with the change from its checkpoints on, if an operation runs it, and takes
-// it back otherwise.
+// Until all is done the versions are tentative. If a row does not obey, the change publishes the old catalog again. If
+// the store refuses that write, the next schema change does it first. If the server stops, the next process resumes the
+// change from its checkpoints if an operation runs it, and undoes it otherwise.
 type rowsChange struct {
 	db        *Database
 	statement statement
 	old, next *schema.Catalog
 	what      *schema.Change
-	begun     []*version // that the stages so far have published
+	begun     []*version // the versions that the stages have published so far
 }
 
-// changeRecord is the statement that made a tentative version, as stored, if an operation is to go on with it after a restart.
+// changeRecord is the stored form of the statement that made a tentative version. It exists if an operation will resume
+// the statement after a restart.
 type changeRecord struct {
 	Operation string
 	Began     time.Time // Operation.Started
-	Number    int       // of the statement in the operation
+	Number    int       // index of the statement in the operation
 	Statement string
 }
 
-// stage is a part of a rowsChange.
+// stage is one stage of a rowsChange: a catalog to publish, and work on rows after it.
 type stage struct {
 	catalog *schema.Catalog
-	jobs    []rowsJob // what is to be done once it is published, one after the other
+	jobs    []rowsJob // to run, in order, once the catalog is published
 }
 
-// rowsJob goes over existing rows. It goes on behind its checkpoint, if it has one.
+// rowsJob is a job over existing rows. It resumes from its checkpoint, if it has one.
 type rowsJob struct {
-	name   string // of the checkpoint
+	name   string // name of the checkpoint
 	layout *table.Layout
 	run    func(ctx context.Context, j rowsJob, progress func(last []byte)) error
 }
 
-// rowsJobs begins the names of their checkpoints.
+// rowsJobs is the prefix of the names of their checkpoints.
 const rowsJobs = "fill/"
 
-// run makes the change, from the stage on to which it has come, or takes it back.
+// run runs the stages that are left of the change. If one fails, it undoes the change, unless the next process will
+// resume it.
 func (c *rowsChange) run(ctx context.Context) (mvcc.Timestamp, error) {
 	d := c.db
 	at, err := c.goThrough(ctx)
 	if err != nil {
 		if c.statement.operation.interrupted() {
-			return 0, err // the next process goes on
+			return 0, err // the next process resumes it
 		}
 		err = d.undo(ctx, c.old, err)
 	}
-	if err := d.jobs.Forget(context.WithoutCancel(ctx), rowsJobs); err != nil { // they will be swept
+	if err := d.jobs.Forget(context.WithoutCancel(ctx), rowsJobs); err != nil { // a collection deletes them later
 		d.log().Error("forget back-fills", slog.Any("error", err))
 	}
 	return at, err
@@ -115,7 +117,7 @@ func (c *rowsChange) stages() (list []stage) {
 	return append(list, last)
 }
 
-// jobName is the name of a job's checkpoint. No other schema change of the database has one of that name.
+// jobName returns the name of a job's checkpoint, which no other schema change of the database uses.
 func (c *rowsChange) jobName(kind string, number int) string {
 	return fmt.Sprintf("%s%d/%s/%d", rowsJobs, c.old.Version, kind, number)
 }
@@ -128,7 +130,7 @@ func (c *rowsChange) progress(stages []stage) *rowsProgress {
 	return p
 }
 
-// percent is how far a change has come that is interrupted.
+// percent returns the progress of an interrupted change.
 func (c *rowsChange) percent(ctx context.Context) (percent int, err error) {
 	stages := c.stages()
 	p := c.progress(stages)
@@ -149,7 +151,7 @@ func (c *rowsChange) percent(ctx context.Context) (percent int, err error) {
 	return percent, nil
 }
 
-// record is how the statement is stored; nil if no operation goes on with it.
+// record returns the stored form of the statement; nil if no operation will resume it.
 func (c *rowsChange) record() *changeRecord {
 	s := &c.statement
 	if s.operation.Name == "" {
@@ -158,14 +160,15 @@ func (c *rowsChange) record() *changeRecord {
 	return &changeRecord{s.operation.Name, s.operation.Began, s.number, s.text}
 }
 
-// is says whether a statement is the one of the record.
+// is reports whether the record was made from this statement.
 func (r *changeRecord) is(s *statement) bool {
 	return r.Operation == s.operation.Name && r.Began.Equal(s.operation.Began) && r.Number == s.number && r.Statement == s.text
 }
 
-// findInterrupted finds the change that was under way when the last process ended, if an operation is to go on with it. The versions that it has
-// published get the catalogs that it makes now, as not all of a tentative one is stored. If they are not the same otherwise, as a new release may make
-// other ones, the change begins anew.
+// findInterrupted finds the change that the last process left unfinished, if its operation will resume it. A tentative
+// catalog is not stored completely, so findInterrupted makes the catalogs of the published versions again. If they
+// differ in what is stored, because a new release makes other ones, the change is not resumed: it is undone, and begins
+// anew.
 func (d *Database) findInterrupted(ctx context.Context, list []*version) error {
 	first := len(list)
 	for first > 0 && list[first-1].tentative.Load() {
@@ -202,7 +205,7 @@ func (d *Database) findInterrupted(ctx context.Context, list []*version) error {
 	return nil
 }
 
-// sameCatalog says whether two catalogs are stored alike as the version after before.
+// sameCatalog reports whether two catalogs are stored in the same form as the version after before.
 func sameCatalog(before, x, y *schema.Catalog) (bool, error) {
 	a, err := x.Marshal(before)
 	if err != nil {
@@ -215,8 +218,8 @@ func sameCatalog(before, x, y *schema.Catalog) (bool, error) {
 	return bytes.Equal(a.Catalog, b.Catalog) && maps.EqualFunc(a.Objects, b.Objects, bytes.Equal), nil
 }
 
-// Interrupted is how far the statement of an operation had come that was under way when the last process ended; ok is false if there is none that
-// UpdateSchema goes on with. It waits for no other schema change.
+// Interrupted returns the progress of the statement of an operation that the last process left unfinished. ok is false
+// if UpdateSchema would resume no statement. It does not wait for other schema changes.
 func (d *Database) Interrupted(ctx context.Context, operation string) (p Progress, ok bool, err error) {
 	c := d.interrupted.Load()
 	if c == nil || c.statement.operation.Name != operation {

@@ -17,10 +17,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// besideChanges is how many schema changes run beside random transactions.
+// besideChanges is the number of schema changes that run beside random transactions.
 const besideChanges = 60
 
-// changesBeside are schema changes, and statementsBeside what transactions run beside them: $T is a table, $C a column, $N a number.
+// changesBeside are schema changes, and statementsBeside the statements of transactions that run beside them: $T is a
+// table, $C a column, $N a number.
 var (
 	changesBeside = []string{
 		"CREATE INDEX $TBy$C ON $T($C)", "DROP INDEX $TBy$C", "CREATE UNIQUE INDEX $TOnce$C ON $T($C, K)", "DROP INDEX $TOnce$C",
@@ -37,7 +38,7 @@ var (
 	}
 )
 
-// broken are queries that count what no schema allows, each with what of the schema it needs. Where that is not there they fail.
+// broken are queries that count violations of the schema. A query fails if the schema lacks an object that it names.
 var broken = []string{
 	"SELECT COUNT(*) FROM $T a WHERE X IS NOT NULL AND NOT EXISTS (SELECT 1 FROM $T@{FORCE_INDEX=$TByX} b WHERE b.X = a.X AND b.K = a.K)",
 	"SELECT COUNT(*) FROM $T@{FORCE_INDEX=$TByX} a WHERE NOT EXISTS (SELECT 1 FROM $T@{FORCE_INDEX=_BASE_TABLE} b WHERE b.K = a.K AND b.X IS NOT DISTINCT FROM a.X)",
@@ -46,8 +47,9 @@ var broken = []string{
 	"SELECT COUNT(*) FROM $T WHERE D IS NULL", "SELECT COUNT(*) FROM $T WHERE G IS DISTINCT FROM X + Y",
 }
 
-// TestTransactionsBesideSchemaChanges: beside random schema changes, indexes have what tables have, new columns their values, and
-// constraints hold; and what a transaction was answered is still so when it commits.
+// TestTransactionsBesideSchemaChanges runs transactions beside random schema changes. Indexes must match their tables,
+// new columns must have their values, constraints must hold, and the reads of a transaction must still be true when it
+// commits.
 func TestTransactionsBesideSchemaChanges(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -105,7 +107,7 @@ func fillIn(rng *rand.Rand, statement string) string {
 	return strings.NewReplacer("$T", any("A", "B", "C"), "$C", any("X", "Y"), "$N", fmt.Sprint(rng.IntN(20)), "$M", fmt.Sprint(rng.IntN(20))).Replace(statement)
 }
 
-// unbroken fails the test if anything is broken.
+// unbroken fails the test if a query of broken counts a violation.
 func (b *bed) unbroken(after string) {
 	b.t.Helper()
 	for _, name := range []string{"A", "B", "C"} {
@@ -120,7 +122,8 @@ func (b *bed) unbroken(after string) {
 	}
 }
 
-// randomTransaction runs a few statements, each with the newest catalog, repeats the queries that came before the first write, and commits.
+// randomTransaction runs a few statements, each with the newest catalog. Before it commits it repeats the queries that
+// came before the first write.
 func (b *bed) randomTransaction(rng *rand.Rand) error {
 	tx := b.db.Transactions().Begin(txn.Options{ReadLock: txn.ReadLock(rng.IntN(3))})
 	defer tx.Rollback()
@@ -130,7 +133,7 @@ func (b *bed) randomTransaction(rng *rand.Rand) error {
 		sql := fillIn(rng, statementsBeside[rng.IntN(len(statementsBeside))])
 		answer, err := b.in(tx, sql)
 		if usererror.CodeOf(err) == codes.InvalidArgument {
-			continue // the schema has no such thing now
+			continue // the schema lacks an object of the statement now
 		}
 		if err != nil {
 			return err
@@ -157,11 +160,11 @@ func (b *bed) randomTransaction(rng *rand.Rand) error {
 	return err
 }
 
-// in runs a statement in a transaction as the server does.
+// in runs a statement in a transaction, as the server does.
 func (b *bed) in(tx *txn.Tx, sql string) (string, error) {
 	ctx := context.Background()
 	c := b.db.Catalog()
-	s, err := b.db.Prepare(ctx, c, sql, nil, Options{Verbatim: true}) // no literals as parameters
+	s, err := b.db.Prepare(ctx, c, sql, nil, Options{Verbatim: true}) // so that literals are not replaced by parameters
 	if err != nil {
 		return "", err
 	}

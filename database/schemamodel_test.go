@@ -25,16 +25,18 @@ import (
 )
 
 const (
-	// modelSeeds runs of modelSteps schema changes each; more by CROWFOOT_TEST_SCHEMA_SEEDS=FROM-TO.
+	// modelSeeds is the number of runs, each of modelSteps schema changes; CROWFOOT_TEST_SCHEMA_SEEDS=FROM-TO runs
+	// others.
 	modelSeeds = 4
 	modelSteps = 40
-	// modelFiller are rows of the first table that make its back-fills take several steps.
+	// modelFiller is the number of extra rows in the first table, which make its back-fills take several steps.
 	modelFiller = 1200
 )
 
-// TestSchemaModel: beside random schema changes, in the midst of their steps, random transactions come, crashes and cancellations. A model knows
-// which rows must be visible, with which values, and which constraints hold. A run is one goroutine, whose choices follow from the seed: what is to
-// happen in the midst of a change happens where the change reports progress and before each batch of an index build. So a failure comes again.
+// TestSchemaModel runs random schema changes. In the middle of their steps come random transactions, crashes and
+// cancellations. A model knows which rows must be visible, with which values, and which constraints hold. A run is one
+// goroutine whose choices depend only on the seed. The events in the middle of a change happen where the change reports
+// progress, and before each batch of an index build. So the same seed repeats a failure.
 func TestSchemaModel(t *testing.T) {
 	from, to := uint64(0), uint64(modelSeeds)
 	if text := os.Getenv("CROWFOOT_TEST_SCHEMA_SEEDS"); text != "" {
@@ -68,7 +70,7 @@ func TestSchemaModel(t *testing.T) {
 	}
 }
 
-// schemaWorld is a database, with the model of what is in it.
+// schemaWorld is a database with a model of its contents.
 type schemaWorld struct {
 	*bed
 	rng   *rand.Rand
@@ -77,9 +79,9 @@ type schemaWorld struct {
 	model *schemaModel
 
 	pending  *schemaStep // the schema change that runs
-	violated bool        // the rows have not met what it demands at some time since it began
-	after    *vfs.MemFS  // what a crash in the midst of it has left; nil if there was none
-	// deleted says that its operation was deleted before the crash, cancelling that it was cancelled.
+	violated bool        // at some time since it began, the rows have not met its conditions
+	after    *vfs.MemFS  // the files that a crash in the middle of it has left; nil if there was none
+	// deleted says that its operation was deleted before the crash, cancelling that the operation was cancelled.
 	deleted, cancelling bool
 	open                []openWrite
 	past                []pastRead
@@ -88,20 +90,20 @@ type schemaWorld struct {
 	changed, failed, cancelled, crashes, commits, refused, aborted int
 }
 
-// openWrite is a transaction that has written and not committed.
+// openWrite is a transaction that has written a row and has not committed yet.
 type openWrite struct {
 	tx    *txn.Tx
 	write rowWrite
 }
 
-// pastRead is a query that had this answer at a timestamp.
+// pastRead is a query with its answer at a timestamp.
 type pastRead struct {
 	at   mvcc.Timestamp
 	sql  string
 	want []string
 }
 
-// betweenStore calls between before each batch that is committed without a sync.
+// betweenStore is a store that calls between before it commits a batch without a sync.
 type betweenStore struct {
 	kv.Store
 	between func()
@@ -146,7 +148,7 @@ func newSchemaWorld(t *testing.T, seed uint64) *schemaWorld {
 	return w
 }
 
-// start opens the store in files.
+// start opens the store on a file system.
 func (w *schemaWorld) start(files *vfs.MemFS) {
 	w.t.Helper()
 	disk, err := pebble.Open("data", files)
@@ -162,7 +164,7 @@ func (w *schemaWorld) start(files *vfs.MemFS) {
 	w.t.Cleanup(func() { b.shut(disk) })
 }
 
-// reopen goes on with files that the process has left behind.
+// reopen opens the files that the process has left behind.
 func (w *schemaWorld) reopen(files *vfs.MemFS) {
 	w.t.Helper()
 	for _, o := range w.open {
@@ -177,7 +179,7 @@ func (w *schemaWorld) reopen(files *vfs.MemFS) {
 	}
 }
 
-// step runs some transactions and one schema change, and looks at everything.
+// step runs some transactions and one schema change, and checks everything.
 func (w *schemaWorld) step() {
 	for range w.rng.IntN(5) {
 		w.transaction()
@@ -193,7 +195,8 @@ func (w *schemaWorld) step() {
 	}
 }
 
-// change runs a schema change, in whose midst other things happen. After a crash, its operation goes on with it, unless it was deleted before.
+// change runs a schema change, in the middle of which other things happen. After a crash its operation resumes it,
+// unless the operation was deleted.
 func (w *schemaWorld) change(s *schemaStep) {
 	w.done = append(w.done, s.sql)
 	w.pending, w.violated = s, s.violated(w.model)
@@ -230,7 +233,7 @@ func (w *schemaWorld) change(s *schemaStep) {
 	}
 }
 
-// attempt runs a schema change until it ends or there is a crash.
+// attempt runs a schema change until it ends or a crash happens.
 func (w *schemaWorld) attempt(s *schemaStep, op *SchemaOperation) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -267,7 +270,7 @@ func (w *schemaWorld) attempt(s *schemaStep, op *SchemaOperation) error {
 	return w.db.UpdateSchema(ctx, []string{s.sql}, op)
 }
 
-// ended compares how a schema change has ended with what had to come.
+// ended compares the outcome of a schema change with the model.
 func (w *schemaWorld) ended(s *schemaStep, err error) {
 	switch {
 	case err == nil:
@@ -285,14 +288,14 @@ func (w *schemaWorld) ended(s *schemaStep, err error) {
 	}
 }
 
-// transaction writes a row, and commits or leaves that for later; or it commits what was left.
+// transaction writes a row and commits, or leaves the transaction open; or it commits one that was left open.
 func (w *schemaWorld) transaction() {
 	if len(w.open) > 0 && w.rng.IntN(2) == 0 {
 		w.commitOpen()
 		return
 	}
 	r := w.model.randomWrite(w.rng, w.pending == nil || !w.pending.cascades)
-	// It gives way to the schema change: that could not wait for it, as both run in this goroutine.
+	// The transaction must give way to the schema change, which cannot wait for it: both run in this goroutine.
 	tx := w.db.Transactions().Begin(txn.Options{Background: true, ReadLock: txn.ReadLock(w.rng.IntN(3))})
 	w.done = append(w.done, r.sql)
 	_, err := w.in(tx, r.sql)
@@ -310,7 +313,7 @@ func (w *schemaWorld) commitOpen() {
 	w.commit(o.tx, o.write, nil)
 }
 
-// commit commits a transaction whose statement has had an error or none, and compares the outcome with the model.
+// commit commits a transaction whose statement returned err, and compares the outcome with the model.
 func (w *schemaWorld) commit(tx *txn.Tx, r rowWrite, err error) {
 	if err == nil {
 		_, err = tx.Commit(context.Background(), nil, txn.CommitOptions{})
@@ -340,7 +343,7 @@ func (w *schemaWorld) commit(tx *txn.Tx, r rowWrite, err error) {
 	}
 }
 
-// check compares all rows and index entries with the model, and some earlier reads with what they answered.
+// check compares all rows and index entries with the model, and repeats some earlier reads, which must return the same.
 func (w *schemaWorld) check() {
 	w.t.Helper()
 	snapshot, err := w.db.Transactions().Snapshot(context.Background(), txn.Bound{})
@@ -386,7 +389,7 @@ func (w *schemaWorld) same(what string, got, want []string) {
 	w.t.Errorf("%s: %d rows, want %d; only here %v, only in the model %v", what, len(got), len(want), differ(got, want), differ(want, got))
 }
 
-// rowsAt are the rows of a query at a timestamp, by the schema of that time, sorted by their text.
+// rowsAt returns the rows of a query at a timestamp, with the schema of that time, sorted by their text.
 func (w *schemaWorld) rowsAt(at mvcc.Timestamp, sql string) (list []string, err error) {
 	ctx := context.Background()
 	snapshot, err := w.db.Transactions().Snapshot(ctx, txn.Bound{Kind: txn.ReadTimestamp, Time: at.Time()})

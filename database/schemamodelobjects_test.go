@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// modelStamp is the value of all columns of TIMESTAMP: no row is old.
+// modelStamp is the value of all TIMESTAMP columns, so that no row expires.
 const modelStamp = "2999-01-01T00:00:00Z"
 
-// synonym gives a table a second name, or takes it away.
+// synonym gives a table a synonym, or removes it.
 func (m *schemaModel) synonym(rng *rand.Rand, t *tableModel) *schemaStep {
 	if t.synonym != "" {
 		old := t.synonym
@@ -25,7 +25,7 @@ func (m *schemaModel) synonym(rng *rand.Rand, t *tableModel) *schemaStep {
 	return t.step(fmt.Sprintf("ALTER TABLE %s ADD SYNONYM %s", t.name, name), func(t *tableModel) { t.synonym = name }, nil)
 }
 
-// createView makes a view of some columns of a table, or gives one other columns.
+// createView creates a view of some columns of a table, or replaces one by a view of other columns.
 func (m *schemaModel) createView(rng *rand.Rand, t *tableModel) *schemaStep {
 	columns := slices.DeleteFunc(t.columnNames(), func(c string) bool { return c == "S" })
 	rng.Shuffle(len(columns), func(i, k int) { columns[i], columns[k] = columns[k], columns[i] })
@@ -51,7 +51,7 @@ func (m *schemaModel) dropView(_ *rand.Rand, t *tableModel) *schemaStep {
 	return nil
 }
 
-// viewed says whether a view has a column.
+// viewed reports whether a view uses a column.
 func (t *tableModel) viewed(column string) bool {
 	for _, columns := range t.views {
 		if slices.Contains(columns, column) {
@@ -65,7 +65,7 @@ func (t *tableModel) kindOfS() string {
 	return map[bool]string{true: "BYTES", false: "STRING"}[t.bytes]
 }
 
-// otherKind makes BYTES of the STRING S, or the reverse, which needs values that are text.
+// otherKind changes column S from STRING to BYTES or back. The change to STRING needs values that are text.
 func (m *schemaModel) otherKind(_ *rand.Rand, t *tableModel) *schemaStep {
 	if t.depends("S") {
 		return nil
@@ -85,14 +85,14 @@ func (m *schemaModel) otherKind(_ *rand.Rand, t *tableModel) *schemaStep {
 	return t.step(fmt.Sprintf("ALTER TABLE %s ALTER COLUMN S %s(%s)", t.name, to.kindOfS(), length), func(t *tableModel) { t.bytes = to.bytes }, violated)
 }
 
-// referred says whether another table refers to the rows of one.
+// referred reports whether another table has a foreign key to a table.
 func (m *schemaModel) referred(t *tableModel) bool {
 	return slices.ContainsFunc(m.tables, func(o *tableModel) bool {
 		return o.parent == t.name || slices.Contains(slices.Collect(maps.Values(o.foreign)), t.name)
 	})
 }
 
-// addPolicy gives a table a ROW DELETION POLICY, or another one.
+// addPolicy adds or replaces the ROW DELETION POLICY of a table.
 func (m *schemaModel) addPolicy(rng *rand.Rand, t *tableModel) *schemaStep {
 	if m.referred(t) {
 		return nil
@@ -114,7 +114,8 @@ func (m *schemaModel) dropPolicy(_ *rand.Rand, t *tableModel) *schemaStep {
 	return t.step(fmt.Sprintf("ALTER TABLE %s DROP ROW DELETION POLICY", t.name), func(t *tableModel) { t.policy = "" }, nil)
 }
 
-// objectQueries read a table by its synonym and its views, and count values that a sequence has given out twice.
+// objectQueries returns queries that read a table by its synonym and its views, and that count values which a sequence
+// has given out twice.
 func (t *tableModel) objectQueries() (list []modelQuery) {
 	if t.synonym != "" {
 		list = append(list, modelQuery{"SELECT COUNT(*) FROM " + t.synonym, []string{fmt.Sprint(len(t.rows))}})

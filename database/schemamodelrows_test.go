@@ -9,37 +9,37 @@ import (
 	"strings"
 )
 
-// schemaModel is the schema and the rows of TestSchemaModel. All tables have columns K, X, Y and S from their beginning to their end; others come and
-// go. A step alters it in place; with makes a copy.
+// schemaModel is the schema and the rows of TestSchemaModel. All tables always have columns K, X, Y and S; other
+// columns are added and dropped. A step changes the model in place; with makes a copy.
 type schemaModel struct {
 	tables []*tableModel
-	number int                 // of names given out
-	free   map[string][]string // names of objects that were dropped, by their kinds
+	number int                 // number of names given out
+	free   map[string][]string // names of dropped objects, by kind
 }
 
 type tableModel struct {
 	name    string
-	parent  string // "" of a root table; a child has a further key column L
-	cascade bool   // of a child: rows go with their parent
+	parent  string // "" for a root table; a child has a further key column L
+	cascade bool   // for a child: its rows are deleted with their parent
 	columns []columnModel
 	notNull map[string]bool
-	longest int // characters of S; 0 is MAX
+	longest int // length of S in characters; 0 is MAX
 	indexes []indexModel
-	checks  map[string]int64  // Y is less than
-	foreign map[string]string // X refers to the key of a table
-	// cascades are those of foreign whose rows go with the row that they refer to.
+	checks  map[string]int64  // by name: Y is less than this
+	foreign map[string]string // by name: X refers to the key of this table
+	// cascades holds the names in foreign whose keys are ON DELETE CASCADE.
 	cascades map[string]bool
 	bytes    bool                // S is of BYTES
 	synonym  string              // "" for none
-	views    map[string][]string // columns by the name of the view
-	policy   string              // the column of its ROW DELETION POLICY, "" for none; no row is old
+	views    map[string][]string // the columns of each view, by name
+	policy   string              // the column of its ROW DELETION POLICY, "" for none; no row expires
 	rows     map[rowKey]map[string]cell
 }
 
-// rowKey is K and, of a child, L.
+// rowKey is the key of a row: K and, in a child, L.
 type rowKey [2]int64
 
-// columnModel is a column that comes and goes.
+// columnModel is a column that can be added and dropped.
 type columnModel struct {
 	name, kind string // kind: plain, default, stored, virtual, stamp, identity or sequence
 }
@@ -52,7 +52,7 @@ type indexModel struct {
 	nullFiltered bool
 }
 
-// cell is a value: NULL, a number or a text.
+// cell is a value of a column: NULL, a number or a text.
 type cell struct {
 	set  bool
 	text string
@@ -62,7 +62,7 @@ func number(n int64) cell     { return cell{true, strconv.FormatInt(n, 10)} }
 func text(s string) cell      { return cell{true, s} }
 func (c cell) String() string { return map[bool]string{true: c.text, false: "null"}[c.set] }
 
-// literal is a cell of a column in SQL.
+// literal prints the value of a column in SQL.
 func (t *tableModel) literal(column string, c cell) string {
 	switch {
 	case !c.set || column != "S":
@@ -73,7 +73,7 @@ func (t *tableModel) literal(column string, c cell) string {
 	return "'" + c.text + "'"
 }
 
-// noText is a value of BYTES that is none of STRING.
+// noText is a value of BYTES that is no valid STRING.
 const noText = "\xff"
 
 func (c cell) int() int64 {
@@ -112,7 +112,7 @@ func (m *schemaModel) table(name string) *tableModel {
 	return m.tables[at]
 }
 
-// columnNames are all columns behind the key whose values the model knows.
+// columnNames returns the non-key columns whose values the model knows.
 func (t *tableModel) columnNames() []string {
 	names := []string{"X", "Y", "S"}
 	for _, c := range t.columns {
@@ -123,10 +123,10 @@ func (t *tableModel) columnNames() []string {
 	return names
 }
 
-// generates says whether a sequence makes the values of a column.
+// generates reports whether a sequence generates the values of a column.
 func (c columnModel) generates() bool { return c.kind == "identity" || c.kind == "sequence" }
 
-// filled is a row with the columns that it has not been given.
+// filled returns a row with the values of the columns that were not written.
 func (t *tableModel) filled(row map[string]cell) map[string]cell {
 	for _, c := range t.columns {
 		switch _, given := row[c.name]; c.kind {
@@ -148,17 +148,17 @@ func (t *tableModel) filled(row map[string]cell) map[string]cell {
 	return row
 }
 
-// rowWrite is a statement that writes a row: all three columns, if there is no other of its key, or those that it names; or none, which deletes it.
+// rowWrite is a statement that writes a row: INSERT OR UPDATE of all columns, UPDATE of one column, or DELETE.
 type rowWrite struct {
 	sql    string
 	table  string
 	key    rowKey
 	values map[string]cell // nil deletes
-	update bool            // only of a row that is there
-	missed bool            // it found no row: a transaction that has written nothing may come before others that have committed meanwhile
+	update bool            // it is an UPDATE, which changes existing rows only
+	missed bool            // it found no row: the transaction, which has written nothing, may be ordered before others that have committed meanwhile
 }
 
-// randomWrite draws a write, no DELETE unless deletes is true.
+// randomWrite returns a random write, which is no DELETE unless deletes is true.
 func (m *schemaModel) randomWrite(rng *rand.Rand, deletes bool) rowWrite {
 	t := m.tables[rng.IntN(len(m.tables))]
 	name := t.name
@@ -202,7 +202,7 @@ func (m *schemaModel) randomWrite(rng *rand.Rand, deletes bool) rowWrite {
 	return w
 }
 
-// with is the model after a write, which may break rules.
+// with returns the model after a write, which may break rules.
 func (m *schemaModel) with(w rowWrite) *schemaModel {
 	next := *m
 	next.tables = slices.Clone(m.tables)
@@ -214,7 +214,7 @@ func (m *schemaModel) with(w rowWrite) *schemaModel {
 	}
 	at := slices.IndexFunc(m.tables, func(t *tableModel) bool { return t.name == w.table })
 	if at < 0 || w.missed {
-		return &next // it was renamed or dropped after the statement: the transaction cannot commit with a row written there
+		return &next // the table was renamed or dropped after the statement: the transaction cannot commit a row of it
 	}
 	t := own(at)
 	old, there := t.rows[w.key]
@@ -232,7 +232,8 @@ func (m *schemaModel) with(w rowWrite) *schemaModel {
 	return &next
 }
 
-// remove removes a row, if it is there, with those that go with it. own makes a table's rows the model's own.
+// remove removes a row, if it exists, and the rows that are deleted with it. own copies a table's rows so that they
+// belong to the model.
 func (m *schemaModel) remove(own func(at int) *tableModel, at int, key rowKey) {
 	t := own(at)
 	if _, there := t.rows[key]; !there {
@@ -252,7 +253,7 @@ func (m *schemaModel) remove(own func(at int) *tableModel, at int, key rowKey) {
 	}
 }
 
-// broken names a rule of the schema that the rows break, "" if there is none.
+// broken returns the name of a rule of the schema that the rows break, "" if there is none.
 func (m *schemaModel) broken() string {
 	for _, t := range m.tables {
 		for c := range t.notNull {
@@ -319,7 +320,8 @@ func (m *schemaModel) orphans(t *tableModel) bool {
 	return t.any(func(k rowKey, _ map[string]cell) bool { _, found := parent.rows[rowKey{k[0]}]; return !found })
 }
 
-// entry is what an index has for a row: its key columns, then the table's key, then STORING; ok is false if that is nothing.
+// entry returns the entry of an index for a row: its key columns, then the table's key, then STORING; ok is false if
+// the row has no entry.
 func (t *tableModel) entry(x indexModel, k rowKey, row map[string]cell) (key string, line string, ok bool) {
 	var parts []string
 	for _, c := range x.key {
@@ -353,13 +355,13 @@ func (t *tableModel) repeats(x indexModel) bool {
 	})
 }
 
-// modelQuery is a query with the rows that it must have, sorted.
+// modelQuery is a query with its expected rows, sorted.
 type modelQuery struct {
 	sql  string
 	want []string
 }
 
-// queries read every table, and every index.
+// queries returns queries that read every table and every index.
 func (m *schemaModel) queries() (list []modelQuery) {
 	for _, t := range m.tables {
 		key := []string{"K"}

@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// schemaStep is a schema change of TestSchemaModel that the schema allows.
+// schemaStep is a schema change of TestSchemaModel that is valid for the present schema.
 type schemaStep struct {
 	sql   string
 	apply func(m *schemaModel)
-	// violated says that the rows do not meet what the change demands of them: it may succeed only if they do in the end, and fail only if they did not
-	// at some time.
+	// violated reports whether the rows do not meet the conditions of the change. The change may succeed only if they
+	// do in the end, and fail only if they did not at some time.
 	violated func(m *schemaModel) bool
-	// cascades says that it adds a foreign key by which rows go that others refer to.
+	// cascades says that it adds a foreign key with ON DELETE CASCADE.
 	cascades bool
 }
 
-// never is the violated of changes that demand nothing of rows.
+// never is schemaStep.violated for changes without conditions on rows.
 func never(*schemaModel) bool { return false }
 
-// step makes a step of one table, whose name stays the same while it runs.
+// step makes a schemaStep that changes one table, whose name stays the same while it runs.
 func (t *tableModel) step(sql string, apply func(t *tableModel), violated func(m *schemaModel, t *tableModel) bool) *schemaStep {
 	name := t.name
 	s := &schemaStep{sql: sql, violated: never, apply: func(m *schemaModel) { apply(m.table(name)) }}
@@ -32,7 +32,7 @@ func (t *tableModel) step(sql string, apply func(t *tableModel), violated func(m
 	return s
 }
 
-// randomStep draws a change that is possible.
+// randomStep returns a random change that is possible.
 func (m *schemaModel) randomStep(rng *rand.Rand) *schemaStep {
 	kinds := []func(*rand.Rand, *tableModel) *schemaStep{
 		m.createIndex, m.createIndex, m.createIndex, m.dropIndex, m.alterIndex, m.addColumn, m.addColumn, m.dropColumn, m.notNull, m.nullable, m.length,
@@ -46,7 +46,7 @@ func (m *schemaModel) randomStep(rng *rand.Rand) *schemaStep {
 	}
 }
 
-// newName gives out a name that no object has had, or one that was dropped.
+// newName returns a name that no object has had, or one that was dropped.
 func (m *schemaModel) newName(rng *rand.Rand, kind string) string {
 	if list := m.free[kind]; len(list) > 0 && rng.IntN(2) == 0 {
 		m.free[kind] = list[1:]
@@ -56,13 +56,13 @@ func (m *schemaModel) newName(rng *rand.Rand, kind string) string {
 	return fmt.Sprint(kind, m.number)
 }
 
-// dropped gives a name free. Its kind is what stands before its number.
+// dropped makes a name available again. The letters before its number are its kind.
 func (m *schemaModel) dropped(name string) {
 	kind := strings.TrimRight(name, "0123456789")
 	m.free[kind] = append(slices.Clone(m.free[kind]), name)
 }
 
-// schemaOf is the named schema of a table with the point behind it, "" if it is in none.
+// schemaOf returns the named schema of a table followed by a dot, "" if it is in none.
 func schemaOf(table string) string { return table[:strings.IndexByte(table, '.')+1] }
 
 func (m *schemaModel) createIndex(rng *rand.Rand, t *tableModel) *schemaStep {
@@ -81,7 +81,7 @@ func (m *schemaModel) createIndex(rng *rand.Rand, t *tableModel) *schemaStep {
 	if len(x.storing) > 0 {
 		tail = " STORING (" + x.storing[0] + ")"
 	}
-	if t.parent != "" && rng.IntN(3) == 0 { // it lies among the rows of the parent
+	if t.parent != "" && rng.IntN(3) == 0 { // it is interleaved in the parent
 		x.key = append([]string{"K"}, x.key...)
 		tail += ", INTERLEAVE IN " + t.parent
 	}
@@ -185,7 +185,8 @@ func (m *schemaModel) dropColumn(rng *rand.Rand, t *tableModel) *schemaStep {
 	}, nil)
 }
 
-// depends says that an index or a generated column, which would have to be of another definition, keeps a column as it is.
+// depends reports whether a column cannot change, because an index or a generated column that uses it would need
+// another definition.
 func (t *tableModel) depends(column string) bool {
 	for _, x := range t.indexes {
 		if slices.Contains(x.key, column) || slices.Contains(x.storing, column) {
@@ -276,7 +277,7 @@ func (m *schemaModel) onDelete(_ *rand.Rand, t *tableModel) *schemaStep {
 	return t.step(fmt.Sprintf("ALTER TABLE %s SET ON DELETE %s", t.name, words), func(t *tableModel) { t.cascade = !t.cascade }, nil)
 }
 
-// rename gives a table another name. Those that name it follow.
+// rename renames a table. The objects that refer to it follow.
 func (m *schemaModel) rename(rng *rand.Rand, t *tableModel) *schemaStep {
 	if len(t.views) > 0 {
 		return nil
@@ -306,7 +307,7 @@ func (m *schemaModel) rename(rng *rand.Rand, t *tableModel) *schemaStep {
 	}}
 }
 
-// dropTable drops a table that nothing refers to, but not the first, of which there are more rows.
+// dropTable drops a table to which nothing refers. It keeps the first table, which has the most rows.
 func (m *schemaModel) dropTable(_ *rand.Rand, t *tableModel) *schemaStep {
 	if t == m.tables[0] || len(t.indexes) > 0 || len(t.views) > 0 || m.referred(t) {
 		return nil

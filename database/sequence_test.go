@@ -28,7 +28,7 @@ var withSequences = []string{
 
 const nextOfS = "SELECT GET_NEXT_SEQUENCE_VALUE(SEQUENCE S)"
 
-// taken runs a statement in a transaction that is then committed or rolled back, and returns the one column of its rows.
+// taken runs a statement in a transaction, commits it or rolls it back, and returns the single column of its rows.
 func (b *bed) taken(sql string, commit bool) ([]int64, error) {
 	tx := b.db.Transactions().Begin(txn.Options{})
 	defer tx.Rollback()
@@ -42,7 +42,7 @@ func (b *bed) taken(sql string, commit bool) ([]int64, error) {
 	return list, err
 }
 
-// keysIn runs a statement in a transaction and returns the one column of its rows.
+// keysIn runs a statement in a transaction and returns the single column of its rows.
 func (b *bed) keysIn(tx *txn.Tx, sql string) ([]int64, error) {
 	ctx := context.Background()
 	c := b.db.Catalog()
@@ -76,7 +76,7 @@ func (b *bed) keysIn(tx *txn.Tx, sql string) ([]int64, error) {
 	}
 }
 
-// mutate writes a row without its key by mutation.
+// mutate writes a row by mutation, without a value for its key.
 func (b *bed) mutate(op table.Op, name string, v int64) error {
 	c := b.db.Catalog()
 	t := c.Table(name)
@@ -93,8 +93,8 @@ func (b *bed) mutate(op table.Op, name string, v int64) error {
 	return err
 }
 
-// TestSequenceLife: what was taken stays taken when its transaction is rolled back and when the server restarts; a sequence that is made again under
-// the name of one that was dropped begins anew.
+// TestSequenceLife checks that values stay taken when their transaction is rolled back and when the server restarts. A
+// sequence that is created with the name of a dropped one begins anew.
 func TestSequenceLife(t *testing.T) {
 	b := create(t, withSequences...)
 	const state = "SELECT GET_INTERNAL_SEQUENCE_STATE(SEQUENCE S), GET_TABLE_COLUMN_IDENTITY_STATE('T.Id')"
@@ -134,11 +134,12 @@ func TestSequenceLife(t *testing.T) {
 	b.alter("DROP TABLE D", "DROP SEQUENCE S", "DROP TABLE T")
 	b.alter(withSequences[:3]...)
 	is("NULL NULL")
-	b.alter("ALTER TABLE Other ADD COLUMN N INT64 AS (V) STORED") // nothing takes from S meanwhile
+	b.alter("ALTER TABLE Other ADD COLUMN N INT64 AS (V) STORED") // no statement takes values of S meanwhile
 	is("NULL NULL")
 }
 
-// TestIdentityBackfill: an identity column that is added gives each row a value of its own, and so does one with a DEFAULT.
+// TestIdentityBackfill adds an identity column and a column with a DEFAULT from a sequence. Each row must get its own
+// value.
 func TestIdentityBackfill(t *testing.T) {
 	b := create(t, withSequences...)
 	if err := b.insert("Other", rowsOf(2500)...); err != nil {
@@ -157,7 +158,7 @@ func TestIdentityBackfill(t *testing.T) {
 	}
 }
 
-// TestSequencePartitionedDML: each row that is changed takes a value.
+// TestSequencePartitionedDML checks that each changed row takes a value.
 func TestSequencePartitionedDML(t *testing.T) {
 	b := create(t, withSequences...)
 	if err := b.insert("Other", rowsOf(2500)...); err != nil {
@@ -171,7 +172,7 @@ func TestSequencePartitionedDML(t *testing.T) {
 	}
 }
 
-// TestSequenceAborts: a change of a sequence aborts the transactions that took from it, and no other.
+// TestSequenceAborts checks that a change of a sequence aborts exactly the transactions that have taken values of it.
 func TestSequenceAborts(t *testing.T) {
 	for _, test := range []struct{ change, aborts string }{
 		{"ALTER SEQUENCE S SKIP RANGE 1, 1000", "S D"},
@@ -207,13 +208,13 @@ func TestSequenceAborts(t *testing.T) {
 	}
 }
 
-// handedOut are the values that clients have got of the counters, and fails the test where one comes again.
+// handedOut holds the values that clients have got from the counters. It fails the test if a value comes twice.
 type handedOut struct {
 	t            *testing.T
 	mu           sync.Mutex
-	changed      *sync.Cond // of mu: what follows has changed
+	changed      *sync.Cond // signals, with mu, that the fields below have changed
 	seen         [2]map[int64]bool
-	transactions int  // that have ended
+	transactions int  // number that have ended
 	failed       bool // a client has stopped because of an error
 }
 
@@ -223,7 +224,7 @@ func newHandedOut(t *testing.T) *handedOut {
 	return h
 }
 
-// add takes the values that a transaction has got of a counter when it has ended.
+// add adds the values that an ended transaction has got from a counter.
 func (h *handedOut) add(counter int, list []int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -237,7 +238,7 @@ func (h *handedOut) add(counter int, list []int64) {
 	}
 }
 
-// fail reports the error that a client stops at.
+// fail reports the error that stops a client.
 func (h *handedOut) fail(err error) {
 	h.t.Error(err)
 	h.mu.Lock()
@@ -255,7 +256,7 @@ func (h *handedOut) await(more int) {
 	}
 }
 
-// crash is the disk of a machine that dies now, with the values that were handed out before.
+// crash returns the disk of a machine that dies now, and the values that were handed out before.
 func (h *handedOut) crash(fs *vfs.MemFS, rng *rand.Rand) (*vfs.MemFS, *handedOut) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -266,8 +267,8 @@ func (h *handedOut) crash(fs *vfs.MemFS, rng *rand.Rand) (*vfs.MemFS, *handedOut
 	return fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng}), after
 }
 
-// TestSequenceModel takes values in many transactions at once, of which some are rolled back, while the schema changes. Machines die and
-// servers restart meanwhile. No value that a client has seen comes again.
+// TestSequenceModel takes values in many concurrent transactions, some of which are rolled back, while the schema
+// changes. Meanwhile machines die and servers restart. No value that a client has seen may come again.
 func TestSequenceModel(t *testing.T) {
 	const lives = 12
 	seed := rand.Uint64()
@@ -334,6 +335,6 @@ func (b *bed) takeAtRandom(h *handedOut, rng *rand.Rand, stop chan struct{}) {
 			h.fail(err)
 			return
 		}
-		h.add(which/2, list) // also those of a transaction that was aborted
+		h.add(which/2, list) // including the values of aborted transactions
 	}
 }

@@ -11,25 +11,26 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A Session is a client's session as it is stored, so that it survives a restart. Its record lies under the key space of its database, which is
-// never given out again: a database that was dropped and made again does not know the sessions of the first.
+// A Session is the stored form of a client's session, which so survives a restart. Its record lies under the key space
+// of its database. No key space is given out twice, so a database that was dropped and made again does not know the
+// sessions of the first.
 type Session struct {
-	ID          string            `json:"-"` // the last part of its name
+	ID          string            `json:"-"` // the last part of the session's name
 	Multiplexed bool              `json:",omitempty"`
 	Role        string            `json:",omitempty"`
 	Labels      map[string]string `json:",omitempty"`
 	Created     time.Time
-	Used        int64 // Unix seconds of the last use, as of when the record was written
+	Used        int64 // Unix seconds of the last use before the record was written
 }
 
-// sessionBatch is how many records of sessions one batch holds at most, so that many sessions take no large one.
+// sessionBatch is the number of session records that one batch holds at most.
 const sessionBatch = 1000
 
 func (d *Database) sessionKey(id string) []byte {
 	return meta.Key(meta.OfSpace(meta.Session, d.space), id)
 }
 
-// AddSessions stores new sessions, all or none, and returns when they are durable.
+// AddSessions stores all the new sessions, or none, and returns when they are durable.
 func (d *Database) AddSessions(list []Session) error {
 	b := meta.NewBatch(d.registry.store)
 	defer b.Close()
@@ -47,7 +48,8 @@ func (d *Database) AddSessions(list []Session) error {
 	return nil
 }
 
-// forgetSessions deletes the sessions of a database that was dropped.
+// forgetSessions deletes the sessions of a dropped database. It returns an error that says that the database was not
+// found.
 func (d *Database) forgetSessions() error {
 	b := meta.NewBatch(d.registry.store)
 	defer b.Close()
@@ -57,7 +59,7 @@ func (d *Database) forgetSessions() error {
 	return errors.Join(b.CommitNoSync(), usererror.DatabaseNotFound(d.name))
 }
 
-// RemoveSession deletes a session and returns when that is durable.
+// RemoveSession deletes a session and returns when the deletion is durable.
 func (d *Database) RemoveSession(id string) error {
 	b := meta.NewBatch(d.registry.store)
 	defer b.Close()
@@ -70,8 +72,8 @@ func (d *Database) RemoveSession(id string) error {
 	return nil
 }
 
-// NoteSessions stores when sessions were last used, deletes sessions that have expired, and returns when that is durable. If it fails, a part may
-// have been done.
+// NoteSessions stores the times of the last use of sessions, deletes sessions that have expired, and returns when both
+// are durable. If it fails, it may have done a part.
 func (d *Database) NoteSessions(used []Session, expired []string) error {
 	n := len(used) + len(expired)
 	for from := 0; from < n; from += sessionBatch {
@@ -83,7 +85,8 @@ func (d *Database) NoteSessions(used []Session, expired []string) error {
 	return nil
 }
 
-// noteSessions does from to to of what NoteSessions is to do. The sync of the last batch makes those before it durable, too.
+// noteSessions does one batch of NoteSessions: the elements from from to to of used and expired, concatenated. Only the
+// last batch is synced, which makes the earlier ones durable, too.
 func (d *Database) noteSessions(used []Session, expired []string, from, to int) error {
 	b := meta.NewBatch(d.registry.store)
 	defer b.Close()

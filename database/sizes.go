@@ -13,7 +13,7 @@ import (
 // splitBySizeEvery is how often the server looks for ranges that have grown large.
 const splitBySizeEvery = time.Minute
 
-// splitBySize splits, while the server runs, what has grown large.
+// splitBySize splits ranges that have grown large, every splitBySizeEvery until ctx ends.
 func (r *Registry) splitBySize(ctx context.Context) {
 	for sleep(ctx, splitBySizeEvery) {
 		r.account.Task(taskSplits).Do(ctx, r.splitOnce)
@@ -25,11 +25,12 @@ func (r *Registry) splitOnce(context.Context) {
 		if err := d.splits.SplitBySize(split.LargeBytes); err != nil && !d.Dropped() {
 			d.log().Error("split by size", slog.Any("error", err))
 		}
-		d.reshapeStreams() // also where a split point has expired
+		d.reshapeStreams() // a split point may have expired, too
 	}
 }
 
-// chunksOf estimates in how many chunks a job goes over a layout, at least one; it is nil for a job that goes over nothing.
+// chunksOf estimates the number of chunks that a job over a layout has, at least one. l is nil for a job that reads no
+// table.
 func (d *Database) chunksOf(l *table.Layout) int64 {
 	if l == nil {
 		return 1
@@ -42,8 +43,8 @@ func (d *Database) chunksOf(l *table.Layout) int64 {
 	return max(int64(size/table.ChunkBytes), 1)
 }
 
-// share estimates how much of the keys of a layout lies up to a key, from 0 to 1. The engine knows no sizes of what it has in memory
-// only: there it is 0.
+// share estimates the part of a layout's data that lies before a key, from 0 to 1. The engine knows no sizes of data
+// that is only in memory; for such data share returns 0.
 func (d *Database) share(l *table.Layout, key []byte) float64 {
 	space, _ := l.Space()
 	total, err := d.rows.Size(space.Start, space.End)
@@ -57,8 +58,8 @@ func (d *Database) share(l *table.Layout, key []byte) float64 {
 	return min(float64(done)/float64(total), 1)
 }
 
-// tableSizes are what tables and indexes take. What is interleaved lies among the
-// rows it is interleaved in, so a parent's size holds its children's: the engine knows the sizes of ranges only.
+// tableSizes returns the sizes of tables and indexes. Interleaved rows lie between the rows of their parents, and the
+// engine knows only the sizes of ranges, so the size of a parent includes its children.
 func (d *Database) tableSizes() ([]stats.TableSize, error) {
 	var list []stats.TableSize
 	add := func(name string, l *table.Layout) error {

@@ -11,8 +11,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// splitCatalogs rewrites the schema versions of format 1, each of which is one record with all its tables. In format 2 tables have
-// records of their own, and a version only those that it has changed: see catalog.go. A database is rewritten in one batch, whole or not at all.
+// splitCatalogs rewrites the schema versions of format 1, each of which is one record with all its tables. In format 2,
+// tables have records of their own, and a version has records only for the tables that it has changed: see catalog.go.
+// Each database is rewritten in one batch.
 func splitCatalogs(store kv.Store) error {
 	return meta.Each(store, meta.Database, func(_ string, data []byte) error {
 		var r databaseRecord
@@ -33,13 +34,13 @@ func splitCatalogsOf(store kv.Store, space mvcc.Space) error {
 	err := meta.Each(store, meta.OfSpace(meta.Schema, space), func(name string, data []byte) error {
 		var r struct {
 			schemaRecord
-			Catalog schema.Format1 // in the place of the record's
+			Catalog schema.Format1 // hides schemaRecord.Catalog
 		}
 		if err := json.Unmarshal(data, &r); err != nil {
 			return fmt.Errorf("read schema version: %w", err)
 		}
 		if r.Catalog.Format != 1 {
-			return nil // the database has been rewritten
+			return nil // an earlier run has rewritten this database
 		}
 		e, err := r.Catalog.Split()
 		if err != nil {
@@ -57,7 +58,7 @@ func splitCatalogsOf(store kv.Store, space mvcc.Space) error {
 	return b.Commit()
 }
 
-// changedTables are the tables that are not as they were before; nil stands for those that are gone.
+// changedTables returns the tables that differ from before, with nil for those that are gone.
 func changedTables(before, now map[schema.TableID][]byte) map[schema.TableID][]byte {
 	changed := map[schema.TableID][]byte{}
 	for id, data := range now {

@@ -14,8 +14,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestSplitPoints: they are shown and in effect after a restart, go with their table and their database, and cannot be
-// added to a database that was dropped.
+// TestSplitPoints checks that split points are shown and have effect after a restart, are deleted with their table and
+// their database, and cannot be added to a dropped database.
 func TestSplitPoints(t *testing.T) {
 	fs := vfs.NewMem()
 	b := open(t, fs)
@@ -47,7 +47,7 @@ func TestSplitPoints(t *testing.T) {
 	}
 }
 
-// records is how many records the store holds whose name begins with prefix.
+// records counts the records in the store whose names begin with prefix.
 func records(t *testing.T, store kv.Store, prefix string) (n int) {
 	t.Helper()
 	if err := meta.Each(store, prefix, func(string, []byte) error { n++; return nil }); err != nil {

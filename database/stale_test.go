@@ -18,23 +18,23 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A past is a database with times to read at.
+// A past is a database with named times at which to read.
 type past struct {
 	*aged
 	marks map[string]mvcc.Timestamp
 }
 
-// TestStaleReads runs the scripts in testdata/stale. Those of TestRowDeletion and:
+// TestStaleReads runs the scripts in testdata/stale. It knows the commands of TestRowDeletion and:
 //
 //	create                     makes the database, from statements, one a line
 //	ddl [mark=NAME,...]        statements, one a line, as one batch; marks name the times at which they took effect
-//	hold                       publishes what a statement publishes first for which existing data matters, and leaves it there
+//	hold                       publishes the first catalog of a statement that works on existing rows, and leaves the change there
 //	mark NAME                  names the time of a strong read
-//	bound KIND [DURATION|NAME] the time that a bound reads at: a mark, or counted from the clock
-//	earliest                   the earliest version time, counted from the clock
+//	bound KIND [DURATION|NAME] prints the time at which a read with this bound happens: a mark, or relative to the clock
+//	earliest                   prints the earliest version time, relative to the clock
 //	query at=NAME|DURATION     prints rows, or the error
 //	read at=... table=T columns=(C, ...) [index=I]
-//	versions                   how many schema versions are kept
+//	versions                   prints the number of schema versions that are kept
 func TestStaleReads(t *testing.T) {
 	datadriven.Walk(t, "testdata/stale", func(t *testing.T, path string) {
 		p := &past{aged: newAged(t), marks: map[string]mvcc.Timestamp{}}
@@ -109,7 +109,7 @@ func (p *past) hold(text string) error {
 	return err
 }
 
-// time is a mark, or a duration counted from the clock.
+// time returns the time of a mark, or of a duration relative to the clock.
 func (p *past) time(name string) mvcc.Timestamp {
 	if at, ok := p.marks[name]; ok {
 		return at
@@ -157,7 +157,7 @@ func (p *past) runBound(d *datadriven.TestData) (string, error) {
 	return fmt.Sprintln(at.Time().Sub(p.clock())), nil
 }
 
-// at is what a request that reads at a timestamp works on.
+// at returns the catalog and the snapshot of a request that reads at a timestamp.
 func (p *past) at(ts mvcc.Timestamp) (*schema.Catalog, *txn.Snapshot, error) {
 	snapshot, err := p.db.Transactions().Snapshot(context.Background(), txn.Bound{Kind: txn.ReadTimestamp, Time: ts.Time()})
 	if err != nil {
@@ -173,7 +173,7 @@ func (p *past) timeOf(d *datadriven.TestData) mvcc.Timestamp {
 	return p.time(name)
 }
 
-// answer is the rows of a query.
+// answer returns the rows of a query at a timestamp.
 func (p *past) answer(at mvcc.Timestamp, sql string) (string, error) {
 	c, snapshot, err := p.at(at)
 	if err != nil {

@@ -21,77 +21,79 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Statement is an SQL statement ready to run, for one schema version. It is
-// shared by all requests with the same text, parameter types and options.
+// Statement is an SQL statement that is ready to run, for one schema version. All requests with the same text,
+// parameter types and options share it.
 type Statement struct {
 	*Prepared
 	Text stats.Text
 
-	// literals are the values of those Plan.Params that stand for literals of the text, and invalid for the others. It is nil unless the
-	// plan is a generic one: see genericPlan.
+	// literals[i] is the value of Plan.Params[i] if that parameter stands for a literal of the text, and invalid
+	// otherwise. It is nil unless the plan is a generic one: see genericPlan.
 	literals []value.Value
 }
 
-// Prepared is a plan with what follows from it. Statements that differ in literals alone may share one: see genericPlan.
+// Prepared is a plan with all that follows from it. Statements that differ only in literals may share one: see
+// genericPlan.
 type Prepared struct {
 	Plan    *plan.Plan
 	program *exec.Program
-	// Undeclared are the parameters for which the request gave no type, with the types that were inferred.
+	// Undeclared lists the parameters for which the request gave no type, with their inferred types.
 	Undeclared []plan.Param
 	// PlanTime is the CPU time it took to analyze and plan the text.
 	PlanTime time.Duration
-	// Procedure is the name of the procedure that a CALL calls; "" for all other statements. The one row of Plan is then its arguments.
+	// Procedure is the name of the procedure that a CALL calls; "" for all other statements. Plan then returns one row
+	// with its arguments.
 	Procedure string
-	// ChangeStream is the change stream that the statement reads; nil for all other statements. The one row of Plan is then the arguments of
-	// its function, start_timestamp and so on.
+	// ChangeStream is the change stream that the statement reads; nil for all other statements. Plan then returns one
+	// row with the arguments of the stream's read function, start_timestamp and so on.
 	ChangeStream *schema.ChangeStream
-	// Columns are those of the result.
+	// Columns are the columns of the result.
 	Columns []plan.Column
 
 	Accesses []*stats.Access
-	// Dependencies are what the plan counts on of its schema version.
+	// Dependencies lists the parts of its schema version that the plan depends on.
 	Dependencies *schema.Dependencies
-	// Needs are what a role needs to run it.
+	// Needs holds the privileges that a role needs to run the statement.
 	Needs   *Needs
-	Typical cpu.Typical // CPU time of such executions
-	// Brief says that the statement only gets rows by their whole keys.
+	Typical cpu.Typical // typical CPU time of an execution
+	// Brief says that the statement only looks up rows by their complete keys.
 	Brief bool
-	// TakesValues says that the statement takes values of sequences itself, which a read-only transaction may not.
+	// TakesValues says that the statement itself takes values of sequences, which a read-only transaction may not.
 	TakesValues bool
-	// Point says that the statement is brief and gets one row at most.
+	// Point says that the statement is brief and looks up one row at most.
 	Point bool
 
-	// copied says that scans of the plan may read columnar copies.
+	// copied says that the plan's scans may read columnar copies.
 	copied bool
 
 	version *version
-	types   map[string]*value.Type // of the parameters, as declared by the request
+	types   map[string]*value.Type // types of the parameters, as the request declared them
 	opts    Options
 	used    atomic.Bool
 	cfg     *Config
 }
 
-// Options are what a request asks of preparing a statement.
+// Options says how a request wants a statement prepared.
 type Options struct {
-	Batch        bool // a plan that can be cut into partitions
-	AllowUnbound bool // parameters without a value, whose types are inferred: query mode PLAN
-	Verbatim     bool // a plan of its own for the text, because it will be shown
+	Batch        bool // the plan must be partitionable
+	AllowUnbound bool // parameters may have no value, and their types are inferred: query mode PLAN
+	Verbatim     bool // the text gets its own plan, because the plan will be shown
 }
 
-// Run is what one execution of a Statement works on. One of View and Writer is set.
+// Run holds the inputs of one execution of a Statement. Either View or Writer is set.
 type Run struct {
 	View     table.View
 	Writer   table.Writer
 	Params   []value.Value // in the order of Plan.Params
 	Restrict *table.Span
 	Profile  bool
-	Access   *schema.Access  // what the rows of INFORMATION_SCHEMA are limited to; nil: all
-	Memory   *memory.Account // charged the rows that the statement keeps; nil counts nothing
+	Access   *schema.Access  // limits the rows of INFORMATION_SCHEMA; nil: all
+	Memory   *memory.Account // charged for rows that the statement keeps; nil counts nothing
 }
 
-// Prepare analyzes and plans a statement for a schema version, or finds it prepared. params are the
-// declared types of parameters by lower-cased name; others are inferred. Requests that send one text at once have it prepared once.
-// Prepare fails with the context's error if the context ends while it waits.
+// Prepare analyzes and plans a statement for a schema version, or returns it from the cache. params are the declared
+// types of parameters by lower-cased name; the types of others are inferred. If several requests send one text at the
+// same time, one of them prepares it. Prepare fails with the context's error if the context ends while it waits.
 func (d *Database) Prepare(ctx context.Context, c *schema.Catalog, sql string, params map[string]*value.Type, opts Options) (*Statement, error) {
 	v, err := d.versionOf(c)
 	if err != nil {
@@ -107,7 +109,7 @@ func (d *Database) Prepare(ctx context.Context, c *schema.Catalog, sql string, p
 	}
 	return v.preparing.do(ctx, key, func() (*Statement, error) {
 		if s, ok := v.statements.get(key); ok {
-			return s, nil // another request has prepared it since
+			return s, nil // another request has just prepared it
 		}
 		s, err := v.prepare(ctx, sql, params, opts, &d.registry.cfg)
 		if err != nil {
@@ -119,7 +121,7 @@ func (d *Database) Prepare(ctx context.Context, c *schema.Catalog, sql string, p
 	})
 }
 
-// prepare analyzes and plans a text, and measures the CPU time of that.
+// prepare analyzes and plans a text, and measures the CPU time that this takes.
 func (v *version) prepare(ctx context.Context, sql string, params map[string]*value.Type, opts Options, cfg *Config) (s *Statement, err error) {
 	took := cpu.Spent(ctx, func() { s, err = v.plan(ctx, sql, params, opts) })
 	if err != nil {
@@ -164,7 +166,7 @@ func (v *version) plan(ctx context.Context, sql string, params map[string]*value
 	return &Statement{Prepared: s, Text: stats.TextOf(sql)}, nil
 }
 
-// argumentsOf is a query whose one row are the arguments of a CALL, or of the function that reads a change stream.
+// argumentsOf returns a query of one row: the arguments of a CALL, or of the function that reads a change stream.
 func argumentsOf(args []tree.Expr) *tree.Query {
 	list := &tree.Project{Input: &tree.SingleRow{}}
 	q := &tree.Query{Scan: list}
@@ -177,8 +179,8 @@ func argumentsOf(args []tree.Expr) *tree.Query {
 	return q
 }
 
-// statementKey is the key of a statement in the cache. It is the text itself for a statement without parameters and options, so that the
-// look-up builds no string.
+// statementKey returns the cache key of a statement. For a statement without parameters and options the key is the text
+// itself, so that the look-up builds no string.
 func statementKey(sql string, params map[string]*value.Type, opts Options) string {
 	if len(params) == 0 && !opts.Batch && !opts.AllowUnbound {
 		return sql
@@ -237,7 +239,7 @@ func isPoint(p *plan.Plan) bool {
 	return p.Read.Seeks[0].Tuples == nil
 }
 
-// Literal is the value of Plan.Params[i] if the parameter stands for a literal of the text.
+// Literal returns the value of Plan.Params[i] if the parameter stands for a literal of the text.
 func (s *Statement) Literal(i int) (value.Value, bool) {
 	if s.literals == nil || s.literals[i].Kind() == value.Invalid {
 		return value.Value{}, false
@@ -245,7 +247,7 @@ func (s *Statement) Literal(i int) (value.Value, bool) {
 	return s.literals[i], true
 }
 
-// Literals are the values of the parameters that stand for literals, by name.
+// Literals returns the values of the parameters that stand for literals, by name.
 func (s *Statement) Literals() map[string]value.Value {
 	if s.literals == nil {
 		return nil
@@ -259,10 +261,10 @@ func (s *Statement) Literals() map[string]value.Value {
 	return named
 }
 
-// FirstUse is true once, for the execution whose statistics show the time of preparing the statement.
+// FirstUse returns true once: for the execution whose statistics include the time of preparing the statement.
 func (s *Prepared) FirstUse() bool { return !s.used.Load() && s.used.CompareAndSwap(false, true) }
 
-// Run executes the statement. now is the time that its functions see.
+// Run executes the statement. Its functions take now for the current time.
 func (s *Statement) Run(ctx context.Context, r Run, now time.Time) (exec.Rows, error) {
 	env := s.env(r, now)
 	env.Columns = s.columns(ctx, r)
@@ -272,7 +274,8 @@ func (s *Statement) Run(ctx context.Context, r Run, now time.Time) (exec.Rows, e
 	return s.program.Run(ctx, env)
 }
 
-// Driving is the layout of what the driving scan of a query reads, and the spans of keys that it reads there: see exec.Program.
+// Driving returns the layout of the table or index that the driving scan of a query reads, and the spans of keys that
+// the scan reads: see exec.Program.
 func (s *Statement) Driving(ctx context.Context, r Run, now time.Time) (*table.Layout, []table.Span, error) {
 	return s.program.Driving(ctx, s.env(r, now))
 }

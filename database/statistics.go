@@ -10,11 +10,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/live"
 )
 
-// statistics is the collector of a database, with the tables that show it.
+// statistics holds the collector of a database and the tables that show its statistics.
 type statistics struct {
 	*stats.Collector
 	live   *live.Lists
-	tables func() []*schema.Table // of SPANNER_SYS, made when they are first asked for; the same for every schema version
+	tables func() []*schema.Table // returns the tables of SPANNER_SYS, made at first use; the same for every schema version
 }
 
 func (d *Database) newStatistics() statistics {
@@ -35,20 +35,21 @@ func (d *Database) newStatistics() statistics {
 	return statistics{Collector: c, live: now, tables: sync.OnceValue(c.Tables)}
 }
 
-// Stats is what happened in this database.
+// Stats returns the collector of the statistics of this database.
 func (d *Database) Stats() *stats.Collector { return d.statistics.Collector }
 
-// Live is what happens in this database now.
+// Live returns the current activity of this database.
 func (d *Database) Live() *live.Lists { return d.statistics.live }
 
-// closeStatistics stores what has happened so far. Background work has ended.
+// closeStatistics stores the statistics so far. Background work must have ended.
 func (d *Database) closeStatistics() {
 	if err := d.statistics.Close(); err != nil {
 		d.log().Error("statistics not stored", slog.Any("error", err))
 	}
 }
 
-// sources are what the collector computes when it closes an interval, or when it is asked.
+// sources returns the functions that the collector calls when it closes an interval, or when a query reads their
+// tables.
 func (d *Database) sources() stats.Sources {
 	return stats.Sources{
 		Sizes:            d.tableSizes,

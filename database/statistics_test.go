@@ -13,7 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// systemRows are the rows of a system table of a database.
+// systemRows returns the rows of a system table of a database.
 func systemRows(t *testing.T, d *Database, name string) [][]value.Value {
 	t.Helper()
 	for _, table := range d.newest().system() {
@@ -29,7 +29,8 @@ func systemRows(t *testing.T, d *Database, name string) [][]value.Value {
 	return nil
 }
 
-// TestStatisticsSurvive: what a process recorded, another shows; a dropped database leaves nothing.
+// TestStatisticsSurvive checks that the statistics of one process are shown by the next, and that a dropped database
+// leaves none.
 func TestStatisticsSurvive(t *testing.T) {
 	store, err := pebble.Open("data", vfs.NewMem())
 	if err != nil {
@@ -85,7 +86,7 @@ func TestStatisticsSurvive(t *testing.T) {
 	}
 }
 
-// TestTableSizes: every table and index has a size, by the hour.
+// TestTableSizes checks that every table and index has a size for each hour.
 func TestTableSizes(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)", "CREATE INDEX ByV ON T(V)")
 	if err := b.insert("T", [2]int64{1, 1}); err != nil {

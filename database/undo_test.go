@@ -10,13 +10,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestUndoRefused: a schema change fails, because of the store or of a row, and the store refuses to take it back too. The next change does
-// that first, or the next start, also when all versions are old; what the change had made is never taken for complete.
+// TestUndoRefused makes a schema change fail, because of the store or of a row, while the store also refuses to undo
+// it. The next change must undo it first, or the next start, also if all versions are old. The unfinished change must
+// never count as complete.
 func TestUndoRefused(t *testing.T) {
 	const create = "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)"
 	for name, c := range map[string]struct {
 		statement string
-		from      int // how many versions there are when the store begins to refuse
+		from      int // number of versions at which the store begins to refuse
 	}{
 		"row":     {"CREATE UNIQUE INDEX ByV ON T(V)", 2},
 		"fill":    {"CREATE INDEX ByV ON T(V)", 2},

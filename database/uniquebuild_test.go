@@ -14,8 +14,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// TestUniqueBuildBesideInsert: a transaction inserts a key that a row has whose entry is not in a UNIQUE index yet, and finds none. It must not commit
-// once the index is there, whether it looks at once or when it commits.
+// TestUniqueBuildBesideInsert inserts a key that an existing row has while that row has no entry in the new UNIQUE
+// index yet, so that the transaction finds no duplicate. It must not commit once the index is complete, whether it
+// checks at the insert or at the commit.
 func TestUniqueBuildBesideInsert(t *testing.T) {
 	for name, opts := range map[string]txn.Options{
 		"pessimistic": {}, "optimistic": {ReadLock: txn.Optimistic}, "repeatable read": {Isolation: txn.RepeatableRead},

@@ -6,9 +6,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// upgrades rewrite the records of one format into those of the next, in this order. Each runs on the open store before
-// anything else reads it. It may be cut short at any write and run again from its beginning: it must leave alone what it finds done.
-// Records of a new kind, which the older format simply has none of, need no step.
+// upgrades rewrites the records of one format into those of the next, in this order. Each function runs on the open
+// store before anything else reads it. It may be interrupted at any write and run again from its beginning, so it must
+// leave alone the records that it has rewritten. A new kind of record needs no upgrade, since the older format has no
+// such records.
 var upgrades = []struct {
 	to  kv.Format
 	run func(kv.Store) error
@@ -16,7 +17,7 @@ var upgrades = []struct {
 	{2, splitCatalogs},
 }
 
-// upgrade takes a store to the last format.
+// upgrade upgrades a store to the latest format.
 func upgrade(store kv.Store, log *slog.Logger) error {
 	for store.Format() < kv.LastFormat {
 		from := store.Format()

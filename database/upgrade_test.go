@@ -20,8 +20,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 )
 
-// TestUpgradeCrash opens the stored directory of every older format and stops the machine at each write until the databases are open, with -short at
-// every fifth. A random part of what was not synced is lost. What remains is upgraded, and has byte for byte what a directory has whose upgrade was not interrupted.
+// TestUpgradeCrash opens the stored directory of every older format and stops the machine at each write until the
+// databases are open, with -short at every fifth. A random part of the unsynced data is lost. After an upgrade of the
+// rest, the directory must have byte for byte the contents of one whose upgrade was not interrupted.
 func TestUpgradeCrash(t *testing.T) {
 	every := 1
 	if testing.Short() {
@@ -33,7 +34,7 @@ func TestUpgradeCrash(t *testing.T) {
 		last := 0
 		for crash := 0; crash <= last; crash += every {
 			fs, rng := sound.CrashClone(everything), rand.New(rand.NewPCG(uint64(crash), 0))
-			var mu sync.Mutex // the engine writes in several goroutines
+			var mu sync.Mutex // the engine writes from several goroutines
 			var remains *vfs.MemFS
 			writes := 0
 			stopping := errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
@@ -60,10 +61,10 @@ func TestUpgradeCrash(t *testing.T) {
 	}
 }
 
-// everything is a crash of the process alone: what was written is there.
+// everything is a crash of the process alone, which loses no written data.
 var everything = vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(0, 0))}
 
-// upgraded opens a store, upgrades it, and returns all that is in it.
+// upgraded opens a store, upgrades it, and returns all keys and values in it.
 func upgraded(t *testing.T, fs vfs.FS) map[string]string {
 	t.Helper()
 	store, err := pebble.Open("data", fs)

@@ -17,16 +17,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// Verification is who hears what Verify does and finds.
+// Verification holds the functions to which Verify reports.
 type Verification struct {
-	// Begin is told what is read next: a table or an index of a database.
+	// Begin is called before Verify reads the next object: a table or an index of a database.
 	Begin func(database, object string)
-	// Found is told what is wrong.
+	// Found is called with each thing that is wrong.
 	Found func(database string, f table.Finding)
 }
 
-// Verify reads everything in a store that nothing writes to, and compares the rows of each database with its schema, indexes and
-// constraints. The schema is that of the last change that has ended. It writes nothing, and its error is what kept it from going on.
+// Verify reads everything in a store that nothing writes to. It compares the rows of each database with its indexes,
+// its constraints and the schema of the last complete schema change. It writes nothing. Its error is the reason that
+// kept it from reading on.
 func Verify(ctx context.Context, store kv.Store, cfg Config, to Verification) error {
 	r := &Registry{store: store, versions: mvcc.New(store), cfg: cfg, account: cpu.NoAccount(), instances: map[string]*Instance{}}
 	return meta.Each(store, meta.Database, func(_ string, data []byte) error {
@@ -54,7 +55,7 @@ func (d *Database) verify(ctx context.Context, to Verification) error {
 		found(table.Finding{Kind: table.Unreadable, Object: "versions", Detail: err.Error()})
 	}
 	version := d.settled()
-	if version == nil { // a first schema change was interrupted that took longer than old versions are kept
+	if version == nil { // the first schema change was interrupted, and ran for longer than versions are kept
 		version = d.newest()
 	}
 	if err := d.verifyCopies(ctx, version.catalog, to); err != nil {
@@ -76,7 +77,7 @@ func (d *Database) verify(ctx context.Context, to Verification) error {
 	return nil
 }
 
-// verifyCopies compares the columnar copies with the rows that they are of.
+// verifyCopies compares the columnar copies with the rows from which they were made.
 func (d *Database) verifyCopies(ctx context.Context, c *schema.Catalog, to Verification) error {
 	copies, err := columnar.Open(d.rows)
 	if err != nil {
@@ -86,7 +87,7 @@ func (d *Database) verifyCopies(ctx context.Context, c *schema.Catalog, to Verif
 	at := func(ts mvcc.Timestamp) table.View { return &storedView{rows: d.rows, at: ts} }
 	for _, have := range copies.All() {
 		object := fmt.Sprintf("columnar copy of table or index %d", have.ID())
-		var p *table.Projection // nil if no schema change has dropped the copy yet
+		var p *table.Projection // nil if the table or index was dropped but its copy was not
 		if l := table.LayoutOf(c, have.ID()); l != nil {
 			object = "columnar copy of " + l.Name()
 			if p, err = columnar.Columns(l.Table, l.Index); err != nil {
@@ -108,17 +109,18 @@ func (d *Database) verifyCopies(ctx context.Context, c *schema.Catalog, to Verif
 	return err
 }
 
-// lastTime is the largest TIMESTAMP. A row of a copy may have a commit timestamp that this machine's clock has not come to.
+// lastTime is the largest TIMESTAMP. A row may have a commit timestamp that lies in the future of this machine's clock,
+// since the data directory may be a copy from another machine.
 var lastTime = time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC)
 
-// storedView is a database that nothing writes to, at a timestamp.
+// storedView reads a database that nothing writes to, at a timestamp.
 type storedView struct {
 	rows *mvcc.Versions
 	at   mvcc.Timestamp
 	buf  []byte
 }
 
-// newest is the timestamp at which the newest version of everything is seen.
+// newest is a timestamp at which a read sees the newest version of everything.
 const newest mvcc.Timestamp = math.MaxInt64
 
 // Get implements table.View.

@@ -14,7 +14,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestVerify damages sound data below all that keeps it sound, one thing at a time, and sees what Verify says of it.
+// TestVerify damages one thing at a time in sound data, by writing below all checks, and compares the findings of
+// Verify.
 func TestVerify(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -61,7 +62,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// verified makes a database with every kind of constraint, and sound rows.
+// verified returns a database with every kind of constraint, and valid rows.
 func verified(t *testing.T) *bed {
 	b := create(t,
 		"CREATE TABLE Parents (P INT64, V INT64) PRIMARY KEY (P)",
@@ -99,7 +100,8 @@ func verified(t *testing.T) *bed {
 	return b
 }
 
-// TestVerifyVirtualKey: rows whose keys are computed, their index entries, children and referrers are sound; one whose key is not what is computed is not.
+// TestVerifyVirtualKey checks that Verify accepts rows with computed keys, their index entries, children and referring
+// rows. It must report a row whose key differs from the computed one.
 func TestVerifyVirtualKey(t *testing.T) {
 	b := create(t,
 		"CREATE TABLE T (Id INT64 NOT NULL, V INT64, Shard INT64 AS (MOD(V, 10))) PRIMARY KEY (Shard, Id), OPTIONS (columnar_policy = 'enabled')",
@@ -134,7 +136,7 @@ func ints(rows ...[]int64) (list [][]value.Value) {
 	return list
 }
 
-// write commits what f writes, below the checks of package table if f wants so.
+// write commits the writes of f. f may write below the checks of package table.
 func (b *bed) write(f func(w table.Writer) error) {
 	b.t.Helper()
 	tx := b.db.Transactions().Begin(txn.Options{})
@@ -151,7 +153,7 @@ func (b *bed) entry(index string, key ...int64) []byte {
 	return table.IndexLayout(b.db.Catalog().Index(index)).AppendKey(nil, ints(key)[0])
 }
 
-// storedRow is the value of a row, in the form that package table's rowvalue.go describes.
+// storedRow returns the stored value of a row, in the form that package table's rowvalue.go describes.
 func storedRow(b *bed, tableName string, columns map[string]int64) []byte {
 	row := []byte{1}
 	for _, c := range b.db.Catalog().Table(tableName).Columns {

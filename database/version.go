@@ -19,25 +19,27 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// version is one schema version, and the home of everything that follows from it: the analyzer's view of the schema, prepared statements
-// and generic plans, projections, descriptors for writing. Each is made at first use and goes with the version: a database that has got
-// thousands of tables one by one has thousands of versions, of which few see a request. Their catalogs share what they have in common.
+// version is one schema version, with everything that is made from it: the analyzer's view of the schema, prepared
+// statements and generic plans, projections, descriptors for writing. Each is made at first use and dropped with the
+// version. A database that gained thousands of tables one by one has thousands of versions, most of which see no
+// request. Their catalogs share the parts that they have in common.
 type version struct {
-	at      mvcc.Timestamp // of the commit that made it: it is valid from then on
+	at      mvcc.Timestamp // timestamp of the commit that made the version: it is valid from then on
 	catalog *schema.Catalog
 	zone    *time.Location
-	// garbage are key ranges that only older versions read. They are deleted when the last older version is.
+	// garbage holds key ranges that only older versions read. They are deleted with the last older version.
 	garbage []table.Span
-	// tentative says that the schema change which made the version has not ended. If the server goes down, the next process goes on with the change or
-	// takes the version back.
+	// tentative says that the schema change which made the version has not ended. If the server stops, the next process
+	// resumes the change or undoes it.
 	tentative atomic.Bool
-	// change is the one that made the version, if it has work on existing rows to do.
+	// change is the schema change that made the version, if it has work to do on existing rows.
 	change *rowsChange
-	// by is the statement that made it, if an operation is to go on with it after a restart. It is kept while the version is tentative.
+	// by is the statement that made the version, if an operation will resume it after a restart. It is kept while the
+	// version is tentative.
 	by *changeRecord
 
 	copies      *columnar.Copies
-	statistics  func() []*schema.Table // the tables of SPANNER_SYS that the database's statistics show
+	statistics  func() []*schema.Table // returns the tables of SPANNER_SYS
 	memory      *memory.Budget         // for the analyzer
 	analyzing   sync.Mutex
 	analyzer    *analyze.Analyzer // made at first use
@@ -45,7 +47,7 @@ type version struct {
 	preparing   flights
 	generic     cache[*genericSlot] // by normalized text
 	projections cache[*Projection]
-	mutations   cache[*Mutations] // by what they do, table and columns
+	mutations   cache[*Mutations] // by kind, table and columns
 
 	tables    *table.Descriptors // for writing rows
 	sequences *sequence.Names
@@ -62,7 +64,7 @@ func newVersion(d *Database, c *schema.Catalog, at mvcc.Timestamp) *version {
 	return v
 }
 
-// analyze is the analyzer for this version.
+// analyze returns the analyzer for this version.
 func (v *version) analyze() *analyze.Analyzer {
 	v.analyzing.Lock()
 	defer v.analyzing.Unlock()
@@ -72,13 +74,14 @@ func (v *version) analyze() *analyze.Analyzer {
 	return v.analyzer
 }
 
-// system are the tables of INFORMATION_SCHEMA and SPANNER_SYS. Those that describe the schema describe this version.
+// system returns the tables of INFORMATION_SCHEMA and SPANNER_SYS. Those that describe the schema describe this
+// version.
 func (v *version) system() []*schema.Table {
 	statistics := v.statistics()
 	return slices.Concat(system.Tables(v.catalog, v.underWay, statistics...), statistics)
 }
 
-// underWay is the schema change that made the version, while it has not ended.
+// underWay returns the schema change that made the version, if it has not ended; else nil.
 func (v *version) underWay() *schema.Change {
 	if v.tentative.Load() && v.change != nil {
 		return v.change.what
@@ -86,7 +89,7 @@ func (v *version) underWay() *schema.Change {
 	return nil
 }
 
-// Tables is what writing rows of a catalog's tables takes.
+// Tables returns the descriptors with which rows of a catalog's tables are written.
 func (d *Database) Tables(c *schema.Catalog) (*table.Descriptors, error) {
 	v, err := d.versionOf(c)
 	if err != nil {
@@ -95,7 +98,7 @@ func (d *Database) Tables(c *schema.Catalog) (*table.Descriptors, error) {
 	return v.tables, nil
 }
 
-// close frees the memory that the version holds in the analyzer's library, and what it has cached.
+// close frees the memory of the version: in the analyzer's library, and in the caches.
 func (v *version) close() {
 	v.statements.close()
 	v.generic.close()
@@ -108,7 +111,7 @@ func (v *version) close() {
 	}
 }
 
-// versionOf finds the version that a catalog belongs to. It fails if the version was collected while its catalog was in use.
+// versionOf returns the version of a catalog. It fails if the version was collected while its catalog was in use.
 func (d *Database) versionOf(c *schema.Catalog) (*version, error) {
 	list := *d.versions.Load()
 	if newest := list[len(list)-1]; newest.catalog == c {

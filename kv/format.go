@@ -1,16 +1,16 @@
 package kv
 
-// Format says which form everything stored has: the engine's files and the records in them. A release
-// opens stores of every format up to LastFormat: package database has the steps that rewrite records, kv/pebble the
-// engine's part. A new format is needed if an older release could not read, or would misread, what this one writes.
+// Format is the number of the format of all stored data: the engine's files and the records in them. A release opens
+// stores of every format up to LastFormat. Package database has the steps that rewrite records, and kv/pebble upgrades the
+// engine's files. A new format is needed if an older release could not read, or would misread, what this one writes.
 //
 //	1  the first
-//	2  sessions, outcomes of commits and running operations are stored, which format 1 has none of; a schema version is stored as what it
-//	   changes, in format 1 as a whole catalog; what was synced is noted in a file of its own (see kv/pebble)
-//	3  schema versions have change streams, whose records are stored with the commits that they are about; format 2 has none of both
-//	4  schema versions have views, sequences, roles and other objects beside tables, and columns have properties that say how values are made
-//	   (identity, ON UPDATE); the counters of sequences are stored. Releases of format 3 would take no notice of any of them: they would write
-//	   rows without keys from sequences, and let roles do anything
+//	2  adds sessions, outcomes of commits and running operations. A schema version is stored as its changes, where format 1 stores a whole
+//	   catalog. A file of its own records how much of the log was synced (see kv/pebble)
+//	3  adds change streams to schema versions, and stores their records with the commits that they are about
+//	4  adds views, sequences, roles and other objects to schema versions, and properties of columns that make values (identity, ON UPDATE).
+//	   It stores the counters of sequences. Releases of format 3 would ignore all of these: they would write rows without keys from sequences,
+//	   and let roles do anything
 type Format int
 
 const (

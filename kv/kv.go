@@ -15,14 +15,14 @@ import (
 	"errors"
 )
 
-// ErrRefused is in the chain of the error of a Commit that the store does not let in for the time being: the disk is full, say. Nothing of
-// the batch was written, and later ones may be let in.
+// ErrRefused is in the error chain of a Commit that the store refuses for the time being, for example because the disk is full. Nothing of
+// the batch was written. The store may accept later batches.
 var ErrRefused = errors.New("the store takes no batch")
 
 // Reader reads one consistent state.
 type Reader interface {
 	// NewIter returns an iterator over keys in [lower, upper); it must be closed.
-	// A nil bound is none.
+	// A nil bound means no bound.
 	NewIter(lower, upper []byte) (Iterator, error)
 }
 
@@ -49,34 +49,37 @@ type Iterator interface {
 // Store is an open store.
 type Store interface {
 	Reader
-	// PointIter returns an iterator that is only used with SeekPrefixGE and Next. It sees every batch whose
-	// Commit has returned. Engines keep closed ones for the next caller.
+	// PointIter returns an iterator that may only be used with SeekPrefixGE and Next. It sees every batch whose
+	// Commit has returned. Engines may reuse closed ones for the next caller.
 	PointIter() (Iterator, error)
-	// RecentIter is PointIter for many seeks of keys that were written lately: it may leave out keys whose version is below oldest, a timestamp as mvcc
-	// puts it into keys. Of the others it shows what PointIter does.
+	// RecentIter is PointIter for many seeks of keys that were written lately. It may leave out versions below oldest, which is a
+	// timestamp as mvcc encodes it in keys. It shows all others.
 	RecentIter(oldest uint64) (Iterator, error)
-	// ChangedIter is NewIter for a reader that wants keys with a version at or above since alone, a timestamp as mvcc puts it into keys. It may leave
-	// out others; of those that are wanted it shows what NewIter does. It costs in proportion to what is newer than since, as far as the engine knows that.
+	// ChangedIter is NewIter for a reader that only wants versions at or above since, which is a timestamp as mvcc encodes it in keys. It
+	// may leave out older ones, and shows all others. The cost is proportional to the amount of data newer than since, as far as the engine
+	// can tell.
 	ChangedIter(lower, upper []byte, since uint64) (Iterator, error)
 	// Snapshot returns the state as it is now.
 	Snapshot() Snapshot
 	// NewBatch returns an empty batch.
 	NewBatch() Batch
-	// ApproximateSize estimates the bytes in [lower, upper), as they lie in tables on disk. What has not been written to tables does not count.
+	// ApproximateSize estimates the size in bytes of [lower, upper) in tables on disk. It does not count data that is not yet in tables.
 	ApproximateSize(lower, upper []byte) (uint64, error)
-	// Flush writes to tables what is in the log and in memory only, if that is atLeast bytes or more, and waits for it.
+	// Flush writes the data that is only in the log and in memory to tables, and waits for it. It does nothing if that is less than
+	// atLeast bytes.
 	Flush(ctx context.Context, atLeast uint64) error
-	// FreeSpace begins to give the file system back what a committed DeleteRange has deleted in [lower, upper), and does not wait for the end of that.
-	// Otherwise that may last until much more has been written. It does nothing for little data.
+	// FreeSpace begins to free the disk space of data in [lower, upper) that a committed DeleteRange has deleted, and does not wait for
+	// the end. Without the call, the space may stay taken until much more has been written. It does nothing for little data.
 	FreeSpace(lower, upper []byte)
-	// Format is the form that what is stored has. A new store has the last.
+	// Format returns the format of the stored data. A new store has LastFormat.
 	Format() Format
-	// Upgrade takes the store to the next format: it runs what turns the records into that format's, and then stores the format, durably.
-	// If that is cut short, the store has its old format still, and Upgrade is run again when it is next opened: run must be able
-	// to find its own work half done. A release that does not know the next format refuses the store from the moment when run begins.
+	// Upgrade takes the store to the next format: it calls run, which rewrites the records, and then stores the format durably. If that
+	// is cut short, the store still has its old format, and Upgrade is called again when the store is next opened. So run must accept
+	// records that it has already rewritten. From the moment when run begins, a release that does not know the next format refuses the
+	// store.
 	Upgrade(next Format, run func() error) error
-	// Writable says why the store takes no writes for the time being, while reads go on: the disk is full, say. It is nil if the store
-	// takes them.
+	// Writable returns nil if the store accepts writes. Otherwise the error says why it refuses them for the time being, for example
+	// because the disk is full. Reads go on.
 	Writable() error
 	Close() error
 }
@@ -94,14 +97,15 @@ type Batch interface {
 	DeleteRange(lower, upper []byte) error
 	// Len is the number of bytes collected.
 	Len() int
-	// UseReserve says that the batch is small and must be let in while the disk is nearly full: reads need it, or it makes room, or it
+	// UseReserve marks a small batch that the store must accept while the disk is nearly full: reads need it, or it makes room, or it
 	// is a record about a database.
 	UseReserve()
-	// Commit applies the batch; it returns when the batch is durable. The batch may not be used afterwards. If
-	// the error is not ErrRefused, it is unknown what was kept, and the store takes no other batch.
-	// Many goroutines may commit at once: engines sync them together.
+	// Commit applies the batch and returns when the batch is durable. The batch must not be used afterwards. After an error that is not
+	// ErrRefused, it is unknown what the store has kept, and the store accepts no other batch. Many goroutines may commit at once, and
+	// engines sync their batches together.
 	Commit() error
-	// CommitNoSync applies it without waiting for durability: for what can be done again, such as garbage collection.
+	// CommitNoSync applies the batch and does not wait until it is durable. It is for changes that can be repeated, such as garbage
+	// collection.
 	CommitNoSync() error
 	Close() error
 }

@@ -7,20 +7,20 @@ import (
 )
 
 const (
-	// FreeBytes of every account are not charged to the budget: that is what most requests take, and they touch nothing that requests share.
+	// The first FreeBytes of every account are not charged to the budget. Most requests need no more, so they use no data that requests share.
 	FreeBytes = 32 << 10
-	// An account takes whole steps of stepBytes from the budget. It gives back what is more than two steps above its need.
+	// An account takes whole steps of stepBytes from the budget. When it has more than two steps to spare, it gives them back.
 	stepBytes = 128 << 10
 )
 
-// An Account is what one request, statement, stream or transaction takes of a budget. One goroutine may use it at a time. A nil account
-// counts nothing and refuses nothing.
+// An Account counts the memory that one request, statement, stream or transaction takes from a budget. One goroutine may use it at a time. A nil
+// account counts nothing and refuses nothing.
 type Account struct {
 	budget *Budget
 	kind   Kind
-	most   int64 // that it may take
-	used   int64
-	taken  int64 // of the budget
+	most   int64 // maximum of used
+	used   int64 // bytes charged to the account
+	taken  int64 // bytes taken from the budget
 }
 
 // Open opens an account, which must be closed.
@@ -32,7 +32,7 @@ func (b *Budget) Open(kind Kind) *Account {
 	return a
 }
 
-// Beside opens another account of the same budget, which must be closed. A nil account has none beside it but nil.
+// Beside opens another account of the same budget, which must be closed. For a nil account it returns nil.
 func (a *Account) Beside(kind Kind) *Account {
 	if a == nil {
 		return nil
@@ -40,7 +40,7 @@ func (a *Account) Beside(kind Kind) *Account {
 	return a.budget.Open(kind)
 }
 
-// Used is how many bytes the account has been charged.
+// Used returns the bytes charged to the account.
 func (a *Account) Used() int64 {
 	if a == nil {
 		return 0
@@ -48,9 +48,9 @@ func (a *Account) Used() int64 {
 	return a.used
 }
 
-// Grow charges n bytes. If they are not there it waits for them, at most MaxWait and until ctx ends. Its error is ctx's, or RESOURCE_EXHAUSTED.
-// Then nothing was charged. others are further accounts of the same request, which keep what they have meanwhile: what finds no room beside them,
-// even if there were no other requests, is refused at once.
+// Grow charges n bytes. If the budget has no room for them, it waits, at most for MaxWait and until ctx ends. It fails with ctx's error or with
+// RESOURCE_EXHAUSTED, and then has charged nothing. others are further accounts of the same request, which keep their memory meanwhile. If the n
+// bytes would not fit beside them even without other requests, Grow fails at once.
 func (a *Account) Grow(ctx context.Context, n int64, others ...*Account) error {
 	step, small := a.step(n)
 	if step == 0 {
@@ -75,7 +75,7 @@ func (a *Account) Grow(ctx context.Context, n int64, others ...*Account) error {
 	return nil
 }
 
-// TryGrow charges n bytes if they are there.
+// TryGrow charges n bytes and returns true, if the budget has room for them. It does not wait.
 func (a *Account) TryGrow(n int64) bool {
 	step, small := a.step(n)
 	if step == 0 {
@@ -89,7 +89,7 @@ func (a *Account) TryGrow(n int64) bool {
 	return true
 }
 
-// Refusal is the error of a request that TryGrow has refused n bytes, and that does not wait for them.
+// Refusal returns the error of a request for which TryGrow has refused n bytes, and which does not wait for them. It counts the refusal.
 func (a *Account) Refusal(n int64) error {
 	b := a.budget
 	b.refused[a.kind].Add(1)
@@ -102,7 +102,7 @@ func (a *Account) Refusal(n int64) error {
 	return usererror.MemoryTaken(n, b.limit, 0)
 }
 
-// step adds n to what is used, and says how much must be taken from the budget for it.
+// step adds n to used and returns the bytes that must be taken from the budget for it. small reports whether the account then is a small one.
 func (a *Account) step(n int64) (step int64, small bool) {
 	if a == nil {
 		return 0, false
@@ -116,7 +116,7 @@ func (a *Account) step(n int64) (step int64, small bool) {
 	return step, a.taken+step <= smallBytes
 }
 
-// Add moves what b was charged to a; neither is of a Statement, and both are of one budget. b is as if closed.
+// Add moves the charges of b to a and leaves b as if it were closed. Both must belong to one budget, and neither may be of kind Statement.
 func (a *Account) Add(b *Account) {
 	a.used += b.used
 	a.taken += b.taken

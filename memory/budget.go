@@ -10,58 +10,59 @@ import (
 )
 
 const (
-	// MaxWait is how long a request waits for room in the budget before it is refused. It may hold memory while it waits, and others
-	// may wait for that: the limit ends what would otherwise be a deadlock. It is above the time that most requests take, and below the time
-	// after which people and load balancers give up.
+	// MaxWait is how long a request waits for room in the budget before it is refused. A waiting request may hold memory that others wait
+	// for, so without the limit there could be a deadlock. The limit is above the time that most requests take, and below the time after which
+	// people and load balancers give up.
 	MaxWait = 2 * time.Second
-	// A share of 1/reserved of the budget is kept for accounts of at most smallBytes, such as the rows that a stream is sending, so that
-	// small requests go on while large ones have taken all they may.
+	// 1/reserved of the budget is kept for accounts of at most smallBytes, such as the rows that a stream is sending. So small requests go on
+	// while large ones have taken all they may.
 	reserved   = 16
 	smallBytes = 1 << 20
-	// A statement may take 1/statementShare of the budget, and all of them together, but for small ones, 1/statementsShare: beyond that they
-	// spill to disk. A commit cannot, and finds room beside them.
+	// A statement may take 1/statementShare of the budget. All statements together, without small ones, may take 1/statementsShare. Beyond
+	// that they spill to disk. Commits cannot spill, and find room in the rest.
 	statementShare  = 8
 	statementsShare = 3
-	// Statements that spill work with a few blocks and short lists. All of these together may take 1/spillingShare of the budget, and half of
-	// what is kept for small accounts: so some statements go on while large requests have taken all they may.
+	// A statement that spills still needs memory for a few blocks and short lists. All such accounts together may take 1/spillingShare of the
+	// budget. They may use half of the share that is kept for small accounts, so that some statements go on while large requests have taken
+	// all they may.
 	spillingShare = 8
 	// Sessions may take 1/sessionsShare of their budget, which they share with prepared statements.
 	sessionsShare = 2
 )
 
-// A Kind is what an account is for; metrics count what was refused by it.
+// A Kind says what an account is for. Metrics count refusals by kind.
 type Kind int
 
 // The kinds of accounts.
 const (
-	Request     Kind = iota // a message in receipt and decoded, and what is made of it
+	Request     Kind = iota // a message while it is received and decoded, and the data made from it
 	Statement               // rows that a statement keeps; at most Budget.StatementBytes
-	Stream                  // a frame that the client has not been sent yet
-	Transaction             // what a read-write transaction writes and locks
-	Spilling                // what a statement works with beyond its Statement account, while it spills
-	Cache                   // prepared statements, and what else follows from a schema version
+	Stream                  // a frame that has not yet been sent to the client
+	Transaction             // writes and locks of a read-write transaction
+	Spilling                // working memory of a statement that spills, beyond its Statement account
+	Cache                   // prepared statements, and other data derived from a schema version
 	Session                 // sessions
 	kinds       = iota
 )
 
 var kindNames = [kinds]string{"request", "statement", "stream", "transaction", "spilling", "cache", "session"}
 
-// String is the name of the kind in metrics.
+// String returns the name of the kind in metrics.
 func (k Kind) String() string { return kindNames[k] }
 
-// A Budget is how many bytes the accounts that are open may take together. It may be used by many goroutines.
+// A Budget limits the bytes that all open accounts may take together. It may be used by many goroutines.
 type Budget struct {
 	limit int64
 
 	mu      sync.Mutex
 	taken   int64
-	byKind  [kinds]int64 // taken
-	waiting []*waiter    // in the order in which they came
+	byKind  [kinds]int64 // taken by accounts of each kind
+	waiting []*waiter    // in the order of arrival
 
 	refused [kinds]atomic.Int64
 }
 
-// A waiter is an account that waits until there is room for n more bytes. If it gets them, done is closed.
+// A waiter is an account that waits for n more bytes. done is closed when it gets them.
 type waiter struct {
 	n     int64
 	small bool
@@ -75,20 +76,20 @@ const NoLimit = 1 << 62
 // NewBudget makes a budget of limit bytes.
 func NewBudget(limit int64) *Budget { return &Budget{limit: limit} }
 
-// StatementBytes is how much of the budget one statement may take.
+// StatementBytes returns how many bytes of the budget one statement may take.
 func (b *Budget) StatementBytes() int64 { return b.limit / statementShare }
 
-// SessionBytes is how much of the budget sessions may take.
+// SessionBytes returns how many bytes of the budget sessions may take together.
 func (b *Budget) SessionBytes() int64 { return b.limit / sessionsShare }
 
-// Usage is what a budget says of itself at a moment.
+// Usage describes the state of a budget at a moment.
 type Usage struct {
 	Limit, Taken int64        // bytes
 	Waiting      int          // accounts
 	Refused      [kinds]int64 // since the start, by Kind
 }
 
-// Usage is how much is taken, and how many accounts wait for room.
+// Usage returns the current state of the budget.
 func (b *Budget) Usage() Usage {
 	b.mu.Lock()
 	u := Usage{Limit: b.limit, Taken: b.taken, Waiting: len(b.waiting)}
@@ -99,7 +100,7 @@ func (b *Budget) Usage() Usage {
 	return u
 }
 
-// allowed is how much may be taken in all when an account, small or not, has taken its part.
+// allowed returns the limit of taken for a small account, or for one that is not small.
 func (b *Budget) allowed(small bool) int64 {
 	if small {
 		return b.limit
@@ -107,7 +108,7 @@ func (b *Budget) allowed(small bool) int64 {
 	return b.limit - b.limit/reserved
 }
 
-// tryTake takes n bytes if there is room.
+// tryTake takes n bytes and returns true, if there is room.
 func (b *Budget) tryTake(n int64, small bool, kind Kind) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -132,8 +133,7 @@ func (b *Budget) takeLocked(n int64, small bool, kind Kind) bool {
 	return true
 }
 
-// give gives n bytes back, and serves those that wait and for whom there is room now. One that wants much does not keep later
-// ones that want less from being served.
+// give gives n bytes back, and serves the waiters for which there is room now. A waiter that needs much does not block later ones that need less.
 func (b *Budget) give(n int64, kind Kind) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -151,7 +151,7 @@ func (b *Budget) give(n int64, kind Kind) {
 	b.waiting = still
 }
 
-// take takes n bytes for an account of a kind, and waits for room. Its request has held bytes of the budget already.
+// take takes n bytes for an account of a kind, and waits for room. held are the bytes of the budget that the request has already.
 func (b *Budget) take(ctx context.Context, n, held int64, small bool, kind Kind) error {
 	b.mu.Lock()
 	if b.takeLocked(n, small, kind) {
@@ -185,7 +185,7 @@ func (b *Budget) take(ctx context.Context, n, held int64, small bool, kind Kind)
 	return usererror.MemoryTaken(n, b.limit, MaxWait)
 }
 
-// leave ends the wait of w. It says whether w was served in the last moment.
+// leave ends the wait of w. It returns true if w was served in the last moment.
 func (b *Budget) leave(w *waiter) (served bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -77,7 +77,8 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// TestRefused: an account that waits in vain gets RESOURCE_EXHAUSTED and when to come again. Two that hold a part and wait for more do not wait for ever.
+// TestRefused: an account that waits in vain gets RESOURCE_EXHAUSTED with a delay for the retry. Two accounts that wait for each other's memory
+// do not wait for ever.
 func TestRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(64 * mib)
@@ -124,7 +125,7 @@ func TestDeadline(t *testing.T) {
 	})
 }
 
-// TestNeverFits: what exceeds all that an account may take is refused at once, and not asked to come again.
+// TestNeverFits: a request for more than an account may ever take is refused at once, without a delay for a retry.
 func TestNeverFits(t *testing.T) {
 	b := NewBudget(64 * mib)
 	for kind, n := range map[Kind]int64{Request: 65 * mib, Statement: b.StatementBytes() + 1, Transaction: 64 * mib} {
@@ -139,7 +140,8 @@ func TestNeverFits(t *testing.T) {
 	}
 }
 
-// TestNeverFitsBesideOthers: what can have no room beside the other accounts of its own request is refused at once. What others could make room for waits.
+// TestNeverFitsBesideOthers: a request for memory that cannot fit beside the other accounts of the same request is refused at once. If other requests
+// could make room, it waits.
 func TestNeverFitsBesideOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(64 * mib)
@@ -223,7 +225,8 @@ func TestNilAccount(t *testing.T) {
 	a.Close()
 }
 
-// TestSpillingShare: what statements that spill take together is bounded; a part of it is there though large accounts have taken all they may.
+// TestSpillingShare: the memory of all spilling statements together is bounded. They can take a part of it even if large accounts have taken all they
+// may.
 func TestSpillingShare(t *testing.T) {
 	b := NewBudget(64 << 20)
 	large := b.Open(Request)

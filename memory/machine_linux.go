@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Machine is how many bytes of memory this process may use: those of the machine, or fewer if a container limits them.
+// Machine returns the bytes of memory that this process may use: those of the machine, or fewer if a container limits them. It returns 0 if
+// they are not known.
 func Machine() int64 {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
@@ -33,9 +34,9 @@ func Machine() int64 {
 	return total
 }
 
-// limitFiles are the files that say how much memory a process of these control groups may have: in its group and all groups above. The
-// formats are those of https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files and, for lines that name the
-// controller, of version 1. Inside a container its own group is mounted as the root.
+// limitFiles returns the names of the files with the memory limits of a process's control group and of all groups above it. membership is the
+// content of /proc/self/cgroup. Lines that name the memory controller are of version 1 of control groups, the others of version 2:
+// https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files. Inside a container, its own group is mounted as the root.
 func limitFiles(membership string) []string {
 	files := []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}
 	for line := range strings.Lines(membership) {

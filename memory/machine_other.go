@@ -2,5 +2,5 @@
 
 package memory
 
-// Machine is not known here.
+// Machine returns 0, since the memory of the machine is not known.
 func Machine() int64 { return 0 }

@@ -27,18 +27,18 @@ func (b *Batch) Delete(key []byte, ts Timestamp) error {
 	return b.b.Put(b.key, nil)
 }
 
-// Erase removes all versions of the keys in [start, end), for ever: for what no catalog names any more.
+// Erase removes all versions of the keys in [start, end), so no read in the past finds them. It is for dropped schema objects.
 func (b *Batch) Erase(start, end []byte) error {
 	return b.b.DeleteRange(b.versions.bound(nil, start), b.versions.end(nil, end))
 }
 
-// KV is the batch below, for records that go with these versions.
+// KV returns the batch below, for records that are committed with these versions.
 func (b *Batch) KV() kv.Batch { return b.b }
 
 // Commit applies the batch and returns when it is durable.
 func (b *Batch) Commit() error { return b.b.Commit() }
 
-// CommitNoSync applies it without waiting: for what can be done again.
+// CommitNoSync applies the batch and does not wait until it is durable. It is for changes that can be repeated after a crash.
 func (b *Batch) CommitNoSync() error { return b.b.CommitNoSync() }
 
 // Close must be called once, after Commit or instead of it.

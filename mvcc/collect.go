@@ -11,25 +11,25 @@ import (
 )
 
 const (
-	// collectSteps is how many versions are looked at before a new iterator is opened: an iterator keeps the files of tables that
-	// a compaction has replaced.
+	// collectSteps is the number of versions that one iterator reads. An open iterator keeps the files of tables that a
+	// compaction has replaced from being deleted.
 	collectSteps = 10_000
-	// collectBatch deletions are applied at once.
+	// collectBatch is the number of deletions in one batch.
 	collectBatch = 512
 )
 
-// Collected is what a collection did.
+// Collected counts the versions that a collection has read and deleted.
 type Collected struct{ Seen, Deleted int }
 
-// Horizon is the oldest timestamp that may be read.
+// Horizon returns the oldest timestamp that may be read.
 func (v *Versions) Horizon() Timestamp { return Timestamp(v.horizon.Load()) }
 
-// Collect deletes what no read at or above olderThan can see: versions hidden by
-// a newer one at or below olderThan, tombstones there that hide nothing any
-// more, and all versions of the keys for which dead, if it is not nil, returns
-// true: those of dropped tables whose keys lie among others. Reads and commits go
-// on beside it. If ctx ends, what is left is for the next call; the store is
-// consistent. Calls must not overlap.
+// Collect deletes the versions that no read at or above olderThan can see. These
+// are the versions hidden by a newer one at or below olderThan, and tombstones
+// there that hide nothing any more. It also deletes all versions of the keys for
+// which dead, if it is not nil, returns true: keys of dropped tables that lie
+// among others. Reads and commits go on beside it. If ctx ends, the store is
+// consistent, and the next call deletes the rest. Calls must not overlap.
 func (v *Versions) Collect(ctx context.Context, olderThan Timestamp, dead func(key []byte) bool) (Collected, error) {
 	var done Collected
 	if v.horizonErr != nil {
@@ -67,12 +67,12 @@ type collector struct {
 	n         int // deletions in b
 
 	prefix    []byte // of the key being looked at
-	dead      bool   // all of its versions go
-	covered   bool   // a version at or below olderThan has been seen: all that follow go
-	tombstone []byte // the covering version, if it is a tombstone: it goes when all it hides has gone
+	dead      bool   // delete all versions of the key
+	covered   bool   // delete the following versions of the key: a newer one is at or below olderThan
+	tombstone []byte // the version that hides the following ones, if it is a tombstone: delete it after them
 }
 
-// step looks at collectSteps versions from a key of the store on, and returns where to go on, nil at the end.
+// step collects among collectSteps versions, beginning at the store's key from. It returns the key to go on at, or nil at the end.
 func (c *collector) step(from []byte) (next []byte, err error) {
 	store := c.versions.store.kv
 	it, err := store.NewIter(from, c.versions.end(nil, nil))
@@ -106,7 +106,7 @@ func (c *collector) step(from []byte) (next []byte, err error) {
 	return next, c.flush(1)
 }
 
-// look judges one version; those of a key come newest first.
+// look decides whether one version is deleted. The versions of a key come newest first.
 func (c *collector) look(it kv.Iterator) error {
 	key := it.Key()
 	prefix, ts, err := splitVersion(key)
@@ -138,7 +138,7 @@ func (c *collector) look(it kv.Iterator) error {
 	return nil
 }
 
-// endKey deletes the tombstone of the key before, after everything that it hid.
+// endKey deletes the tombstone of the key before, if there is one. The versions that it hid were deleted before.
 func (c *collector) endKey() error {
 	if len(c.tombstone) == 0 {
 		return nil
@@ -154,7 +154,7 @@ func (c *collector) delete(key []byte) error {
 	return c.b.Delete(key)
 }
 
-// flush applies the deletions when there are at least so many. They need no sync: they can be done again.
+// flush applies the deletions of the batch if there are at least atLeast. It does not sync, since the deletions can be repeated.
 func (c *collector) flush(atLeast int) error {
 	if c.n < atLeast {
 		return nil
@@ -167,14 +167,14 @@ func (c *collector) flush(atLeast int) error {
 	return nil
 }
 
-// begin begins a batch. Deletions make room.
+// begin begins a batch. The batch may use the disk's reserve, since deletions make room.
 func (c *collector) begin() {
 	c.b, c.n = c.versions.store.kv.NewBatch(), 0
 	c.b.UseReserve()
 }
 
-// The horizon of a space is a record of its own, so that a longer retention does not, after a restart, bring back
-// timestamps whose versions have gone.
+// horizonKey returns the key of the record that stores the horizon. The horizon is stored so that a longer retention does not, after a
+// restart, allow reads at timestamps whose versions were collected.
 func (v *Versions) horizonKey() []byte {
 	key := append(make([]byte, spaceLen, 32), "mvcc/horizon/"...)
 	return append(binary.BigEndian.AppendUint32(key, uint32(v.space)), 0)
@@ -183,8 +183,8 @@ func (v *Versions) horizonKey() []byte {
 // dropped is the horizon of a space that was dropped.
 const dropped = Timestamp(math.MaxInt64)
 
-// Drop deletes a space with everything that was stored for it, and forgets its Versions. Iterators that are open go on; other reads, and those that go on
-// behind Release, fail with gone, so that they do not take what is deleted for what never was. Nothing may collect the space any more.
+// Drop deletes a space with all its versions, and forgets its Versions. Open iterators go on. Other reads fail with gone, and so do cursors that
+// go on after Release. Without the error, they would take the deleted keys for keys that never existed. Nothing may collect the space any more.
 func (s *Store) Drop(b kv.Batch, space Space, gone error) error {
 	v := s.In(space)
 	v.gone = gone
@@ -198,12 +198,13 @@ func (s *Store) Drop(b kv.Batch, space Space, gone error) error {
 	return b.DeleteRange(v.bound(nil, nil), v.end(nil, nil))
 }
 
-// FreeSpace begins to give back the space of keys in [start, end) that a batch has erased or dropped; nil is no bound.
+// FreeSpace begins to free the disk space of the keys in [start, end) that a batch has erased or dropped. A nil bound is an end of the space.
 func (v *Versions) FreeSpace(start, end []byte) {
 	v.store.kv.FreeSpace(v.bound(nil, start), v.end(nil, end))
 }
 
-// raiseHorizon announces, durably before anything is deleted: the deletions follow it in the log.
+// raiseHorizon stores and publishes a new horizon. It does not sync: the deletions follow the record in the log, so a crash cannot keep them and
+// lose the record.
 func (v *Versions) raiseHorizon(to Timestamp) error {
 	b := v.store.kv.NewBatch()
 	defer b.Close()

@@ -6,20 +6,21 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// maxSteps over versions of one key are tried before a seek: stepping is some ten times cheaper.
+// maxSteps is the number of versions of one key that a cursor steps over before it seeks. A step is some ten times cheaper than a seek.
 const maxSteps = 4
 
 // Cursor walks over the live keys of a range at one timestamp. It begins before
 // the first key (in reverse, after the last).
 //
-// A forward cursor rests on the version that it shows; key and value are the
-// iterator's own bytes. A reverse cursor meets the versions of a key oldest
-// first, so it copies the best one so far and rests on the key before.
+// A forward cursor rests on the version that it shows, and the iterator owns the
+// bytes of key and value. A reverse cursor meets the versions of a key oldest
+// first. So it copies the newest one that it may show, and then rests on a version
+// of the key before.
 type Cursor struct {
 	versions *Versions
 	it       kv.Iterator
 	at       Timestamp
-	since    Timestamp // Changes: versions at or below it are not wanted; else -1
+	since    Timestamp // the cursor skips keys without a version above it; everything if it skips none
 	reverse  bool
 	deleted  bool // ShowDeleted was called
 	state    cursorState
@@ -29,7 +30,7 @@ type Cursor struct {
 	version Timestamp
 	// tombstone says that the version shown is one.
 	tombstone bool
-	seek      []byte // scratch; or, in state cursorSkip, where to go
+	seek      []byte // scratch; in state cursorSkip, the key to seek
 	err       error
 
 	prefixBuf, valueBuf []byte // reverse scans, and Release, copy here
@@ -55,9 +56,9 @@ func (v *Versions) Scan(start, end []byte, at Timestamp, reverse bool) (*Cursor,
 // everything is below all timestamps.
 const everything Timestamp = -1
 
-// Changes returns a cursor over the keys in [start, end) that have changed after since and up to at: it shows the newest version that a key has at or
-// below at, also if that is a tombstone (see Deleted), where it is above since. A nil end is the end of the space. It costs in proportion to
-// what has changed. ErrCollected says that some of these changes may have been collected: a read at since would be refused.
+// Changes returns a cursor over the keys in [start, end) that have changed after since and up to at. For each such key it shows the newest
+// version at or below at, also if that is a tombstone (see Deleted). A nil end is the end of the space. The cost is proportional to the number
+// of changes. The error is ErrCollected if some of the changes may have been collected: a read at since would fail with it, too.
 func (v *Versions) Changes(start, end []byte, since, at Timestamp) (*Cursor, error) {
 	return v.scan(start, end, Cursor{at: at, since: since, deleted: true})
 }
@@ -91,7 +92,7 @@ func (c *Cursor) newIter() (kv.Iterator, error) {
 	return c.versions.store.kv.ChangedIter(c.lower, c.upper, uint64(c.since)+1)
 }
 
-// readable tells whether the versions that the cursor wants are all there.
+// readable fails if versions that the cursor must show may have been collected.
 func (c *Cursor) readable() error {
 	if c.since == everything {
 		return c.versions.readable(c.at)
@@ -99,7 +100,7 @@ func (c *Cursor) readable() error {
 	return c.versions.readable(c.since)
 }
 
-// Next moves to the next live key; false at the end or on an error.
+// Next moves to the next key to show. It returns false at the end or on an error.
 func (c *Cursor) Next() bool {
 	if c.it == nil && c.state != cursorDone && !c.reopen() {
 		return false
@@ -121,7 +122,7 @@ func (c *Cursor) Next() bool {
 	return c.settle(ok)
 }
 
-// settle moves forward from the newest version of a key to the first key that is live at c.at.
+// settle moves forward from the newest version of a key to the first key to show, on its newest version at or below c.at.
 func (c *Cursor) settle(ok bool) bool {
 	for ok {
 		key := c.it.Key()
@@ -167,7 +168,7 @@ func (c *Cursor) older(prefix []byte) bool {
 	return c.it.SeekGE(appendSuffix(c.seek, c.at))
 }
 
-// prev moves to the live key before.
+// prev moves back to the key before that is live at c.at.
 func (c *Cursor) prev() bool {
 	if c.state == cursorDone {
 		return false
@@ -188,7 +189,8 @@ func (c *Cursor) prev() bool {
 	return c.stop(c.it.Error())
 }
 
-// gather reads the versions of the key that the iterator is on, oldest first, and leaves it on the key before.
+// gather reads the versions of the key that the iterator is on, oldest first, and copies the newest one at or below c.at. It leaves the iterator
+// on the key before. live is false if no version is at or below c.at, or if the newest one is a tombstone.
 func (c *Cursor) gather() (live bool, err error) {
 	key := c.it.Key()
 	prefix, ts, err := splitVersion(key)
@@ -215,7 +217,7 @@ func (c *Cursor) gather() (live bool, err error) {
 			return live, nil
 		}
 	}
-	// Many old versions: go to the right one directly. There is one: those seen so far are at or below c.at.
+	// There are many old versions, so seek the newest one at or below c.at. It exists, since all versions so far are at or below c.at.
 	c.seek = appendSuffix(append(c.seek[:0], c.prefix...), c.at)
 	if !c.it.SeekGE(c.seek) {
 		return false, c.it.Error()
@@ -249,11 +251,11 @@ func (c *Cursor) stop(err error) bool {
 	return false
 }
 
-// ShowDeleted makes the cursor show keys, too, that were deleted, as long as that version is kept. Their values are empty. Forward cursors only, before
-// the first Next.
+// ShowDeleted makes the cursor also show deleted keys, with empty values, as long as their tombstones are kept. It must be called before the
+// first Next. It has no effect on reverse cursors.
 func (c *Cursor) ShowDeleted() { c.deleted = !c.reverse }
 
-// SkipTo makes the next Next find the first key at or after key. Forward cursors only; it never moves back.
+// SkipTo makes the next call of Next find the first key at or after key. It never moves back, and has no effect on reverse cursors.
 func (c *Cursor) SkipTo(key []byte) {
 	if c.state == cursorDone || c.reverse {
 		return
@@ -265,8 +267,8 @@ func (c *Cursor) SkipTo(key []byte) {
 	c.state = cursorSkip
 }
 
-// Release lets go of what the engine holds for the cursor, which are the files, and the writes in memory, of when it was made. Key and Value stay as they are
-// until the next move. That goes on behind them, and fails with ErrCollected if versions have been collected meanwhile.
+// Release closes the cursor's iterator, which keeps files and memory of the engine from being freed. Key and Value stay valid until the next
+// move. The next move goes on after the current key, and fails with ErrCollected if versions have been collected meanwhile.
 func (c *Cursor) Release() {
 	if c.it == nil {
 		return
@@ -300,25 +302,25 @@ func (c *Cursor) reopen() bool {
 	return true
 }
 
-// Key is the logical key; good until the next move.
+// Key returns the logical key. It is valid until the next move.
 func (c *Cursor) Key() []byte { return c.prefix[spaceLen:] }
 
-// Value is good until the next move.
+// Value returns the value of the version shown. It is valid until the next move.
 func (c *Cursor) Value() []byte { return c.value }
 
-// Version is the timestamp of the commit that wrote the value.
+// Version returns the timestamp of the commit that wrote the version shown.
 func (c *Cursor) Version() Timestamp { return c.version }
 
-// Deleted says that the key was deleted: the version shown is a tombstone. It is true only after ShowDeleted, and of Changes.
+// Deleted reports whether the version shown is a tombstone. Only cursors of Changes, and those with ShowDeleted, show tombstones.
 func (c *Cursor) Deleted() bool { return c.tombstone }
 
-// Err is what ended the scan early.
+// Err returns the error that ended the scan early, or nil.
 func (c *Cursor) Err() error { return c.err }
 
 // Close must be called once.
 func (c *Cursor) Close() error {
 	if c.it == nil {
-		return nil // the range was empty, or it was released
+		return nil // the range was empty, or Release has closed the iterator
 	}
 	return c.it.Close()
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
 )
 
-// TestDrop: reads of a space that was dropped fail at every timestamp, also at the newest, and so do questions about what has changed in it.
+// TestDrop: reads of a dropped space fail at every timestamp, also at Latest, and so do queries of the changes in it.
 func TestDrop(t *testing.T) {
 	store, err := pebble.Open("data", vfs.NewMem())
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
 )
 
-// TestEnds: the ends of a range are its first and last keys, deleted ones too; a place may lie among the versions of a key, or anywhere else.
+// TestEnds: Ends returns the first and last keys of a range, also deleted ones. From accepts a place among the versions of a key, or anywhere else.
 func TestEnds(t *testing.T) {
 	store, err := pebble.Open("data", vfs.NewMem())
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// seekKeys are buffers for the key that a point read seeks.
+// seekKeys pools buffers for the keys that point reads seek.
 var seekKeys = sync.Pool{New: func() any { return new([]byte) }}
 
 // Get returns the newest version of key at or below at, its value appended to
@@ -33,7 +33,8 @@ func (v *Versions) Get(key []byte, at Timestamp, buf []byte) (val []byte, versio
 	return val, version, ok, v.readable(at)
 }
 
-// lookUp finds the first version of a key at or after seek, which is one of its versions. The value is the iterator's own.
+// lookUp finds the newest version of a key that is not newer than seek, which is a version of the key. The iterator owns the value. ok is
+// false if there is no such version, or if it is a tombstone.
 func lookUp(it kv.Iterator, seek []byte) (val []byte, version Timestamp, ok bool, err error) {
 	if !it.SeekPrefixGE(seek) {
 		return nil, 0, false, it.Error()
@@ -46,13 +47,13 @@ func lookUp(it kv.Iterator, seek []byte) (val []byte, version Timestamp, ok bool
 	return stored[min(1, len(stored)):], timestampAt(found, len(found)-suffixLen), len(stored) > 0, nil
 }
 
-// readable tells whether versions at this timestamp are all there, and so whether all changes since are.
+// readable fails unless a read at this timestamp, or a query of the changes since, would still find all versions that it needs.
 func (v *Versions) readable(at Timestamp) error {
 	if v.horizonErr != nil {
 		return v.horizonErr
 	}
 	switch h := Timestamp(v.horizon.Load()); {
-	case h == dropped: // of Latest, too
+	case h == dropped: // reads at Latest fail, too
 		return v.gone
 	case at < h:
 		return ErrCollected
@@ -60,7 +61,7 @@ func (v *Versions) readable(at Timestamp) error {
 	return nil
 }
 
-// Gone is the error of reads of a space that was dropped; nil if it was not.
+// Gone returns the error of all reads if the space was dropped, else nil.
 func (v *Versions) Gone() error {
 	if Timestamp(v.horizon.Load()) == dropped {
 		return v.gone
@@ -68,8 +69,8 @@ func (v *Versions) Gone() error {
 	return nil
 }
 
-// ChangedSince tells whether any key in [start, end) has a version above since. As for Changes, ErrCollected says that some of these may have been
-// collected: a tombstone goes when nothing is left that it hides.
+// ChangedSince reports whether any key in [start, end) has a version above since. As with Changes, the error is ErrCollected if some of these
+// versions may have been collected: a tombstone is deleted when no version is left that it hides.
 func (v *Versions) ChangedSince(start, end []byte, since Timestamp) (bool, error) {
 	c, err := v.Changes(start, end, since, Latest)
 	if err != nil {

@@ -2,11 +2,12 @@ package mvcc
 
 import "github.com/crowfoot-db/crowfoot/kv"
 
-// GetEach reads keys as Get does, and hands found the value of keys[i], or that there is none; the value is good until found returns. It ends when found
-// returns false. Keys in descending order cost the least: a seek forward tries the next keys first, which are not wanted.
+// GetEach reads each key as Get does and calls found(i, val, ok) for keys[i]. val is valid until found returns. GetEach ends early when found
+// returns false. Keys in descending order cost the least, because a forward seek first tries the next keys, which are not wanted.
 //
-// since is a version that most of the keys have, or a newer one; 0 is unknown. They are looked for among versions that are not older, which are in few
-// files if they were written lately. If one is there, it is the newest: what was left out is older. A key that is not found so is read as by Get.
+// since says that most keys have a version at or above it; 0 means unknown. GetEach first looks for each key among such versions, which are in
+// few files if they were written lately. A version that it finds there is the newest, since it leaves out only older ones. It reads a key that
+// it does not find there as Get does.
 func (v *Versions) GetEach(keys [][]byte, at, since Timestamp, found func(i int, val []byte, ok bool) bool) error {
 	e := each{versions: v, at: at, since: since}
 	defer e.close()
@@ -27,7 +28,7 @@ type each struct {
 	versions      *Versions
 	at, since     Timestamp
 	recent, whole kv.Iterator // nil until they are needed
-	hits, misses  int         // of recent
+	hits, misses  int         // keys found and not found by recent
 	seek          []byte
 }
 
@@ -58,10 +59,10 @@ func (e *each) get(key []byte) (val []byte, ok bool, err error) {
 	return val, ok, err
 }
 
-// minRecent is how many keys GetEach looks up among recent versions before it judges whether that pays.
+// minRecent is the number of keys that GetEach looks up among recent versions before it decides whether to go on with that.
 const minRecent = 16
 
-// pays says whether it is worth looking among recent versions first.
+// pays reports whether get should look among recent versions first: since is known, and most keys so far were found there.
 func (e *each) pays() bool {
 	return e.since > 0 && (e.hits+e.misses < minRecent || e.hits > e.misses)
 }
@@ -69,7 +70,7 @@ func (e *each) pays() bool {
 func (e *each) close() {
 	for _, it := range []kv.Iterator{e.recent, e.whole} {
 		if it != nil {
-			_ = it.Close() // its errors were looked at
+			_ = it.Close() // lookUp has checked its errors
 		}
 	}
 }

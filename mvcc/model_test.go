@@ -16,8 +16,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
 )
 
-// TestModel writes random versions of few keys, collects and erases some, restarts now and then, which makes files that are soon compacted, and compares
-// reads at random timestamps, one by one and together, with a plain list of versions. A failing seed replays.
+// TestModel writes random versions of few keys, collects and erases some, and restarts now and then, which makes files that are soon
+// compacted. It compares reads at random timestamps, of single keys and of many, with a plain list of versions. A failing seed replays.
 func TestModel(t *testing.T) {
 	seeds := uint64(60)
 	if testing.Short() {
@@ -122,7 +122,7 @@ func (m *model) write() {
 	}
 }
 
-// at is what the model has for a key at a timestamp.
+// at returns the model's value of a key at a timestamp.
 func (m *model) at(k string, ts mvcc.Timestamp) version {
 	for _, v := range slices.Backward(m.keys[k]) {
 		if v.ts <= ts {
@@ -139,7 +139,7 @@ func (m *model) timestamp() mvcc.Timestamp {
 	return mvcc.Timestamp(m.rng.Int64N(int64(m.now) + 2))
 }
 
-// refused tells whether a read at ts must be, and checks that it was.
+// refused reports whether a read at ts must fail, and checks that it did.
 func (m *model) refused(ts mvcc.Timestamp, err error) bool {
 	if refused := errors.Is(err, mvcc.ErrCollected); refused != (ts < m.horizon) {
 		m.t.Errorf("read at %d, horizon %d: %v", ts, m.horizon, err)
@@ -160,7 +160,7 @@ func (m *model) get() {
 	}
 }
 
-// getEach reads keys together, with a bound that may be right for many of them or for none.
+// getEach reads keys with GetEach. Its argument since may be right for many of the keys or for none.
 func (m *model) getEach() {
 	ts := m.timestamp()
 	since := mvcc.Timestamp(m.rng.Int64N(int64(min(ts, m.now)) + 2))
@@ -177,7 +177,7 @@ func (m *model) getEach() {
 	}
 	last := m.rng.IntN(2 * len(keys))
 	next := 0
-	got := map[string]string{} // "" is none
+	got := map[string]string{} // "" means no value
 	err := m.v.GetEach(keys, ts, since, func(i int, val []byte, ok bool) bool {
 		if i != next || ok != (len(val) > 0) {
 			m.t.Errorf("key %d is read after %d: %q, %v", i, next, val, ok)
@@ -270,7 +270,8 @@ func (m *model) scan() {
 	}
 }
 
-// changes walks over what has changed between two timestamps, letting go of the engine and skipping keys now and then. A collection in between may refuse the rest.
+// changes reads the changes between two timestamps, and calls Release and SkipTo now and then. After a Release, the rest may fail, if versions
+// were collected meanwhile.
 func (m *model) changes() {
 	since, at := m.timestamp(), m.timestamp()
 	if since > at {
@@ -322,7 +323,7 @@ func (m *model) changes() {
 	}
 }
 
-// changed asks whether a range, or a key of it, has changed.
+// changed compares ChangedSince and KeyChangedSince with the model, for a range and a key of it.
 func (m *model) changed() {
 	start, end := m.name(), m.name()
 	since := m.timestamp()
@@ -348,7 +349,7 @@ func (m *model) collect() {
 	m.horizon = max(m.horizon, to)
 }
 
-// TestCollectInSteps: more versions than one step looks at, of many keys and of one; a collection that was stopped is taken up again.
+// TestCollectInSteps collects more versions than fit into one step, of many keys and of one. It also stops a collection and continues it.
 func TestCollectInSteps(t *testing.T) {
 	store, err := pebble.Open("data", vfs.NewMem())
 	if err != nil {

@@ -17,10 +17,10 @@
 // unversioned (a name, ending in 00): packages mvcc and txn keep theirs under
 // "mvcc/" and "txn/".
 //
-// It promises that a read at T gives the same answer for ever, or an
-// ErrCollected once the versions it needs may be gone. The same goes for what
-// has changed since T, as a deleted key that was collected leaves no trace. It
-// leaves out which timestamps may be read, and locks: package txn decides.
+// It promises that a read at T gives the same answer for ever, or ErrCollected
+// once the versions it needs may be gone. The same holds for a query of the
+// changes since T, because a deleted key leaves no trace once it was collected.
+// It leaves out locks, and which timestamps may be read: both are in package txn.
 //
 // Imports of this module: kv.
 package mvcc
@@ -41,7 +41,7 @@ import (
 // Space is the number of a database in its store.
 type Space uint32
 
-// ErrCollected says that a read, or a question about what has changed since, asked for a timestamp whose versions may have been collected.
+// ErrCollected is the error of a read at a timestamp whose versions may have been collected, and of a query of the changes since then.
 var ErrCollected = errors.New("versions at this timestamp have been collected")
 
 const (
@@ -53,7 +53,7 @@ const (
 	liveMark = 0x01
 )
 
-// Store is the versions of a kv.Store.
+// Store holds the versions in a kv.Store.
 type Store struct {
 	kv kv.Store
 
@@ -66,20 +66,20 @@ func New(store kv.Store) *Store {
 	return &Store{kv: store, spaces: map[Space]*Versions{}}
 }
 
-// KV is the store below.
+// KV returns the store below.
 func (s *Store) KV() kv.Store { return s.kv }
 
-// Versions is the versions of one space. It may be used by many goroutines.
+// Versions holds the versions of one space. It may be used by many goroutines.
 type Versions struct {
 	store *Store
 	space Space
 	// horizon is the oldest timestamp that may be read. Collect raises it before it deletes anything.
 	horizon    atomic.Int64
 	horizonErr error
-	gone       error // what reads fail with once the horizon is dropped
+	gone       error // the error of reads once the space was dropped; set before horizon
 }
 
-// In returns the versions in a space, always the same ones.
+// In returns the Versions of a space. It returns the same one for each call.
 func (s *Store) In(space Space) *Versions {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,21 +92,22 @@ func (s *Store) In(space Space) *Versions {
 	return v
 }
 
-// Space is the space of the versions.
+// Space returns the space of the versions.
 func (v *Versions) Space() Space { return v.space }
 
-// KV is the store below, for records about the space.
+// KV returns the store below, for records about the space.
 func (v *Versions) KV() kv.Store { return v.store.kv }
 
-// After appends to dst the bound just after key and before the keys that begin as key does, up to its sentinel.
-// key+"\x00" is not that bound: versions of key come after it.
+// After appends to dst the bound that lies after key and all its versions. key ends in a sentinel byte, which After raises
+// by one. key+"\x00" is not that bound, since versions of key come after it.
 func After(dst, key []byte) []byte {
 	dst = append(dst, key...)
 	dst[len(dst)-1]++
 	return dst
 }
 
-// bound appends the store's key for a logical bound. All logical keys end in 00, so 00 may be added to any other bound.
+// bound appends the store's key for a logical bound. It adds a final 00 if there is none, so that the store never takes the bound
+// for a version. That does not change the range, since all logical keys end in 00.
 func (v *Versions) bound(dst, bound []byte) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, uint32(v.space))
 	dst = append(dst, bound...)
@@ -136,7 +137,7 @@ func appendSuffix(dst []byte, ts Timestamp) []byte {
 	return append(dst, suffixMark)
 }
 
-// splitVersion takes a key of the store apart. The prefix is space and logical key.
+// splitVersion splits a key of the store into its prefix, which is the space and the logical key, and its timestamp.
 func splitVersion(key []byte) (prefix []byte, ts Timestamp, err error) {
 	n := len(key) - suffixLen
 	if n <= spaceLen || key[len(key)-1] != suffixMark {
@@ -149,7 +150,7 @@ func timestampAt(key []byte, n int) Timestamp {
 	return Timestamp(^binary.BigEndian.Uint64(key[n:]) & math.MaxInt64)
 }
 
-// Ends are the first and the last key in [start, end) of which any version is stored; nil if there is none.
+// Ends returns the first and the last key in [start, end) that have a stored version; nil if there is none.
 func (v *Versions) Ends(start, end []byte) (first, last []byte, err error) {
 	it, err := v.store.kv.NewIter(v.bound(nil, start), v.end(nil, end))
 	if err != nil {
@@ -164,8 +165,8 @@ func (v *Versions) Ends(start, end []byte) (first, last []byte, err error) {
 	return first, last, errors.Join(err, it.Error())
 }
 
-// From is the first key before end of which a version is stored at or behind place; nil if there is none. A place may be any bytes that do not begin with a
-// stored key and go on.
+// From returns the first key in [place, end) that has a stored version; nil if there is none. place may be any bytes, except a stored key
+// followed by more bytes.
 func (v *Versions) From(place, end []byte) (key []byte, err error) {
 	it, err := v.store.kv.NewIter(v.bound(nil, place), v.end(nil, end))
 	if err != nil {
@@ -178,7 +179,7 @@ func (v *Versions) From(place, end []byte) (key []byte, err error) {
 	return key, errors.Join(err, it.Error())
 }
 
-// logicalKey copies the logical key of a version.
+// logicalKey returns a copy of the logical key of a stored version.
 func logicalKey(stored []byte) ([]byte, error) {
 	prefix, _, err := splitVersion(stored)
 	if err != nil {
@@ -187,12 +188,13 @@ func logicalKey(stored []byte) ([]byte, error) {
 	return bytes.Clone(prefix[spaceLen:]), nil
 }
 
-// Flush has Size count what has been written so far, if what it does not count may be atLeast bytes or more.
+// Flush writes the versions that are only in memory to tables, so that Size counts them. It does nothing if they are fewer than atLeast bytes.
 func (v *Versions) Flush(ctx context.Context, atLeast uint64) error {
 	return v.store.kv.Flush(ctx, atLeast)
 }
 
-// Size estimates the bytes of all versions of keys in [start, end), which may be any bytes. What has not been written to tables does not count, see Flush.
+// Size estimates the bytes of all versions of keys in [start, end). The bounds may be any bytes. Versions that are not yet in tables do not
+// count: see Flush.
 func (v *Versions) Size(start, end []byte) (uint64, error) {
 	return v.store.kv.ApproximateSize(v.bound(nil, start), v.end(nil, end))
 }

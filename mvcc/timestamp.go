@@ -9,11 +9,11 @@ import (
 // the granularity of Spanner's timestamps.
 type Timestamp int64
 
-// Latest reads the newest version of everything.
+// Latest is the timestamp at which a read sees the newest version of every key.
 const Latest Timestamp = math.MaxInt64
 
-// TimestampOf cuts a time to the microsecond.
+// TimestampOf returns a time as a Timestamp, truncated to the microsecond.
 func TimestampOf(t time.Time) Timestamp { return Timestamp(t.UnixMicro()) }
 
-// Time is the timestamp as a time in UTC.
+// Time returns the timestamp as a time in UTC.
 func (t Timestamp) Time() time.Time { return time.UnixMicro(int64(t)).UTC() }

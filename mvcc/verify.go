@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// Verify reads all versions of all keys, and reports each that is none: its key has no timestamp, or its value no mark.
+// Verify reads all versions of all keys and calls report for each malformed one: its key has no timestamp, or its value has no mark.
+// It returns the number of versions.
 func (v *Versions) Verify(ctx context.Context, report func(error)) (versions int64, err error) {
 	it, err := v.store.kv.NewIter(v.bound(nil, nil), v.end(nil, nil))
 	if err != nil {

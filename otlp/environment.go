@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// protocol is what carries OTLP. With "" nothing is sent.
+// protocol is the transport of OTLP. "" means that nothing is sent.
 type protocol string
 
 const (
@@ -18,8 +18,8 @@ const (
 
 // wanted returns the protocol that the environment asks for. It follows
 // https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/ and
-// https://opentelemetry.io/docs/specs/otel/protocol/exporter/ with one exception: without an endpoint or OTEL_METRICS_EXPORTER
-// nothing is sent, where the specification would send to localhost. A value that the exporters would log and ignore is an error.
+// https://opentelemetry.io/docs/specs/otel/protocol/exporter/ with one exception: if neither an endpoint nor OTEL_METRICS_EXPORTER
+// is set, nothing is sent, while the specification sends to localhost. A value that the exporters would log and ignore is an error.
 func wanted() (protocol, error) {
 	asked, err := asked()
 	if !asked || err != nil {
@@ -38,7 +38,7 @@ func wanted() (protocol, error) {
 	return "", fmt.Errorf("%s is %q: want %s or %s", name, value, overGRPC, overHTTP)
 }
 
-// asked says whether metrics are to be sent at all.
+// asked reports whether the environment asks for metrics to be sent.
 func asked() (bool, error) {
 	if strings.EqualFold(env("OTEL_SDK_DISABLED"), "true") {
 		return false, nil
@@ -76,7 +76,7 @@ func checkEndpoints() error {
 	return nil
 }
 
-// first is the first variable that is set.
+// first returns the name and value of the first of the variables that is set.
 func first(names ...string) (name, value string) {
 	for _, name := range names {
 		if value := env(name); value != "" {

@@ -1,9 +1,9 @@
-// Package otlp sends a process's metrics to an OpenTelemetry collector: the same as Prometheus finds at /metrics, with the
-// same names and labels, by OpenTelemetry's own exporters.
+// Package otlp sends a process's metrics to an OpenTelemetry collector with OpenTelemetry's own exporters. They are the metrics
+// that Prometheus finds at /metrics, with the same names and labels.
 //
 // OpenTelemetry's environment variables say where and how; without them nothing is sent (environment.go). A collector that cannot
-// be reached does not disturb the server: the exporter logs what it could not send, and since counts are cumulative the next
-// message has it all.
+// be reached does not disturb the server: the exporter logs that it could not send. Nothing is lost, since counts are cumulative
+// and the next message includes them.
 //
 // It leaves out traces and logs.
 //
@@ -26,14 +26,14 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 )
 
-// Exporter sends metrics until it is closed. A nil one, where none are wanted, does nothing.
+// Exporter sends metrics until it is closed. A nil Exporter does nothing.
 type Exporter struct {
 	provider *metric.MeterProvider
 	log      *slog.Logger
 }
 
-// Start sends what metrics gathers every OTEL_METRIC_EXPORT_INTERVAL milliseconds, 60,000 if that is not set; nil if the
-// environment does not ask for it. OpenTelemetry's own errors go to log, in the whole process.
+// Start begins to send the metrics every OTEL_METRIC_EXPORT_INTERVAL milliseconds, or every 60,000 if that is not set. It returns
+// nil if the environment does not ask for it. From then on, OpenTelemetry's own errors in the whole process go to log.
 func Start(metrics prometheus.Gatherer, log *slog.Logger) (*Exporter, error) {
 	protocol, err := wanted()
 	if protocol == "" || err != nil {
@@ -54,7 +54,8 @@ func Start(metrics prometheus.Gatherer, log *slog.Logger) (*Exporter, error) {
 	return &Exporter{metric.NewMeterProvider(metric.WithReader(reader), metric.WithResource(from)), log}, nil
 }
 
-// newExporter makes an exporter, which reads the rest of the environment itself. It connects when it first has something to send.
+// newExporter makes an exporter for a protocol. The exporter reads its other settings from the environment. It connects when it first has
+// something to send.
 func newExporter(ctx context.Context, p protocol) (metric.Exporter, error) {
 	if p == overGRPC {
 		return otlpmetricgrpc.New(ctx)
@@ -62,7 +63,8 @@ func newExporter(ctx context.Context, p protocol) (metric.Exporter, error) {
 	return otlpmetrichttp.New(ctx)
 }
 
-// describe makes the resource that sends the metrics. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES override its attributes.
+// describe makes the OpenTelemetry resource, which names the service that sends the metrics. OTEL_SERVICE_NAME and
+// OTEL_RESOURCE_ATTRIBUTES override its attributes.
 func describe(ctx context.Context) (*resource.Resource, error) {
 	return resource.New(ctx,
 		resource.WithTelemetrySDK(),
@@ -71,7 +73,7 @@ func describe(ctx context.Context) (*resource.Resource, error) {
 		resource.WithFromEnv())
 }
 
-// Close sends once more, as long as the context allows, and ends.
+// Close sends the metrics a last time, until ctx ends at the latest, and stops the exporter.
 func (x *Exporter) Close(ctx context.Context) {
 	if x == nil {
 		return

@@ -22,7 +22,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// receiver is a collector that keeps the last it was sent.
+// receiver is a collector that keeps the last message.
 type receiver struct {
 	collector.UnimplementedMetricsServiceServer
 	mu   sync.Mutex
@@ -61,7 +61,7 @@ func (r *receiver) overGRPC(t *testing.T) string {
 	return "http://" + l.Addr().String()
 }
 
-// text is what was received of Crowfoot's own metrics, one line for each point.
+// text returns the received metrics of Crowfoot's own, one line for each point.
 func (r *receiver) text() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -104,7 +104,7 @@ func value(list []*common.KeyValue, key string) string {
 	return ""
 }
 
-// counted is a registry in which something has been counted.
+// counted returns a registry with some counts.
 func counted() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	requests := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "crowfoot_requests_total"}, []string{"method", "code"})
@@ -129,7 +129,7 @@ func set(t *testing.T, env map[string]string) {
 	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "600000") // ms: other tests may keep the machine busy
 }
 
-// TestExport: what is counted reaches a collector, over either protocol, at the latest when the exporter closes.
+// TestExport: metrics reach a collector over either protocol, at the latest when the exporter closes.
 func TestExport(t *testing.T) {
 	want := []string{
 		"crowfoot_request_seconds{method=Commit} count 4, [2 1 1]",
@@ -184,7 +184,7 @@ func TestNotWanted(t *testing.T) {
 	(*Exporter)(nil).Close(t.Context())
 }
 
-// TestBadEnvironment lists what must be refused, and what is said then.
+// TestBadEnvironment lists environments that are refused, with the errors.
 func TestBadEnvironment(t *testing.T) {
 	for _, c := range []struct{ name, value, want string }{
 		{"OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4317", "want a URL"},

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// The messages of a value lie beside each other: an allocation is an array of these.
+// These structs hold all messages of one value side by side, so that one allocation makes an array of them.
 type (
 	nullValue struct {
 		value structpb.Value
@@ -36,9 +36,11 @@ type (
 type builder struct {
 	data   []byte
 	values []encoded
-	made   int // so many of values
+	made   int // the number of values made
 
-	// room for the messages of the segment, and how many of each kind are made: cursors, as to write slices costs a write barrier of the garbage collector
+	// nulls to elements hold the messages of the segment. used and inLists count those that were made. To update a
+	// counter is cheaper than to cut a slice, because each write of a slice costs a write barrier of the garbage
+	// collector.
 	nulls    []nullValue
 	bools    []boolValue
 	numbers  []numberValue
@@ -46,21 +48,22 @@ type builder struct {
 	lists    []listValue
 	elements []*structpb.Value
 	used     [list + 1]int
-	inLists  int // elements
+	inLists  int // the number of elements
 
-	block   string // the text at data[blockAt:]
+	block   string // the text data[blockAt:], up to the end of the block
 	blockAt int
 }
 
-// segment is how many values are allocated at once, at least: those of further values of the message until there are so many. No message points
-// into another segment, so that one which is kept keeps its own segment only.
+// segment is the number of values that are allocated together. A segment takes whole values of the message until it has
+// at least that many. No message points into another segment, so a message that is kept keeps only its own segment in
+// memory.
 const segment = 32
 
 // build makes the values of the message.
 func (o *outline) build(data []byte) []*structpb.Value {
 	made := make([]*structpb.Value, len(o.roots))
 	b := builder{data: data, values: o.values}
-	room := uint32(0) // up to which value there is room
+	room := uint32(0) // the index in values up to which memory is allocated
 	for i, behind := range o.roots {
 		if behind > room {
 			begin := room
@@ -76,7 +79,7 @@ func (o *outline) build(data []byte) []*structpb.Value {
 	return made
 }
 
-// allocate makes room for the messages of a segment.
+// allocate allocates the messages of a segment.
 func (b *builder) allocate(values []encoded) {
 	var count [list + 1]int
 	elements := 0
@@ -128,10 +131,10 @@ func (b *builder) next() *structpb.Value {
 	return &v.value
 }
 
-// list makes the next n values, as the elements of a list.
+// list makes the next n values as the elements of a list.
 func (b *builder) list(n int) []*structpb.Value {
 	if n == 0 {
-		return nil // as package proto
+		return nil // like package proto
 	}
 	first := b.inLists
 	b.inLists += n
@@ -143,13 +146,14 @@ func (b *builder) list(n int) []*structpb.Value {
 }
 
 const (
-	// textBlock is how many bytes a block of text has at most: short strings are cut from it, with the bytes that are between them.
+	// textBlock is the largest size of a block of text in bytes. Short strings are slices of a block, which also holds
+	// the bytes between them.
 	textBlock = 2 << 10
-	// maxShared is how long the strings are that are cut from blocks.
+	// maxShared is the largest length of a string that is a slice of a block.
 	maxShared = textBlock / 4
 )
 
-// text is that of the value that is being made.
+// text returns the text of the current value.
 func (b *builder) text(e encoded) string {
 	at, n := int(e.at), int(e.n)
 	if n > maxShared {
@@ -161,7 +165,8 @@ func (b *builder) text(e encoded) string {
 	return b.block[at-b.blockAt:][:n]
 }
 
-// blockEnd is where a block ends that begins with the value that is being made: before a string that is not cut from it.
+// blockEnd returns the end of a block that begins with the current value. It ends before a string that is too long for
+// a block.
 func (b *builder) blockEnd(begin int) (end int) {
 	values := b.values[b.made-1:]
 	for i := range values {

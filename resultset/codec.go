@@ -1,11 +1,12 @@
-// Package resultset makes the official Go client faster where it receives rows: it decodes the messages of a result
-// (google.spanner.v1.PartialResultSet) into the same Go values as package proto of protobuf, with a thirtieth of the allocations. A client is made
-// with ClientOption:
+// Package resultset makes the official Go client faster at receiving rows. It decodes the messages of a result
+// (google.spanner.v1.PartialResultSet) into the same Go values as package proto of protobuf, with a thirtieth of the
+// allocations. Pass ClientOption to the client:
 //
 //	client, err := spanner.NewClientWithConfig(ctx, database, spanner.ClientConfig{}, resultset.ClientOption())
 //
-// It works with any Spanner endpoint. Nothing else changes: package proto encodes and decodes all other messages, and those results in which this
-// package finds something that it does not know or that is malformed, so that results and errors are those of package proto.
+// It works with any Spanner endpoint. Nothing else changes: package proto encodes and decodes all other messages. It
+// also decodes a result that is malformed or contains something that this package does not know. So results and errors
+// are those of package proto.
 //
 // Values that arrive together share memory, which stays in use as long as one of them does: see Unmarshal.
 //
@@ -25,20 +26,22 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 )
 
-// ClientOption has a client decode results with this package.
+// ClientOption returns an option that makes a client decode results with this package.
 func ClientOption() option.ClientOption {
 	return option.WithGRPCDialOption(grpc.WithDefaultCallOptions(grpc.ForceCodecV2(NewCodec())))
 }
 
-// Codec is gRPC's codec for protobuf, but for results that it receives. Its zero value is not ready for use.
+// Codec is a gRPC codec for protobuf. It uses gRPC's own codec for all messages except received results. Its zero value
+// is not ready for use.
 type Codec struct{ messages encoding.CodecV2 }
 
-// NewCodec makes a codec, for connections that are made without the official client.
+// NewCodec makes a codec. It serves connections that are made without the official client.
 func NewCodec() *Codec { return &Codec{encoding.GetCodecV2(proto.Name)} }
 
-// Name is empty, so that requests have the content type application/grpc, as those of the official clients have. With the name "proto" it would be
-// application/grpc+proto, which the protocol allows (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md) but Google's servers
-// answer with 404 (https://github.com/googleapis/googleapis.github.io/issues/27).
+// Name returns "", so that requests have the content type application/grpc, like those of the official clients. The
+// name "proto" would give application/grpc+proto. The protocol permits that
+// (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md), but Google's servers answer it with 404
+// (https://github.com/googleapis/googleapis.github.io/issues/27).
 func (*Codec) Name() string { return "" }
 
 // Marshal encodes a message with gRPC's own codec.
@@ -63,9 +66,9 @@ func (c *Codec) Unmarshal(data mem.BufferSlice, v any) error {
 	return err
 }
 
-// buffers are for messages that come in several pieces. Those of gRPC have a megabyte for a message of more than 32 KiB, which costs more to allocate and
-// clear than such a message to decode.
+// buffers holds buffers for messages that come in several pieces. gRPC's own pool has buffers of a megabyte for
+// messages of more than 32 KiB. To allocate and clear such a buffer costs more than to decode the message.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// maxBuffer is how large an unused buffer may be.
+// maxBuffer is the largest size, in bytes, of a buffer that is kept for reuse.
 const maxBuffer = 1 << 20

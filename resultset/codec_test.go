@@ -20,7 +20,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/resultset"
 )
 
-// TestContentType: requests have the content type of the official clients, which is the only one that Google's servers take.
+// TestContentType checks that requests have the content type of the official clients, the only one that Google's
+// servers accept.
 func TestContentType(t *testing.T) {
 	types := make(chan []string, 1)
 	server := grpc.NewServer(grpc.UnknownServiceHandler(func(_ any, s grpc.ServerStream) error {
@@ -58,8 +59,8 @@ func TestContentType(t *testing.T) {
 
 const database = "projects/p/instances/i/databases/d"
 
-// TestOfficialClient: the official client reads, writes and runs transactions with the option as it does without: rows of all kinds, and values that come
-// in several messages.
+// TestOfficialClient checks that the official client reads, writes and runs transactions with the option as it does
+// without. It reads rows of all kinds, and values that are split over several messages.
 func TestOfficialClient(t *testing.T) {
 	crowfoot.ForTest(t, database, "CREATE TABLE T (Id INT64, Text STRING(MAX), List ARRAY<STRING(MAX)>, Number FLOAT64, Flag BOOL) PRIMARY KEY (Id)")
 	ctx := context.Background()

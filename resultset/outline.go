@@ -6,18 +6,19 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// outline says where in an encoded PartialResultSet its values are. What it tells of has been checked, so that build cannot fail.
+// outline holds the positions of the values in an encoded PartialResultSet. Reading it checks the encoding, so build
+// cannot fail.
 type outline struct {
-	values []encoded // those of lists follow their list
-	roots  []uint32  // the places in values behind each value of the message itself
+	values []encoded // in order; the elements of a list follow the list
+	roots  []uint32  // for each value of the message itself, the index in values after it and its elements
 	rest   []byte    // the fields of the message other than its values
 }
 
-// encoded is where a google.protobuf.Value is.
+// encoded is the position of a google.protobuf.Value.
 type encoded struct {
 	kind kind
-	at   uint32 // of a string its text, of others what follows the tag
-	n    uint32 // bytes of a string, values of a list
+	at   uint32 // of a string, the start of its text; of other kinds, the byte after the tag
+	n    uint32 // the bytes of a string, or the elements of a list
 }
 
 type kind uint8
@@ -30,7 +31,8 @@ const (
 	list
 )
 
-// The tags of fields, by https://protobuf.dev/programming-guides/encoding/#structure: the number times 8 and the wire type.
+// The tags of fields: the field number times 8, plus the wire type
+// (https://protobuf.dev/programming-guides/encoding/#structure).
 const (
 	valuesTag   = 2<<3 | byte(protowire.BytesType) // of PartialResultSet
 	elementsTag = 1<<3 | byte(protowire.BytesType) // of ListValue
@@ -42,12 +44,13 @@ const (
 	listTag    = 6<<3 | byte(protowire.BytesType)
 )
 
-// maxDepth is how deep lists may be in each other. Spanner allows STRUCTs of 15 levels
+// maxDepth is the largest nesting depth of lists. Spanner permits STRUCTs of 15 levels
 // (https://cloud.google.com/spanner/quotas#query_limits), and each may be in an ARRAY.
 const maxDepth = 64
 
-// read is false if data has something that is for package proto: what is malformed, but also what is unusual, such as google.protobuf.Struct,
-// lists that are very deep, values without a kind or with several, and encodings that are longer than need be.
+// read returns false if package proto must decode data. That is so for malformed data and for unusual data:
+// google.protobuf.Struct, lists nested too deep, values without a kind or with several, and encodings that are longer
+// than necessary.
 func (o *outline) read(data []byte) bool {
 	for at := 0; at < len(data); {
 		if data[at] == valuesTag {
@@ -69,7 +72,7 @@ func (o *outline) read(data []byte) bool {
 	return true
 }
 
-// value reads the Value in data[at:end]: one field.
+// value reads the Value in data[at:end], which must be one field.
 func (o *outline) value(data []byte, at, end, depth int) bool {
 	if end-at < 2 {
 		return false
@@ -119,7 +122,8 @@ func (o *outline) list(data []byte, at, end, depth int) bool {
 	return true
 }
 
-// length reads a length at data[at], and says where what has it begins and ends, before end.
+// length reads a length at data[at]. It returns where the content with that length begins and ends, which must not be
+// after end.
 func length(data []byte, at, end int) (begin, behind int, ok bool) {
 	if at < end && data[at] < 0x80 {
 		begin, behind = at+1, at+1+int(data[at])

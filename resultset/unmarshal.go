@@ -11,12 +11,13 @@ import (
 
 // Unmarshal decodes a message as proto.Unmarshal does. It does not keep data.
 //
-// Strings of up to maxShared bytes are cut from blocks of at most textBlock bytes, and the messages of neighbouring values from arrays: those of at least
-// 32 values of the result, or of one value if that is an ARRAY or STRUCT with more. So a string that is kept, also as a Go string out of a row, keeps at
-// most 2 KiB in memory; a message that is kept, 32 values of the result and what they consist of. Clone what is to stay for long from among much
-// that does not: strings.Clone, proto.Clone.
+// Strings of up to maxShared bytes are slices of shared blocks, which have at most textBlock bytes. The messages of
+// neighbouring values share arrays. An array holds at least 32 values of the result, or one value if that is an ARRAY
+// or STRUCT with more. So a string that you keep, even a Go string from a row, keeps up to 2 KiB in memory. A message
+// that you keep also keeps its 32 values with their contents. If you keep little of a large result for long, copy it:
+// strings.Clone, proto.Clone.
 func Unmarshal(data []byte, m *spannerpb.PartialResultSet) error {
-	if len(data) > math.MaxInt32 { // beyond the positions of an outline
+	if len(data) > math.MaxInt32 { // more than the positions of an outline can hold
 		return proto.Unmarshal(data, m)
 	}
 	o := outlines.Get().(*outline)
@@ -27,7 +28,7 @@ func Unmarshal(data []byte, m *spannerpb.PartialResultSet) error {
 	if len(o.rest) == 0 {
 		m.Reset()
 	} else if proto.Unmarshal(o.rest, m) != nil {
-		return proto.Unmarshal(data, m) // whose error it is
+		return proto.Unmarshal(data, m) // it returns the error
 	}
 	if len(o.roots) > 0 {
 		m.Values = o.build(data)
@@ -35,10 +36,11 @@ func Unmarshal(data []byte, m *spannerpb.PartialResultSet) error {
 	return nil
 }
 
-// outlines are unused ones.
+// outlines holds unused outlines for reuse.
 var outlines = sync.Pool{New: func() any { return new(outline) }}
 
-// maxKept is the length of the slices that an unused outline may have: a megabyte. Servers make messages of about that size.
+// maxKept is the largest capacity of the slices of an outline that is kept for reuse: a megabyte. Servers send messages
+// of about that size.
 const maxKept = 64 << 10
 
 func (o *outline) release() {

@@ -17,8 +17,8 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 )
 
-// compare decodes bytes in both ways. All that can be seen is to be the same, also what proto.Equal does not look at: nil or empty, and where unknown
-// fields are.
+// compare decodes bytes with both packages. The results must be equal in every respect, including some that proto.Equal
+// ignores: nil or empty slices, and the places of unknown fields.
 func compare(t *testing.T, data []byte) {
 	t.Helper()
 	kept := bytes.Clone(data)
@@ -30,7 +30,7 @@ func compare(t *testing.T, data []byte) {
 	if !bytes.Equal(data, kept) {
 		t.Fatalf("the message is changed: %x", kept)
 	}
-	clear(data) // which gRPC uses again
+	clear(data) // gRPC reuses its buffers, too
 	if wantErr != nil {
 		return
 	}
@@ -47,12 +47,12 @@ func compare(t *testing.T, data []byte) {
 	}
 }
 
-// dirty is a message with something in it, which decoding is to remove.
+// dirty returns a message with contents that decoding must remove.
 func dirty() *spannerpb.PartialResultSet {
 	return &spannerpb.PartialResultSet{Last: true, ResumeToken: []byte("old"), Values: []*structpb.Value{structpb.NewBoolValue(true)}}
 }
 
-// same compares values by the Go structs.
+// same compares values by their Go structs.
 func same(a, b *structpb.Value) bool {
 	if reflect.TypeOf(a.Kind) != reflect.TypeOf(b.Kind) || !bytes.Equal(a.ProtoReflect().GetUnknown(), b.ProtoReflect().GetUnknown()) {
 		return false
@@ -81,7 +81,7 @@ func encode(t testing.TB, m proto.Message) []byte {
 	return data
 }
 
-// randomValue makes a value as Spanner does, and now and then one as it does not.
+// randomValue usually returns a value as Spanner sends it, and sometimes another one.
 func randomValue(r *rand.Rand, depth int) *structpb.Value {
 	switch n := r.IntN(20); {
 	case n < 2:
@@ -104,7 +104,7 @@ func randomValue(r *rand.Rand, depth int) *structpb.Value {
 	return structpb.NewStringValue(strings.Repeat([]string{"a", "é", "日本", "\x00"}[r.IntN(4)], r.IntN([]int{2, 10, 300, 3000}[r.IntN(4)])))
 }
 
-// randomMessage makes a message with rows, and some of the other fields.
+// randomMessage returns a message with rows and some of the other fields.
 func randomMessage(r *rand.Rand) *spannerpb.PartialResultSet {
 	m := &spannerpb.PartialResultSet{ChunkedValue: r.IntN(4) == 0, Last: r.IntN(4) == 0}
 	for range r.IntN([]int{1, 3, 40, 300}[r.IntN(4)]) {
@@ -127,7 +127,7 @@ func randomMessage(r *rand.Rand) *spannerpb.PartialResultSet {
 	return m
 }
 
-// TestRandomMessages compares what Unmarshal and package proto make of random messages, also of altered and shortened ones.
+// TestRandomMessages compares Unmarshal with package proto for random messages, and for altered and shortened ones.
 func TestRandomMessages(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 1000 {
@@ -143,7 +143,7 @@ func TestRandomMessages(t *testing.T) {
 	}
 }
 
-// unusual are messages that a server may send, but Spanner does not; and malformed ones.
+// unusual returns malformed messages, and messages that a server may send but Spanner does not.
 func unusual(t testing.TB) map[string][]byte {
 	value := func(fields ...byte) []byte { return protowire.AppendBytes([]byte{valuesTag}, fields) }
 	nested := func(depth int) []byte {
@@ -203,7 +203,7 @@ func TestUnusual(t *testing.T) {
 	}
 }
 
-// TestHugeValues: of a result with one value of 5 MB, and of many elements.
+// TestHugeValues decodes a value of 5 MB, and a list with many elements.
 func TestHugeValues(t *testing.T) {
 	long := structpb.NewStringValue(strings.Repeat("long ", 1<<20))
 	compare(t, encode(t, &spannerpb.PartialResultSet{Values: []*structpb.Value{structpb.NewStringValue("a"), long, structpb.NewStringValue("b")}}))
@@ -214,7 +214,8 @@ func TestHugeValues(t *testing.T) {
 	compare(t, encode(t, &spannerpb.PartialResultSet{Values: []*structpb.Value{structpb.NewListValue(list), long}}))
 }
 
-// TestAppend: a list that is appended to, as clients do to join chunks of it, does not write over its neighbour.
+// TestAppend checks that appending to a list does not overwrite its neighbour. Clients append to join the chunks of a
+// list.
 func TestAppend(t *testing.T) {
 	m := &spannerpb.PartialResultSet{}
 	for i := range 3 {
@@ -231,7 +232,7 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-// TestKept: a string and a value that are kept do not keep the messages that they came in.
+// TestKept checks that a string or value that is kept does not keep the whole message in memory.
 func TestKept(t *testing.T) {
 	m := new(spannerpb.PartialResultSet)
 	for i := range 8000 {
@@ -249,7 +250,7 @@ func TestKept(t *testing.T) {
 		texts, values = append(texts, got.Values[1].GetStringValue()), append(values, got.Values[7000])
 	}
 	perMessage := (heap() - before) / 200
-	if perMessage > 16<<10 { // two blocks, and a segment of 72-byte messages; the message takes two megabytes
+	if perMessage > 16<<10 { // two blocks, and a segment of 72-byte messages; the whole message takes two megabytes
 		t.Errorf("a string and a value keep %d bytes of their message", perMessage)
 	}
 	runtime.KeepAlive(texts)
@@ -263,7 +264,8 @@ func heap() uint64 {
 	return s.HeapAlloc
 }
 
-// TestAllocations: a row of strings takes less than one allocation, where package proto takes three for each of its values.
+// TestAllocations checks that a row of strings takes less than one allocation. Package proto takes three for each
+// value.
 func TestAllocations(t *testing.T) {
 	data := encode(t, customers(1000))
 	allocations := testing.AllocsPerRun(10, func() {

@@ -6,28 +6,29 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// spannerSys is the schema of statistics.
+// spannerSys is the schema of the statistics tables.
 const spannerSys = "SPANNER_SYS"
 
-// Need is one thing that a role must be allowed to do.
+// Need is one privilege or membership that a role must have.
 type Need struct {
-	// Kind and Name are how errors call the object: table t.
+	// Kind and Name describe the object in errors, such as "table t".
 	Kind, Name string
-	// Schema is the object's schema, of which USAGE is needed.
+	// Schema is the schema of the object. The role needs USAGE of it.
 	Schema string
-	// On is the object's number, and Privilege what is needed on it.
+	// On is the object's ID, and Privilege is the privilege that the role needs on it.
 	On        TableID
 	Privilege Privilege
-	// Columns are those on which it is needed; without columns, it is needed on the whole object.
+	// Columns lists the columns on which the role needs the privilege. If it is empty, the role needs it on the whole
+	// object.
 	Columns []ColumnID
-	// AnyColumn says that it is needed on one column of the table, any of them.
+	// AnyColumn says that the privilege on any one column of the table suffices.
 	AnyColumn bool
-	// Member is a system role of which membership is needed, in the place of a privilege.
+	// Member, if set, is a system role of which the role must be a member. Then no privilege is needed.
 	Member string
 }
 
-// TableNeed is a privilege on columns of a table, or on the whole of it if there are none. Every role may read INFORMATION_SCHEMA, whose rows are
-// those of what it has privileges on.
+// TableNeed returns the need of a privilege on columns of a table, or on the whole table if no columns are given. Every
+// role may read INFORMATION_SCHEMA, which shows only objects on which the role has privileges.
 func TableNeed(t *Table, p Privilege, columns ...*Column) Need {
 	n := Need{Kind: "table", Name: t.FullName(), Schema: t.Schema, On: t.ID, Privilege: p}
 	if t.Rows != nil {
@@ -42,13 +43,14 @@ func TableNeed(t *Table, p Privilege, columns ...*Column) Need {
 	return n
 }
 
-// SequenceNeed is a privilege on a sequence.
+// SequenceNeed returns the need of a privilege on a sequence.
 func SequenceNeed(s *Sequence, p Privilege) Need {
 	return Need{Kind: "sequence", Name: s.FullName(), Schema: s.Schema, On: s.ID, Privilege: p}
 }
 
-// DefaultNeeds are what inserting rows takes without values for some columns: if a DEFAULT takes values of a sequence, UPDATE of the sequence and INSERT
-// of the column. Source: https://cloud.google.com/spanner/docs/fgac-sequences.
+// DefaultNeeds returns what a role needs to insert rows that give values only for the given columns. If the DEFAULT of
+// another column takes values of a sequence, the role needs UPDATE of the sequence and INSERT of the column. Source:
+// https://cloud.google.com/spanner/docs/fgac-sequences.
 func (c *Catalog) DefaultNeeds(t *Table, given []*Column) (needs []Need) {
 	for _, col := range t.Columns {
 		if slices.Contains(given, col) {
@@ -61,7 +63,8 @@ func (c *Catalog) DefaultNeeds(t *Table, given []*Column) (needs []Need) {
 	return needs
 }
 
-// SequenceNeeds are what the DEFAULT of a column takes: UPDATE of the sequences of which it takes values.
+// SequenceNeeds returns what a role needs to evaluate the DEFAULT of a column: UPDATE of each sequence from which it
+// takes values.
 func (c *Catalog) SequenceNeeds(col *Column) (needs []Need) {
 	for _, s := range c.sequencesOf(col) {
 		needs = append(needs, SequenceNeed(s, PrivilegeUpdate))
@@ -69,14 +72,14 @@ func (c *Catalog) SequenceNeeds(col *Column) (needs []Need) {
 	return needs
 }
 
-// Access is what a role may do at a version of the schema. A nil Access may do all.
+// Access holds the privileges of a role at a version of the schema. A nil Access permits everything.
 type Access struct {
 	catalog *Catalog
 	role    string
-	enabled []string // the roles whose privileges it has: see Catalog.enabled
+	enabled []string // the roles whose privileges the role has: see Catalog.enabled
 }
 
-// AccessOf is what a role may do. It fails if there is no such role.
+// AccessOf returns the Access of a role. It fails if there is no such role.
 func (c *Catalog) AccessOf(role string) (*Access, error) {
 	name, ok := c.role(role)
 	if !ok {
@@ -85,7 +88,7 @@ func (c *Catalog) AccessOf(role string) (*Access, error) {
 	return &Access{catalog: c, role: role, enabled: c.enabled(name)}, nil
 }
 
-// CheckAccess says whether a role may do all that is needed.
+// CheckAccess returns an error unless a role has all needs.
 func (c *Catalog) CheckAccess(role string, needs []Need) error {
 	a, err := c.AccessOf(role)
 	if err != nil {
@@ -94,7 +97,7 @@ func (c *Catalog) CheckAccess(role string, needs []Need) error {
 	return a.check(needs)
 }
 
-// check says whether the role may do all that is needed.
+// check returns an error unless the role has all needs.
 func (a *Access) check(needs []Need) error {
 	for i := range needs {
 		n := &needs[i]
@@ -124,13 +127,13 @@ func (a *Access) has(n *Need) bool {
 	return !slices.ContainsFunc(n.Columns, func(id ColumnID) bool { return !a.Has(n.On, n.Privilege, id) })
 }
 
-// IsEnabled says whether the role has the privileges of another: it is that role, or a member of it.
+// IsEnabled reports whether the role has the privileges of another role: it is that role, or a member of it.
 func (a *Access) IsEnabled(role string) bool { return a == nil || slices.Contains(a.enabled, role) }
 
-// SeesAll says whether the role sees all rows of INFORMATION_SCHEMA.
+// SeesAll reports whether the role sees all rows of INFORMATION_SCHEMA.
 func (a *Access) SeesAll() bool { return a.IsEnabled(InfoReaderRole) }
 
-// Has says whether the role has a privilege on a column of an object, or on the whole object if column is 0.
+// Has reports whether the role has a privilege on a column of an object, or on the whole object if column is 0.
 func (a *Access) Has(on TableID, p Privilege, column ColumnID) bool {
 	return slices.ContainsFunc(a.enabled, func(role string) bool {
 		g := a.catalog.grantOf(role, on, "")
@@ -138,7 +141,7 @@ func (a *Access) Has(on TableID, p Privilege, column ColumnID) bool {
 	})
 }
 
-// hasSome says whether the role has a privilege on an object or on some column of it.
+// hasSome reports whether the role has a privilege on an object or on some column of it.
 func (a *Access) hasSome(on TableID, p Privilege) bool {
 	return slices.ContainsFunc(a.enabled, func(role string) bool {
 		g := a.catalog.grantOf(role, on, "")
@@ -150,17 +153,18 @@ func (a *Access) hasSome(on TableID, p Privilege) bool {
 	})
 }
 
-// HasAny says whether the role has any privilege on an object, or on a column of it.
+// HasAny reports whether the role has any privilege on an object, or on a column of it.
 func (a *Access) HasAny(on TableID) bool {
 	return slices.ContainsFunc(a.enabled, func(role string) bool { return a.catalog.grantOf(role, on, "") != nil })
 }
 
-// HasAnyOn says whether the role has any privilege on a column, or on the whole table, but for DELETE.
+// HasAnyOn reports whether the role has any privilege on a column or on its whole table. DELETE does not count.
 func (a *Access) HasAnyOn(on TableID, column ColumnID) bool {
 	return a.Has(on, PrivilegeSelect, column) || a.Has(on, PrivilegeInsert, column) || a.Has(on, PrivilegeUpdate, column)
 }
 
-// hasUsage says whether the role may name objects of a schema. public has USAGE of the default schema, unless it was revoked.
+// hasUsage reports whether the role may name objects of a schema. public has USAGE of the default schema, unless it was
+// revoked.
 func (a *Access) hasUsage(schema string) bool {
 	if schema == "" && a.catalog.grantOf(PublicRole, 0, "") == nil {
 		return true

@@ -81,7 +81,7 @@ func (d *draft) dropChangeStream(s *ast.DropChangeStream) error {
 	return nil
 }
 
-// changeStream finds a change stream that the statement names.
+// changeStream returns the change stream that the statement names.
 func (d *draft) changeStream(name *ast.Ident) (*ChangeStream, error) {
 	if s := d.ChangeStream(name.Name); s != nil {
 		return s, nil
@@ -89,12 +89,12 @@ func (d *draft) changeStream(name *ast.Ident) (*ChangeStream, error) {
 	return nil, usererror.SchemaObjectNotFound("Change Stream", name.Name)
 }
 
-// enterChangeStream makes a change stream known by its name.
+// enterChangeStream registers a change stream under its name.
 func (d *draft) enterChangeStream(s *ChangeStream) {
 	d.names = d.names.with(key("", s.Name), named{TableID(s.ID), nameOfChangeStream})
 }
 
-// watch sets what a stream watches to what a FOR clause says, which may be missing.
+// watch sets the tables and columns that a stream watches. clause is its FOR clause, or nil.
 func (d *draft) watch(s *ChangeStream, clause ast.ChangeStreamFor) error {
 	s.All, s.Tables = false, nil
 	switch f := clause.(type) {
@@ -138,8 +138,8 @@ func (d *draft) watchedTable(stream string, listed *ast.ChangeStreamForTable) (w
 	return w, nil
 }
 
-// checkWatchers keeps the number of streams that watch the same thing within its limit, after one of them was made or altered. A
-// stream that watches a whole table also watches columns to come.
+// checkWatchers checks a limit after a stream was created or altered: the number of streams that watch the same table
+// or column. A stream that watches a whole table also watches columns that are added later.
 func (d *draft) checkWatchers(s *ChangeStream) error {
 	all := 0
 	for _, o := range d.Streams {
@@ -165,7 +165,8 @@ func (d *draft) checkWatchers(s *ChangeStream) error {
 	return nil
 }
 
-// checkWatchersOf counts the streams that watch a table, of which s is one: it watches the whole table, or columns of it.
+// checkWatchersOf counts the streams that watch a table or its columns. One of them is s, which watches the whole table
+// or the given columns.
 func (d *draft) checkWatchersOf(s *ChangeStream, t *Table, whole bool, columns []ColumnID) error {
 	wholes := 0
 	byColumn := map[ColumnID]int{}
@@ -193,13 +194,14 @@ func (d *draft) checkWatchersOf(s *ChangeStream, t *Table, whole bool, columns [
 // changeStreamOption is one option of change streams.
 type changeStreamOption struct {
 	name string
-	typ  string // of its values: textOption or boolOption
-	want string // what a value must be
-	// set has the stream obey the option's value, or its default for "". It says whether the value is allowed.
+	typ  string // the type of its values: textOption or boolOption
+	want string // a description of the permitted values
+	// set applies the option's value to the stream, or the default for "". It returns false if the value is not
+	// permitted.
 	set func(s *ChangeStream, text string) bool
 }
 
-// changeStreamOptions are all options, in the order in which an error lists them.
+// changeStreamOptions lists all options, in the order in which an error names them.
 var changeStreamOptions = []changeStreamOption{
 	{"retention_period", textOption, "Change Streams retention period must be a value in the range [1d, 30d], such as '36h'", setRetention},
 	{"value_capture_type", textOption, "Change Streams support the value capture types " + strings.Join(valueCaptureNames, ", "), setValueCapture},
@@ -217,7 +219,7 @@ const (
 	mutableKeyRange   = "MUTABLE_KEY_RANGE"
 )
 
-// ChangeStreamOptionType is the type of an option's values as DDL writes it: STRING(MAX) or BOOL.
+// ChangeStreamOptionType returns the type of an option's values as DDL writes it: STRING(MAX) or BOOL.
 func ChangeStreamOptionType(name string) string {
 	for _, o := range changeStreamOptions {
 		if o.name == name {
@@ -227,7 +229,7 @@ func ChangeStreamOptionType(name string) string {
 	return ""
 }
 
-// setOptions sets the options of a stream that a clause names, which may be missing; the others stay as they are.
+// setOptions sets the options of a stream that clause names; the others stay as they are. clause may be nil.
 func (d *draft) setOptions(s *ChangeStream, clause *ast.Options) error {
 	s.Options = maps.Clone(s.Options)
 	if clause != nil {
@@ -273,7 +275,7 @@ func setChangeStreamOption(s *ChangeStream, r *ast.OptionsDef) error {
 	return nil
 }
 
-// valueText is an option's value as an error shows it.
+// valueText returns an option's value as an error shows it.
 func valueText(e ast.Expr) string {
 	if s, ok := e.(*ast.StringLiteral); ok {
 		return s.Value
@@ -281,7 +283,7 @@ func valueText(e ast.Expr) string {
 	return e.SQL()
 }
 
-// obeyOptions sets the fields that say what the options mean.
+// obeyOptions sets the fields of the stream that depend on its options.
 func (s *ChangeStream) obeyOptions() {
 	for _, o := range changeStreamOptions {
 		o.set(s, s.Options[o.name])
@@ -310,7 +312,7 @@ func setPartitionMode(_ *ChangeStream, text string) bool {
 	return text == "" || text == immutableKeyRange
 }
 
-// flag makes the set of an option that is true or, by default, false.
+// flag returns the set function of a boolean option whose default is false. of returns the option's field.
 func flag(of func(*ChangeStream) *bool) func(*ChangeStream, string) bool {
 	return func(s *ChangeStream, text string) bool {
 		*of(s) = text == "true"

@@ -34,7 +34,7 @@ func (d *draft) alterColumn(t *Table, s *ast.AlterColumn) error {
 			return err
 		}
 	case *ast.AlterColumnDropDefault:
-		if c.Identity != nil { // it has none that could be dropped
+		if c.Identity != nil { // an identity column has no default that could be dropped
 			return d.nothing()
 		}
 		if c.OnUpdate != nil {
@@ -78,7 +78,7 @@ func (d *draft) validate(kind ValidationKind, t *Table, c, old *Column) {
 	d.change.Validations = append(d.change.Validations, Validation{Kind: kind, Table: t, Column: c, Old: old})
 }
 
-// redefineColumn is ALTER COLUMN c type ...: the column loses every attribute that the statement does not repeat.
+// redefineColumn runs ALTER COLUMN c type ...: the column loses every attribute that the statement does not repeat.
 func (d *draft) redefineColumn(t *Table, c *Column, s *ast.AlterColumnType) error {
 	if t.Parent != nil && c.KeyOrdinal >= 0 && c.KeyOrdinal < len(t.Parent.Key) {
 		return usererror.ChangeParentKeyColumn(t.FullName() + "." + c.Name)
@@ -116,7 +116,7 @@ func (d *draft) redefineColumn(t *Table, c *Column, s *ast.AlterColumnType) erro
 	return d.recompile(t)
 }
 
-// redefineGenerated checks the AS clause of a redefinition, or its absence.
+// redefineGenerated checks the AS clause of a redefinition, or that it is missing.
 func (d *draft) redefineGenerated(t *Table, c, old *Column, s *ast.GeneratedColumnExpr) error {
 	where := t.FullName() + "." + c.Name
 	switch {
@@ -142,20 +142,20 @@ func (d *draft) redefineGenerated(t *Table, c, old *Column, s *ast.GeneratedColu
 	return nil
 }
 
-// holds says whether values of a generated column stand in rows, keys or index entries, or something that was computed from them does. What rows
-// have been checked for counts as well.
+// holds reports whether rows, keys or index entries hold values of a generated column or of something computed from
+// them. It is also true if rows were checked against such values.
 func (t *Table) holds(c *Column) bool {
 	return c.Stored || c.KeyOrdinal >= 0 || slices.ContainsFunc(t.Indexes, func(i *Index) bool { return i.has(c) }) ||
 		slices.ContainsFunc(t.Checks, func(ck *Check) bool { return slices.Contains(ck.Expr.Uses, c) }) ||
 		slices.ContainsFunc(t.Columns, func(g *Column) bool { return g.reads(c) && t.holds(g) })
 }
 
-// reads says whether the column is generated from another one.
+// reads reports whether the column is generated from another one.
 func (c *Column) reads(other *Column) bool {
 	return c.Generated != nil && slices.Contains(c.Generated.Uses, other)
 }
 
-// checkRedefinition says whether the column may change from old to c.
+// checkRedefinition returns an error if the column may not change from old to c.
 func (d *draft) checkRedefinition(t *Table, c, old *Column) error {
 	where := t.FullName() + "." + c.Name
 	if t.expiresBy(c) && !isTimestamp(c) {
@@ -186,8 +186,8 @@ func (d *draft) checkRedefinition(t *Table, c, old *Column) error {
 	return d.checkTypeReaders(t, c)
 }
 
-// convertible says whether a column's values may stay as they are when its type changes: in rows and in keys of indexes STRING and BYTES are written
-// alike, and so are INT64 and ENUM; PROTO, of which there are no keys, is written like BYTES in rows.
+// convertible reports whether a column's stored values may stay when its type changes. Rows and index keys encode
+// STRING and BYTES alike, and INT64 and ENUM alike. Rows encode PROTO like BYTES; a PROTO cannot be in a key.
 func convertible(from, to *value.Type) bool {
 	if from.Kind == value.Array && to.Kind == value.Array {
 		return convertible(from.Elem, to.Elem)
@@ -216,7 +216,7 @@ func (d *draft) checkNullability(t *Table, c *Column, where string) error {
 	return nil
 }
 
-// checkTypeReaders refuses a new type for a column that something was computed from.
+// checkTypeReaders refuses a new type for a column from which something was computed.
 func (d *draft) checkTypeReaders(t *Table, c *Column) error {
 	if fks := d.foreignKeysWith(t, c); fks != "" {
 		return usererror.ChangeForeignKeyColumn("type", c.Name, t.FullName(), fks)
@@ -234,10 +234,10 @@ func (d *draft) checkTypeReaders(t *Table, c *Column) error {
 	return nil
 }
 
-// maxUTF8 is the most bytes that one character takes.
+// maxUTF8 is the largest number of bytes in one character.
 const maxUTF8 = 4
 
-// validateRedefinition asks for what existing values must satisfy.
+// validateRedefinition adds the validations that existing values must pass.
 func (d *draft) validateRedefinition(t *Table, c, old *Column) {
 	if c.Generated != nil && !c.Stored {
 		return

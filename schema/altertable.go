@@ -99,7 +99,7 @@ func (d *draft) dropColumn(t *Table, a *ast.DropColumn) error {
 	return nil
 }
 
-// checkUnused says whether nothing needs the column.
+// checkUnused returns an error if something needs the column.
 func (d *draft) checkUnused(t *Table, c *Column) error {
 	if c.KeyOrdinal >= 0 {
 		return usererror.DropKeyColumn(t.FullName(), c.Name)
@@ -143,12 +143,12 @@ func (d *draft) checkUnused(t *Table, c *Column) error {
 	return nil
 }
 
-// has says whether an entry of the index has the column or depends on it.
+// has reports whether an entry of the index holds the column or depends on it.
 func (i *Index) has(c *Column) bool {
 	return i.keys(c) || slices.Contains(i.Storing, c) || slices.Contains(i.NotNullColumns, c)
 }
 
-// keys says whether the column is part of the index's declared key.
+// keys reports whether the column is part of the index's declared key.
 func (i *Index) keys(c *Column) bool {
 	return slices.ContainsFunc(i.Key, func(p KeyPart) bool { return p.Column == c })
 }

@@ -8,16 +8,16 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Apply runs one DDL statement: it returns the catalog after it and what
-// existing data needs. The receiver stays as it is. protoDescriptors, if given, is the serialized FileDescriptorSet that CREATE and ALTER PROTO
-// BUNDLE take types from. Errors are *usererror.Error.
+// Apply runs one DDL statement. It returns the catalog after the statement and the work that existing data needs. It
+// does not change the receiver. protoDescriptors, if given, is the serialized FileDescriptorSet from which CREATE and
+// ALTER PROTO BUNDLE take types. Errors are *usererror.Error.
 func (c *Catalog) Apply(stmt string, compiler Compiler, protoDescriptors ...[]byte) (*Catalog, *Change, error) {
 	src, err := parse(stmt)
 	if err != nil {
 		return nil, nil, err
 	}
 	d := c.draft(src, compiler)
-	d.protoDescriptors = bytes.Join(protoDescriptors, nil) // a message of both is the two, one after the other
+	d.protoDescriptors = bytes.Join(protoDescriptors, nil) // concatenated messages decode as one merged message
 	if err := d.run(src.tree); err != nil {
 		return nil, nil, d.placed(err)
 	}
@@ -81,7 +81,8 @@ func (d *draft) run(stmt ast.DDL) error {
 	return d.runObject(stmt)
 }
 
-// checkSize keeps the whole schema, as printed, within its limit. Only what the statement has changed is printed to find out.
+// checkSize checks that the DDL text of the whole schema stays within its limit. It prints only what the statement has
+// changed.
 func (d *draft) checkSize() error {
 	d.measure()
 	size := d.size + len(d.optionsSQL())
@@ -97,7 +98,7 @@ func (d *draft) checkSize() error {
 	return nil
 }
 
-// measure brings the sizes of the draft's tables, and the sum of theirs and the objects', up to date.
+// measure updates the sizes of the draft's tables, and the total size with the objects.
 func (d *draft) measure() {
 	differences(d.old.tables, d.tables, func(_ TableID, before, after *Table) {
 		if before != nil {

@@ -1,10 +1,9 @@
-// Package schema is the catalog of one database: its tables, columns, indexes
-// and constraints at one version, DDL in, DDL out.
+// Package schema is the catalog of one database: its tables, columns, indexes and constraints at one version. It reads
+// DDL, applies it to a Catalog, and prints a Catalog as DDL.
 //
-// A Catalog and everything that hangs off it is immutable once it is
-// published; a schema change makes a new one, which shares with the old one what it does not change. Objects carry small numbers
-// (TableID, ColumnID) that stay with them for life and are never given out
-// again: keys and rows are written with numbers, not names.
+// A Catalog and all that it points to is immutable once it is published. A schema change makes a new Catalog, which
+// shares the unchanged parts with the old one. Objects have small numbers (TableID, ColumnID) that never change and are
+// never given out again: stored keys and rows contain these numbers, not names.
 //
 // Imports of this module: usererror, value.
 package schema
@@ -17,12 +16,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TableID numbers a table or an index for life; both share one sequence,
-// since both own a key space. IDs start at 1. An index whose entries change
-// shape is filled anew, under a new number.
+// TableID identifies a table or an index. It never changes. Both share one sequence of numbers, since both own a key
+// space. IDs start at 1. If the form of an index's entries changes, the index gets a new ID and is filled again.
 type TableID uint32
 
-// ColumnID numbers a column of a table for life; IDs start at 1.
+// ColumnID identifies a column of a table. It never changes. IDs start at 1.
 type ColumnID uint32
 
 // Version counts the schema changes of a database.
@@ -30,27 +28,27 @@ type Version uint64
 
 // Catalog is the schema of a database at one version.
 type Catalog struct {
-	// Database is the database's id: ALTER DATABASE must name it, if it is set, and is printed with it.
+	// Database is the database's id. If it is set, ALTER DATABASE must name it, and GetDatabaseDdl prints it.
 	Database string
 	Version  Version
-	Schemas  []string        // named schemas, in order of creation; replaced, never changed
-	Options  Options         // replaced, never changed
+	Schemas  []string        // named schemas, in order of creation; never changed in place
+	Options  Options         // never changed in place
 	NextID   TableID         // the next TableID to give out
-	Streams  []*ChangeStream // in order of creation; replaced, never changed
+	Streams  []*ChangeStream // in order of creation; never changed in place
 
-	// Versions of a schema share the nodes of these trees, and the tables, that are the same in both.
+	// Successive versions of a schema share the nodes of these trees, and the tables, that are the same in both.
 	tables    *tree[TableID, *Table]
 	indexes   *tree[TableID, TableID] // the table of each index
 	names     *tree[string, named]    // by full name in lower case: tables, indexes, constraints, change streams and objects
 	referrers *tree[reference, struct{}]
 	objects   *tree[TableID, Object]
 
-	size int // the length of what DDL prints of the tables and the objects
+	size int // the length of the DDL text of the tables and the objects
 }
 
-// named is what has a name: a table, an index or a constraint of it, a change stream, or an object.
+// named is the bearer of a name: a table, an index or a constraint of a table, a change stream, or an object.
 type named struct {
-	table TableID // or the number of a change stream or an object
+	table TableID // or the ID of a change stream or an object
 	kind  nameKind
 }
 
@@ -65,24 +63,25 @@ const (
 	nameOfSynonym // of a table
 )
 
-// reference is a table in the upper 32 bits, and in the lower ones a table that refers to it as its parent or by foreign keys. They stand
-// in the catalog and not in the table: a new child does not change its parent.
+// reference is a pair of tables. Its upper 32 bits are the ID of a table, the lower 32 bits the ID of a table that
+// refers to it, as its parent or by foreign keys. References stand in the catalog and not in the table, so that a new
+// child does not change its parent.
 type reference uint64
 
 func referenceOf(referenced, referrer *Table) reference {
 	return reference(referenced.ID)<<32 | reference(referrer.ID)
 }
 
-// Options are what ALTER DATABASE ... SET OPTIONS sets, as text by name, only those that are set.
+// Options holds the options that ALTER DATABASE ... SET OPTIONS has set: their values as text, by name.
 type Options map[string]string
 
-// Table is a table as users define it, or a system table (INFORMATION_SCHEMA, SPANNER_SYS).
+// Table is a user's table or a system table (INFORMATION_SCHEMA, SPANNER_SYS).
 type Table struct {
 	ID      TableID
 	Schema  string // "" is the default schema
 	Name    string
-	Columns []*Column // in order, those being back-filled last; a Column's Ordinal is its place here
-	Key     []KeyPart // the primary key; may be empty: at most one row
+	Columns []*Column // in order, columns under back-fill last; a Column's Ordinal is its index here
+	Key     []KeyPart // the primary key; if it is empty, the table has at most one row
 
 	Parent     *Table // of INTERLEAVE IN [PARENT], else nil
 	Interleave Interleave
@@ -93,23 +92,24 @@ type Table struct {
 
 	RowDeletionPolicy *RowDeletionPolicy // or nil
 	ColumnarPolicy    ColumnarPolicy
-	LocalityGroup     string // of the option locality_group; "" if it is not set
+	LocalityGroup     string // the option locality_group; "" if it is not set
 
 	ForeignKeys []*ForeignKey // from this table, in order of creation
 
-	// ProtoBundle, if not nil, has the PROTO and ENUM types that columns or expressions of the table name.
+	// ProtoBundle defines the PROTO and ENUM types that the table's columns or expressions name; nil if they name none.
 	ProtoBundle *ProtoBundle
 
-	// Rows, for system tables only, produces the rows as they are now. It may leave out rows in which a STRING column, by its name, has none
-	// of the values in want.
+	// Rows returns the current rows of a system table; it is nil for other tables. want maps names of STRING columns to
+	// sets of values. Rows may leave out rows whose value in such a column is not in the set.
 	Rows func(ctx context.Context, want map[string]map[string]bool) ([][]value.Value, error)
-	// FoundBy, for system tables only, are columns with a value of which Rows finds rows without making all of them.
+	// FoundBy lists columns of a system table. Given a value of such a column, Rows finds the rows without making all
+	// of them.
 	FoundBy []*Column
 
-	size int // the length of what DDL prints of the table, its indexes and constraints
+	size int // the length of the DDL text of the table, its indexes and constraints
 }
 
-// Interleave says how a table hangs under its Parent.
+// Interleave says how a table is interleaved in its Parent.
 type Interleave uint8
 
 const (
@@ -128,32 +128,32 @@ type KeyPart struct {
 // Column is one column of a table.
 type Column struct {
 	ID      ColumnID
-	Ordinal int // place in Table.Columns, from 0; -1 if a plan has made the column, to compute it of others
+	Ordinal int // index in Table.Columns, from 0; -1 for a column that a query plan has added to compute it from others
 	Name    string
 	Type    *value.Type
-	// MaxLength is the limit of STRING(n) in characters, of BYTES(n) in bytes, also for the
-	// elements of an ARRAY of these; MAX is the limit of a cell (MaxStringLength, MaxBytesLength). 0 for other types.
+	// MaxLength is the limit of STRING(n) in characters and of BYTES(n) in bytes, also for the elements of an ARRAY.
+	// For MAX it is the limit of a cell (MaxStringLength, MaxBytesLength). It is 0 for other types.
 	MaxLength            int64
 	LengthIsMax          bool  // written STRING(MAX)
-	VectorLength         int64 // how many elements each array has, as vector_length says; 0 if it is not set
+	VectorLength         int64 // the number of elements of each array, from vector_length; 0 if it is not set
 	NotNull              bool
 	Hidden               bool
 	AllowCommitTimestamp bool
-	LocalityGroup        string     // as of a Table
+	LocalityGroup        string     // as in Table
 	PlacementKey         bool       // of a STRING column: its values are names of placements
-	Default              *Expr      // DEFAULT (e), or nil; of an identity column the next value
+	Default              *Expr      // DEFAULT (e), or nil; for an identity column it takes the next value
 	OnUpdate             *Expr      // ON UPDATE (e), or nil
 	Identity             *Generator // of GENERATED BY DEFAULT AS IDENTITY, or nil
 	Generated            *Expr      // AS (e), or nil
-	Stored               bool       // of a generated column
-	KeyOrdinal           int        // place in the primary key, -1 if not part of it
+	Stored               bool       // for a generated column: STORED
+	KeyOrdinal           int        // position in the primary key, -1 if not part of it
 	State                ColumnState
-	// Becoming is the column as a schema change under way redefines it, or nil. Writes obey it already; reads do not rely
-	// on it. It is not stored.
+	// Becoming is the new definition of the column while a schema change redefines it, else nil. Writes must obey it
+	// already, but reads must not rely on it. It is not stored.
 	Becoming *Column
 }
 
-// NeedsValue says whether rows that are written must have a value in the column.
+// NeedsValue reports whether the column may not be NULL in rows that are written now.
 func (c *Column) NeedsValue() bool { return c.NotNull || c.Becoming != nil && c.Becoming.NotNull }
 
 // ColumnState says who may use a column.
@@ -167,10 +167,11 @@ const (
 // Check is a CHECK constraint.
 type Check struct {
 	Name string
-	// NameGenerated says that the name was not written but made: DDL does not print it.
+	// NameGenerated says that the statement gave no name, so that one was generated. DDL does not print it.
 	NameGenerated bool
 	Expr          *Expr
-	// Becoming is the constraint as a schema change under way redefines it, or nil. Writes obey both. It is not stored.
+	// Becoming is the new definition of the constraint while a schema change redefines it, else nil. Writes must obey
+	// both. It is not stored.
 	Becoming *Check
 }
 
@@ -185,39 +186,43 @@ type ForeignKey struct {
 	ReferencedColumns []*Column
 	Cascade           bool // ON DELETE CASCADE
 	NotEnforced       bool
-	// Index, of Table, has Columns as its first key parts; nil if Table's primary key serves.
+	// Index is an index of Table whose first key parts are Columns; nil if Table's primary key serves instead.
 	Index *Index
-	// ReferencedIndex, of Referenced, is unique on ReferencedColumns; nil if they are the primary key.
+	// ReferencedIndex is an index of Referenced that is unique on ReferencedColumns; nil if these are the primary key.
 	ReferencedIndex *Index
 }
 
-// Expr is an SQL expression over the columns of one row. SQL is its text as
-// written, without outer parentheses. Uses are the columns it reads.
+// Expr is an SQL expression over the columns of one row. SQL is its text as written, without outer parentheses. Uses
+// lists the columns that it reads.
 type Expr struct {
 	SQL  string
 	Uses []*Column
-	// Functions are those of users that it calls, itself or by way of others, in the order of their numbers.
+	// Functions lists the user-defined functions that the expression calls, directly or through others, in the order of
+	// their IDs.
 	Functions []*Function
-	// Eval computes it; args are the values of Uses in order. Set by the Compiler.
+	// Eval computes the expression. args are the values of Uses, in order. The Compiler sets it.
 	Eval func(args []value.Value) (value.Value, error)
-	// Peek, if not nil, is Eval for the bytes of the one argument, a PROTO that is not NULL. The value may refer to them.
+	// Peek, if not nil, does the same as Eval for one argument: the bytes of a PROTO that is not NULL. The result may
+	// refer to these bytes.
 	Peek func(message []byte) (value.Value, error)
 
-	bundle *ProtoBundle           // of the table that it was compiled for; nil if that names no types
-	origin atomic.Pointer[origin] // see computedFrom; nil until it is first asked for
+	bundle *ProtoBundle           // of the table that it was compiled for; nil if the expression names no such types
+	origin atomic.Pointer[origin] // see computedFrom; nil until the first call
 }
 
-// Compiler turns the text of an expression over the columns of t, a table of c, into an Expr whose
-// value has type want. SQL stands above this package, so it is handed in.
+// Compiler compiles the text of an expression over the columns of t, a table of c. The value of the resulting Expr has
+// the type want. The SQL packages implement it; they import this package, so callers pass a Compiler in.
 type Compiler interface {
-	// NextValue makes the function that takes the next value of a generator; name is the generator's for messages.
+	// NextValue returns the function that takes the next value of a generator. Messages call the generator name.
 	NextValue(name string, g *Generator) func([]value.Value) (value.Value, error)
-	// CompileView analyzes the query of a view over the tables and objects of c: its columns, and what it names.
+	// CompileView analyzes the query of a view over the tables and objects of c. It returns the view's columns, and the
+	// tables and objects that the query names.
 	CompileView(c *Catalog, sql string) ([]ViewColumn, []Use, error)
-	// CompileFunction analyzes the Text of a function over the tables and objects of c: its signature, and what it names.
+	// CompileFunction analyzes the Text of a function over the tables and objects of c. It returns the function's
+	// signature, and the tables and objects that the text names.
 	CompileFunction(c *Catalog, f *Function) (Signature, []Use, error)
 	CompileExpr(c *Catalog, t *Table, sql string, want *value.Type) (*Expr, error)
-	// Now is the time at which a statement runs.
+	// Now returns the time at which the statement runs.
 	Now() time.Time
 }
 
@@ -230,18 +235,19 @@ type Index struct {
 	Unique       bool
 	NullFiltered bool
 	Key          []KeyPart // as declared
-	// Suffix are the primary key parts of Table that Key does not hold, in key order with their direction:
-	// the stored key is Key then Suffix.
+	// Suffix lists the primary key parts of Table that Key does not hold, in key order, with their direction. The
+	// stored key is Key, then Suffix.
 	Suffix  []KeyPart
 	Storing []*Column
 	Parent  *Table // of INTERLEAVE IN, else nil
 	State   IndexState
-	// Managed says that a foreign key made the index, not a user.
+	// Managed says that a foreign key created the index, not a user.
 	Managed bool
-	// NotNullColumns are the columns whose NULLs keep a row out (all of Key for NullFiltered, or those of WHERE c IS NOT NULL).
+	// NotNullColumns lists the columns in which a NULL keeps a row out of the index: all of Key for NullFiltered, or
+	// those of WHERE c IS NOT NULL.
 	NotNullColumns []*Column
 	ColumnarPolicy ColumnarPolicy
-	LocalityGroup  string // as of a Table
+	LocalityGroup  string // as in Table
 }
 
 // IndexState says who may use an index.
@@ -249,6 +255,6 @@ type IndexState uint8
 
 const (
 	IndexReadWrite      IndexState = iota // complete
-	IndexWriteOnly                        // being back-filled: kept up to date by writes, but not read
-	IndexValidateUnique                   // UNIQUE, filled and not read yet: writes are checked against all entries, and the entries against each other
+	IndexWriteOnly                        // being back-filled: writes keep it up to date, but reads do not use it
+	IndexValidateUnique                   // UNIQUE, filled, not read yet: writes and the schema change check its entries for duplicates
 )

@@ -2,45 +2,46 @@ package schema
 
 import "slices"
 
-// Change says what a statement means for data that exists already. The new
-// catalog may serve only after Columns and Indexes are filled and Validations
-// have passed; what was dropped is garbage once the new catalog serves. While
-// they are filled, the catalog that Filling returns serves, and while the entries
-// of UNIQUE indexes are compared, the one that ValidatingUnique returns; while rows
-// are compared with columns and constraints that are redefined, the one that Expecting returns.
+// Change says what a statement means for existing data. The new catalog may serve only after Columns and Indexes are
+// filled and Validations have passed. Data of dropped objects is garbage once the new catalog serves. Until then one of
+// these catalogs serves: Filling while columns and indexes are filled; ValidatingUnique while the entries of UNIQUE
+// indexes are compared; Expecting while rows are checked against redefined columns and constraints.
 //
-// Order: Columns, then Indexes, which may hold them, then Validations, since
-// foreign keys are looked up in Indexes.
+// The order is: Columns, then Indexes, whose entries may hold them, then Validations, because foreign keys are looked
+// up in Indexes.
 type Change struct {
-	// Nothing says that the statement changed nothing (IF [NOT] EXISTS): the catalog is the old one.
+	// Nothing says that the statement changed nothing (IF [NOT] EXISTS). The new catalog is then the old one.
 	Nothing bool
-	// Created, of the new catalog, is a new table, which has no rows.
+	// Created is a new table of the new catalog. It has no rows.
 	Created *Table
-	// Columns get their values computed and stored in every row that exists.
+	// Columns must be computed and stored in every existing row.
 	Columns []ColumnBackfill
-	// Indexes, of the new catalog, get an entry for every row that exists; a UNIQUE one may refuse.
+	// Indexes are indexes of the new catalog. They must get an entry for every existing row; for a UNIQUE one this may
+	// fail.
 	Indexes []*Index
-	// Replaced are indexes of the new catalog as they were before: those of Indexes with the same names take their places.
+	// Replaced holds the earlier versions of indexes of the new catalog. The indexes with the same names in Indexes
+	// replace them.
 	Replaced []*Index
-	// Validations must hold for every row that exists, or the statement fails and the old catalog stays.
+	// Validations must hold for every existing row. Otherwise the statement fails and the old catalog stays.
 	Validations []Validation
-	// DroppedTables and DroppedIndexes, of the old catalog, own keys that the new catalog does not read.
+	// DroppedTables and DroppedIndexes belong to the old catalog. The new catalog does not read their keys.
 	DroppedTables  []*Table
 	DroppedIndexes []*Index
 }
 
-// OfRows says that existing rows must be filled or validated.
+// OfRows reports whether existing rows must be filled or validated.
 func (ch *Change) OfRows() bool { return ch.Fills() || len(ch.Validations) > 0 }
 
-// Fills says that existing rows get new columns or index entries.
+// Fills reports whether existing rows get new columns or index entries.
 func (ch *Change) Fills() bool { return len(ch.Columns)+len(ch.Indexes) > 0 }
 
-// Redefines says that there is nothing to fill, but existing values must meet other conditions than so far: columns or constraints are defined anew.
+// Redefines reports whether existing values must meet the conditions of redefined columns or constraints, with nothing
+// to fill.
 func (ch *Change) Redefines() bool {
 	return !ch.Fills() && slices.ContainsFunc(ch.Validations, func(v Validation) bool { return v.Column != nil || v.Replaces != nil })
 }
 
-// Unique are the validations of the new indexes that are UNIQUE by less than the whole of their stored keys.
+// Unique returns a validation for each new index whose entries must be compared (see ChecksUnique).
 func (ch *Change) Unique() (list []Validation) {
 	for _, i := range ch.Indexes {
 		if i.ChecksUnique() {
@@ -50,17 +51,19 @@ func (ch *Change) Unique() (list []Validation) {
 	return list
 }
 
-// ChecksUnique says that two rows could have entries with the same declared key, which the index forbids.
+// ChecksUnique reports whether writes must check that no other row has the same declared key. A UNIQUE index without a
+// suffix needs no check: its stored keys are the declared ones.
 func (i *Index) ChecksUnique() bool { return i.Unique && len(i.Suffix) > 0 }
 
-// Filling returns the catalog that serves while the new columns and indexes of c are filled; Apply has made c with ch. In it
-// they are written but not read, the indexes that they replace still exist, and foreign keys that need an index that
-// is not complete are not enforced. A new table is not there yet: its rows would refer to others through indexes that are not complete.
+// Filling returns the catalog that serves while new columns and indexes are filled. Apply has made ch from c. In that
+// catalog, writes maintain the new columns and indexes, but reads do not use them. The indexes that they replace still
+// exist. Foreign keys that need an incomplete index are not enforced. A new table does not exist yet, because its rows
+// would refer to others through incomplete indexes.
 func (c *Catalog) Filling(ch *Change) *Catalog { return c.filling(ch, IndexWriteOnly) }
 
-// ValidatingUnique returns the catalog that serves, after that of Filling, while the entries of new UNIQUE indexes are compared. What was
-// written before it may have looked for an equal key among entries that were not complete: transactions that have, and that have not
-// committed, are aborted (Dependencies). Those that come after it find all entries.
+// ValidatingUnique returns the catalog that serves after that of Filling, while the entries of new UNIQUE indexes are
+// compared. A transaction that wrote earlier may have looked for an equal key among incomplete entries. If it has not
+// committed yet, it is aborted (Dependencies). Later transactions find all entries.
 func (c *Catalog) ValidatingUnique(ch *Change) *Catalog { return c.filling(ch, IndexValidateUnique) }
 
 func (c *Catalog) filling(ch *Change, unique IndexState) *Catalog {
@@ -91,7 +94,7 @@ func (c *Catalog) filling(ch *Change, unique IndexState) *Catalog {
 	return d.Catalog
 }
 
-// bringBack puts a copy of an index that was replaced before the one that replaces it, so that it is found by their name.
+// bringBack puts a copy of a replaced index in front of its replacement, so that a search for their name finds it.
 func (d *draft) bringBack(old *Index) {
 	t := d.copyOf(old.Table)
 	n := *old
@@ -102,7 +105,7 @@ func (d *draft) bringBack(old *Index) {
 	d.enterIndex(&n)
 }
 
-// on makes an index one of t, a copy of its table.
+// on makes the index an index of t, a copy of its table.
 func (i *Index) on(t *Table) {
 	columns := map[*Column]*Column{}
 	for at, c := range i.Table.Columns {
@@ -118,9 +121,10 @@ func (i *Index) on(t *Table) {
 	i.pointAt(columns)
 }
 
-// Expecting returns the catalog that serves while existing values are validated against ch, which Apply has made
-// of c and which Redefines columns or constraints. Reads find the columns as they are in c; writes must also obey what the columns are to become
-// (Column.Becoming, Check.Becoming). So rows that are written meanwhile are good whether or not the change is made.
+// Expecting returns the catalog that serves while existing rows are validated against ch, which Redefines columns or
+// constraints. Apply has made ch from c. Reads find the columns as they are in c. Writes must obey both the current and
+// the new definitions (Column.Becoming, Check.Becoming). So rows that are written meanwhile are valid whether the
+// change succeeds or not.
 func (c *Catalog) Expecting(ch *Change) *Catalog {
 	d := c.draft(nil, nil)
 	for _, v := range ch.Validations {
@@ -140,11 +144,11 @@ func (c *Catalog) Expecting(ch *Change) *Catalog {
 	return d.Catalog
 }
 
-// copyOf is the draft's own copy of a table.
+// copyOf returns the draft's own copy of a table.
 func (d *draft) copyOf(t *Table) *Table { return d.own(d.TableByID(t.ID)) }
 
-// After returns a catalog like c to take the place of newest, which a schema change has made of c and that failed. Numbers that were given out
-// meanwhile are not given out again.
+// After returns a copy of c that replaces newest, the catalog of a schema change of c that failed. It does not give out
+// again the IDs that newest has given out.
 func (c *Catalog) After(newest *Catalog) *Catalog {
 	d := c.draft(nil, nil)
 	d.NextID = max(d.NextID, newest.NextID)
@@ -157,7 +161,7 @@ func (c *Catalog) After(newest *Catalog) *Catalog {
 	return d.Catalog
 }
 
-// Without are the tables and indexes of c that another version does not have.
+// Without returns the tables and indexes of c that another version does not have.
 func (c *Catalog) Without(other *Catalog) (tables []*Table, indexes []*Index) {
 	differences(c.tables, other.tables, func(_ TableID, t, of *Table) {
 		if of == nil {
@@ -172,14 +176,14 @@ func (c *Catalog) Without(other *Catalog) (tables []*Table, indexes []*Index) {
 	return tables, indexes
 }
 
-// WithVersion returns the catalog as another version.
+// WithVersion returns a copy of the catalog with another version.
 func (c *Catalog) WithVersion(v Version) *Catalog {
 	n := *c
 	n.Version = v
 	return &n
 }
 
-// ColumnBackfill is a new column that existing rows need a value of: its Default, or its stored Generated expression.
+// ColumnBackfill is a new column for which existing rows need a value: its Default, or its stored Generated expression.
 type ColumnBackfill struct {
 	Table  *Table
 	Column *Column
@@ -189,12 +193,14 @@ type ColumnBackfill struct {
 type Validation struct {
 	Kind  ValidationKind
 	Table *Table // in the new catalog
-	// Column, of the new catalog, for conditions on one column; Old is the same column as the rows were written with.
+	// Column is a column of the new catalog, for conditions on one column. Old is its earlier definition, with which
+	// the rows were written.
 	Column, Old *Column
 	Check       *Check      // for ValidateCheck
-	Replaces    *Check      // Check as it was if it is no new one, or nil
+	Replaces    *Check      // the earlier definition of Check, or nil if it is new
 	ForeignKey  *ForeignKey // for ValidateForeignKey
-	// Placed, of the new catalog, is a placement key, and Placement is the name that it may no longer have, for ValidatePlacement.
+	// Placed and Placement are for ValidatePlacement. Placed is a placement key of the new catalog, and Placement is
+	// the name that no row may have there.
 	Placed    *Column
 	Placement string
 	Index     *Index // for ValidateUnique
@@ -214,6 +220,6 @@ const (
 	ValidateForeignKey                            // every referenced key exists
 	ValidatePlacement                             // Placed is not Placement
 	ValidateUnique                                // no two entries of Index have the same declared key
-	ValidateEnum                                  // Column has only numbers of its ENUM type
-	ValidateComputed                              // Column, which is generated, has the values that Old has
+	ValidateEnum                                  // Column has only numbers that its ENUM type defines
+	ValidateComputed                              // Column is generated and still has the values of Old
 )

@@ -6,63 +6,65 @@ import (
 	"time"
 )
 
-// ChangeStreamID numbers a change stream for life. The numbers are of the sequence that TableIDs are of.
+// ChangeStreamID identifies a change stream. It never changes. The IDs are from the same sequence as TableIDs.
 type ChangeStreamID uint32
 
-// ChangeStream records the changes of the tables and columns that it watches. It is immutable: a schema change that alters it makes another
-// one with its number. Source: https://cloud.google.com/spanner/docs/change-streams.
+// ChangeStream records the changes of the tables and columns that it watches. It is immutable: a schema change that
+// alters it makes a new one with the same ID. Source: https://cloud.google.com/spanner/docs/change-streams.
 type ChangeStream struct {
 	ID   ChangeStreamID
 	Name string // in the default schema
-	// All says that it watches every column of every table, also of those to come (FOR ALL).
+	// All says that the stream watches every column of every table, including those that are added later (FOR ALL).
 	All bool
-	// Tables are what FOR names, in order. A stream that has none and is not All watches nothing.
+	// Tables lists the tables that FOR names, in order. A stream without tables that is not All watches nothing.
 	Tables []WatchedTable
-	// Options are those that are set, as text by name. The fields below say what they mean; they hold the defaults of those that are not set.
+	// Options holds the values of the options that are set, as text by name. The fields below hold the effective values
+	// of all options.
 	Options map[string]string
 
 	Retention         time.Duration // how long records can be read
 	ValueCapture      ValueCapture
-	ExcludeInsert     bool // inserts are not recorded, and so on
+	ExcludeInsert     bool // the stream does not record inserts; likewise for the next two
 	ExcludeUpdate     bool
 	ExcludeDelete     bool
-	ExcludeTTLDeletes bool // deletes by a row deletion policy are not recorded
-	AllowTxnExclusion bool // transactions with exclude_txn_from_change_streams are not recorded
+	ExcludeTTLDeletes bool // the stream does not record deletes by a row deletion policy
+	AllowTxnExclusion bool // the stream does not record transactions with exclude_txn_from_change_streams
 }
 
-// WatchedTable is a table that a change stream names. The columns of its primary key are always watched.
+// WatchedTable is a table that a change stream names. The stream always watches the columns of its primary key.
 type WatchedTable struct {
 	Table TableID
-	// Whole says that all columns are watched, also those to come (FOR t).
+	// Whole says that the stream watches all columns, including those that are added later (FOR t).
 	Whole bool
-	// Columns are those that are named (FOR t(a, b)). FOR t() has none.
+	// Columns lists the columns that FOR t(a, b) names. It is empty for FOR t().
 	Columns []ColumnID
 }
 
-// ValueCapture says which values of a changed row a record has.
-// Source: https://cloud.google.com/spanner/docs/change-streams#value-capture-type.
+// ValueCapture says which values of a changed row a record holds. Source:
+// https://cloud.google.com/spanner/docs/change-streams#value-capture-type.
 type ValueCapture uint8
 
 const (
-	OldAndNewValues    ValueCapture = iota // of the columns that have changed, before and after
-	NewValues                              // of the columns that have changed, after
-	NewRow                                 // of all watched columns, after
-	NewRowAndOldValues                     // of all watched columns, after, and of those that have changed, before
+	OldAndNewValues    ValueCapture = iota // old and new values of the changed columns
+	NewValues                              // new values of the changed columns
+	NewRow                                 // new values of all watched columns
+	NewRowAndOldValues                     // new values of all watched columns, and old values of the changed ones
 )
 
 var valueCaptureNames = []string{"OLD_AND_NEW_VALUES", "NEW_VALUES", "NEW_ROW", "NEW_ROW_AND_OLD_VALUES"}
 
-// String is the name of the value capture type, as DDL and records have it.
+// String returns the name of the value capture type in DDL and records.
 func (v ValueCapture) String() string { return valueCaptureNames[v] }
 
-// Watcher is a change stream that watches a table.
+// Watcher is a change stream that watches a given table.
 type Watcher struct {
 	Stream *ChangeStream
-	// Columns are those that it watches beside the primary key, in the table's order. Columns that are being back-filled are among them.
+	// Columns lists the columns that it watches in addition to the primary key, in the table's order. It includes
+	// columns that are being back-filled.
 	Columns []*Column
 }
 
-// Watchers are the change streams that watch a table, in order of creation; nil if there are none.
+// Watchers returns the change streams that watch a table, in order of creation; nil if there are none.
 func (c *Catalog) Watchers(t *Table) (list []Watcher) {
 	for _, s := range c.Streams {
 		whole, named := s.watches(t)
@@ -80,13 +82,14 @@ func (c *Catalog) Watchers(t *Table) (list []Watcher) {
 	return list
 }
 
-// Watches says whether the stream watches a table.
+// Watches reports whether the stream watches a table.
 func (s *ChangeStream) Watches(t *Table) bool {
 	whole, named := s.watches(t)
 	return whole || named != nil
 }
 
-// watches says whether the stream watches a whole table, or what it names of it; nil if nothing.
+// watches reports whether the stream watches a whole table. Otherwise it returns what the stream names of the table;
+// nil if nothing.
 func (s *ChangeStream) watches(t *Table) (whole bool, named *WatchedTable) {
 	for i := range s.Tables {
 		if named = &s.Tables[i]; named.Table == t.ID {
@@ -96,7 +99,7 @@ func (s *ChangeStream) watches(t *Table) (whole bool, named *WatchedTable) {
 	return s.All, nil
 }
 
-// watchable says whether a stream can watch the column beside the primary key: it has values of its own.
+// watchable reports whether a stream can watch the column in addition to the primary key: its values are not computed.
 func (c *Column) watchable() bool {
 	return c.KeyOrdinal < 0 && (c.Generated == nil || c.Stored)
 }
@@ -111,7 +114,8 @@ func (c *Catalog) ChangeStream(name string) *ChangeStream {
 	return nil
 }
 
-// sameWatchers says whether a table is watched in another catalog as it is in c: by the same streams, none of which was altered.
+// sameWatchers reports whether the same change streams watch a table in another catalog as in c, and none of them was
+// altered.
 func (c *Catalog) sameWatchers(t *Table, o *Catalog) bool {
 	others := func(s *ChangeStream) bool {
 		whole, named := s.watches(t)

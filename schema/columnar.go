@@ -8,8 +8,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// ColumnarPolicy says whether a columnar copy of a table or an index is kept, as the option columnar_policy does:
-// https://cloud.google.com/spanner/docs/configure-columnar-engine. An index inherits the policy of its table, and a table that of its database.
+// ColumnarPolicy is the value of the option columnar_policy. It says whether a columnar copy of a table or an index is
+// kept: https://cloud.google.com/spanner/docs/configure-columnar-engine. An index inherits the policy of its table, and
+// a table that of its database.
 type ColumnarPolicy string
 
 // The values of columnar_policy.
@@ -24,7 +25,7 @@ const (
 	mustBeColumnarPolicy = "The value must be 'enabled', 'disabled' or NULL"
 )
 
-// orElse is the policy, or the parent's if it is inherited.
+// orElse returns the policy, or the parent's policy if it is inherited.
 func (p ColumnarPolicy) orElse(parent ColumnarPolicy) ColumnarPolicy {
 	if p == ColumnarInherited {
 		return parent
@@ -32,10 +33,10 @@ func (p ColumnarPolicy) orElse(parent ColumnarPolicy) ColumnarPolicy {
 	return p
 }
 
-// TableIsColumnar says whether a columnar copy of a table of c is kept.
+// TableIsColumnar reports whether a columnar copy of a table of c is kept.
 func (c *Catalog) TableIsColumnar(t *Table) bool { return c.columnarPolicyOf(t) == ColumnarEnabled }
 
-// IndexIsColumnar says whether a columnar copy of an index of c is kept.
+// IndexIsColumnar reports whether a columnar copy of an index of c is kept.
 func (c *Catalog) IndexIsColumnar(i *Index) bool {
 	return i.ColumnarPolicy.orElse(c.columnarPolicyOf(i.Table)) == ColumnarEnabled
 }
@@ -51,7 +52,7 @@ func checkColumnarPolicy(text string) string {
 	return ""
 }
 
-// set takes a value of the option columnar_policy; kind and name say what it is an option of.
+// set sets the policy to a value of the option columnar_policy. kind and name describe the object in errors.
 func (p *ColumnarPolicy) set(kind, name string, value ast.Expr) error {
 	if _, null := value.(*ast.NullLiteral); null {
 		*p = ColumnarInherited
@@ -65,7 +66,7 @@ func (p *ColumnarPolicy) set(kind, name string, value ast.Expr) error {
 	return nil
 }
 
-// setIndexOptions is ALTER INDEX i SET OPTIONS (...).
+// setIndexOptions runs ALTER INDEX i SET OPTIONS (...).
 func (d *draft) setIndexOptions(s *ast.AlterVectorIndex) error {
 	options, ok := s.Alteration.(*ast.VectorIndexSetOptions)
 	if !ok {

@@ -12,19 +12,19 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// scalarTypes are the types of columns by their names in DDL, but for STRING and BYTES.
+// scalarTypes maps names in DDL to column types, without STRING and BYTES.
 var scalarTypes = map[string]*value.Type{
 	"BOOL": value.BoolType, "INT64": value.Int64Type, "FLOAT32": value.Float32Type, "FLOAT64": value.Float64Type,
 	"NUMERIC": value.NumericType, "DATE": value.DateType, "TIMESTAMP": value.TimestampType, "JSON": value.JSONType,
 	"UUID": value.UUIDType,
 }
 
-// isTypeName says whether DDL has a type of this name, given in upper case.
+// isTypeName reports whether DDL has a type of this name, given in upper case.
 func isTypeName(upper string) bool {
 	return scalarTypes[upper] != nil || isAny(upper, "STRING", "BYTES", "TOKENLIST", "INTERVAL")
 }
 
-// setType gives a column of a table the type that a statement writes.
+// setType sets the type of a column of t as a statement writes it.
 func (d *draft) setType(t *Table, c *Column, s ast.SchemaType) error {
 	if err := c.setType(d.ProtoBundle(), t.FullName()+"."+c.Name, s); err != nil {
 		if array, ok := s.(*ast.ArraySchemaType); ok {
@@ -43,7 +43,8 @@ func (d *draft) setType(t *Table, c *Column, s ast.SchemaType) error {
 	return nil
 }
 
-// setType gives the column the type that a statement writes, perhaps one of a bundle; where is the column's name for messages, "t.c".
+// setType sets the column's type as a statement writes it. The type may come from bundle. Messages call the column
+// where, as "t.c".
 func (c *Column) setType(bundle *ProtoBundle, where string, t ast.SchemaType) error {
 	c.MaxLength, c.LengthIsMax, c.VectorLength = 0, false, 0
 	array, ok := t.(*ast.ArraySchemaType)
@@ -62,7 +63,7 @@ func (c *Column) setType(bundle *ProtoBundle, where string, t ast.SchemaType) er
 	return nil
 }
 
-// setVectorLength takes vector_length=>n.
+// setVectorLength sets the length from the argument vector_length=>n.
 func (c *Column) setVectorLength(where string, arg *ast.NamedArg) error {
 	if !strings.EqualFold(arg.Name.Name, "vector_length") || c.VectorLength != 0 {
 		return usererror.BadTypeArgument(where, arg.Name.Name)
@@ -161,10 +162,12 @@ func (c *Column) TypeSQL() string {
 	return c.SpannerType()
 }
 
-// SpannerType is the column's type as INFORMATION_SCHEMA has it: as DDL does, but for PROTO<a.b.C> and ENUM<a.b.C>.
+// SpannerType returns the column's type as INFORMATION_SCHEMA shows it: as in DDL, except for PROTO<a.b.C> and
+// ENUM<a.b.C>.
 func (c *Column) SpannerType() string { return c.arraySQL(c.scalarSQL(elementOf(c.Type))) }
 
-// arraySQL is the type of the column, whose values or elements have the type scalar.
+// arraySQL returns the column's type as DDL writes it. scalar is the type of its values or, for an ARRAY, of the
+// elements.
 func (c *Column) arraySQL(scalar string) string {
 	switch {
 	case c.Type.Kind != value.Array:
@@ -189,10 +192,10 @@ func (c *Column) lengthSQL() string {
 	return strconv.FormatInt(c.MaxLength, 10)
 }
 
-// isKeyable says whether a column of type t may be part of a key.
+// isKeyable reports whether a column of type t may be part of a key.
 func isKeyable(t *value.Type) bool {
 	return t.Kind != value.Array && t.Kind != value.JSON && t.Kind != value.Proto && t.Kind != value.Struct && t.Kind != value.Interval
 }
 
-// shortType is a type's name in messages about keys.
+// shortType returns a type's name for messages about keys.
 func shortType(t *value.Type) string { return t.Kind.String() }

@@ -13,8 +13,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// wordCompiler stands in for SQL: a word that names a column of the table
-// reads it, any other word that starts like a column name of no table fails.
+// wordCompiler replaces the SQL compiler in tests. A word that names a column of the table reads it. Any other word
+// that starts like a column name is an error.
 type wordCompiler struct{}
 
 func (wordCompiler) CompileExpr(catalog *Catalog, t *Table, sql string, want *value.Type) (*Expr, error) {
@@ -43,8 +43,8 @@ func (wordCompiler) CompileExpr(catalog *Catalog, t *Table, sql string, want *va
 	return e, nil
 }
 
-// CompileView takes SELECT t.a, t.b AS c FROM t apart, without knowing more of SQL: a column of a table or a view has its type, all else is INT64.
-// Now is always the same.
+// CompileView understands only SELECT t.a, t.b AS c FROM t. A column of a table or a view has its type, everything else
+// is INT64. Now always returns the same time.
 func (wordCompiler) Now() time.Time { return time.Date(2026, 8, 1, 12, 0, 0, 1, time.UTC) }
 
 func (wordCompiler) CompileView(c *Catalog, sql string) (columns []ViewColumn, uses []Use, err error) {
@@ -72,7 +72,7 @@ func (wordCompiler) CompileView(c *Catalog, sql string) (columns []ViewColumn, u
 	return columns, w.uses, nil
 }
 
-// viewWords is what a view names.
+// viewWords holds what a view names.
 type viewWords struct {
 	catalog *Catalog
 	uses    []Use
@@ -126,7 +126,7 @@ func (w *viewWords) item(item ast.SelectItem) (c ViewColumn, err error) {
 	return c, err
 }
 
-// column notes that a column is used, and finds its type.
+// column records that a column is used, and returns its type.
 func (w *viewWords) column(of, name string) (*value.Type, error) {
 	if v := w.catalog.View(of); v != nil {
 		for _, c := range v.Columns {
@@ -153,7 +153,7 @@ func (wordCompiler) NextValue(string, *Generator) func([]value.Value) (value.Val
 	return func([]value.Value) (value.Value, error) { return value.OfInt64(1), nil }
 }
 
-// CompileFunction takes every word that names a table, a view or a function for a use of it.
+// CompileFunction treats every word that names a table, a view or a function as a use of it.
 func (wordCompiler) CompileFunction(c *Catalog, f *Function) (s Signature, uses []Use, err error) {
 	s.Result.Type = value.Int64Type
 	lexer := newLexer(f.SQL)

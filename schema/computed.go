@@ -13,18 +13,21 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// What is computed from a row is kept in many places: stored columns, keys and index entries hold it, constraints were checked with it, columnar copies and open
-// transactions rely on it. It is good for as long as it is computed from the same. An origin is what all of these compare. The database's default time zone
-// is no part of it: it changes only while there are no tables.
+// Values that are computed from a row are kept in many places. Stored columns, keys and index entries hold them,
+// constraints were checked with them, and columnar copies and open transactions rely on them. They stay valid as long
+// as they are computed from the same sources. An origin describes these sources, so that two versions can be compared.
+// The database's default time zone is not part of it: it changes only while there are no tables.
 
-// origin is what the values of an expression are computed from, as hashes: a column that reads those before it, as each of them does, would be a text twice as long
-// as theirs. Two expressions with the same origin have the same value in the same row.
+// origin describes what the values of an expression are computed from, as hashes. Without hashes, a chain of columns,
+// each of which reads all columns before it, would double the text at each step. Two expressions with the same origin
+// have the same value in the same row.
 type origin struct {
-	text  string // of the expression, the columns that it reads and the functions that it calls
-	types string // of the definitions of the PROTO and ENUM types that it may look into; "" if there are none
+	text  string // a hash of the expression, of the columns that it reads and of the functions that it calls
+	types string // a hash of the definitions of the PROTO and ENUM types that it may read; "" if there are none
 }
 
-// computedFrom is the origin of an expression, which may be nil. It must be complete, and so must the columns that it reads.
+// computedFrom returns the origin of an expression, which may be nil. The expression and the columns that it reads must
+// be complete.
 func (e *Expr) computedFrom() origin {
 	if e == nil {
 		return origin{}
@@ -48,7 +51,7 @@ func (e *Expr) computedFrom() origin {
 	return o
 }
 
-// hashOf is a text that differs from those of other texts; "" of "".
+// hashOf returns a hash of text as a string; "" for "".
 func hashOf(text string) string {
 	if text == "" {
 		return ""
@@ -57,7 +60,8 @@ func hashOf(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// computedFrom is the origin of a column's values. Those that stand in the row itself are computed from nothing else.
+// computedFrom returns the origin of a column's values. For values that stand in the row itself, this is only the
+// column's type.
 func (c *Column) computedFrom() origin {
 	o := origin{text: c.Type.String()}
 	if c.Generated != nil && !c.Stored && c.KeyOrdinal < 0 {
@@ -67,15 +71,15 @@ func (c *Column) computedFrom() origin {
 	return o
 }
 
-// ComputedFrom is the type of a column's values and, if they do not stand in the row itself, a hash of what they are computed from. Two versions of a column for
-// which it is the same have the same value in the same row.
+// ComputedFrom returns the type of a column's values and, for a computed column, a hash of what the values are computed
+// from. If the result is the same for two versions of a column, they have the same value in the same row.
 func (c *Column) ComputedFrom() string {
 	o := c.computedFrom()
 	return o.text + o.types
 }
 
-// canonical is an expression without what means nothing: white space, comments, and the case of keywords and names. That of names means something where they are
-// members of JSON: behind a point, or in a STRUCT that may become JSON.
+// canonical returns an expression without white space and comments, and with keywords and names in one case. It keeps
+// the case of names where it matters, for members of JSON: after a point, or in a STRUCT that may become JSON.
 func canonical(sql string) string {
 	folds := !containsWord(sql, "STRUCT")
 	var words []string
@@ -95,8 +99,8 @@ func canonical(sql string) string {
 	}
 }
 
-// compareComputed is for a table of the draft whose expressions may have got other values. What was computed with the old ones may stand in rows, keys and
-// index entries only if it is the same, and existing rows must satisfy constraints as they are now.
+// compareComputed handles a table of the draft whose expressions may now have other values. It refuses a change of
+// values that stand in rows, keys or index entries. It adds validations of existing rows for constraints that changed.
 func (d *draft) compareComputed(t *Table) error {
 	before := d.old.TableByID(t.ID)
 	for _, c := range t.Columns {
@@ -109,7 +113,7 @@ func (d *draft) compareComputed(t *Table) error {
 		case was == is:
 		case was.text != is.text || old.Generated.isRedefined(c.Generated.bundle):
 			return usererror.ChangeGeneratedExpression(t.FullName() + "." + c.Name)
-		default: // types have got or lost fields or numbers
+		default: // types have gained or lost fields or numbers
 			d.validate(ValidateComputed, t, c, old)
 		}
 	}

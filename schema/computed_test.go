@@ -9,7 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestOriginOfMany: what a column is computed from does not double with each column that reads all those before it.
+// TestOriginOfMany checks that the origin of a column stays short if each column reads all columns before it.
 func TestOriginOfMany(t *testing.T) {
 	columns := []*Column{{ID: 1, Name: "C", Type: value.Int64Type, KeyOrdinal: -1}}
 	for i := range 100 {

@@ -2,8 +2,8 @@ package schema
 
 import "slices"
 
-// copyLinks copies a table with its indexes and foreign keys, which belong to one table. Both tables share their columns and expressions,
-// and the copy points at the same other tables.
+// copyLinks copies a table with its indexes and foreign keys. Both tables share their columns and expressions, and the
+// copy points at the same other tables.
 func (t *Table) copyLinks() *Table {
 	n := *t
 	n.Indexes = make([]*Index, len(t.Indexes))
@@ -24,13 +24,13 @@ func (t *Table) copyLinks() *Table {
 	return &n
 }
 
-// sharesColumns says whether two tables are of one definition: one is a copyLinks of the other, or both are of a third one, and at most
-// what they point at has been replaced.
+// sharesColumns reports whether two tables share their columns. Then one is a copyLinks of the other, or both are
+// copies of the same table, and at most the tables to which they point differ.
 func (t *Table) sharesColumns(o *Table) bool {
 	return len(t.Columns) > 0 && len(t.Columns) == len(o.Columns) && t.Columns[0] == o.Columns[0]
 }
 
-// redirect makes a copy point at the draft's tables, their columns and their indexes.
+// redirect makes a copied table point at the draft's versions of other tables, their columns and their indexes.
 func (d *draft) redirect(t *Table) {
 	t.Parent = d.counterpart(t.Parent)
 	for _, i := range t.Indexes {
@@ -45,7 +45,7 @@ func (d *draft) redirect(t *Table) {
 	}
 }
 
-// counterpart is the draft's table with the number of t; nil for nil.
+// counterpart returns the draft's table with the ID of t; nil for nil.
 func (d *draft) counterpart(t *Table) *Table {
 	if t == nil {
 		return nil
@@ -53,12 +53,12 @@ func (d *draft) counterpart(t *Table) *Table {
 	return d.TableByID(t.ID)
 }
 
-// counterparts are the columns of t with the numbers of columns of another copy of it.
+// counterparts returns the columns of t with the IDs of columns of another copy of it.
 func (t *Table) counterparts(columns []*Column) []*Column {
 	return t.columnsByID(storeColumns(columns))
 }
 
-// copyColumns gives a table, made by copyLinks, columns and expressions of its own.
+// copyColumns gives a table, which copyLinks has made, its own copies of columns and expressions.
 func (t *Table) copyColumns() {
 	columns := make(map[*Column]*Column, len(t.Columns))
 	for _, c := range t.Columns {
@@ -100,7 +100,7 @@ func each[T any](from []*T, to map[*T]*T) []*T {
 	return s
 }
 
-// pointAt makes a copied index point at copies of its columns.
+// pointAt replaces the columns of a copied index by their copies.
 func (i *Index) pointAt(columns map[*Column]*Column) {
 	i.Key, i.Suffix = parts(i.Key, columns), parts(i.Suffix, columns)
 	i.Storing = each(i.Storing, columns)
@@ -115,7 +115,7 @@ func parts(from []KeyPart, to map[*Column]*Column) []KeyPart {
 	return s
 }
 
-// over is the expression over copies of its columns; nil for nil.
+// over returns a copy of the expression that reads copies of its columns; nil for nil.
 func (e *Expr) over(columns map[*Column]*Column) *Expr {
 	if e == nil {
 		return nil

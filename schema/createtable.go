@@ -58,13 +58,13 @@ func (d *draft) createTable(s *ast.CreateTable) error {
 		}
 	}
 	d.change.Created = t
-	// The table has no rows; indexes that its foreign keys need on other tables have to be filled.
+	// The table has no rows to validate, but indexes that its foreign keys need on other tables must be filled.
 	d.change.Validations = nil
 	d.change.Indexes = filter(d.change.Indexes, func(i *Index) bool { return i.Table != t })
 	return nil
 }
 
-// newTable checks what can be checked before the columns. It returns nil if there is nothing to make.
+// newTable makes a table after the checks that need no columns. It returns nil if the statement has nothing to create.
 func (d *draft) newTable(s *ast.CreateTable) (*Table, error) {
 	schema, name, err := d.path("Table", s.Name)
 	if err != nil {
@@ -92,7 +92,7 @@ func (d *draft) newTable(s *ast.CreateTable) (*Table, error) {
 	return t, nil
 }
 
-// addColumn appends the column that def describes; its expressions are not compiled yet.
+// addColumn appends the column that def describes. It does not compile the column's expressions yet.
 func (d *draft) addColumn(t *Table, def *ast.ColumnDef) error {
 	c := &Column{ID: t.NextColumn, Ordinal: len(t.Columns), Name: shared(def.Name.Name), NotNull: def.NotNull, KeyOrdinal: -1}
 	where := t.FullName() + "." + c.Name
@@ -130,7 +130,7 @@ func (d *draft) addColumn(t *Table, def *ast.ColumnDef) error {
 	return nil
 }
 
-// setSemantics takes DEFAULT, ON UPDATE, AS or IDENTITY.
+// setSemantics sets DEFAULT, ON UPDATE, AS or IDENTITY of a column.
 func (d *draft) setSemantics(t *Table, c *Column, s ast.ColumnDefaultSemantics) error {
 	switch s := s.(type) {
 	case *ast.ColumnDefaultExpr:
@@ -153,7 +153,7 @@ func (d *draft) setDefault(c *Column, s *ast.ColumnDefaultExpr) {
 	}
 }
 
-// setOptionsOf takes OPTIONS of a column.
+// setOptionsOf sets the OPTIONS of a column.
 func (d *draft) setOptionsOf(c *Column, where string, o *ast.Options) (err error) {
 	for _, r := range o.Records {
 		switch name := r.Name.Name; strings.ToLower(name) {
@@ -173,7 +173,7 @@ func (d *draft) setOptionsOf(c *Column, where string, o *ast.Options) (err error
 
 const allowCommitTimestamp = "allow_commit_timestamp"
 
-// setAllowCommitTimestamp takes allow_commit_timestamp = true | false | null.
+// setAllowCommitTimestamp sets the option allow_commit_timestamp = true | false | null.
 func (c *Column) setAllowCommitTimestamp(where string, r *ast.OptionsDef) error {
 	var allow bool
 	switch v := r.Value.(type) {
@@ -190,7 +190,7 @@ func (c *Column) setAllowCommitTimestamp(where string, r *ast.OptionsDef) error 
 	return nil
 }
 
-// setPrimaryKey finds the one PRIMARY KEY, which may stand in three places.
+// setPrimaryKey finds the PRIMARY KEY, which may stand in three places, and sets it.
 func (d *draft) setPrimaryKey(t *Table, s *ast.CreateTable) error {
 	var keys [][]*ast.IndexKey
 	if !s.PrimaryKeyRparen.Invalid() {

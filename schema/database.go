@@ -14,8 +14,8 @@ import (
 
 // databaseOption is one option of ALTER DATABASE ... SET OPTIONS.
 type databaseOption struct {
-	typ string // of its values: one of the constants below
-	// check says what is wrong with a value, "" if nothing; text is the value as Options holds it.
+	typ string // the type of its values: one of the constants below
+	// check returns what is wrong with a value, or "". text is the value as Options holds it.
 	check func(text string) string
 }
 
@@ -45,7 +45,7 @@ func (o Options) TimeZone() string {
 	return DefaultTimeZone
 }
 
-// VersionRetention is how long old versions of rows stay readable.
+// VersionRetention returns how long old versions of rows can be read.
 func (o Options) VersionRetention() time.Duration {
 	d, ok := parseRetention(o["version_retention_period"])
 	if !ok {
@@ -54,7 +54,7 @@ func (o Options) VersionRetention() time.Duration {
 	return d
 }
 
-// Type is the type of an option's values as DDL writes it: STRING(MAX), INT64 or BOOL.
+// Type returns the type of an option's values as DDL writes it: STRING(MAX), INT64 or BOOL.
 func (o Options) Type(name string) string { return databaseOptions[name].typ }
 
 // SQL prints the value of an option as DDL does.
@@ -65,8 +65,8 @@ func (o Options) SQL(name string) string {
 	return o[name]
 }
 
-// alterDatabase sets options. The statement may come from another database's
-// DDL: the name in it is not held against the database's own.
+// alterDatabase sets options. It accepts any database name, because the statement may come from the DDL of another
+// database.
 func (d *draft) alterDatabase(s *ast.AlterDatabase) error {
 	if d.Database == "" {
 		d.Database = s.Name.Name
@@ -92,7 +92,7 @@ func (d *draft) alterDatabase(s *ast.AlterDatabase) error {
 	return nil
 }
 
-// value is the value of an option as Options holds it, "" for NULL.
+// value returns the value of an option as Options holds it, "" for NULL.
 func (o databaseOption) value(name string, e ast.Expr) (string, error) {
 	if _, ok := e.(*ast.NullLiteral); ok {
 		return "", nil
@@ -109,7 +109,7 @@ func (o databaseOption) value(name string, e ast.Expr) (string, error) {
 	return text, nil
 }
 
-// setOption gives an option a value, or its default if that is "".
+// setOption sets the value of an option. If text is "", it sets the default.
 func (d *draft) setOption(name, text string) error {
 	switch {
 	case name == "default_time_zone" && d.tables.len() > 0:
@@ -124,7 +124,7 @@ func (d *draft) setOption(name, text string) error {
 	return nil
 }
 
-// optionText is a literal of the wanted type as Options holds it.
+// optionText returns a literal of the wanted type as Options holds it.
 func optionText(e ast.Expr, typ string) (string, bool) {
 	switch v := e.(type) {
 	case *ast.StringLiteral:
@@ -165,7 +165,7 @@ func checkTimeZone(text string) string {
 	return ""
 }
 
-// IsOptimizerVersion says whether text is one of SUPPORTED_OPTIMIZER_VERSIONS.
+// IsOptimizerVersion reports whether text is one of SUPPORTED_OPTIMIZER_VERSIONS.
 func IsOptimizerVersion(text string) bool {
 	n, err := strconv.ParseUint(text, 10, 31)
 	return err == nil && n >= 1 && n <= NewestOptimizer
@@ -178,7 +178,7 @@ func checkOptimizerVersion(text string) string {
 	return ""
 }
 
-// defaultSequenceKind is the option that names the kind of sequences and identity columns whose statements do not.
+// defaultSequenceKind is the option that names the kind of a sequence or identity column whose statement names none.
 const defaultSequenceKind = "default_sequence_kind"
 
 func checkSequenceKind(text string) string {
@@ -228,7 +228,7 @@ func (d *draft) dropSchema(s *ast.DropSchema) error {
 	return nil
 }
 
-// contents lists what is in a named schema, a line for each kind; "" if there is nothing.
+// contents lists the content of a named schema, with a line for each kind; "" if the schema is empty.
 func (c *Catalog) contents(schema string) string {
 	var kinds []string
 	names := map[string][]string{}
@@ -260,7 +260,7 @@ func (c *Catalog) contents(schema string) string {
 	return list.String()
 }
 
-// findSchema returns a schema's name as it was created; "" is always there.
+// findSchema returns a schema's name as it was created. The schema "" always exists.
 func (d *draft) findSchema(name string) (string, error) {
 	if name == "" {
 		return "", nil

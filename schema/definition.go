@@ -8,33 +8,35 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Definition is the SQL text that a view or a function stands for.
+// Definition is the SQL text of a view or a function.
 type Definition struct {
-	SQL string `json:"sql"` // as written, but for comments
-	// Uses are what the text names, in the order in which it names them.
+	SQL string `json:"sql"` // as written, without comments
+	// Uses lists the tables and objects that the text names, in the order of the text.
 	Uses []Use `json:"uses,omitempty"`
 }
 
 func (f *Definition) definition() *Definition { return f }
 
-// Use is a table or an object that a Definition names; of the proto bundle, types. What a view that it names reads is not among its uses.
+// Use is a table or an object that a Definition names. If the Definition names a view, the view is a use, but the
+// tables that the view reads are not. For the proto bundle, the Use holds types.
 type Use struct {
 	ID      TableID    `json:"id"`
-	Columns []ColumnID `json:"columns,omitempty"` // of a table
-	Indexes []string   `json:"indexes,omitempty"` // of a table, by their full names: those of FORCE_INDEX
+	Columns []ColumnID `json:"columns,omitempty"` // the columns of a table
+	Indexes []string   `json:"indexes,omitempty"` // the full names of a table's indexes in FORCE_INDEX
 }
 
 // defined is an object that has a Definition.
 type defined interface {
 	Object
 	definition() *Definition
-	// compiled is the object anew, with what its text yields in the draft.
+	// compiled returns a new version of the object, compiled in the draft.
 	compiled(d *draft) (defined, error)
-	// changed says what another version of the object would change for those who use it; nil if nothing.
+	// changed returns an error if the new version would change something for the users of the object, else nil.
 	changed(action, cause string, now defined) *usererror.Error
 }
 
-// dependentsOf are the views and functions that name a table or an object and of which uses, if it is not nil, is true.
+// dependentsOf lists the views and functions that name the table or object id. If uses is not nil, it must be true for
+// the Use.
 func (c *Catalog) dependentsOf(id TableID, uses func(*Use) bool) (list []defined) {
 	for o := range objectsOf[defined](c) {
 		if slices.ContainsFunc(o.definition().Uses, func(u Use) bool { return u.ID == id && (uses == nil || uses(&u)) }) {
@@ -54,7 +56,8 @@ func usesIndex(name string) func(*Use) bool {
 	}
 }
 
-// checkUnnamed refuses to drop what views or functions name; what is TABLE `t`, column `c`, and so on.
+// checkUnnamed refuses to drop an object that views or functions name. what describes it in the error: TABLE `t`,
+// column `c`.
 func checkUnnamed(what string, list []defined) error {
 	views, functions := list, []defined(nil)
 	if at := slices.IndexFunc(list, func(o defined) bool { return o.kind() != viewKind }); at >= 0 {
@@ -70,7 +73,7 @@ func checkUnnamed(what string, list []defined) error {
 	return nil
 }
 
-// definedNames lists names in order.
+// definedNames returns the sorted names of the list, for an error.
 func definedNames(list []defined) string {
 	var names []string
 	for _, o := range list {
@@ -80,7 +83,7 @@ func definedNames(list []defined) string {
 	return strings.Join(names, ", ")
 }
 
-// reaches says whether an object names another one, itself or by way of those that it names.
+// reaches reports whether an object names another one, directly or through others.
 func (c *Catalog) reaches(o defined, id TableID) bool {
 	seen := map[TableID]bool{}
 	var visit func(o defined) bool
@@ -101,14 +104,14 @@ func (c *Catalog) reaches(o defined, id TableID) bool {
 	return visit(o)
 }
 
-// definedBy is the view or function with a number, or nil.
+// definedBy returns the view or function with an ID, or nil.
 func (c *Catalog) definedBy(id TableID) defined {
 	o, _ := c.objects.get(id)
 	found, _ := o.(defined)
 	return found
 }
 
-// depth is how many views and functions stand on each other in o, itself included.
+// depth returns the length of the longest chain of views and functions that starts at o, each of which names the next.
 func (c *Catalog) depth(o defined, known map[TableID]int) int {
 	id := o.entity().ID
 	if n := known[id]; n > 0 {
@@ -124,7 +127,7 @@ func (c *Catalog) depth(o defined, known map[TableID]int) int {
 	return deepest + 1
 }
 
-// checkDepth refuses an object that makes itself, or one that stands on it, too deep.
+// checkDepth refuses a change that makes the chain of an object, or of one that depends on it, too long.
 func (d *draft) checkDepth(changed defined) error {
 	known := map[TableID]int{}
 	if d.depth(changed, known) > maxViewNesting {
@@ -141,13 +144,14 @@ func (d *draft) checkDepth(changed defined) error {
 	return nil
 }
 
-// replaces says whether an object of the draft takes the place of an older one.
+// replaces reports whether an object of the draft replaces an older one.
 func (d *draft) replaces(o Object) bool {
 	_, is := d.old.objects.get(o.entity().ID)
 	return is
 }
 
-// replace puts a view or a function in the place of the one with its number. Those that stand on it must stay what they are.
+// replace replaces the view or function with the same ID. The change must not affect the views and functions that
+// depend on it.
 func (d *draft) replace(o defined, action string) error {
 	d.put(o)
 	if err := d.checkDepth(o); err != nil || !d.replaces(o) {
@@ -156,7 +160,8 @@ func (d *draft) replace(o defined, action string) error {
 	return d.revalidate(action, o.entity().FullName(), d.dependentsOf(o.entity().ID, nil))
 }
 
-// revalidate compiles views and functions again, after cause, which they name, has changed by an action such as "alter VIEW".
+// revalidate compiles views and functions again after cause, which they name, was changed by an action such as "alter
+// VIEW".
 func (d *draft) revalidate(action, cause string, list []defined) error {
 	for _, o := range list {
 		now, err := o.compiled(d)
@@ -170,7 +175,7 @@ func (d *draft) revalidate(action, cause string, list []defined) error {
 			continue
 		}
 		d.put(now)
-		if o.kind() == functionKind { // its type may be another one
+		if o.kind() == functionKind { // the type of the function may have changed
 			if err := d.revalidate(action, cause, d.dependentsOf(o.entity().ID, nil)); err != nil {
 				return err
 			}
@@ -179,7 +184,7 @@ func (d *draft) revalidate(action, cause string, list []defined) error {
 	return nil
 }
 
-// revalidateColumn is revalidate for a column that was altered.
+// revalidateColumn is revalidate for the views and functions that name an altered column.
 func (d *draft) revalidateColumn(t *Table, name string) error {
 	c := t.Column(name)
 	before := d.old.TableByID(t.ID).columnByID(c.ID)
@@ -189,7 +194,7 @@ func (d *draft) revalidateColumn(t *Table, name string) error {
 	return d.revalidate("alter column", t.FullName()+"."+c.Name, d.dependentsOf(t.ID, usesColumn(c.ID)))
 }
 
-// inOrder sorts objects so that those that others name come first; otherwise they stay in their order.
+// inOrder sorts objects so that each comes after those that it names. Otherwise it keeps their order.
 func (c *Catalog) inOrder(list []Object) []Object {
 	sorted := make([]Object, 0, len(list))
 	done := map[TableID]bool{}

@@ -6,43 +6,41 @@ import (
 	"slices"
 )
 
-// Dependencies are the parts of a catalog that a statement, a read or a
-// mutation counts on, so that a transaction that ran it can tell whether a later
-// schema change concerns it: HoldIn. They are immutable once they are complete.
+// Dependencies are the parts of a catalog on which a statement, a read or a mutation relies. HoldIn tells a transaction
+// whether a later schema change affects them. Dependencies are immutable once they are complete.
 //
-// What is read depends on the table's name and place in its interleave tree, on
-// the columns and on the index that it is read through. What is written depends
-// on everything that says what a valid row of the table is and what must be
-// written with it, the change streams that watch it among it. That a column or an index is being back-filled or has become
-// complete changes neither, but for a UNIQUE index that has been filled.
+// A read depends on the table's name and place in its interleave tree, on the columns, and on the index through which
+// it reads. A write depends on all rules for a valid row of the table, and on all that is written with it, such as
+// change streams that watch the table. The back-fill of a column or an index, or its end, affects neither. The
+// exception is a UNIQUE index that was filled.
 type Dependencies struct {
-	whole  *Catalog // everything, if it is set
+	whole  *Catalog // if set, the dependencies are all of this catalog
 	reads  []readDependency
 	writes []writeDependency
 	named  []Object
-	// role must be allowed to do what needs says; "" may do all.
+	// role must have the privileges in needs; "" has all privileges.
 	role  string
 	needs []Need
 }
 
 type readDependency struct {
 	table   *Table
-	index   *Index // that is read; nil: the table itself
+	index   *Index // the index through which rows are read; nil: the table itself
 	columns []*Column
 }
 
 type writeDependency struct {
-	catalog   *Catalog // of table
+	catalog   *Catalog // the catalog of table
 	table     *Table
 	removes   bool
-	referrers []referrer // if removes
-	sequences []Object   // that defaults of the table take values of
+	referrers []referrer // only if removes is true
+	sequences []Object   // the sequences from which defaults of the table take values
 }
 
-// DependOnAll are the dependencies of what counts on all of a catalog.
+// DependOnAll returns dependencies on all of a catalog.
 func DependOnAll(c *Catalog) *Dependencies { return &Dependencies{whole: c} }
 
-// Read adds columns of a table as they are read from the table, or through one of its indexes if x is not nil.
+// Read adds columns that are read from a table, or through one of its indexes if x is not nil.
 func (d *Dependencies) Read(t *Table, x *Index, columns []*Column) {
 	key := t.Key
 	if x != nil {
@@ -59,7 +57,7 @@ func (d *Dependencies) Read(t *Table, x *Index, columns []*Column) {
 func (d *Dependencies) Name(o Object) { d.named = append(d.named, o) }
 
 // Write adds a table of c whose rows are written. removes says that rows are deleted or that values in them are
-// replaced, not only new rows added: then the tables that refer to it count too.
+// replaced. Then the tables that refer to it count as well.
 func (d *Dependencies) Write(c *Catalog, t *Table, removes bool) {
 	for _, w := range d.writes {
 		if w.table == t && (w.removes || !removes) {
@@ -83,12 +81,12 @@ func (d *Dependencies) Write(c *Catalog, t *Table, removes bool) {
 	}
 }
 
-// DependOnAccess are the dependencies of a role on what it needs.
+// DependOnAccess returns the dependencies of a role on the privileges that it needs.
 func DependOnAccess(role string, needs []Need) *Dependencies {
 	return &Dependencies{role: role, needs: needs}
 }
 
-// HoldIn reports whether all that d names is in c as it was in the catalog that d was made for.
+// HoldIn reports whether all that d depends on is in c as it was in the catalog for which d was made.
 func (d *Dependencies) HoldIn(c *Catalog) bool {
 	if d.whole != nil {
 		return d.whole == c
@@ -106,7 +104,7 @@ func (d *Dependencies) HoldIn(c *Catalog) bool {
 	return sameObjects(d.named, c) && (d.role == "" || c.CheckAccess(d.role, d.needs) == nil)
 }
 
-// sameObjects says whether objects are in c as they are.
+// sameObjects reports whether c has the same versions of all objects in list.
 func sameObjects(list []Object, c *Catalog) bool {
 	return !slices.ContainsFunc(list, func(o Object) bool {
 		now, _ := c.objects.get(o.entity().ID)
@@ -114,7 +112,7 @@ func sameObjects(list []Object, c *Catalog) bool {
 	})
 }
 
-// sequencesIn are the sequences that defaults of a table take values of.
+// sequencesIn lists the sequences from which defaults of a table take values.
 func (c *Catalog) sequencesIn(t *Table) (list []Object) {
 	for _, col := range t.Columns {
 		for _, s := range c.sequencesOf(col) {
@@ -124,7 +122,7 @@ func (c *Catalog) sequencesIn(t *Table) (list []Object) {
 	return list
 }
 
-// find is the table in another catalog; nil if it has another name there, or is none.
+// find returns the table in another catalog. It returns nil if the table is missing there or has another name.
 func (t *Table) find(c *Catalog) *Table {
 	if now := c.Table(t.FullName()); now != nil && now.ID == t.ID {
 		return now
@@ -146,19 +144,19 @@ func (r *readDependency) holdsIn(c *Catalog) bool {
 	return !slices.ContainsFunc(r.columns, func(col *Column) bool { return !col.sameToReaders(now) })
 }
 
-// sameToReaders reports whether the entries of an index are what they were.
+// sameToReaders reports whether the entries of an index hold the same in now as in its own table.
 func sameToReaders(x *Index, now *Table) bool {
 	at := slices.IndexFunc(now.Indexes, func(o *Index) bool { return o.ID == x.ID })
 	if at < 0 || now.Indexes[at].State != IndexReadWrite {
 		return false
 	}
 	was, is := storeIndex(x), storeIndex(now.Indexes[at])
-	is.Columnar, is.Locality = was.Columnar, was.Locality // another copy, another storage, but the same entries
+	is.Columnar, is.Locality = was.Columnar, was.Locality // these options do not change the entries
 	return reflect.DeepEqual(was, is)
 }
 
-// sameToReaders reports whether the column has the values in now that it had in its own table. What may be written, its length
-// and its default among it, is of no interest to those who read; nor that it can no longer be NULL.
+// sameToReaders reports whether the column has the same values in now as in its own table. Rules for writes, such as
+// the length or the default, do not matter to readers, nor does a new NOT NULL.
 func (c *Column) sameToReaders(now *Table) bool {
 	at := slices.IndexFunc(now.Columns, func(o *Column) bool { return o.ID == c.ID })
 	if at < 0 {
@@ -185,7 +183,7 @@ func (w *writeDependency) holdsIn(c *Catalog) bool {
 	return !w.removes || reflect.DeepEqual(w.referrers, c.rulesOfReferrers(now))
 }
 
-// rules are everything that a row of a table has to obey and that must be written with it.
+// rules holds everything that a row of a table must obey and that must be written with it.
 type rules struct {
 	stored   storedTable
 	computed []origin // of the expressions of columns and constraints
@@ -193,7 +191,7 @@ type rules struct {
 
 func rulesOf(t *Table) rules {
 	s, computed := storeTable(t), []origin(nil)
-	s.NextColumn, s.RowDeletion, s.Columnar, s.Locality = 0, nil, "", "" // rules for later columns, for when rows go, and for copies of them
+	s.NextColumn, s.RowDeletion, s.Columnar, s.Locality = 0, nil, "", "" // these do not matter to writes
 	s.Synonym = ""
 	for i, c := range t.Columns {
 		if c.Becoming != nil { // writes obey it already
@@ -203,7 +201,7 @@ func rulesOf(t *Table) rules {
 		s.Columns[i].WriteOnly, s.Columns[i].Locality = false, ""
 	}
 	for i, x := range t.Indexes {
-		// Whether a key of a UNIQUE index is taken is known once all entries are there: see ValidatingUnique.
+		// A write can tell whether a key of a UNIQUE index is taken only once all entries exist: see ValidatingUnique.
 		s.Indexes[i].WriteOnly = x.ChecksUnique() && x.State == IndexWriteOnly
 		s.Indexes[i].ValidateUnique, s.Indexes[i].Columnar, s.Indexes[i].Locality = false, "", ""
 	}
@@ -214,7 +212,7 @@ func rulesOf(t *Table) rules {
 	return rules{s, computed}
 }
 
-// referrer is a table that rows of another one cannot be deleted from, or changed in, without looking at it.
+// referrer is a table that must be checked when rows of another table are deleted or changed.
 type referrer struct {
 	Table      TableID
 	Interleave Interleave

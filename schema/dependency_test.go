@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// dependencyBase is what the statements of TestDependencies change.
+// dependencyBase is the schema that the statements of TestDependencies change.
 var dependencyBase = []string{
 	"CREATE TABLE T (K INT64, V STRING(10), W INT64, X INT64, G STRING(MAX) AS (V)) PRIMARY KEY (K)",
 	"CREATE INDEX ByV ON T(V) STORING (X)",
@@ -15,7 +15,7 @@ var dependencyBase = []string{
 	"CREATE CHANGE STREAM OfR FOR R(TK)",
 }
 
-// dependents are what transactions may have done, by name.
+// dependents returns examples of dependencies, by name.
 func dependents(c *Catalog) map[string]*Dependencies {
 	read := func(table, index string, columns ...string) *Dependencies {
 		d := new(Dependencies)
@@ -43,8 +43,8 @@ func dependents(c *Catalog) map[string]*Dependencies {
 	}
 }
 
-// TestDependencies lists, for each schema change, whose dependencies on the catalog before it do not hold in the one that serves
-// while rows are back-filled, and whose dependencies on that one do not hold when the change is complete.
+// TestDependencies checks two steps of each schema change: the catalog that serves while rows are back-filled, and the
+// complete one. For each it lists which dependencies on the previous catalog no longer hold.
 func TestDependencies(t *testing.T) {
 	for _, test := range []struct{ statement, begun, complete string }{
 		{"CREATE TABLE N (K INT64) PRIMARY KEY (K)", "", ""},
@@ -103,7 +103,7 @@ func TestDependencies(t *testing.T) {
 				t.Errorf("as it begins, it concerns %q, want %q", got, test.begun)
 			}
 			if begun.Table("O") == nil || begun.Table("T").Column("W") == nil || begun.Table("T").Index("ByV") == nil {
-				return // what was dropped is gone at once
+				return // dropped objects are gone at once
 			}
 			if got := broken(dependents(begun), next); got != test.complete {
 				t.Errorf("as it completes, it concerns %q, want %q", got, test.complete)
@@ -112,7 +112,8 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// TestPlacementDependencies: a placement that is dropped concerns those that write rows with a placement key, and no others.
+// TestPlacementDependencies checks that dropping a placement affects only transactions that write rows with a placement
+// key.
 func TestPlacementDependencies(t *testing.T) {
 	c := NewCatalog()
 	for _, s := range []string{
@@ -133,8 +134,9 @@ func TestPlacementDependencies(t *testing.T) {
 	}
 }
 
-// TestUniqueDependencies: when a UNIQUE index is filled, before its entries are compared, the change concerns those that have written beside it.
-// That it is complete then concerns none of those that come after.
+// TestUniqueDependencies checks when a new UNIQUE index affects transactions. When it is filled, and before its entries
+// are compared, it affects those that have written meanwhile. When it becomes complete, it affects none of those that
+// began later.
 func TestUniqueDependencies(t *testing.T) {
 	c := NewCatalog()
 	for _, s := range dependencyBase {
@@ -159,7 +161,7 @@ func changed(t *testing.T, c *Catalog, statement string) (*Catalog, *Change) {
 	return next, ch
 }
 
-// broken are the names of those that do not hold in c.
+// broken returns the names of the dependencies that do not hold in c.
 func broken(all map[string]*Dependencies, c *Catalog) string {
 	var names []string
 	for _, name := range strings.Fields("by-index change change-C insert insert-C insert-R nothing other read-G read-V read-W") {

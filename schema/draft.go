@@ -12,11 +12,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// draft is the catalog that a statement is making. It shares with the old one everything that the statement does not touch: own makes a
-// table the draft's own.
+// draft is the catalog that a statement is building. It shares with the old catalog all that the statement does not
+// change. own makes a copy of a table that belongs to the draft.
 //
-// A table that is replaced must be replaced wherever tables point at it. So the tables that refer to it, as children or by
-// foreign keys, are copied too, but not their columns, which both copies share.
+// If the draft replaces a table, other tables that point at it must point at the new one. So the draft also copies the
+// tables that refer to it, as children or by foreign keys. It does not copy the columns of these; both copies share
+// them.
 type draft struct {
 	*Catalog
 	old      *Catalog
@@ -24,12 +25,12 @@ type draft struct {
 	compiler Compiler
 	change   *Change
 	copies   map[*Table]bool // tables that belong to the draft, with their indexes and foreign keys
-	mine     map[*Table]bool // those whose columns and expressions belong to it too
-	renamed  bool            // a table has got another name
+	mine     map[*Table]bool // the tables whose columns and expressions belong to it too
+	renamed  bool            // whether a table was renamed
 
-	protoDescriptors []byte // of the request, or nil
+	protoDescriptors []byte // from the request, or nil
 
-	at token.Pos // of the part of the statement that is being read; invalid before the first
+	at token.Pos // the start of the part of the statement that is being read; invalid before the first
 }
 
 func (c *Catalog) draft(src *source, compiler Compiler) *draft {
@@ -40,10 +41,10 @@ func (c *Catalog) draft(src *source, compiler Compiler) *draft {
 	}
 }
 
-// reading notes which part of the statement is being read: an error is there, if it does not know better.
+// reading records which part of the statement is being read. An error without a position of its own gets this one.
 func (d *draft) reading(n ast.Node) { d.at = n.Pos() }
 
-// placed gives an error of the statement its place in the text.
+// placed adds the position in the statement's text to an error.
 func (d *draft) placed(err error) error {
 	var user *usererror.Error
 	if d.at.Invalid() || !errors.As(err, &user) {
@@ -52,14 +53,14 @@ func (d *draft) placed(err error) error {
 	return user.In(d.src.text, d.src.place(int(d.at)))
 }
 
-// newID gives out a TableID.
+// newID returns a new TableID.
 func (d *draft) newID() TableID {
 	id := d.NextID
 	d.NextID++
 	return id
 }
 
-// own returns the draft's own copy of a table, which may be changed.
+// own returns the draft's own copy of a table, which the draft may change.
 func (d *draft) own(t *Table) *Table {
 	if d.mine[t] {
 		return t
@@ -77,7 +78,7 @@ func (d *draft) adopt(t *Table) {
 	d.enter(t)
 }
 
-// copied puts a copy of a table, with its indexes and foreign keys, in the table's place.
+// copied replaces a table by a copy of it, with copies of its indexes and foreign keys.
 func (d *draft) copied(t *Table) *Table {
 	if d.copies[t] {
 		return t
@@ -88,7 +89,8 @@ func (d *draft) copied(t *Table) *Table {
 	return n
 }
 
-// relink makes all tables that can reach t point at the draft's t and its columns.
+// relink updates all tables that refer to t, directly or through others, so that they point at the draft's t and its
+// columns.
 func (d *draft) relink(t *Table) {
 	list := d.dependents(t)
 	for i, x := range list {
@@ -99,7 +101,8 @@ func (d *draft) relink(t *Table) {
 	}
 }
 
-// dependents are t and the tables that can reach it: they are interleaved in it or have foreign keys to it, or in or to such a table.
+// dependents returns t and all tables that refer to it, directly or through others, because they are interleaved in it
+// or have foreign keys to it.
 func (c *Catalog) dependents(t *Table) []*Table {
 	seen := map[TableID]bool{t.ID: true}
 	list := []*Table{t}
@@ -114,7 +117,8 @@ func (c *Catalog) dependents(t *Table) []*Table {
 	return list
 }
 
-// enter makes a table, its indexes and constraints known by their names and numbers, in the place of an older table with its number.
+// enter registers a table, its indexes and its constraints under their names and IDs. It replaces an older table with
+// the same ID.
 func (d *draft) enter(t *Table) {
 	d.tables = d.tables.with(t.ID, t)
 	d.name(t, t.Name, nameOfTable)
@@ -172,7 +176,7 @@ func (d *draft) enterForeignKey(fk *ForeignKey) {
 	d.referrers = d.referrers.with(referenceOf(fk.Referenced, fk.Table), struct{}{})
 }
 
-// leaveForeignKey is for a foreign key that its table does not have any more.
+// leaveForeignKey removes a foreign key that its table no longer has from the catalog's names and references.
 func (d *draft) leaveForeignKey(fk *ForeignKey) {
 	d.unname(fk.Table, fk.Name)
 	t := fk.Table
@@ -181,7 +185,7 @@ func (d *draft) leaveForeignKey(fk *ForeignKey) {
 	}
 }
 
-// name gives a name in the schema of t to t, or to something of it.
+// name registers a name in the schema of t for t, or for an index or constraint of it.
 func (d *draft) name(t *Table, name string, kind nameKind) {
 	d.names = d.names.with(key(t.Schema, name), named{t.ID, kind})
 }
@@ -190,7 +194,7 @@ func (d *draft) unname(t *Table, name string) { d.names = d.names.without(key(t.
 
 func key(schema, name string) string { return strings.ToLower(fullName(schema, name)) }
 
-// path splits a name into schema and name, which do not hold on to the text of the statement.
+// path splits a name into schema and name. The results do not refer to the text of the statement.
 func (d *draft) path(kind string, p *ast.Path) (schema, name string, err error) {
 	d.reading(p)
 	switch len(p.Idents) {
@@ -206,7 +210,7 @@ func (d *draft) path(kind string, p *ast.Path) (schema, name string, err error) 
 	return "", "", usererror.InvalidSchemaName(kind, strings.Join(parts, "."))
 }
 
-// find finds a table that the statement names.
+// find returns the table that the statement names.
 func (d *draft) find(p *ast.Path) (*Table, error) {
 	schema, name, err := d.path("Table", p)
 	if err != nil {
@@ -218,7 +222,7 @@ func (d *draft) find(p *ast.Path) (*Table, error) {
 	return nil, usererror.SchemaObjectNotFound("Table", fullName(schema, name))
 }
 
-// table finds a table that the statement names, as the draft's own.
+// table returns the draft's own copy of the table that the statement names.
 func (d *draft) table(p *ast.Path) (*Table, error) {
 	t, err := d.find(p)
 	if err != nil {
@@ -227,7 +231,7 @@ func (d *draft) table(p *ast.Path) (*Table, error) {
 	return d.own(t), nil
 }
 
-// index finds an index that the statement names, as the draft's own.
+// index returns the draft's own copy of the index that the statement names.
 func (d *draft) index(p *ast.Path) (*Index, error) {
 	schema, name, err := d.path("Index", p)
 	if err != nil {
@@ -241,13 +245,13 @@ func (d *draft) index(p *ast.Path) (*Index, error) {
 	return d.Index(fullName(schema, name)), nil
 }
 
-// isMissing says whether err is what IF EXISTS forgives.
+// isMissing reports whether err is an error that IF EXISTS suppresses.
 func isMissing(err error) bool { return usererror.CodeOf(err) == codes.NotFound }
 
-// isPrecondition says whether err is FAILED_PRECONDITION.
+// isPrecondition reports whether err is FAILED_PRECONDITION.
 func isPrecondition(err error) bool { return usererror.CodeOf(err) == codes.FailedPrecondition }
 
-// column finds a column that the statement names.
+// column returns the column that the statement names.
 func (t *Table) column(name *ast.Ident) (*Column, error) {
 	if c := t.Column(name.Name); c != nil {
 		return c, nil
@@ -255,7 +259,7 @@ func (t *Table) column(name *ast.Ident) (*Column, error) {
 	return nil, usererror.DDLColumnNotFound(t.FullName(), name.Name)
 }
 
-// nothing makes the statement one without effect.
+// nothing records that the statement has no effect.
 func (d *draft) nothing() error {
 	d.change.Nothing = true
 	return nil

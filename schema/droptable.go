@@ -29,7 +29,7 @@ func (d *draft) dropTable(s *ast.DropTable) error {
 	return nil
 }
 
-// checkDroppable says whether nothing hangs on the table but its own foreign keys.
+// checkDroppable returns an error if anything but the table's own foreign keys depends on it.
 func (d *draft) checkDroppable(t *Table) error {
 	if names := namesOf(d.Children(t), (*Table).FullName); names != "" {
 		return usererror.DropTableWithChildren(t.FullName(), names)
@@ -51,7 +51,7 @@ func (d *draft) checkDroppable(t *Table) error {
 	return nil
 }
 
-// streamsNaming are the change streams that name a table, or a column of it if c is not nil.
+// streamsNaming returns the change streams that name a table, or a column of it if c is not nil.
 func (c *Catalog) streamsNaming(t *Table, col *Column) []*ChangeStream {
 	return filter(c.Streams, func(s *ChangeStream) bool {
 		_, named := s.watches(t)
@@ -61,7 +61,7 @@ func (c *Catalog) streamsNaming(t *Table, col *Column) []*ChangeStream {
 
 func changeStreamName(s *ChangeStream) string { return s.Name }
 
-// namesOf lists names in order: "a,b,c".
+// namesOf returns sorted names as "a,b,c".
 func namesOf[T any](list []*T, name func(*T) string) string {
 	var names []string
 	for _, x := range list {

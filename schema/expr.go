@@ -10,15 +10,16 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// nonDeterministic are the functions whose value differs from call to call.
+// nonDeterministic lists the functions whose value differs from call to call.
 var nonDeterministic = map[string]bool{
 	"RAND": true, "GENERATE_UUID": true, "NEW_UUID": true, "CURRENT_TIMESTAMP": true, "CURRENT_DATE": true,
 	"PENDING_COMMIT_TIMESTAMP": true, "PENDING_COMMIT_TIMESTAMP_INT64": true,
 	"GET_NEXT_SEQUENCE_VALUE": true, "GET_INTERNAL_SEQUENCE_STATE": true, "GET_TABLE_COLUMN_IDENTITY_STATE": true,
 }
 
-// survey reads the tokens of an expression: a subquery is an error, which says where the expression stands. It returns the first
-// non-deterministic function that is called, "" if none. t's columns hide functions that are called without parentheses.
+// survey reads the tokens of an expression. It returns the first non-deterministic function that the expression calls,
+// or "". A subquery is an error, in which where says where the expression stands. Columns of t hide functions that are
+// called without parentheses.
 func survey(t *Table, sql, where string) (function string, err error) {
 	lexer := newLexer(sql)
 	last := ""
@@ -41,7 +42,7 @@ func survey(t *Table, sql, where string) (function string, err error) {
 	}
 }
 
-// compile compiles the text of an expression of t.
+// compile compiles the text of an expression over the columns of t.
 func (d *draft) compile(t *Table, sql string, want *value.Type) (*Expr, error) {
 	d.bindProtos(t, sql)
 	e, err := d.compiler.CompileExpr(d.Catalog, t, sql, want)
@@ -67,10 +68,11 @@ func (d *draft) compileDefault(t *Table, c *Column) error {
 	return c.checkTimestampDefault()
 }
 
-// pendingTimestamp is the expression PENDING_COMMIT_TIMESTAMP(), by its words.
+// pendingTimestamp is the expression PENDING_COMMIT_TIMESTAMP() in the form that words returns.
 const pendingTimestamp = "PENDING_COMMIT_TIMESTAMP ( )"
 
-// checkTimestampDefault checks that the column's DEFAULT is the commit timestamp if the column has allow_commit_timestamp, and only then.
+// checkTimestampDefault checks that the column's DEFAULT is the commit timestamp if the column has
+// allow_commit_timestamp. Without that option, it must not be.
 func (c *Column) checkTimestampDefault() error {
 	if c.Default == nil {
 		return nil
@@ -84,7 +86,8 @@ func (c *Column) checkTimestampDefault() error {
 	return nil
 }
 
-// compileOnUpdate compiles the column's ON UPDATE, which must be its DEFAULT, word for word, and the commit timestamp.
+// compileOnUpdate compiles the column's ON UPDATE. It must be the commit timestamp, and equal the column's DEFAULT word
+// for word.
 func (d *draft) compileOnUpdate(t *Table, c *Column) error {
 	sql := words(c.OnUpdate.SQL)
 	switch {
@@ -101,7 +104,7 @@ func (d *draft) compileOnUpdate(t *Table, c *Column) error {
 	return nil
 }
 
-// words are the tokens of an expression, one space between.
+// words returns the tokens of an expression, separated by one space.
 func words(sql string) string {
 	var w []string
 	for _, t := range tokensOf(sql) {
@@ -153,7 +156,7 @@ func (d *draft) compileGenerated(t *Table, c *Column) error {
 	return nil
 }
 
-// checkGenerated checks what the table's generated columns, all compiled, read.
+// checkGenerated checks the columns that the table's generated columns read. All of these are compiled.
 func checkGenerated(t *Table) error {
 	for _, c := range t.Columns {
 		if c.Generated == nil {
@@ -191,7 +194,7 @@ func checkGeneratedKey(t *Table, c *Column) error {
 	return nil
 }
 
-// checkCycle follows generated columns from start back to itself.
+// checkCycle returns an error if a chain of generated columns leads from start back to itself.
 func checkCycle(start *Column) error {
 	seen := map[*Column]bool{}
 	var visit func(c *Column, path string) error
@@ -234,7 +237,7 @@ func (d *draft) compileColumn(t *Table, c *Column) error {
 	return nil
 }
 
-// givenName is the constraint's name in errors about its expression.
+// givenName returns the constraint's name for errors about its expression.
 func (c *Check) givenName() string {
 	if c.NameGenerated {
 		return "<unnamed>"

@@ -77,8 +77,8 @@ func (fk *ForeignKey) checkTypes() error {
 	return nil
 }
 
-// backForeignKey gives the foreign key the indexes by which referencing and referenced rows are found, where primary keys do not
-// serve.
+// backForeignKey gives the foreign key the indexes that find referencing and referenced rows, unless primary keys can
+// find them.
 func (d *draft) backForeignKey(fk *ForeignKey) (err error) {
 	if fk.NotEnforced {
 		return nil
@@ -102,7 +102,7 @@ func (d *draft) backForeignKey(fk *ForeignKey) (err error) {
 	return err
 }
 
-// sameColumns says whether the key consists of these columns, in any order.
+// sameColumns reports whether the key consists of these columns, in any order.
 func sameColumns(key []KeyPart, columns []*Column) bool {
 	if len(key) != len(columns) {
 		return false
@@ -115,7 +115,7 @@ func sameColumns(key []KeyPart, columns []*Column) bool {
 	return true
 }
 
-// managedIndex finds the null-filtered index on columns that foreign keys share, or nil.
+// managedIndex returns the null-filtered index on columns that foreign keys share, or nil.
 func (t *Table) managedIndex(columns []*Column, unique bool) *Index {
 	for _, i := range t.Indexes {
 		if i.Managed && i.Unique == unique && slices.EqualFunc(i.Key, columns, func(p KeyPart, c *Column) bool { return p.Column == c }) {
@@ -125,14 +125,15 @@ func (t *Table) managedIndex(columns []*Column, unique bool) *Index {
 	return nil
 }
 
-// makeManagedIndex makes the index that managedIndex finds from then on. t is the draft's own; code is "_U" for a unique index, else "_N".
+// makeManagedIndex makes an index that managedIndex can find. t is the draft's own; code is "_U" for a unique index,
+// else "_N".
 func (d *draft) makeManagedIndex(t *Table, columns []*Column, code string) (*Index, error) {
 	base := "IDX_" + t.Name
 	for _, c := range columns {
 		base += "_" + c.Name
 	}
 	name := cut(base, code+"_"+fingerprint(base+code))
-	if d.checkFree(t.Schema, name) != nil { // another table was called so when it got its index
+	if d.checkFree(t.Schema, name) != nil { // a table that was renamed since has given its index this name
 		name = d.generateName(t.Schema, base+code, base+code)
 	}
 	i := &Index{Schema: t.Schema, Name: name, Table: t, Unique: code == "_U", NullFiltered: true, Managed: true}
@@ -150,7 +151,7 @@ func (d *draft) makeManagedIndex(t *Table, columns []*Column, code string) (*Ind
 	return i, d.addIndex(i)
 }
 
-// dropForeignKey removes the constraint, and its indexes if no other needs them.
+// dropForeignKey removes the constraint, and the indexes that no other foreign key needs.
 func (d *draft) dropForeignKey(fk *ForeignKey) {
 	fk.Table.ForeignKeys = remove(fk.Table.ForeignKeys, fk)
 	d.leaveForeignKey(fk)
@@ -161,13 +162,13 @@ func (d *draft) dropForeignKey(fk *ForeignKey) {
 	}
 }
 
-// usersOf names the foreign keys that need a managed index.
+// usersOf returns the names of the foreign keys that need a managed index.
 func (d *draft) usersOf(i *Index) string {
 	uses := func(fk *ForeignKey) bool { return fk.Index == i || fk.ReferencedIndex == i }
 	return d.foreignKeyNames(i.Table, uses)
 }
 
-// foreignKeysWith names the foreign keys, from and to t, that have the column.
+// foreignKeysWith returns the names of the foreign keys from and to t that use the column.
 func (d *draft) foreignKeysWith(t *Table, c *Column) string {
 	has := func(fk *ForeignKey) bool {
 		return slices.Contains(fk.Columns, c) || slices.Contains(fk.ReferencedColumns, c)

@@ -9,23 +9,26 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Function is an SQL expression with parameters that statements, views and expressions of columns call under a name.
+// Function is a user-defined function: an SQL expression with parameters. Statements, views and column expressions call
+// it by name.
 type Function struct {
 	Entity
 	Definition
 	Signature
-	// ParamsSQL are the parameters as written, with their types and defaults; ReturnsSQL is the type in RETURNS, "" if it is left out.
+	// ParamsSQL holds the parameters as written, with types and defaults. ReturnsSQL is the type in RETURNS, "" without
+	// RETURNS.
 	ParamsSQL  string `json:"params_sql,omitempty"`
 	ReturnsSQL string `json:"returns_sql,omitempty"`
-	// Defaults are the values of parameters that may be left out, as SQL writes them; "" for those that may not.
+	// Defaults holds the default of each parameter, as SQL text; "" for a parameter without one.
 	Defaults []string `json:"defaults,omitempty"`
 }
 
-// Signature is what the analysis of a function's text has found.
+// Signature is the result of analyzing a function's text.
 type Signature struct {
 	Params []ViewColumn `json:"params,omitempty"`
 	Result ViewColumn   `json:"result"` // without a name
-	// Unstable is a function that the text calls, itself or by way of others, and that gives different values for the same arguments; "" if there is none.
+	// Unstable is a function that the text calls, directly or through others, and that gives different values for the
+	// same arguments; "" if there is none.
 	Unstable string `json:"unstable,omitempty"`
 }
 
@@ -52,10 +55,11 @@ func (c *Catalog) functionByID(id TableID) *Function {
 	return f
 }
 
-// Functions are the functions in order of creation.
+// Functions returns the functions in order of creation.
 func (c *Catalog) Functions() []*Function { return slices.Collect(objectsOf[*Function](c)) }
 
-// Text is the function as the analyzer reads it. The expression begins on line 2, and the line after it closes it even if it ends in a comment.
+// Text returns the function as the analyzer reads it. The expression begins on line 2. The next line closes it, even if
+// the expression ends in a comment.
 func (f *Function) Text() string {
 	s := "CREATE FUNCTION " + quotePath(f.Schema, f.Name) + "(" + f.ParamsSQL + ")"
 	if f.ReturnsSQL != "" {
@@ -72,7 +76,8 @@ func (f *Function) sql(*Catalog) []string {
 	return []string{s + " SQL SECURITY INVOKER AS (" + f.SQL + ")"}
 }
 
-// stageOf is where GetDatabaseDdl prints an object. A function that reads tables comes after these, all others come before: columns may call them.
+// stageOf returns the stage at which GetDatabaseDdl prints an object. A function that reads tables comes after the
+// tables. Any other function comes before them, because columns may call it.
 func (c *Catalog) stageOf(o Object) stage {
 	if f, ok := o.(*Function); ok && c.readsTables(f) {
 		return afterIndexes
@@ -141,7 +146,7 @@ func (d *draft) createFunction(s *ast.CreateFunction) error {
 	return d.recompileCallers(old)
 }
 
-// addFunction makes a new function.
+// addFunction adds a new function.
 func (d *draft) addFunction(f *Function) error {
 	var err error
 	if f.Schema, err = d.findSchema(f.Schema); err != nil {
@@ -171,10 +176,10 @@ func (f *Function) compiled(d *draft) (defined, error) {
 	return &n, err
 }
 
-// changed allows every change: whether those who call the function can be analyzed is what counts.
+// changed permits every change. The check is whether the callers of the function still compile.
 func (f *Function) changed(_, _ string, to defined) *usererror.Error { return nil }
 
-// recompileCallers compiles the expressions of columns and constraints that call a function which was replaced.
+// recompileCallers compiles the expressions of columns and constraints that call a replaced function.
 func (d *draft) recompileCallers(f *Function) error {
 	for _, t := range slices.Collect(d.old.Tables()) {
 		if !t.calls(func(e *Expr) bool { return e.calls(f) }) {
@@ -191,12 +196,13 @@ func (d *draft) recompileCallers(f *Function) error {
 	return nil
 }
 
-// calls says whether an expression, which may be nil, calls a function.
+// calls reports whether an expression, which may be nil, calls a function.
 func (e *Expr) calls(f *Function) bool {
 	return e != nil && slices.ContainsFunc(e.Functions, func(called *Function) bool { return called.ID == f.ID })
 }
 
-// unstable is a function that an expression calls and that gives different values for the same arguments; "" if there is none.
+// unstable returns a function that an expression calls and that gives different values for the same arguments; "" if
+// there is none.
 func (e *Expr) unstable() string {
 	for _, f := range e.Functions {
 		if f.Unstable != "" {

@@ -14,8 +14,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// FuzzDDL applies arbitrary statements to a catalog with some of everything:
-// none panics, errors are meant for users, and what succeeds leaves a sound catalog that prints and parses as itself.
+// FuzzDDL applies arbitrary statements to a catalog with objects of all kinds. No statement may panic. Errors must be
+// user errors. After a success the catalog must be sound, and its DDL must reproduce it.
 func FuzzDDL(f *testing.F) {
 	for _, stmt := range goldenStatements(f) {
 		f.Add(stmt)
@@ -43,7 +43,7 @@ func FuzzDDL(f *testing.F) {
 	})
 }
 
-// goldenStatements are the statements in testdata/ddl.
+// goldenStatements returns the statements in testdata/ddl.
 func goldenStatements(tb testing.TB) []string {
 	files, err := filepath.Glob("testdata/ddl/*")
 	if err != nil {
@@ -89,8 +89,8 @@ func fuzzCatalog(tb testing.TB) *Catalog {
 	return c
 }
 
-// TestHostile feeds the parser what would take a recursive one down. A stack
-// that grows with the text would pass 16 MiB here and end the test binary.
+// TestHostile parses deeply nested statements that would overflow the stack of a recursive parser. A stack that grows
+// with the text would exceed 16 MiB here and end the test binary.
 func TestHostile(t *testing.T) {
 	defer debug.SetMaxStack(debug.SetMaxStack(16 << 20))
 	pieces := []string{

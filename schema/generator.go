@@ -10,23 +10,24 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Generator is what a sequence and an identity column give out values by: a counter goes up by one, and each value is the counter with its
-// low 63 bits reversed. Immutable.
+// Generator produces the values of a sequence or of an identity column. A counter goes up by one, and each value is the
+// counter with its low 63 bits reversed. A Generator is immutable.
 type Generator struct {
-	// Counter numbers the counter: RESTART COUNTER WITH puts another one in its place. The numbers are from the sequence of TableIDs.
+	// Counter is the ID of the counter. RESTART COUNTER WITH replaces it by a new counter. The IDs are from the same
+	// sequence as TableIDs.
 	Counter TableID `json:"counter"`
-	// NamesKind says that the statement named the kind, of which there is one, BIT_REVERSED_POSITIVE. If not, the database names it by its
-	// option default_sequence_kind.
+	// NamesKind says that the statement named the kind, BIT_REVERSED_POSITIVE, which is the only one. Otherwise the
+	// database's option default_sequence_kind names it.
 	NamesKind bool   `json:"names_kind,omitempty"`
-	Start     *int64 `json:"start,omitempty"` // nil: 1
-	// SkipMin and SkipMax are the first and the last of the values that are passed over; nil if there are none.
+	Start     *int64 `json:"start,omitempty"` // the first value of the counter; nil: 1
+	// SkipMin and SkipMax are the first and the last of the values that are skipped; nil if there are none.
 	SkipMin *int64 `json:"skip_min,omitempty"`
 	SkipMax *int64 `json:"skip_max,omitempty"`
 }
 
 const kindClause = "BIT_REVERSED_POSITIVE"
 
-// FirstCounter is where the counter begins.
+// FirstCounter returns the first value of the counter.
 func (g *Generator) FirstCounter() int64 {
 	if g.Start == nil {
 		return 1
@@ -34,12 +35,12 @@ func (g *Generator) FirstCounter() int64 {
 	return *g.Start
 }
 
-// Skips says whether a value is passed over.
+// Skips reports whether a value is skipped.
 func (g *Generator) Skips(v int64) bool {
 	return g.SkipMin != nil && *g.SkipMin <= v && v <= *g.SkipMax
 }
 
-// newGenerator makes the generator that clauses describe, with a new counter.
+// newGenerator makes a generator with a new counter from the clauses of a statement.
 func (d *draft) newGenerator(clauses []ast.SequenceParam) (g Generator, err error) {
 	seen := map[reflect.Type]bool{}
 	for _, c := range clauses {
@@ -113,7 +114,7 @@ func (g *Generator) clausesSQL() string {
 
 func intSQL(n int64) string { return strconv.FormatInt(n, 10) }
 
-// Counters are the numbers of all counters of sequences and identity columns.
+// Counters returns the IDs of all counters of sequences and identity columns.
 func (c *Catalog) Counters() map[TableID]bool {
 	all := map[TableID]bool{}
 	for s := range c.Sequences() {
@@ -129,13 +130,13 @@ func (c *Catalog) Counters() map[TableID]bool {
 	return all
 }
 
-// A Restart is a generator whose counter took the place of another one.
+// A Restart is a generator with a new counter, which replaces another one.
 type Restart struct {
 	Generator *Generator
-	Before    *Generator // as it was until then
+	Before    *Generator // the generator with the old counter
 }
 
-// Restarts are those that make c of the version before it.
+// Restarts lists the generators of c whose counters differ from those in before, the previous version.
 func (c *Catalog) Restarts(before *Catalog) (list []Restart) {
 	add := func(was, is *Generator) {
 		if was != nil && is != nil && was.Counter != is.Counter {

@@ -18,14 +18,14 @@ import (
 //
 //	new                   start with an empty catalog
 //	apply                 apply the statements, which blank lines separate; print each one's Change or error
-//	protos                files, as a FileDescriptorSet in text format, that statements after it take types from
+//	protos                files, as a FileDescriptorSet in text format, from which later statements take types
 //	ddl                   print the catalog
 //	stored                print the catalog as Marshal does
 //	columnar              print the tables and indexes that have a columnar copy
 //	watchers              print the change streams that watch each table, and the columns that they watch
 //
-// After every statement that succeeds the invariants are checked, those of the
-// catalog in which it is under way too, and that the catalog before it is as it was.
+// After every successful statement it checks the invariants of the new catalog and of the one that serves while the
+// statement is under way. It also checks that the old catalog has not changed.
 func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata/ddl", func(t *testing.T, path string) {
 		c := NewCatalog()
@@ -84,7 +84,7 @@ func applyGolden(t *testing.T, c *Catalog, stmt string, out *strings.Builder, pr
 	return next
 }
 
-// stored is a catalog as a database's first version is stored: lines of the catalog and its tables.
+// stored encodes a catalog as the first version of a database: one line for the catalog and one for each table.
 func stored(t *testing.T, c *Catalog) []byte {
 	t.Helper()
 	e := encoded(t, nil, c)

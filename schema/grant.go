@@ -12,7 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Privilege is what a role may do with an object. Source: https://cloud.google.com/spanner/docs/fgac-privileges.
+// Privilege is an action that a role may be allowed to take on an object. Source:
+// https://cloud.google.com/spanner/docs/fgac-privileges.
 type Privilege string
 
 const (
@@ -24,19 +25,20 @@ const (
 	PrivilegeUsage   Privilege = "USAGE"
 )
 
-// privileges are in the order in which DDL prints them.
+// privileges lists all privileges in the order in which DDL prints them.
 var privileges = []Privilege{PrivilegeSelect, PrivilegeInsert, PrivilegeUpdate, PrivilegeDelete, PrivilegeExecute, PrivilegeUsage}
 
-// Grant is what one role may do with one object, or with the objects of a schema: what statements have granted, taken together.
+// Grant holds all privileges that one role has on one object or schema, from all statements together.
 type Grant struct {
-	Entity        // its Name is grantTarget, then the role, so that the grants on one object stand together
+	Entity        // its Name is grantTarget, then the role, so that names order the grants by object
 	Role   string `json:"role"`
-	// On is a table, an object or a change stream; 0: a schema, Of. EXECUTE on a change stream is that on the function that reads it.
+	// On is the ID of a table, an object or a change stream; 0 stands for the schema Of. EXECUTE on a change stream is
+	// EXECUTE on the function that reads it.
 	On TableID `json:"on,omitempty"`
 	Of string  `json:"of,omitempty"`
-	// Privileges has the columns of those that are for some columns only, and nothing for those that are for the whole object.
+	// Privileges maps each privilege to the columns that it covers. No columns means the whole object.
 	Privileges map[Privilege][]ColumnID `json:"privileges,omitempty"`
-	// Revoked says that public does not have USAGE of the default schema, which it has unless that was revoked.
+	// Revoked says that public does not have USAGE of the default schema. public has it unless a statement revokes it.
 	Revoked bool `json:"revoked,omitempty"`
 }
 
@@ -47,10 +49,11 @@ var grants = &objectKind{
 
 func (*Grant) kind() *objectKind { return grants }
 
-// Grants are those that statements have granted, in order of creation.
+// Grants yields the grants that statements have made, in order of creation.
 func (c *Catalog) Grants() iter.Seq[*Grant] { return objectsOf[*Grant](c) }
 
-// grantTarget is the first word of the names of the grants on an object, or on a schema if on is 0.
+// grantTarget returns the prefix that the names of all grants on an object share. If on is 0, it is the prefix for a
+// schema.
 func grantTarget(on TableID, schema string) string {
 	if on == 0 {
 		return strconv.Quote(schema)
@@ -58,18 +61,18 @@ func grantTarget(on TableID, schema string) string {
 	return strconv.FormatUint(uint64(on), 10)
 }
 
-// grantOf is what a role was granted on an object or schema; nil if that is nothing.
+// grantOf returns the grant of a role on an object or schema, or nil.
 func (c *Catalog) grantOf(role string, on TableID, schema string) *Grant {
 	return objectByName[*Grant](c, grants, "", grantTarget(on, schema)+" "+role)
 }
 
-// Holds says whether the grant has a privilege on a column, or on the whole object if column is 0.
+// Holds reports whether the grant has a privilege on a column, or on the whole object if column is 0.
 func (g *Grant) Holds(p Privilege, column ColumnID) bool {
 	columns, ok := g.Privileges[p]
 	return ok && (len(columns) == 0 || column != 0 && slices.Contains(columns, column))
 }
 
-// A granting is what GRANT gives, or REVOKE takes, of one object or schema.
+// A granting is the part of a GRANT or REVOKE that concerns one object or schema.
 type granting struct {
 	on     TableID
 	schema string // if on is 0
@@ -107,7 +110,7 @@ func (d *draft) revokePrivileges(s *ast.Revoke) error {
 	}))
 }
 
-// changeGrants ends a GRANT or REVOKE: one that has changed nothing has no effect.
+// changeGrants finishes a GRANT or REVOKE. A statement that has changed no grant has no effect.
 func (d *draft) changeGrants(err error) error {
 	if err == nil && d.objects == d.old.objects {
 		return d.nothing()
@@ -135,7 +138,7 @@ func (d *draft) eachGranting(p ast.Privilege, to []*ast.Ident, f func(role strin
 	return nil
 }
 
-// checkGranted refuses to grant what Spanner does not: the values of generated columns are never written.
+// checkGranted refuses privileges that Spanner does not grant, such as those to write generated columns.
 func (d *draft) checkGranted(g granting) error {
 	t := d.TableByID(g.on)
 	for _, p := range g.list {
@@ -148,7 +151,7 @@ func (d *draft) checkGranted(g granting) error {
 	return nil
 }
 
-// give adds privileges to those of a role. One on a whole table takes the place of the same one on columns.
+// give adds privileges to those of a role. A privilege on a whole table replaces the same privilege on columns.
 func (d *draft) give(role string, g granting) {
 	if g.on == 0 && g.schema == "" && role == PublicRole {
 		d.setDefaultUsage(true)
@@ -174,7 +177,7 @@ func (d *draft) give(role string, g granting) {
 	d.replaceGrant(old, next)
 }
 
-// take removes privileges from those of a role. What is on a whole table is not taken from columns.
+// take removes privileges from those of a role. Revoking columns does not change a privilege on the whole table.
 func (d *draft) take(role string, g granting) {
 	if g.on == 0 && g.schema == "" && role == PublicRole {
 		d.setDefaultUsage(false)
@@ -198,7 +201,7 @@ func (d *draft) take(role string, g granting) {
 	d.replaceGrant(old, &next)
 }
 
-// setColumns makes a privilege one on some columns; without columns it is gone.
+// setColumns limits a privilege to some columns. Without columns it removes the privilege.
 func (g *Grant) setColumns(p Privilege, columns []ColumnID) {
 	if len(columns) == 0 {
 		delete(g.Privileges, p)
@@ -216,7 +219,7 @@ func without(list, gone []ColumnID) (rest []ColumnID) {
 	return rest
 }
 
-// replaceGrant puts a grant in the place of another, which may be nil. A grant of nothing is none.
+// replaceGrant replaces a grant, which may be nil, by another one. A grant without privileges is removed.
 func (d *draft) replaceGrant(old, next *Grant) {
 	if old != nil && maps.EqualFunc(old.Privileges, next.Privileges, slices.Equal[[]ColumnID]) {
 		return
@@ -233,7 +236,7 @@ func (d *draft) replaceGrant(old, next *Grant) {
 	d.put(next)
 }
 
-// setDefaultUsage says whether public has USAGE of the default schema.
+// setDefaultUsage sets whether public has USAGE of the default schema.
 func (d *draft) setDefaultUsage(has bool) {
 	revoked := d.grantOf(PublicRole, 0, "")
 	switch {
@@ -244,7 +247,8 @@ func (d *draft) setDefaultUsage(has bool) {
 	}
 }
 
-// dropGrants drops the grants on what the statement has dropped: tables, change streams, objects and schemas. A column on which privileges are granted cannot be dropped.
+// dropGrants drops the grants on all that the statement has dropped: tables, change streams, objects and schemas.
+// Columns are not among these, because a column with grants cannot be dropped.
 func (d *draft) dropGrants() {
 	dropOn := func(on TableID, schema string) {
 		for _, g := range slices.Collect(under[*Grant](d.Catalog, grants, grantTarget(on, schema))) {
@@ -273,7 +277,8 @@ func (d *draft) dropGrants() {
 	}
 }
 
-// grantedOn are the roles that have privileges on a column by its name; "" if there are none. Those on the whole table do not count.
+// grantedOn returns the names of the roles that have privileges on the column itself; "" if there are none. Privileges
+// on the whole table do not count.
 func (c *Catalog) grantedOn(t *Table, col *Column) string {
 	var roles []string
 	for g := range under[*Grant](c, grants, grantTarget(t.ID, "")) {
@@ -285,7 +290,7 @@ func (c *Catalog) grantedOn(t *Table, col *Column) string {
 	return strings.Join(roles, ", ")
 }
 
-// target is how DDL names what a grant is on: TABLE t.
+// target returns the object of a grant as DDL names it: TABLE t.
 func (g *Grant) target(c *Catalog) string {
 	if g.On == 0 {
 		if g.Of == "" {
@@ -303,7 +308,7 @@ func (g *Grant) target(c *Catalog) string {
 	return strings.ToUpper(o.kind().noun) + " " + quotePath(o.entity().Schema, o.entity().Name)
 }
 
-// ChangeStreamByID returns the change stream with a number, or nil.
+// ChangeStreamByID returns the change stream with an ID, or nil.
 func (c *Catalog) ChangeStreamByID(id ChangeStreamID) *ChangeStream {
 	if at := slices.IndexFunc(c.Streams, func(s *ChangeStream) bool { return s.ID == id }); at >= 0 {
 		return c.Streams[at]

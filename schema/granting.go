@@ -8,11 +8,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// ReadFunctionPrefix begins the name of the table-valued function that reads a change stream: READ_<stream>.
-// Source: https://cloud.google.com/spanner/docs/change-streams/details#query-syntax.
+// ReadFunctionPrefix begins the name of the table-valued function that reads a change stream: READ_<stream>. Source:
+// https://cloud.google.com/spanner/docs/change-streams/details#query-syntax.
 const ReadFunctionPrefix = "READ_"
 
-// grantings are the objects that a GRANT or REVOKE names, with the privileges on each.
+// grantings returns the objects that a GRANT or REVOKE names, with the privileges on each.
 func (d *draft) grantings(p ast.Privilege) ([]granting, error) {
 	switch p := p.(type) {
 	case *ast.PrivilegeOnTable:
@@ -51,7 +51,7 @@ func (d *draft) grantings(p ast.Privilege) ([]granting, error) {
 	case *ast.SelectPrivilegeOnAllChangeStreamsInSchema:
 		return d.allIn(p.Schemas, func(schema string) (list []granting, err error) {
 			for _, s := range d.Streams {
-				if schema == "" { // no other schema has any
+				if schema == "" { // other schemas have no change streams
 					list = append(list, granting{on: TableID(s.ID), list: whole(PrivilegeSelect)})
 				}
 			}
@@ -69,7 +69,7 @@ func (d *draft) grantings(p ast.Privilege) ([]granting, error) {
 
 func whole(p Privilege) []grantedPrivilege { return []grantedPrivilege{{privilege: p}} }
 
-// eachPath calls f for each name.
+// eachPath calls f for each name and collects the results.
 func eachPath(names []*ast.Path, f func(*ast.Path) (granting, error)) ([]granting, error) {
 	list := make([]granting, len(names))
 	for i, name := range names {
@@ -81,7 +81,7 @@ func eachPath(names []*ast.Path, f func(*ast.Path) (granting, error)) ([]grantin
 	return list, nil
 }
 
-// privilegesOn are privileges on a table, each of which may have a list of columns.
+// privilegesOn returns the privileges on a table that a statement lists. Each may have a list of columns.
 func (d *draft) privilegesOn(t *Table, list []ast.TablePrivilege) ([]grantedPrivilege, error) {
 	granted := make([]grantedPrivilege, len(list))
 	for i, p := range list {
@@ -118,7 +118,7 @@ func tablePrivilege(p ast.TablePrivilege) (Privilege, []*ast.Ident) {
 	return PrivilegeDelete, nil
 }
 
-// objectsNamed finds objects of a kind, which errors call noun.
+// objectsNamed returns the named objects of a kind. Errors call the kind noun.
 func (d *draft) objectsNamed(noun string, names []*ast.Path, list []grantedPrivilege) ([]granting, error) {
 	return eachPath(names, func(path *ast.Path) (granting, error) {
 		schema, name, err := d.path(noun, path)
@@ -132,7 +132,7 @@ func (d *draft) objectsNamed(noun string, names []*ast.Path, list []grantedPrivi
 	})
 }
 
-// allObjectsIn finds all objects of a kind in schemas.
+// allObjectsIn returns all objects of a kind in the given schemas.
 func (d *draft) allObjectsIn(noun string, schemas []*ast.Path, list []grantedPrivilege) ([]granting, error) {
 	return d.allIn(schemas, func(schema string) (all []granting, err error) {
 		for o := range objectsOf[Object](d.Catalog) {
@@ -144,7 +144,7 @@ func (d *draft) allObjectsIn(noun string, schemas []*ast.Path, list []grantedPri
 	})
 }
 
-// streamsNamed finds change streams, or those that functions read whose names begin with a prefix.
+// streamsNamed returns the named change streams. With a prefix, the names are those of functions that read the streams.
 func (d *draft) streamsNamed(noun, prefix string, names []*ast.Path, p Privilege) ([]granting, error) {
 	return eachPath(names, func(path *ast.Path) (granting, error) {
 		schema, name, err := d.path(noun, path)
@@ -160,10 +160,10 @@ func (d *draft) streamsNamed(noun, prefix string, names []*ast.Path, p Privilege
 	})
 }
 
-// defaultSchema is what GRANT and REVOKE call the schema whose name is "".
+// defaultSchema is the name of the schema "" in GRANT and REVOKE.
 const defaultSchema = "default"
 
-// allIn calls f for each schema that a statement names.
+// allIn calls f for each schema that a statement names, and collects the results.
 func (d *draft) allIn(schemas []*ast.Path, f func(schema string) ([]granting, error)) (all []granting, err error) {
 	for _, path := range schemas {
 		_, name, err := d.path("Schema", path)

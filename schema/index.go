@@ -96,7 +96,7 @@ func (i *Index) addKey(name string, desc bool) error {
 	return nil
 }
 
-// complete adds the parts of the table's key that make entries distinct.
+// complete adds the suffix: the parts of the table's key that make entries distinct.
 func (i *Index) complete() error {
 	for _, p := range i.Table.Key {
 		if !i.keys(p.Column) {
@@ -125,7 +125,7 @@ func (i *Index) addStored(name string) error {
 	return nil
 }
 
-// setFilter reads WHERE a IS NOT NULL AND b IS NOT NULL, and NULL_FILTERED.
+// setFilter sets the filter from WHERE a IS NOT NULL AND b IS NOT NULL, and from NULL_FILTERED.
 func (i *Index) setFilter(where *ast.Where) error {
 	if where != nil {
 		if err := i.addFilters(where.Expr); err != nil {
@@ -174,7 +174,7 @@ func (i *Index) addFilters(e ast.Expr) error {
 	return nil
 }
 
-// interleaveIndex hangs the index under an ancestor of its table.
+// interleaveIndex interleaves the index in an ancestor of its table.
 func (d *draft) interleaveIndex(i *Index, name string) error {
 	parent := d.Table(name)
 	if parent == nil {
@@ -191,7 +191,7 @@ func (d *draft) interleaveIndex(i *Index, name string) error {
 	return nil
 }
 
-// addIndex puts a defined index into the catalog.
+// addIndex adds a defined index to the catalog.
 func (d *draft) addIndex(i *Index) error {
 	if d.indexes.len() >= MaxIndexes {
 		return usererror.TooManyIndexes(i.FullName(), MaxIndexes)
@@ -255,14 +255,14 @@ func (d *draft) alterIndex(s *ast.AlterIndex) error {
 		if at < 0 {
 			return usererror.IndexColumnNotStored(i.FullName(), a.Name.Name)
 		}
-		i.Storing = slices.Delete(i.Storing, at, at+1) // existing entries keep the value, and reads pass over it
+		i.Storing = slices.Delete(i.Storing, at, at+1) // existing entries keep the value, and reads skip it
 		return nil
 	}
 	return usererror.DDLUnimplemented("This form of ALTER INDEX")
 }
 
-// rebuildIndex gives the index a new key space to be filled, because what its entries hold has changed.
-// Reads in the past find the old one by the catalog of their time.
+// rebuildIndex gives the index a new key space to be filled, because the content of its entries has changed. Reads in
+// the past use the old one, which they find in the catalog of their time.
 func (d *draft) rebuildIndex(i, before *Index) {
 	d.leaveIndex(i)
 	i.ID = d.newID()

@@ -6,7 +6,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// interleave hangs a new table under its parent.
+// interleave interleaves a new table in its parent.
 func (d *draft) interleave(t *Table, s *ast.Cluster) error {
 	parent, err := d.find(s.TableName)
 	if err != nil {
@@ -44,9 +44,8 @@ func interleaveOf(t *Table, enforced bool, onDelete ast.OnDeleteAction) (Interle
 	return InterleaveNoAction, nil
 }
 
-// checkParentKey says whether a key begins with the key of parent, column by column: the same names,
-// directions, types, lengths and, unless NULLs are filtered out, nullability.
-// child is "Table t" or "Index i".
+// checkParentKey checks that a key begins with the key of parent. The columns must have the same names, directions,
+// types, lengths and, unless NULLs are filtered out, nullability. child is "Table t" or "Index i".
 func checkParentKey(child string, key []KeyPart, parent *Table, nullFiltered bool) error {
 	for i, p := range parent.Key {
 		at := findPart(key, p.Column.Name)
@@ -85,7 +84,7 @@ func nullability(notNull bool) string {
 	return "nullable"
 }
 
-// setOnDelete is ALTER TABLE ... SET ON DELETE.
+// setOnDelete runs ALTER TABLE ... SET ON DELETE.
 func (d *draft) setOnDelete(t *Table, s *ast.SetOnDelete) error {
 	switch {
 	case t.Parent == nil:
@@ -104,8 +103,8 @@ func (d *draft) setOnDelete(t *Table, s *ast.SetOnDelete) error {
 	return nil
 }
 
-// setInterleaveIn is ALTER TABLE ... SET INTERLEAVE IN: the parent stays, what it enforces changes.
-// The rows lie under their parent's key either way.
+// setInterleaveIn runs ALTER TABLE ... SET INTERLEAVE IN. It changes only what the parent enforces; the parent and the
+// place of the rows below it stay the same.
 func (d *draft) setInterleaveIn(t *Table, s *ast.SetInterleaveIn) error {
 	parent, err := d.find(s.TableName)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// checkInvariants says whether everything in the catalog points at the catalog's own objects and numbers fit.
+// checkInvariants checks that all pointers in the catalog lead to the catalog's own objects, and that the IDs agree.
 func checkInvariants(t *testing.T, c *Catalog) {
 	t.Helper()
 	ids := map[TableID]bool{}
@@ -98,10 +98,10 @@ func checkChangeStream(t *testing.T, c *Catalog, s *ChangeStream) {
 	}
 }
 
-// has says whether a table is one of the catalog's.
+// has reports whether a table belongs to the catalog.
 func has(c *Catalog, t *Table) bool { return c.TableByID(t.ID) == t }
 
-// checkSizes checks that the sizes which a catalog keeps are those of what it prints.
+// checkSizes checks that the sizes in a catalog equal the lengths of its DDL text.
 func checkSizes(t *testing.T, c *Catalog) {
 	t.Helper()
 	size := len(c.optionsSQL())
@@ -192,12 +192,12 @@ func checkIndex(t *testing.T, c *Catalog, table *Table, i *Index) {
 	}
 }
 
-// takesPlace says whether the index is being filled to take the place of another one with its name.
+// takesPlace reports whether the index is being filled to replace another one with its name.
 func takesPlace(table *Table, i *Index) bool {
 	return i.State == IndexWriteOnly && slices.ContainsFunc(table.Indexes, func(o *Index) bool { return o != i && o.FullName() == i.FullName() })
 }
 
-// checkUnderWay checks the catalog that serves while a statement is under way, and that making it changes no other.
+// checkUnderWay checks the catalog that serves while a statement is under way. Making it must change no other catalog.
 func checkUnderWay(t *testing.T, c *Catalog, stmt string, protos []byte) {
 	t.Helper()
 	next, change, err := c.Apply(stmt, wordCompiler{}, protos)
@@ -237,7 +237,8 @@ func checkForeignKey(t *testing.T, c *Catalog, table *Table, fk *ForeignKey) {
 	}
 }
 
-// checkRoundTrips says whether the catalog survives storage, numbers and all, and printing, numbers apart.
+// checkRoundTrips checks that the catalog is the same after it was stored and loaded, and, apart from IDs, after its
+// DDL was printed and applied.
 func checkRoundTrips(t *testing.T, c *Catalog) {
 	t.Helper()
 	checkStored(t, c)
@@ -265,11 +266,12 @@ func checkStored(t *testing.T, c *Catalog) {
 	checkLoads(t, nil, c)
 }
 
-// checkFollows says whether a version survives storage as what it has changed of the one before, also if both come from storage.
+// checkFollows checks that a version is the same after it was stored as a successor of the one before and loaded. It
+// does so also if both versions come from storage.
 func checkFollows(t *testing.T, before, c *Catalog) {
 	t.Helper()
 	checkLoads(t, before, c)
-	checkLoads(t, c, before) // a schema change is taken back
+	checkLoads(t, c, before) // as if a schema change is taken back
 }
 
 func checkLoads(t *testing.T, before, c *Catalog) {

@@ -7,17 +7,18 @@ import (
 	"github.com/cloudspannerecosystem/memefish/token"
 )
 
-// lexer reads tokens. It is memefish's, but never panics.
+// lexer reads tokens. It wraps memefish's lexer and never panics.
 type lexer struct{ memefish.Lexer }
 
 func newLexer(text string) *lexer {
 	return &lexer{memefish.Lexer{File: &token.File{Buffer: text}}}
 }
 
-// errLex is text on which memefish's lexer trips, such as a literal cut short in an escape sequence.
+// errLex is the error for text on which memefish's lexer panics, such as a literal that is cut short in an escape
+// sequence.
 var errLex = errors.New("invalid token")
 
-// next moves to the next token, which is then in Token; the last one is of kind TokenEOF.
+// next moves to the next token and stores it in Token. After the last token, its kind is TokenEOF.
 func (l *lexer) next() (err error) {
 	defer func() {
 		if r := recover(); r != nil {

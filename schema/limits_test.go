@@ -37,7 +37,7 @@ func TestTooManyColumns(t *testing.T) {
 	wantRefused(t, c, "too many columns", "CREATE TABLE u (%s d INT64) PRIMARY KEY (c0)", b.String())
 }
 
-// TestLimits: what is at a limit succeeds, and what is one past it is refused.
+// TestLimits checks each limit: the largest permitted value succeeds, and the next one is refused.
 func TestLimits(t *testing.T) {
 	base := mustApply(t, NewCatalog(), "CREATE TABLE t (a INT64, b INT64, c INT64, s STRING(MAX), k TIMESTAMP) PRIMARY KEY (a)")
 	name := func(n int) string { return strings.Repeat("N", n) }
@@ -97,7 +97,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestObjectLimits makes as many objects of a kind as there may be, and one more.
+// TestObjectLimits creates as many objects of a kind as the limit permits, and one more.
 func TestObjectLimits(t *testing.T) {
 	for _, limit := range []struct {
 		of     string
@@ -131,7 +131,7 @@ func TestObjectLimits(t *testing.T) {
 	}
 }
 
-// deeper makes table t<n>, below t<n-1> or, for the first, below t.
+// deeper returns the statement that makes table t<n>, a child of t<n-1>; the first is a child of t.
 func deeper(n int) string {
 	key, parent := "a", "t"
 	columns := "a INT64"
@@ -166,7 +166,8 @@ func TestTooManyViews(t *testing.T) {
 	wantRefused(t, many, "limit 5000", view, 3, 0, 0)
 }
 
-// TestTooManyDatabaseIndexes puts as many indexes as a database may have into a catalog, without the statements that make them.
+// TestTooManyDatabaseIndexes puts as many indexes as a database may have into a catalog, without running the
+// statements.
 func TestTooManyDatabaseIndexes(t *testing.T) {
 	c := mustApply(t, NewCatalog(), "CREATE TABLE t (a INT64) PRIMARY KEY (a)")
 	for i := range MaxIndexes - 1 {
@@ -197,7 +198,8 @@ func TestSchemaTooLarge(t *testing.T) {
 	mustApply(t, c, `ALTER TABLE t ADD CONSTRAINT d CHECK (a != "%s")`, long)
 }
 
-// BenchmarkApply adds a column to one of 1,000 tables: what a statement costs must not grow with all tables' columns.
+// BenchmarkApply adds a column to one of 1,000 tables. The cost of a statement must not grow with the columns of all
+// tables.
 func BenchmarkApply(b *testing.B) {
 	c := NewCatalog()
 	for i := range 1000 {

@@ -11,11 +11,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// errDangling is an encoded catalog in which an object refers to one that the catalog does not hold.
+// errDangling is the error for an encoded catalog in which an object refers to a missing one.
 var errDangling = errors.New("reference to a missing object")
 
-// Unmarshal decodes what Marshal made of a catalog and the version before it, which is nil for the first version. Expressions are compiled
-// when they are first computed.
+// Unmarshal decodes the Encoding that Marshal made of a catalog and the version before it. before is nil for the first
+// version. Expressions are compiled at their first evaluation.
 func Unmarshal(before *Catalog, e *Encoding, compiler Compiler) (*Catalog, error) {
 	var s storedCatalog
 	if err := json.Unmarshal(e.Catalog, &s); err != nil {
@@ -46,14 +46,15 @@ func Unmarshal(before *Catalog, e *Encoding, compiler Compiler) (*Catalog, error
 // loader builds a catalog from its encoding.
 type loader struct{ *draft }
 
-// loading is a table that is being loaded, and what is stored of it.
+// loading is a table that is being loaded, and its stored form.
 type loading struct {
 	*Table
 	stored storedTable
-	before *Table // of the version before, or nil
+	before *Table // the table in the version before, or nil
 }
 
-// load puts tables in the places of those of the version before. Tables that others refer to are there before their references are resolved.
+// load loads the tables that differ from the version before. It makes all of these tables first and then resolves the
+// references between them.
 func (l *loader) load(encoded map[TableID][]byte) error {
 	var list []loading
 	var dropped []*Table
@@ -102,7 +103,8 @@ func (l *loader) load(encoded map[TableID][]byte) error {
 	return l.relinkAll(list)
 }
 
-// relinkAll makes tables that are as they were point at the new ones. What they need of these must be there.
+// relinkAll makes unchanged tables point at the new versions of the tables to which they refer. It returns an error if
+// these lack a column or index that is needed.
 func (l *loader) relinkAll(list []loading) error {
 	for _, t := range list {
 		if t.before != nil {
@@ -118,14 +120,14 @@ func (l *loader) relinkAll(list []loading) error {
 	return err
 }
 
-// resolved says whether all references of a table lead somewhere.
+// resolved reports whether all references of a table lead to an object.
 func (t *Table) resolved() bool {
 	return (t.Parent != nil) == (t.Interleave != NotInterleaved) && !slices.ContainsFunc(t.ForeignKeys, func(fk *ForeignKey) bool {
 		return fk.Referenced == nil || slices.Contains(fk.ReferencedColumns, nil)
 	})
 }
 
-// loadTable makes a table without what refers to others, and without expressions.
+// loadTable makes a table without its references to others and without its expressions.
 func (l *loader) loadTable(s storedTable) (*Table, error) {
 	t := &Table{ID: s.ID, Schema: s.Schema, Name: s.Name, NextColumn: s.NextColumn, ColumnarPolicy: s.Columnar, LocalityGroup: s.Locality, Synonym: s.Synonym}
 	if s.ProtoBundle != 0 {
@@ -162,7 +164,7 @@ func (l *loader) loadTable(s storedTable) (*Table, error) {
 	return t, nil
 }
 
-// loadParent finds the parent, which is older than the table.
+// loadParent finds the parent table, which is older than the table.
 func (l *loader) loadParent(t loading) error {
 	if t.stored.Parent == 0 {
 		return nil
@@ -200,7 +202,7 @@ func loadColumn(s storedColumn, bundle *ProtoBundle) (*Column, error) {
 	return c, nil
 }
 
-// loadChangeStreams puts change streams in the places of those of the version before. One that is stored as it was before is the same.
+// loadChangeStreams loads the change streams of a version. It keeps those whose stored form is the same as before.
 func (l *loader) loadChangeStreams(stored []storedChangeStream) error {
 	for _, old := range l.old.Streams {
 		l.names = l.names.without(key("", old.Name))

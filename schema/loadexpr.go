@@ -9,7 +9,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// loadExpressions makes the expressions of a table. If it is not stored what they read, as in format 1, all are compiled at once.
+// loadExpressions makes the expressions of a table. If the stored form does not say which columns they read, as in
+// format 1, it compiles all of them at once.
 func (l *loader) loadExpressions(t loading) error {
 	for _, s := range t.stored.Checks {
 		uses, err := t.loadColumns(s.Uses)
@@ -56,20 +57,21 @@ func (l *loader) loadExpressions(t loading) error {
 	return nil
 }
 
-// hasUnknownUses says whether it is not stored what some expression reads. Every check reads a column. A generated column may read none: then
-// it is compiled at once too, which does no harm.
+// hasUnknownUses reports whether the stored form of some expression does not say which columns it reads. Every check
+// reads a column. A generated column may read none; then it is compiled at once too, which does no harm.
 func (t *Table) hasUnknownUses() bool {
 	return slices.ContainsFunc(t.Checks, func(c *Check) bool { return len(c.Expr.Uses) == 0 }) ||
 		slices.ContainsFunc(t.Columns, func(c *Column) bool { return c.Generated != nil && len(c.Generated.Uses) == 0 })
 }
 
-// expr is an expression that is compiled when it is first computed: a start with thousands of them does not wait for the analyzer.
+// expr returns an expression that is compiled at its first evaluation. So a start with thousands of expressions does
+// not wait for the analyzer.
 func (l *loader) expr(t *Table, sql string, want *value.Type, uses []*Column, functions []*Function) *Expr {
 	e := &storedExpr{compiler: l.compiler, catalog: l.Catalog, table: t, sql: sql, want: want, uses: uses}
 	return &Expr{SQL: sql, Uses: uses, Functions: functions, Eval: e.compute, bundle: t.ProtoBundle}
 }
 
-// functions are those with numbers.
+// functions returns the functions with these IDs.
 func (l *loader) functions(ids []TableID) (list []*Function, err error) {
 	for _, id := range ids {
 		f := l.functionByID(id)
@@ -81,11 +83,11 @@ func (l *loader) functions(ids []TableID) (list []*Function, err error) {
 	return list, nil
 }
 
-// storedExpr is an expression that was stored. If it cannot be compiled, because there is no memory for example, it is tried again when it
-// is next computed.
+// storedExpr is an expression from storage. If it cannot be compiled, for example for lack of memory, the next
+// evaluation tries again.
 type storedExpr struct {
 	compiler Compiler
-	catalog  *Catalog // that it was loaded with
+	catalog  *Catalog // the catalog with which it was loaded
 	table    *Table
 	sql      string
 	want     *value.Type
@@ -124,8 +126,8 @@ func (e *storedExpr) compile() (*func([]value.Value) (value.Value, error), error
 	return &eval, nil
 }
 
-// reading computes the expression from the values of columns in another order than that of Uses: the order in which a release finds
-// the columns of an expression is its own.
+// reading returns a function that evaluates the expression. Its arguments are the values of columns, which may be in
+// another order than Uses, because each release may find the columns of an expression in another order.
 func (e *Expr) reading(columns []*Column) (func([]value.Value) (value.Value, error), error) {
 	if slices.Equal(e.Uses, columns) {
 		return e.Eval, nil
@@ -145,7 +147,8 @@ func (e *Expr) reading(columns []*Column) (func([]value.Value) (value.Value, err
 	}, nil
 }
 
-// renewCallers makes expressions anew that call functions which are not as in the version before, of tables that are.
+// renewCallers renews expressions that call functions which have changed since the version before. It handles tables
+// that have not changed themselves.
 func (l *loader) renewCallers(encoded map[TableID][]byte) {
 	var changed []*Function
 	differences(l.old.objects, l.objects, func(_ TableID, before, after Object) {
@@ -182,7 +185,7 @@ func (l *loader) renewCallers(encoded map[TableID][]byte) {
 	}
 }
 
-// calls says whether some expression of the table is one that calls.
+// calls reports whether calls is true for some expression of the table.
 func (t *Table) calls(calls func(*Expr) bool) bool {
 	return slices.ContainsFunc(t.Columns, func(c *Column) bool { return calls(c.Default) || calls(c.Generated) }) ||
 		slices.ContainsFunc(t.Checks, func(c *Check) bool { return calls(c.Expr) })

@@ -10,11 +10,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// LocalityGroup is where and how long data of tables and columns is kept on which storage. Crowfoot keeps and shows it; it has no effect, since
-// there is one kind of storage. Source: https://cloud.google.com/spanner/docs/schema-and-data-model#locality-groups.
+// LocalityGroup says on which storage, and for how long there, the data of tables and columns is kept. Crowfoot stores
+// and shows it, but it has no effect, since there is only one kind of storage. Source:
+// https://cloud.google.com/spanner/docs/schema-and-data-model#locality-groups.
 type LocalityGroup struct {
 	Entity
-	Options map[string]string `json:"options,omitempty"` // those that are set, as text by name
+	Options map[string]string `json:"options,omitempty"` // the options that are set, as text by name
 }
 
 var localityGroups = &objectKind{
@@ -22,7 +23,7 @@ var localityGroups = &objectKind{
 	empty: func() Object { return new(LocalityGroup) },
 }
 
-// defaultLocalityGroup is there without CREATE; it can be altered.
+// defaultLocalityGroup exists without CREATE and can be altered.
 const defaultLocalityGroup = "default"
 
 // Source: https://cloud.google.com/spanner/docs/reference/standard-sql/data-definition-language#create_locality_group.
@@ -32,7 +33,7 @@ const (
 	maxSpill          = 365 * 24 * time.Hour
 )
 
-// LocalityGroups are the locality groups that statements have made or altered, in order of creation.
+// LocalityGroups returns the locality groups that statements have created or altered, in order of creation.
 func (c *Catalog) LocalityGroups() []*LocalityGroup {
 	return slices.Collect(objectsOf[*LocalityGroup](c))
 }
@@ -112,7 +113,7 @@ func (d *draft) dropLocalityGroup(s *ast.DropLocalityGroup) error {
 	return nil
 }
 
-// isIn says whether the table, a column or an index of it names a locality group.
+// isIn reports whether the table, a column or an index of it names a locality group.
 func (t *Table) isIn(group string) bool {
 	return t.LocalityGroup == group ||
 		slices.ContainsFunc(t.Columns, func(c *Column) bool { return c.LocalityGroup == group }) ||

@@ -11,10 +11,10 @@ func NewCatalog() *Catalog {
 	return &Catalog{NextID: 1}
 }
 
-// Tables are the tables in order of creation, which puts parents before children.
+// Tables yields the tables in order of creation, in which parents come before children.
 func (c *Catalog) Tables() iter.Seq[*Table] { return valuesOf(c.tables.all()) }
 
-// TablesBackward are the tables in the opposite order.
+// TablesBackward yields the tables in the opposite order.
 func (c *Catalog) TablesBackward() iter.Seq[*Table] { return valuesOf(c.tables.backward()) }
 
 func valuesOf[K, V any](pairs iter.Seq2[K, V]) iter.Seq[V] {
@@ -51,13 +51,13 @@ func (c *Catalog) ConstrainedTable(name string) *Table {
 	return nil
 }
 
-// TableByID returns the table with a number, or nil.
+// TableByID returns the table with an ID, or nil.
 func (c *Catalog) TableByID(id TableID) *Table {
 	t, _ := c.tables.get(id)
 	return t
 }
 
-// IndexByID returns the index with a number, or nil.
+// IndexByID returns the index with an ID, or nil.
 func (c *Catalog) IndexByID(id TableID) *Index {
 	if table, ok := c.indexes.get(id); ok {
 		return c.TableByID(table).indexByID(id)
@@ -65,7 +65,7 @@ func (c *Catalog) IndexByID(id TableID) *Index {
 	return nil
 }
 
-// Children are the tables whose Parent is t.
+// Children returns the tables whose Parent is t.
 func (c *Catalog) Children(t *Table) (list []*Table) {
 	for x := range c.referrersOf(t) {
 		if x.Parent == t {
@@ -75,7 +75,7 @@ func (c *Catalog) Children(t *Table) (list []*Table) {
 	return list
 }
 
-// ReferencedBy are the foreign keys to t.
+// ReferencedBy returns the foreign keys to t.
 func (c *Catalog) ReferencedBy(t *Table) (list []*ForeignKey) {
 	for x := range c.referrersOf(t) {
 		for _, fk := range x.ForeignKeys {
@@ -87,7 +87,7 @@ func (c *Catalog) ReferencedBy(t *Table) (list []*ForeignKey) {
 	return list
 }
 
-// referrersOf are the tables that refer to t, in order of their creation.
+// referrersOf yields the tables that refer to t, in order of their creation.
 func (c *Catalog) referrersOf(t *Table) iter.Seq[*Table] {
 	return func(yield func(*Table) bool) {
 		for r := range c.referrers.from(reference(t.ID) << 32) {
@@ -120,10 +120,10 @@ func (t *Table) columnsByID(ids []ColumnID) []*Column {
 	return list
 }
 
-// FullName is the table's name as SQL writes it: schema.name, or name in the default schema.
+// FullName returns the table's name as SQL writes it: schema.name, or name in the default schema.
 func (t *Table) FullName() string { return fullName(t.Schema, t.Name) }
 
-// FullName is the index's name as SQL writes it.
+// FullName returns the index's name as SQL writes it.
 func (i *Index) FullName() string { return fullName(i.Schema, i.Name) }
 
 func fullName(schema, name string) string {
@@ -133,7 +133,7 @@ func fullName(schema, name string) string {
 	return schema + "." + name
 }
 
-// Column returns the column that users call name, ignoring case, or nil.
+// Column returns the column called name, ignoring case, or nil. It finds only columns that users can name.
 func (t *Table) Column(name string) *Column {
 	for _, c := range t.Columns {
 		if c.State == ColumnReadWrite && strings.EqualFold(c.Name, name) {
@@ -153,7 +153,7 @@ func (t *Table) Index(name string) *Index {
 	return nil
 }
 
-// Path is the chain of parents from the root of the interleave tree down to t, which is last.
+// Path returns the chain of parents from the root of the interleave tree down to t, which is last.
 func (t *Table) Path() []*Table {
 	depth := 1
 	for p := t.Parent; p != nil; p = p.Parent {
@@ -167,7 +167,7 @@ func (t *Table) Path() []*Table {
 	return path
 }
 
-// Root is the topmost table of the interleave tree that t is in.
+// Root returns the root table of the interleave tree of t.
 func (t *Table) Root() *Table {
 	for t.Parent != nil {
 		t = t.Parent
@@ -175,8 +175,8 @@ func (t *Table) Root() *Table {
 	return t
 }
 
-// TakesCommitTimestamp says whether the commit timestamp may be written to a column, col, of t: it has the option allow_commit_timestamp,
-// and so have, for a key column, all columns that share the key in tables above and below t
+// TakesCommitTimestamp reports whether the commit timestamp may be written to the column col of t. The column must have
+// the option allow_commit_timestamp. A key column needs it also in all tables above and below t that share it
 // (https://cloud.google.com/spanner/docs/commit-timestamp#keys-indexes).
 func (c *Catalog) TakesCommitTimestamp(t *Table, col *Column) bool {
 	if !col.AllowCommitTimestamp || col.KeyOrdinal < 0 {

@@ -24,21 +24,21 @@ func checkName(kind, name string) error {
 	return nil
 }
 
-// shared is a name of a column, which many tables have, in the one copy that all of them share. It does not hold on to the text around it.
+// shared returns the one copy of a column's name that all tables share. It does not refer to the text around the name.
 func shared(name string) string { return unique.Make(name).Value() }
 
-// sameName says whether two names are the same, as SQL sees them.
+// sameName reports whether SQL treats two names as the same.
 func sameName(a, b string) bool { return strings.EqualFold(a, b) }
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// checkFree says whether something new may have a name: tables, indexes, constraints, change streams
-// and most kinds of objects of one schema share their names.
+// checkFree checks that no object has a name yet. In one schema, tables, indexes, constraints, change streams and most
+// kinds of objects share a name space.
 func (d *draft) checkFree(schema, name string) error {
 	return d.checkFreeKey(key(schema, name), fullName(schema, name))
 }
 
-// checkFreeKey says whether a name, which stands at a key among the names of the catalog, is free.
+// checkFreeKey checks that a name is free. key is its key among the names of the catalog.
 func (d *draft) checkFreeKey(key, name string) error {
 	found, ok := d.names.get(key)
 	if !ok {
@@ -51,7 +51,7 @@ func (d *draft) checkFreeKey(key, name string) error {
 	return usererror.NamesDifferInCase(name, taken)
 }
 
-// nameOf is how the full name of what is called name, ignoring case, is written.
+// nameOf returns the full name of found as it was created. name may differ from it in case.
 func (d *draft) nameOf(found named, name string) string {
 	switch found.kind {
 	case nameOfChangeStream:
@@ -95,8 +95,8 @@ func (d *draft) checkConstraintName(kind string, t *Table, name string) error {
 	return d.checkFree(t.Schema, name)
 }
 
-// generateName makes a name in the manner of Spanner's, base_<16 hex>_<n>,
-// where the hex is a fingerprint of definition and n makes it unique.
+// generateName generates a name in Spanner's form, base_<16 hex>_<n>. The hex part is a fingerprint of definition, and
+// n makes the name unique.
 func (d *draft) generateName(schema, base, definition string) string {
 	for n := 1; ; n++ {
 		name := cut(base, fmt.Sprintf("_%s_%d", fingerprint(definition), n))
@@ -110,7 +110,7 @@ func fingerprint(definition string) string {
 	return fmt.Sprintf("%016X", farm.Fingerprint64([]byte(definition)))
 }
 
-// cut joins base and suffix, base shortened so that the whole is a name.
+// cut joins base and suffix. It shortens base so that the result is not too long for a name.
 func cut(base, suffix string) string {
 	if len(base)+len(suffix) > MaxNameLength {
 		base = strings.TrimRight(base[:MaxNameLength-len(suffix)], "_")

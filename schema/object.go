@@ -15,24 +15,25 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Object is what a database has beside tables, what belongs to tables, and change streams. It is immutable: a statement that alters it
-// makes another one with its number. It is stored as the JSON of its exported fields, with its kind.
+// Object is a schema object of another kind than tables, parts of tables and change streams. It is immutable: a
+// statement that alters it makes a new one with the same number. It is stored as the JSON of its exported fields, with
+// its kind.
 type Object interface {
 	entity() *Entity
-	// Number is the object's number.
+	// Number returns the object's ID.
 	Number() TableID
 	kind() *objectKind
-	// sql are the statements that make the object, as GetDatabaseDdl prints them.
+	// sql returns the statements that create the object, as GetDatabaseDdl prints them.
 	sql(c *Catalog) []string
 }
 
-// loadable is an Object that has more than its exported fields say.
+// loadable is an Object with fields that are not stored but derived from the exported ones.
 type loadable interface {
-	// load completes the object when it has been decoded.
+	// load derives these fields after the object has been decoded.
 	load() error
 }
 
-// Entity is the number and the name of an Object. Types of objects embed it.
+// Entity is the ID and the name of an Object. Types of objects embed it.
 type Entity struct {
 	ID     TableID `json:"id"`
 	Schema string  `json:"schema,omitempty"` // "" is the default schema
@@ -41,7 +42,7 @@ type Entity struct {
 
 func (e *Entity) entity() *Entity { return e }
 
-// FullName is the object's name as SQL writes it: schema.name, or name in the default schema.
+// FullName returns the object's name as SQL writes it: schema.name, or name in the default schema.
 func (e *Entity) FullName() string { return fullName(e.Schema, e.Name) }
 
 // Number implements Object.
@@ -49,19 +50,19 @@ func (e *Entity) Number() TableID { return e.ID }
 
 // objectKind is one kind of objects.
 type objectKind struct {
-	// name is what the kind is called where it is stored.
+	// name identifies the kind in stored catalogs.
 	name string
-	// noun is what errors call it.
+	// noun is the word for the kind in errors.
 	noun string
-	// apart says that its names are not those of tables: a table may have the same name.
+	// apart says that the kind has a name space of its own: a table may have the same name.
 	apart bool
-	// stage is where GetDatabaseDdl prints such objects.
+	// stage says where GetDatabaseDdl prints such objects.
 	stage stage
-	// empty makes an object to decode a stored one into.
+	// empty returns a new object, into which a stored one is decoded.
 	empty func() Object
 }
 
-// stage is a place in what GetDatabaseDdl prints.
+// stage is a section of the output of GetDatabaseDdl.
 type stage uint8
 
 const (
@@ -70,10 +71,10 @@ const (
 	afterChangeStreams
 )
 
-// objectKinds are the kinds of objects in the order in which GetDatabaseDdl prints those of a stage.
+// objectKinds lists the kinds of objects. GetDatabaseDdl prints the kinds of one stage in this order.
 var objectKinds = []*objectKind{protoBundles, localityGroups, placements, sequences, functionKind, viewKind, roles, memberships, grants, statisticsPackages}
 
-// key is where a name of the kind stands among the names of a catalog.
+// key returns the key of an object of the kind among the names of a catalog.
 func (k *objectKind) key(schema, name string) string {
 	if k.apart {
 		return strings.ToLower(k.name + " " + name) // no other name has a space
@@ -81,7 +82,7 @@ func (k *objectKind) key(schema, name string) string {
 	return key(schema, name)
 }
 
-// objectsOf are the objects of a type, in order of creation.
+// objectsOf yields the objects of a type, in order of creation.
 func objectsOf[T Object](c *Catalog) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for _, o := range c.objects.all() {
@@ -92,7 +93,7 @@ func objectsOf[T Object](c *Catalog) iter.Seq[T] {
 	}
 }
 
-// objectByName is the object of a kind with a name, ignoring case; nil if there is none.
+// objectByName returns the object of a kind with a name, ignoring case; nil if there is none.
 func objectByName[T Object](c *Catalog, kind *objectKind, schema, name string) (found T) {
 	if n, ok := c.names.get(kind.key(schema, name)); ok && n.kind == nameOfObject {
 		o, _ := c.objects.get(n.table)
@@ -101,7 +102,8 @@ func objectByName[T Object](c *Catalog, kind *objectKind, schema, name string) (
 	return found
 }
 
-// Object returns the object called name ("o" or "schema.o"), ignoring case, of a kind that shares the names of tables; nil if there is none.
+// Object returns the object called name ("o" or "schema.o"), ignoring case; nil if there is none. It finds only kinds
+// that share the name space of tables.
 func (c *Catalog) Object(name string) Object {
 	if n, ok := c.names.get(strings.ToLower(name)); ok && n.kind == nameOfObject {
 		o, _ := c.objects.get(n.table)
@@ -110,7 +112,7 @@ func (c *Catalog) Object(name string) Object {
 	return nil
 }
 
-// runObject is run for the statements that make, alter and drop objects.
+// runObject runs the statements that create, alter and drop objects.
 func (d *draft) runObject(stmt ast.DDL) error {
 	switch s := stmt.(type) {
 	case *ast.CreateFunction:
@@ -159,7 +161,7 @@ func (d *draft) runObject(stmt ast.DDL) error {
 	return usererror.DDLUnimplemented("This DDL statement")
 }
 
-// checkNew checks the name of an object that a statement makes.
+// checkNew checks the name of an object that a statement creates.
 func (d *draft) checkNew(kind *objectKind, schema, name string) error {
 	if err := checkName(kind.noun, name); err != nil {
 		return err
@@ -170,7 +172,7 @@ func (d *draft) checkNew(kind *objectKind, schema, name string) error {
 	return d.checkFreeKey(kind.key(schema, name), fullName(schema, name))
 }
 
-// put makes an object known by its number and its name, in the place of the one with its number.
+// put registers an object under its ID and its name. It replaces an older object with the same ID.
 func (d *draft) put(o Object) {
 	e := o.entity()
 	d.objects = d.objects.with(e.ID, o)
@@ -201,7 +203,7 @@ func (c *Catalog) objectsSQL(at stage) (stmts []string) {
 	return stmts
 }
 
-// measureObjects brings the length of what DDL prints of the objects up to date.
+// measureObjects updates the length of the DDL text of the objects.
 func (d *draft) measureObjects() {
 	length := func(c *Catalog, o Object) (n int) {
 		if o == nil {
@@ -218,19 +220,19 @@ func (d *draft) measureObjects() {
 	if !d.renamed {
 		return
 	}
-	for g := range d.Grants() { // it has the name of what it is on
+	for g := range d.Grants() { // a grant has the name of the object that it is on
 		if before, _ := d.old.objects.get(g.ID); before == Object(g) {
 			d.size += length(d.Catalog, g) - length(d.old, g)
 		}
 	}
 }
 
-// storedKind is what tells a stored object from a stored table, which has no kind.
+// storedKind distinguishes a stored object from a stored table, which has no kind.
 type storedKind struct {
 	Kind string `json:"kind,omitempty"`
 }
 
-// storeObjects adds the objects that are not as in another catalog to an encoding.
+// storeObjects adds to an encoding the objects that differ from those of before.
 func (e *Encoding) storeObjects(before, after *Catalog) (err error) {
 	differences(before.objects, after.objects, func(id TableID, was, is Object) {
 		switch {
@@ -256,7 +258,7 @@ func storeObject(o Object) ([]byte, error) {
 	return slices.Concat([]byte(`{"kind":`), kind, []byte{','}, data[1:]), nil
 }
 
-// loadObjects puts objects in the places of those of the version before, and returns the tables among the encodings.
+// loadObjects loads the objects that differ from the version before. It returns the encodings that are tables.
 func (l *loader) loadObjects(encoded map[TableID][]byte) (tables map[TableID][]byte, err error) {
 	tables = map[TableID][]byte{}
 	for id, data := range encoded {
@@ -309,7 +311,7 @@ func (l *loader) loadObject(id TableID, kind string, data []byte) error {
 	return nil
 }
 
-// missing is the error for an object that a statement names and that is not there.
+// missing returns the error for an object that a statement names and that does not exist.
 func (k *objectKind) missing(schema, name string) error {
 	return usererror.SchemaObjectNotFound(k.noun, fullName(schema, name))
 }

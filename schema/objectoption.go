@@ -10,11 +10,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// textOptions are the options that a kind of objects has, all of which are strings: each with a function that says what is wrong with a
-// value, "" if nothing.
+// textOptions are the options of a kind of objects, all with string values. Each has a function that returns what is
+// wrong with a value, or "".
 type textOptions map[string]func(text string) string
 
-// set is the options of an object after OPTIONS, which may be missing. NULL removes an option.
+// set returns the options of an object after an OPTIONS clause, which may be nil. have are the options before. NULL
+// removes an option.
 func (known textOptions) set(kind *objectKind, name string, have map[string]string, options *ast.Options) (map[string]string, error) {
 	if options == nil {
 		return have, nil
@@ -43,7 +44,7 @@ func (known textOptions) set(kind *objectKind, name string, have map[string]stri
 	return now, nil
 }
 
-// textOptionsSQL prints OPTIONS of an object; "" if none is set.
+// textOptionsSQL prints the OPTIONS clause of an object; "" if no option is set.
 func textOptionsSQL(options map[string]string) string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(options)) {
@@ -57,7 +58,8 @@ func textOptionsSQL(options map[string]string) string {
 
 const localityGroup = "locality_group"
 
-// setStorageOptions takes OPTIONS of a table or an index, which may be missing; kind and name say which one it is.
+// setStorageOptions sets the OPTIONS of a table or an index from a clause, which may be nil. kind and name describe it
+// in errors.
 func (d *draft) setStorageOptions(kind, name string, options *ast.Options, policy *ColumnarPolicy, group *string) (err error) {
 	if options == nil {
 		return nil
@@ -80,7 +82,7 @@ func (d *draft) setStorageOptions(kind, name string, options *ast.Options, polic
 	return nil
 }
 
-// groupOption is the locality group that a value of the option locality_group names; "" for NULL.
+// groupOption returns the locality group that a value of the option locality_group names; "" for NULL.
 func (d *draft) groupOption(kind, name string, value ast.Expr) (string, error) {
 	if _, null := value.(*ast.NullLiteral); null {
 		return "", nil
@@ -99,7 +101,7 @@ func (d *draft) groupOption(kind, name string, value ast.Expr) (string, error) {
 	return g.Name, nil
 }
 
-// storageOptionsSQL prints OPTIONS of a table or an index; "" if none is set.
+// storageOptionsSQL prints the OPTIONS clause of a table or an index; "" if no option is set.
 func storageOptionsSQL(policy ColumnarPolicy, group string) string {
 	var list []string
 	if policy != ColumnarInherited {
@@ -111,7 +113,7 @@ func storageOptionsSQL(policy ColumnarPolicy, group string) string {
 	return optionsBlock(list)
 }
 
-// optionsBlock prints OPTIONS with one option a line; "" if there is none.
+// optionsBlock prints an OPTIONS clause with one option per line; "" if there are none.
 func optionsBlock(lines []string) string {
 	if len(lines) == 0 {
 		return ""

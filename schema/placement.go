@@ -10,11 +10,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Placement is where rows of tables with a placement key are stored: https://cloud.google.com/spanner/docs/geo-partitioning. Crowfoot keeps and
-// shows it, and refuses rows that name none; it has no other effect, since there is one place.
+// Placement says where rows of tables with a placement key are stored:
+// https://cloud.google.com/spanner/docs/geo-partitioning. Crowfoot stores and shows it, and refuses rows that name no
+// placement. It has no other effect, since there is only one place.
 type Placement struct {
 	Entity
-	Options map[string]string `json:"options,omitempty"` // those that are set, as text by name
+	Options map[string]string `json:"options,omitempty"` // the options that are set, as text by name
 }
 
 var placements = &objectKind{
@@ -23,7 +24,7 @@ var placements = &objectKind{
 }
 
 const (
-	// DefaultPlacement is there without CREATE.
+	// DefaultPlacement exists without CREATE.
 	DefaultPlacement  = "default"
 	instancePartition = "instance_partition"
 	maxPlacements     = 50 // per database: https://cloud.google.com/spanner/quotas
@@ -42,12 +43,12 @@ func notEmpty(text string) string {
 	return ""
 }
 
-// Placements are the placements that statements have made, in order of creation.
+// Placements returns the placements that statements have created, in order of creation.
 func (c *Catalog) Placements() []*Placement {
 	return slices.Collect(objectsOf[*Placement](c))
 }
 
-// HasPlacement says whether a placement key may have a value. Names of placements are compared as they are written.
+// HasPlacement reports whether a placement key may have the value name. The case of names matters.
 func (c *Catalog) HasPlacement(name string) bool {
 	p := objectByName[*Placement](c, placements, "", name)
 	return p != nil && p.Name == name || name == DefaultPlacement
@@ -81,7 +82,7 @@ func (d *draft) createPlacement(s *ast.CreatePlacement) error {
 	return nil
 }
 
-// dropPlacement drops a placement that no row may name.
+// dropPlacement drops a placement, if no row names it.
 func (d *draft) dropPlacement(s *ast.DropPlacement) error {
 	old := objectByName[*Placement](d.Catalog, placements, "", s.Name.Name)
 	if old == nil {
@@ -96,7 +97,7 @@ func (d *draft) dropPlacement(s *ast.DropPlacement) error {
 	return nil
 }
 
-// placementKey is the column that has PLACEMENT KEY, or nil.
+// placementKey returns the column with PLACEMENT KEY, or nil.
 func (t *Table) placementKey() *Column {
 	if at := slices.IndexFunc(t.Columns, func(c *Column) bool { return c.PlacementKey }); at >= 0 {
 		return t.Columns[at]
@@ -104,7 +105,7 @@ func (t *Table) placementKey() *Column {
 	return nil
 }
 
-// setPlacementKey takes PLACEMENT KEY of a column of a new table.
+// setPlacementKey makes a column of a new table the placement key if def says so.
 func (c *Column) setPlacementKey(t *Table, def *ast.ColumnDef) error {
 	switch {
 	case c.Type.Kind != value.String || !def.NotNull || def.DefaultSemantics != nil:

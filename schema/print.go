@@ -8,9 +8,9 @@ import (
 	"github.com/cloudspannerecosystem/memefish/token"
 )
 
-// DDL prints the catalog as the statements that make it again, as
-// GetDatabaseDdl does: options, schemas, tables with parents first, foreign
-// keys that could not stand in their table, indexes, change streams, and objects by their stage.
+// DDL returns the statements that create the catalog again, as GetDatabaseDdl prints them. It prints options, schemas,
+// tables with parents first, foreign keys that could not stand in their table, indexes, and change streams. Other
+// objects come at their stage.
 func (c *Catalog) DDL() []string {
 	var stmts []string
 	if sql := c.optionsSQL(); sql != "" {
@@ -36,7 +36,7 @@ func (c *Catalog) DDL() []string {
 	return append(stmts, c.objectsSQL(afterChangeStreams)...)
 }
 
-// ddlSize is the length of all that DDL prints of a table.
+// ddlSize returns the length of all that DDL prints for a table.
 func (t *Table) ddlSize() int {
 	size := len(t.sql())
 	for _, s := range slices.Concat(t.laterSQL(), t.indexSQL()) {
@@ -69,7 +69,7 @@ func (t *Table) laterSQL() (list []string) {
 	return list
 }
 
-// indexSQL prints the indexes that users have made.
+// indexSQL prints the indexes that users have created.
 func (t *Table) indexSQL() (list []string) {
 	for _, i := range t.Indexes {
 		if !i.Managed {
@@ -158,8 +158,8 @@ func (c *Column) sql() string {
 	return s
 }
 
-// fits says whether the foreign key can stand in its table's CREATE TABLE: the table that it refers to is printed before or is the same, and
-// has no row deletion policy, which would refuse the foreign key.
+// fits reports whether the foreign key can stand in its table's CREATE TABLE. The referenced table must be printed
+// before, or be the same. It must have no row deletion policy, because the policy would refuse the foreign key.
 func (fk *ForeignKey) fits() bool {
 	return fk.Referenced.ID <= fk.Table.ID && !(fk.Referenced == fk.Table && fk.Table.RowDeletionPolicy != nil && fk.holdsRows())
 }
@@ -200,7 +200,7 @@ func (i *Index) sql() string {
 	return s
 }
 
-// FilterSQL prints the condition of WHERE; "" if the index has none but NULL_FILTERED.
+// FilterSQL prints the condition of WHERE; "" if the index has no WHERE.
 func (i *Index) FilterSQL() string {
 	var filters []string
 	for _, c := range i.NotNullColumns {
@@ -239,7 +239,7 @@ func (c *Catalog) changeStreamSQL(s *ChangeStream) string {
 	return sql
 }
 
-// OptionSQL prints the value of an option that is set as DDL does.
+// OptionSQL prints the value of an option that is set, as DDL does.
 func (s *ChangeStream) OptionSQL(name string) string {
 	if ChangeStreamOptionType(name) == textOption {
 		return quoteString(s.Options[name])
@@ -247,7 +247,7 @@ func (s *ChangeStream) OptionSQL(name string) string {
 	return s.Options[name]
 }
 
-// constraintName prints CONSTRAINT name, unless the name was made up.
+// constraintName prints CONSTRAINT name, unless the name was generated.
 func constraintName(name string, generated bool) string {
 	if generated {
 		return ""
@@ -275,10 +275,10 @@ func columnsSQL(columns []*Column) string {
 	return strings.Join(names, ", ")
 }
 
-// clauseWords are no reserved words, but begin something else where a name may stand.
+// clauseWords are not reserved words, but they begin another clause where a name may stand.
 var clauseWords = []string{"CHECK", "COLUMN", "CONSTRAINT", "FOREIGN", "PARENT", "PRIMARY", "SYNONYM"}
 
-// quote prints a name, in back quotes if it could be read as anything else.
+// quote prints a name. It adds back quotes if the name could be read as something else.
 func quote(name string) string {
 	if slices.Contains(clauseWords, strings.ToUpper(name)) {
 		return "`" + name + "`"

@@ -16,22 +16,25 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// MaxProtoBundle is how many bytes the descriptors of a bundle have at most.
-// Source: https://cloud.google.com/spanner/docs/reference/standard-sql/protocol-buffers#limitations.
+// MaxProtoBundle is the largest size of a bundle's descriptors in bytes. Source:
+// https://cloud.google.com/spanner/docs/reference/standard-sql/protocol-buffers#limitations.
 const MaxProtoBundle = 5 << 20
 
-// ProtoBundle is the messages and enumerations of protocol buffers that are types of the database. A database has one at most.
-// Source: https://cloud.google.com/spanner/docs/reference/standard-sql/data-definition-language#proto_bundle_statements.
+// ProtoBundle holds the protocol buffer messages and enumerations that are types of the database. A database has at
+// most one bundle. Source:
+// https://cloud.google.com/spanner/docs/reference/standard-sql/data-definition-language#proto_bundle_statements.
 type ProtoBundle struct {
 	Entity
 	// Types are the full names of the types, sorted.
 	Types []string `json:"types"`
-	// Descriptors is a serialized google.protobuf.FileDescriptorSet: the files that define Types, and those that they import.
+	// Descriptors is a serialized google.protobuf.FileDescriptorSet. It has the files that define Types, and the files
+	// that they import.
 	Descriptors []byte `json:"descriptors"`
-	// Revision counts the changes of the bundle. A table that uses types has the number of the bundle with which it was compiled.
+	// Revision counts the changes of the bundle. A table that uses types stores the Revision of the bundle with which
+	// it was compiled.
 	Revision int `json:"revision"`
 
-	types *protoTypes // what Descriptors says
+	types *protoTypes // parsed from Descriptors
 }
 
 var protoBundles = &objectKind{
@@ -39,10 +42,10 @@ var protoBundles = &objectKind{
 	empty: func() Object { return new(ProtoBundle) },
 }
 
-// bundleName is the name of the one proto bundle among the objects of its kind.
+// bundleName is the name of the proto bundle among the catalog's objects.
 const bundleName = "proto_bundle"
 
-// ProtoBundle is the proto bundle of the database, or nil.
+// ProtoBundle returns the proto bundle of the database, or nil.
 func (c *Catalog) ProtoBundle() *ProtoBundle {
 	return objectByName[*ProtoBundle](c, protoBundles, "", bundleName)
 }
@@ -51,7 +54,7 @@ func (*ProtoBundle) kind() *objectKind { return protoBundles }
 
 func (b *ProtoBundle) sql(*Catalog) []string { return []string{b.SQL()} }
 
-// SQL is the statement that makes the bundle.
+// SQL returns the statement that creates the bundle.
 func (b *ProtoBundle) SQL() string {
 	var s strings.Builder
 	s.WriteString("CREATE PROTO BUNDLE (\n")
@@ -62,7 +65,7 @@ func (b *ProtoBundle) SQL() string {
 	return s.String()
 }
 
-// quoteDotted is a.b.C as DDL has it, in back quotes if a part of it needs them.
+// quoteDotted prints a.b.C as DDL does, in back quotes if a part of it needs them.
 func quoteDotted(name string) string {
 	for part := range strings.SplitSeq(name, ".") {
 		if token.QuoteSQLIdent(part) != part {
@@ -72,7 +75,7 @@ func quoteDotted(name string) string {
 	return name
 }
 
-// Type is the type of the bundle that is called name, as SQL and DDL may name it; nil if there is none.
+// Type returns the type of the bundle called name, which SQL and DDL may name; nil if there is none.
 func (b *ProtoBundle) Type(name string) *value.Type {
 	if b == nil || !b.has(name) {
 		return nil
@@ -80,13 +83,14 @@ func (b *ProtoBundle) Type(name string) *value.Type {
 	return b.Defined(name)
 }
 
-// has says whether a type is one of Types.
+// has reports whether a type is one of Types.
 func (b *ProtoBundle) has(name string) bool {
 	_, ok := slices.BinarySearch(b.Types, name)
 	return ok
 }
 
-// Defined is the type called name that the files of the bundle define: one of Types, or one that fields of these have. It is nil if there is none.
+// Defined returns the type called name that the files of the bundle define, or nil. It finds types that are not in
+// Types as well, such as the types of fields.
 func (b *ProtoBundle) Defined(name string) *value.Type {
 	if b == nil || b.types == nil {
 		return nil
@@ -94,12 +98,12 @@ func (b *ProtoBundle) Defined(name string) *value.Type {
 	return b.types.typeOf(name)
 }
 
-// Extension is the extension of a message that has a field number, nil if there is none.
+// Extension returns the extension of a message with a field number, or nil.
 func (b *ProtoBundle) Extension(message protoreflect.FullName, number protoreflect.FieldNumber) protoreflect.FieldDescriptor {
 	return b.types.extension(message, number)
 }
 
-// ExtensionsOf are the extensions of a message.
+// ExtensionsOf returns the extensions of a message.
 func (b *ProtoBundle) ExtensionsOf(message protoreflect.FullName) []protoreflect.FieldDescriptor {
 	return b.types.extensions[message]
 }
@@ -114,7 +118,7 @@ func (b *ProtoBundle) load() (err error) {
 	return err
 }
 
-// typeNames are the full names in a list of a statement.
+// typeNames returns the full names in a statement's list of types.
 func typeNames(list *ast.ProtoBundleTypes) (names []string) {
 	for _, t := range list.Types {
 		names = append(names, dotted(t))
@@ -122,7 +126,7 @@ func typeNames(list *ast.ProtoBundleTypes) (names []string) {
 	return names
 }
 
-// dotted is the name of a type as one text: a.b.C.
+// dotted returns the name of a type as text: a.b.C.
 func dotted(t *ast.NamedType) string {
 	var parts []string
 	for _, i := range t.Path {
@@ -183,8 +187,8 @@ func (d *draft) dropProtoBundle() error {
 	return d.setProtoBundle(old, nil, nil)
 }
 
-// setProtoBundle makes a bundle of types in the place of old, which may be nil. The descriptors of the request define those that are given, the old bundle
-// the others.
+// setProtoBundle replaces the bundle old, which may be nil, by a bundle with the types names. The descriptors of the
+// request define the types in given, the old bundle the others.
 func (d *draft) setProtoBundle(old *ProtoBundle, names, given []string) error {
 	slices.Sort(names)
 	for i := 1; i < len(names); i++ {
@@ -216,7 +220,7 @@ func (d *draft) setProtoBundle(old *ProtoBundle, names, given []string) error {
 	return d.changeProtoBundle(old, b)
 }
 
-// changeProtoBundle has views, functions and tables use b in the place of old, which may be nil.
+// changeProtoBundle makes views, functions and tables use b instead of old, which may be nil.
 func (d *draft) changeProtoBundle(old, b *ProtoBundle) error {
 	if old != nil {
 		if err := d.revalidate("alter PROTO BUNDLE", bundleName, d.dependentsOf(old.ID, nil)); err != nil {
@@ -246,7 +250,8 @@ func (d *draft) newProtoBundle(old *ProtoBundle, names, given []string) (*ProtoB
 	return b, nil
 }
 
-// checkTypes has the SQL analyzer look at types that a request defines: its library may refuse descriptors that Go's accepts.
+// checkTypes lets the SQL analyzer check types that a request defines. Its library may refuse descriptors that Go's
+// accepts.
 func (d *draft) checkTypes(b *ProtoBundle, names []string) error {
 	t := &Table{Name: "t", ProtoBundle: b}
 	for i, name := range names {
@@ -258,7 +263,7 @@ func (d *draft) checkTypes(b *ProtoBundle, names []string) error {
 	return nil
 }
 
-// checkTypesUnused refuses to take a type away that a column has.
+// checkTypesUnused refuses to remove a type that a column has.
 func (d *draft) checkTypesUnused(old, b *ProtoBundle) error {
 	if old == nil {
 		return nil
@@ -276,10 +281,11 @@ func (d *draft) checkTypesUnused(old, b *ProtoBundle) error {
 	return nil
 }
 
-// elementOf is the type of the elements of an ARRAY, and any other type itself.
+// elementOf returns the element type of an ARRAY, and any other type itself.
 func elementOf(t *value.Type) *value.Type { return cmp.Or(t.Elem, t) }
 
-// useProtoBundle has the tables that use types of the old bundle use those of b. Existing values of an ENUM must be among its numbers if it has lost some.
+// useProtoBundle makes tables with types of the old bundle use those of b. If an ENUM has lost numbers, existing values
+// must be among the rest.
 func (d *draft) useProtoBundle(old, b *ProtoBundle) error {
 	var list []*Table
 	for t := range d.Tables() {
@@ -307,8 +313,8 @@ func (d *draft) useProtoBundle(old, b *ProtoBundle) error {
 	return nil
 }
 
-// redefinedMessage says whether a field, or the type of one, is another one. A field that is gone is none: what reads it does not compile. The messages seen
-// are left out.
+// redefinedMessage reports whether a field of a message, or the type of a field, has changed. It ignores removed
+// fields, because an expression that reads one does not compile. It skips the messages in seen.
 func redefinedMessage(was, is protoreflect.MessageDescriptor, seen map[protoreflect.FullName]bool) bool {
 	if was == nil || is == nil {
 		return was != is
@@ -336,7 +342,8 @@ func redefinedMessage(was, is protoreflect.MessageDescriptor, seen map[protorefl
 	return false
 }
 
-// redefinedEnum says whether a value has another name or number. One that is gone has none: ValidateEnum looks for it in the rows.
+// redefinedEnum reports whether a value has got another name or number. It ignores removed values, because ValidateEnum
+// looks for them in the rows.
 func redefinedEnum(was, is protoreflect.EnumDescriptor) bool {
 	if was == nil || is == nil {
 		return was != is
@@ -350,7 +357,7 @@ func redefinedEnum(was, is protoreflect.EnumDescriptor) bool {
 	return false
 }
 
-// callsWithTypes says whether a text has the name of a function that uses types of the bundle.
+// callsWithTypes reports whether a text names a function that uses types of the bundle.
 func (d *draft) callsWithTypes(sql string, b *ProtoBundle) bool {
 	for f := range objectsOf[*Function](d.Catalog) {
 		if d.reaches(f, b.ID) && containsWord(sql, f.Name) {
@@ -360,7 +367,7 @@ func (d *draft) callsWithTypes(sql string, b *ProtoBundle) bool {
 	return false
 }
 
-// typed is a type with the descriptor that the bundle has of it.
+// typed returns a type with its descriptor from the bundle.
 func (b *ProtoBundle) typed(t *value.Type) *value.Type {
 	if t.Elem != nil {
 		elem := b.typed(t.Elem)
@@ -375,7 +382,7 @@ func (b *ProtoBundle) typed(t *value.Type) *value.Type {
 	return t
 }
 
-// lostNumbers says whether an ENUM has lost a number.
+// lostNumbers reports whether an ENUM has lost a number.
 func lostNumbers(from, to *value.Type) bool {
 	was, is := from.Enumeration(), to.Enumeration()
 	if was == nil || is == nil {
@@ -389,10 +396,10 @@ func lostNumbers(from, to *value.Type) bool {
 	return false
 }
 
-// mayBeIn says whether a text has a word that is the last part of the name of a type.
+// mayBeIn reports whether some word of a text is the last part of a type's name.
 func (b *ProtoBundle) mayBeIn(sql string) bool { return len(b.namedIn(sql)) > 0 }
 
-// namedIn are the types of the bundle whose names have a word of a text as their last part.
+// namedIn returns the types of the bundle for which some word of a text is the last part of the name.
 func (b *ProtoBundle) namedIn(sql string) (names []string) {
 	lasts := b.types.lastParts(b.Types)
 	words := strings.FieldsFunc(sql, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
@@ -402,7 +409,8 @@ func (b *ProtoBundle) namedIn(sql string) (names []string) {
 	return names
 }
 
-// bindProtos has a table of the draft's own use the bundle if a column of it, or the text of an expression, names a type, or a function that uses one.
+// bindProtos makes a table of the draft use the bundle if it needs it. It does if a column or the text of an expression
+// names a type, or a function that uses one.
 func (d *draft) bindProtos(t *Table, expressions ...string) {
 	b := d.ProtoBundle()
 	if b == nil || t.ProtoBundle == b {

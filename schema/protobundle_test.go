@@ -65,7 +65,7 @@ func TestHostileDescriptors(t *testing.T) {
 			t.Errorf("%s: got %v %v, want %v %s", name, usererror.CodeOf(err), err, test.code, test.want)
 		}
 	}
-	// What an unrelated file is like does not matter.
+	// An unrelated bad file must not matter.
 	set := append(descriptorsOf(t, `file { name: "bad" dependency: "gone.proto" }`), good...)
 	if _, _, err := NewCatalog().Apply("CREATE PROTO BUNDLE (p.M)", wordCompiler{}, set); err != nil {
 		t.Error(err)
@@ -78,9 +78,10 @@ func TestHostileDescriptors(t *testing.T) {
 	}
 }
 
-// TestProtoBundleSize: a bundle has so many bytes and no more. What the request has beside its types does not count.
+// TestProtoBundleSize checks the size limit of a bundle. Descriptors in the request that its types do not need do not
+// count.
 func TestProtoBundleSize(t *testing.T) {
-	of := func(size int) []byte { // one file in a set, which is so large
+	of := func(size int) []byte { // one file of the given size in a set
 		set := &descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{{
 			Name: proto.String("f"), Package: proto.String("p"), Syntax: proto.String("proto3"), MessageType: []*descriptorpb.DescriptorProto{{Name: proto.String("M")}},
 			SourceCodeInfo: &descriptorpb.SourceCodeInfo{Location: []*descriptorpb.SourceCodeInfo_Location{{Span: []int32{0, 0, 0}, LeadingComments: proto.String("")}}},
@@ -112,7 +113,8 @@ func TestProtoBundleSize(t *testing.T) {
 	}
 }
 
-// FuzzDescriptors has CREATE PROTO BUNDLE take any bytes: it refuses them or makes a bundle that is stored and loaded.
+// FuzzDescriptors runs CREATE PROTO BUNDLE with arbitrary bytes. The statement must fail, or make a bundle that can be
+// stored and loaded.
 func FuzzDescriptors(f *testing.F) {
 	f.Add(descriptorsOf(f, shopFile), "shop.Order")
 	f.Add([]byte("\n\x00"), "M")

@@ -11,8 +11,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// roots are the PROTO and ENUM types that an expression may look into, without those of their fields: types of the columns that it reads, and types whose
-// names may stand in its text or in that of a function that it calls.
+// roots returns the PROTO and ENUM types that an expression may read, without the types of their fields. These are the
+// types of its columns, and types whose names may stand in its text or in the text of a function that it calls.
 func (e *Expr) roots() (list []*value.Type) {
 	if e.bundle == nil {
 		return nil
@@ -35,7 +35,7 @@ func (e *Expr) roots() (list []*value.Type) {
 	return list
 }
 
-// definitions is a hash of the definitions of all types that an expression may look into; "" if there are none.
+// definitions returns a hash of the definitions of all types that an expression may read; "" if there are none.
 func (e *Expr) definitions() string {
 	d := describer{bundle: e.bundle, seen: map[protoreflect.FullName]bool{}}
 	for _, t := range e.roots() {
@@ -45,7 +45,7 @@ func (e *Expr) definitions() string {
 	return hashOf(d.text.String())
 }
 
-// isRedefined says whether a type that an expression may look into means something else in another bundle: not by what that adds, but by what it changes.
+// isRedefined reports whether another bundle changes a type that an expression may read. Additions do not count.
 func (e *Expr) isRedefined(in *ProtoBundle) bool {
 	seen := map[protoreflect.FullName]bool{}
 	return slices.ContainsFunc(e.roots(), func(was *value.Type) bool {
@@ -54,7 +54,7 @@ func (e *Expr) isRedefined(in *ProtoBundle) bool {
 	})
 }
 
-// describer writes what SQL can find out about types: names and numbers, and how fields are coded and printed.
+// describer writes all that SQL can find out about types: names and numbers, and how fields are encoded and printed.
 type describer struct {
 	bundle *ProtoBundle
 	seen   map[protoreflect.FullName]bool

@@ -20,20 +20,21 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// protoTypes are the types that a set of files defines.
+// protoTypes holds the types that a set of files defines.
 type protoTypes struct {
 	files      *protoregistry.Files
-	extensions map[protoreflect.FullName][]protoreflect.FieldDescriptor // by the messages that they extend
+	extensions map[protoreflect.FullName][]protoreflect.FieldDescriptor // by the name of the extended message
 
 	mu    sync.Mutex
-	known map[string]*value.Type // those that were asked for
-	lasts map[string][]string    // the names of the bundle's types by their last parts; nil before they were asked for
+	known map[string]*value.Type // cache of typeOf
+	lasts map[string][]string    // the names of the bundle's types by their last parts; nil before the first use
 }
 
-// maxNestedTypes is how deep messages may be defined in messages: the limit of protocol buffers' own compiler, which the SQL analyzer's library has too.
+// maxNestedTypes is the limit for message definitions nested in each other. The protocol buffer compiler and the SQL
+// analyzer's library have the same limit.
 const maxNestedTypes = 32
 
-// parseDescriptors reads a serialized FileDescriptorSet. Custom options stay unknown: they mean nothing here.
+// parseDescriptors reads a serialized FileDescriptorSet. It does not decode custom options, which have no meaning here.
 func parseDescriptors(data []byte) (*descriptorpb.FileDescriptorSet, error) {
 	set := new(descriptorpb.FileDescriptorSet)
 	if err := (proto.UnmarshalOptions{Resolver: new(protoregistry.Types)}).Unmarshal(data, set); err != nil {
@@ -42,7 +43,7 @@ func parseDescriptors(data []byte) (*descriptorpb.FileDescriptorSet, error) {
 	return set, nil
 }
 
-// newProtoTypes links files. Each file that one imports must be among them.
+// newProtoTypes links files. The set must contain each file that another one imports.
 func newProtoTypes(set *descriptorpb.FileDescriptorSet) (*protoTypes, error) {
 	for _, f := range set.File {
 		if depth(f.MessageType, 0) > maxNestedTypes {
@@ -65,13 +66,14 @@ func newProtoTypes(set *descriptorpb.FileDescriptorSet) (*protoTypes, error) {
 	return t, nil
 }
 
-// plainly is an error of package protodesc without the name of that package, with which it begins in one of two ways, by chance.
+// plainly returns an error of package protodesc without its prefix. The package begins errors randomly with one of two
+// prefixes.
 func plainly(err error) error {
 	text := strings.ReplaceAll(err.Error(), "\u00a0", " ")
 	return errors.New(strings.TrimPrefix(text, "proto: "))
 }
 
-// depth is how deep messages are nested, maxNestedTypes + 1 if deeper than that.
+// depth returns the nesting depth of messages; maxNestedTypes + 1 if they are nested deeper than that.
 func depth(list []*descriptorpb.DescriptorProto, level int) int {
 	deepest := level
 	if level <= maxNestedTypes {
@@ -82,7 +84,7 @@ func depth(list []*descriptorpb.DescriptorProto, level int) int {
 	return deepest
 }
 
-// typeOf is the message or enumeration called name as a type, nil if there is none. The types of one name are one.
+// typeOf returns the message or enumeration called name as a type, or nil. It always returns the same type for a name.
 func (p *protoTypes) typeOf(name string) *value.Type {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,7 +108,7 @@ func (p *protoTypes) typeOf(name string) *value.Type {
 	return t
 }
 
-// lastParts are the names of the bundle's types by their last parts.
+// lastParts returns the names of the bundle's types by their last parts.
 func (p *protoTypes) lastParts(names []string) map[string][]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,8 +131,9 @@ func (p *protoTypes) extension(message protoreflect.FullName, number protoreflec
 	return nil
 }
 
-// mergeDescriptors gives the files that define the types called names: the files of the request for those that are given, and for what they import, otherwise
-// the files of the old bundle. Files that no type needs are left out.
+// mergeDescriptors returns the files that define the types called names. For types in given, and for what their files
+// import, it takes the files of the request. For the other types it takes the files of the old bundle. It leaves out
+// files that no type needs.
 func mergeDescriptors(old *ProtoBundle, request []byte, names, given []string) ([]byte, *protoTypes, error) {
 	m := merger{files: map[string]*descriptorpb.FileDescriptorProto{}}
 	if len(given) > 0 {
@@ -173,7 +176,8 @@ type merger struct {
 	files map[string]*descriptorpb.FileDescriptorProto
 }
 
-// add adds the files of a serialized set that define types, with those that they import, unless there are files of their names.
+// add adds the files of a serialized set that define the types names, with their imports. It skips files whose names
+// are taken already.
 func (m *merger) add(data []byte, names []string) error {
 	set, err := parseDescriptors(data)
 	if err != nil {
@@ -197,7 +201,7 @@ func (m *merger) add(data []byte, names []string) error {
 	return nil
 }
 
-// addFile adds a file and what it imports. A file that is not there is found missing when all are linked.
+// addFile adds a file and its imports. If a file is missing, the error comes later, when the files are linked.
 func (m *merger) addFile(name string, from map[string]*descriptorpb.FileDescriptorProto) {
 	f := from[name]
 	if f == nil || m.files[name] != nil {
@@ -209,7 +213,7 @@ func (m *merger) addFile(name string, from map[string]*descriptorpb.FileDescript
 	}
 }
 
-// definitions finds the file that defines a type, by the packages of files.
+// definitions finds the file that defines a type. It maps packages to their files.
 type definitions map[string][]*definitionsOfFile
 
 type definitionsOfFile struct {
@@ -233,7 +237,7 @@ func newDefinitions(files iter.Seq[*descriptorpb.FileDescriptorProto]) definitio
 	return d
 }
 
-// file is the file that defines the message or enumeration called name, nil if none does.
+// file returns the file that defines the message or enumeration called name, or nil.
 func (d definitions) file(name string) *descriptorpb.FileDescriptorProto {
 	path := strings.Split(name, ".")
 	for i := range path {
@@ -246,7 +250,7 @@ func (d definitions) file(name string) *descriptorpb.FileDescriptorProto {
 	return nil
 }
 
-// isDefined says whether path names a message, or a type that stands in it.
+// isDefined reports whether path names the message m, or a type defined inside it.
 func isDefined(path []string, m *descriptorpb.DescriptorProto) bool {
 	if len(path) == 0 {
 		return true
@@ -259,10 +263,10 @@ func isDefined(path []string, m *descriptorpb.DescriptorProto) bool {
 	return len(path) == 1 && slices.ContainsFunc(m.EnumType, func(e *descriptorpb.EnumDescriptorProto) bool { return e.GetName() == path[0] })
 }
 
-// reservedPackages are those in which no type of a bundle may be.
+// reservedPackages lists the packages whose types may not be in a bundle.
 var reservedPackages = []string{"spanner", "tech.spanner"}
 
-// check refuses what Spanner refuses in types that are linked.
+// check returns an error for linked types that Spanner refuses.
 func (p *protoTypes) check(names []string) error {
 	seen := map[protoreflect.FullName]bool{}
 	for _, name := range names {
@@ -284,7 +288,7 @@ func (p *protoTypes) check(names []string) error {
 	return nil
 }
 
-// checkMessage checks a message and those of its fields.
+// checkMessage checks a message and the messages of its fields.
 func checkMessage(m protoreflect.MessageDescriptor, seen map[protoreflect.FullName]bool) error {
 	if seen[m.FullName()] {
 		return nil

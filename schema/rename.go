@@ -9,14 +9,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// renaming is a table and the name that a statement gives it.
+// renaming is a table and its new name.
 type renaming struct {
 	table *Table
-	from  string // its full name before
-	to    string // in its schema
+	from  string // the table's old full name
+	to    string // the new name, in the same schema
 }
 
-// renameTable is ALTER TABLE t RENAME TO ..., which may add a synonym.
+// renameTable runs ALTER TABLE t RENAME TO ..., which may add a synonym.
 func (d *draft) renameTable(t *Table, s *ast.RenameTo) error {
 	to, err := d.newName(t, s.Name.Name)
 	if err != nil {
@@ -34,8 +34,9 @@ func (d *draft) renameTable(t *Table, s *ast.RenameTo) error {
 	return d.revalidateRenamed(list)
 }
 
-// renameTables is RENAME TABLE a TO b, c TO d, ... The tables change names at once, so that they may swap them. A name that an earlier part
-// of the statement gives stands for its table in later parts, unless a table that has the name itself is still to be renamed.
+// renameTables runs RENAME TABLE a TO b, c TO d, ... All tables change their names at the same time, so two may swap
+// names. A later part of the statement may use a name that an earlier part has given. But if a table still has that
+// name, and has not been renamed, the name means this table.
 func (d *draft) renameTables(s *ast.RenameTable) error {
 	var list []renaming
 	for _, r := range s.Tos {
@@ -53,7 +54,8 @@ func (d *draft) renameTables(s *ast.RenameTable) error {
 	return d.revalidateRenamed(list)
 }
 
-// toRename is the place in list of the table that a part of RENAME TABLE names; a table that is new to the list is added.
+// toRename returns the index in list of the table that a part of RENAME TABLE names. It appends a table that is not in
+// the list yet.
 func (d *draft) toRename(list *[]renaming, name string) (int, error) {
 	t := d.Table(name)
 	if t != nil && !slices.ContainsFunc(*list, func(r renaming) bool { return r.table.ID == t.ID }) {
@@ -76,7 +78,7 @@ func (d *draft) newName(t *Table, name string) (string, error) {
 	return strings.Clone(name), checkName("Table", name)
 }
 
-// withoutSchema takes the schema away from a name that a statement gives to something in the schema of t: it must be that one.
+// withoutSchema removes the schema from a new name for t or for something in its schema. It must be the schema of t.
 func (t *Table) withoutSchema(name string) (string, error) {
 	schema, rest, ok := strings.Cut(name, ".")
 	if !ok {
@@ -88,7 +90,7 @@ func (t *Table) withoutSchema(name string) (string, error) {
 	return rest, nil
 }
 
-// giveNames gives tables their new names; indexes, foreign keys and change streams follow.
+// giveNames gives tables their new names, and updates indexes, foreign keys and change streams.
 func (d *draft) giveNames(list []renaming) error {
 	for _, r := range list {
 		d.unname(r.table, r.table.Name)
@@ -109,8 +111,8 @@ func (d *draft) giveNames(list []renaming) error {
 	return nil
 }
 
-// revalidateRenamed compiles the views and functions that name a renamed table, which must find another table, or the same one by its
-// synonym, under the old name.
+// revalidateRenamed compiles the views and functions that name a renamed table. Under the old name they must find
+// another table, or the same one by its synonym.
 func (d *draft) revalidateRenamed(list []renaming) error {
 	for _, r := range list {
 		if err := d.revalidate("rename TABLE", r.from, d.dependentsOf(r.table.ID, nil)); err != nil {

@@ -10,12 +10,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Role is a database role, which a session may be made with. Source: https://cloud.google.com/spanner/docs/fgac-about.
+// Role is a database role. A session can be created with a role. Source:
+// https://cloud.google.com/spanner/docs/fgac-about.
 type Role struct{ Entity }
 
-// Membership says that a role has, beside its own privileges, those of another.
+// Membership says that a role also has the privileges of another role.
 type Membership struct {
-	Entity        // its Name is both roles, the member first, so that the memberships of a role stand together
+	Entity        // its Name is both roles, the member first, so that names order the memberships by member
 	Role   string `json:"role"`
 	Member string `json:"member"`
 }
@@ -31,7 +32,7 @@ var (
 	}
 )
 
-// The roles that every database has. Source: https://cloud.google.com/spanner/docs/fgac-system-roles.
+// These roles exist in every database. Source: https://cloud.google.com/spanner/docs/fgac-system-roles.
 const (
 	PublicRole     = "public"              // every role is a member of it
 	InfoReaderRole = "spanner_info_reader" // sees all rows of INFORMATION_SCHEMA
@@ -41,8 +42,9 @@ const (
 var systemRoles = []string{PublicRole, InfoReaderRole, SysReaderRole}
 
 const (
-	reservedRolePrefix = "spanner_" // of the names of system roles
-	// maxRoles is how many roles a database may have beside system roles. Source: https://cloud.google.com/spanner/quotas#database-limits.
+	reservedRolePrefix = "spanner_" // begins the names of system roles
+	// maxRoles is the largest number of roles in a database, without system roles. Source:
+	// https://cloud.google.com/spanner/quotas#database-limits.
 	maxRoles = 100
 )
 
@@ -55,7 +57,7 @@ func (m *Membership) sql(*Catalog) []string {
 	return []string{"GRANT ROLE " + quote(m.Role) + " TO ROLE " + quote(m.Member)}
 }
 
-// RoleNames are the names of all roles, in order, those of system roles among them.
+// RoleNames returns the sorted names of all roles, including system roles.
 func (c *Catalog) RoleNames() []string {
 	names := slices.Clone(systemRoles)
 	for r := range objectsOf[*Role](c) {
@@ -65,13 +67,13 @@ func (c *Catalog) RoleNames() []string {
 	return names
 }
 
-// IsSystemRole says whether a role is one that every database has.
+// IsSystemRole reports whether name is a role that exists in every database.
 func IsSystemRole(name string) bool { return slices.Contains(systemRoles, name) }
 
-// Memberships are those that statements have granted, in order of creation.
+// Memberships yields the memberships that statements have granted, in order of creation.
 func (c *Catalog) Memberships() iter.Seq[*Membership] { return objectsOf[*Membership](c) }
 
-// role is the name of a role as it was made; false if there is none.
+// role returns the name of a role as it was created; false if there is no such role.
 func (c *Catalog) role(name string) (string, bool) {
 	for _, system := range systemRoles {
 		if sameName(system, name) {
@@ -84,7 +86,8 @@ func (c *Catalog) role(name string) (string, bool) {
 	return "", false
 }
 
-// enabled are the roles whose privileges a role has: itself, the roles that it is a member of, directly or not, and public.
+// enabled returns the roles whose privileges a role has: itself, public, and the roles of which it is a member,
+// directly or through others.
 func (c *Catalog) enabled(role string) []string {
 	list := []string{role}
 	for at := 0; at < len(list); at++ {
@@ -100,7 +103,7 @@ func (c *Catalog) enabled(role string) []string {
 	return list
 }
 
-// under are the objects of a kind whose names begin with a word.
+// under yields the objects of a kind whose names begin with a word.
 func under[T Object](c *Catalog, kind *objectKind, word string) iter.Seq[T] {
 	first := kind.key("", word+" ")
 	return func(yield func(T) bool) {
@@ -135,8 +138,8 @@ func isReservedRole(name string) bool {
 	return sameName(name, PublicRole) || strings.HasPrefix(strings.ToLower(name), reservedRolePrefix)
 }
 
-// dropRole drops a role that has no privileges, with its memberships.
-// Source: https://cloud.google.com/spanner/docs/reference/standard-sql/data-definition-language#drop-role.
+// dropRole drops a role, with its memberships. It refuses a role that has privileges. Source:
+// https://cloud.google.com/spanner/docs/reference/standard-sql/data-definition-language#drop-role.
 func (d *draft) dropRole(s *ast.DropRole) error {
 	name, ok := d.role(s.Name.Name)
 	switch {
@@ -159,7 +162,7 @@ func (d *draft) dropRole(s *ast.DropRole) error {
 	return nil
 }
 
-// grantRoles is GRANT ROLE or, if revoke is set, REVOKE ROLE.
+// grantRoles runs GRANT ROLE or, if revoke is set, REVOKE ROLE.
 func (d *draft) grantRoles(p *ast.RolePrivilege, to []*ast.Ident, revoke bool) error {
 	granted, err := d.rolesNamed(p.Names)
 	if err != nil {
@@ -203,7 +206,7 @@ func (d *draft) revokeRole(role, member string) {
 	}
 }
 
-// rolesNamed are the roles that a statement names, as they were made.
+// rolesNamed returns the names of the roles in a statement, spelled as they were created.
 func (d *draft) rolesNamed(names []*ast.Ident) ([]string, error) {
 	list := make([]string, len(names))
 	for i, n := range names {

@@ -10,18 +10,18 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// RowDeletionPolicy is ROW DELETION POLICY (OLDER_THAN(column, INTERVAL n DAY)):
-// rows whose Column lies more than Days in the past expire, and are deleted some time later. NULL never expires.
-// Source: https://cloud.google.com/spanner/docs/ttl/working-with-ttl.
+// RowDeletionPolicy is ROW DELETION POLICY (OLDER_THAN(column, INTERVAL n DAY)). A row expires when its Column lies
+// more than Days in the past, and is deleted some time later. NULL never expires. Source:
+// https://cloud.google.com/spanner/docs/ttl/working-with-ttl.
 type RowDeletionPolicy struct {
 	Column *Column
 	Days   int64
 }
 
-// maxPolicyDays is more than the days between the first and the last TIMESTAMP: with it, nothing expires.
+// maxPolicyDays exceeds the number of days between the first and the last TIMESTAMP: with it, nothing expires.
 const maxPolicyDays = 9999 * 366
 
-// Limit is the time before which a row's Column must lie for the row to have expired at now.
+// Limit returns a time. A row has expired at now if its Column lies before that time.
 func (p *RowDeletionPolicy) Limit(now time.Time) time.Time {
 	return now.UTC().AddDate(0, 0, -int(min(p.Days, maxPolicyDays)))
 }
@@ -72,7 +72,8 @@ func (d *draft) setRowDeletionPolicy(t *Table, s *ast.RowDeletionPolicy) error {
 	return nil
 }
 
-// checkExpiry says whether rows of t may be deleted in the background, together with the rows of root that they are interleaved in.
+// checkExpiry checks that rows of t may be deleted in the background when a row of root expires. t is root or
+// interleaved in it.
 func (d *draft) checkExpiry(root, t *Table) error {
 	holds := func(fk *ForeignKey) bool { return fk.Referenced == t && fk.holdsRows() }
 	if names := d.foreignKeyNames(t, holds); names != "" {
@@ -91,10 +92,11 @@ func (d *draft) checkExpiry(root, t *Table) error {
 	return nil
 }
 
-// holdsRows says whether the foreign key keeps rows that it refers to from being deleted.
+// holdsRows reports whether the foreign key prevents the deletion of rows to which others refer.
 func (fk *ForeignKey) holdsRows() bool { return !fk.Cascade && !fk.NotEnforced }
 
-// checkExpiringAncestors refuses ON DELETE NO ACTION below a table whose row deletion policy deletes rows down to there.
+// checkExpiringAncestors refuses ON DELETE NO ACTION for t if the row deletion policy of a table above deletes rows
+// down to t.
 func checkExpiringAncestors(t *Table, how Interleave, parent *Table) error {
 	if how != InterleaveNoAction {
 		return nil
@@ -110,7 +112,7 @@ func checkExpiringAncestors(t *Table, how Interleave, parent *Table) error {
 	return nil
 }
 
-// expiresBy says whether the table's row deletion policy names the column.
+// expiresBy reports whether the table's row deletion policy names the column.
 func (t *Table) expiresBy(c *Column) bool {
 	return t.RowDeletionPolicy != nil && t.RowDeletionPolicy.Column == c
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestRowDeletionLimit: a day is 24 hours whatever the zone, and no number of days overflows.
+// TestRowDeletionLimit checks that a day has 24 hours in any time zone, and that no number of days overflows.
 func TestRowDeletionLimit(t *testing.T) {
 	zone, err := time.LoadLocation("America/Los_Angeles")
 	if err != nil {

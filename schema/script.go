@@ -6,15 +6,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// ScriptStatement is a statement of a script, without its semicolon.
+// ScriptStatement is one statement of a DDL script, without its semicolon.
 type ScriptStatement struct {
 	Text         string
-	Line, Column int // where it begins in the script, from 1; the column counts characters
+	Line, Column int // its position in the script, from 1; the column counts characters
 }
 
-// SplitScript cuts a file of DDL into its statements, which end in semicolons
-// (the last one need not). Comments alone are no statement. The lines of an
-// error are the script's.
+// SplitScript splits a DDL script into its statements. Each ends in a semicolon, which the last one may omit. Comments
+// alone are not a statement. Line numbers in errors refer to the script.
 func SplitScript(text string) ([]ScriptStatement, error) {
 	lexer := newLexer(text)
 	script := &source{text: text}

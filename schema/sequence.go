@@ -11,16 +11,16 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Sequence gives out positive INT64 values, each once and scattered over the whole range.
-// Source: https://cloud.google.com/spanner/docs/reference/standard-sql/data-definition-language#sequence_statements.
+// Sequence produces positive INT64 values. Each comes only once, and they are scattered over the whole range. Source:
+// https://cloud.google.com/spanner/docs/reference/standard-sql/data-definition-language#sequence_statements.
 type Sequence struct {
 	Entity
 	Generator
-	// Form is how statements set its properties. Once they have done it in one form, the other is refused.
+	// Form is the form in which statements set the properties. Once they have used one form, the other is refused.
 	Form SequenceForm `json:"form,omitempty"`
 }
 
-// SequenceForm is how a statement sets the properties of a sequence.
+// SequenceForm is one of the two forms in which a statement can write the properties of a sequence.
 type SequenceForm string
 
 const (
@@ -36,7 +36,7 @@ var sequences = &objectKind{
 
 func (*Sequence) kind() *objectKind { return sequences }
 
-// Sequences are the sequences that users have made, in order of creation.
+// Sequences yields the sequences that users have created, in order of creation.
 func (c *Catalog) Sequences() iter.Seq[*Sequence] { return objectsOf[*Sequence](c) }
 
 // Sequence returns the sequence called name ("s" or "schema.s"), ignoring case, or nil.
@@ -148,7 +148,7 @@ func (d *draft) dropSequence(s *ast.DropSequence) error {
 	return nil
 }
 
-// sequence finds a sequence that the statement names.
+// sequence returns the sequence that the statement names.
 func (d *draft) sequence(p *ast.Path) (*Sequence, error) {
 	schema, name, err := d.path(sequences.noun, p)
 	if err != nil {
@@ -172,7 +172,8 @@ func (s *Sequence) sql(*Catalog) []string {
 	return []string{text}
 }
 
-// sequencesOf are the sequences that the DEFAULT of a column takes values of: those that it names, and those that functions which it calls name.
+// sequencesOf returns the sequences from which the DEFAULT of a column takes values. It includes those of functions
+// that the DEFAULT calls.
 func (c *Catalog) sequencesOf(col *Column) []*Sequence {
 	if col.Default == nil || col.Identity != nil {
 		return nil
@@ -189,7 +190,7 @@ func (c *Catalog) sequencesOf(col *Column) []*Sequence {
 	return list
 }
 
-// SequencesIn are the sequences that an expression or a query names: SEQUENCE s, as the argument of a function.
+// SequencesIn returns the sequences that an expression or a query names as function arguments: SEQUENCE s.
 func (c *Catalog) SequencesIn(sql string) (list []*Sequence) {
 	if !containsWord(sql, "SEQUENCE") {
 		return nil
@@ -207,7 +208,7 @@ func (c *Catalog) SequencesIn(sql string) (list []*Sequence) {
 	return list
 }
 
-// pathAt reads a name, or two with a dot between, and moves behind it.
+// pathAt reads a name, or two names with a dot between, and moves past it.
 func pathAt(lexer *lexer) string {
 	var path strings.Builder
 	for lexer.Token.Kind == token.TokenIdent || lexer.Token.Kind == "." {
@@ -222,7 +223,7 @@ func pathAt(lexer *lexer) string {
 	return path.String()
 }
 
-// containsWord says whether text contains a word, in any case.
+// containsWord reports whether text contains a word, ignoring case.
 func containsWord(text, word string) bool {
 	for i := 0; i+len(word) <= len(text); i++ {
 		if strings.EqualFold(text[i:i+len(word)], word) {

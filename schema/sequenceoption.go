@@ -8,10 +8,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// SequenceKind is the one kind of sequences, as options name it.
+// SequenceKind is the only kind of sequences, as options name it.
 const SequenceKind = "bit_reversed_positive"
 
-// setOptions takes OPTIONS (sequence_kind, skip_range_min, skip_range_max, start_with_counter). restarts says that the last was among them.
+// setOptions sets the options sequence_kind, skip_range_min, skip_range_max and start_with_counter. restarts says that
+// the last was among them.
 func (g *Generator) setOptions(options *ast.Options) (restarts bool, err error) {
 	for _, r := range options.Records {
 		name := strings.ToLower(r.Name.Name)
@@ -49,7 +50,7 @@ func (g *Generator) setKind(option string, e ast.Expr) error {
 	return nil
 }
 
-// intOption is the value of an option; nil for NULL.
+// intOption returns the value of an option; nil for NULL.
 func intOption(option string, e ast.Expr) (*int64, error) {
 	negative := false
 	if minus, ok := e.(*ast.UnaryExpr); ok && minus.Op == ast.OpMinus {
@@ -72,7 +73,7 @@ func intOption(option string, e ast.Expr) (*int64, error) {
 // SequenceOption is an option of a sequence as INFORMATION_SCHEMA shows it.
 type SequenceOption struct{ Name, Type, Value string }
 
-// OptionsSet are the options that are set, in whichever form that was done.
+// OptionsSet returns the options that are set, by either form of statements.
 func (g *Generator) OptionsSet() []SequenceOption {
 	var list []SequenceOption
 	if g.NamesKind {

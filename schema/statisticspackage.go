@@ -10,8 +10,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// StatisticsPackage is an optimizer statistics package, which ANALYZE makes. Crowfoot keeps and shows packages, so that a query or the database may
-// name one; they have no effect, since the planner looks at the data itself. Source: https://cloud.google.com/spanner/docs/query-optimizer/overview.
+// StatisticsPackage is an optimizer statistics package, which ANALYZE creates. Crowfoot stores and shows packages, so
+// that a query or the database may name one. They have no effect, since the planner looks at the data itself. Source:
+// https://cloud.google.com/spanner/docs/query-optimizer/overview.
 type StatisticsPackage struct {
 	Entity
 	Created time.Time `json:"created"`
@@ -24,20 +25,21 @@ var statisticsPackages = &objectKind{
 }
 
 const (
-	// statisticsLife is how long a package is kept whose collection is allowed: https://cloud.google.com/spanner/docs/query-optimizer/overview.
+	// statisticsLife is the lifetime of a package that may be garbage-collected:
+	// https://cloud.google.com/spanner/docs/query-optimizer/overview.
 	statisticsLife = 30 * 24 * time.Hour
-	// maxStatisticsPackages are kept of those, the newest.
+	// maxStatisticsPackages is the number of such packages that are kept, the newest ones.
 	maxStatisticsPackages = 30
 	statisticsName        = "auto_20060102_15_04_05UTC"
 )
 
-// StatisticsPackages are the packages in order of creation.
+// StatisticsPackages returns the packages in order of creation.
 func (c *Catalog) StatisticsPackages() []*StatisticsPackage {
 	return slices.Collect(objectsOf[*StatisticsPackage](c))
 }
 
-// HasStatisticsPackage says whether a query may name an optimizer statistics package. It may name that of the database's own option too, which need not be
-// there: the DDL of databases of the service contains one.
+// HasStatisticsPackage reports whether a query may name an optimizer statistics package. It may also name the package
+// of the database's own option. That package need not exist, because the DDL of a database in Spanner may name one.
 func (c *Catalog) HasStatisticsPackage(name string) bool {
 	return strings.EqualFold(name, "latest") || name == c.Options[statisticsOption] || c.statisticsPackage(name) != nil
 }
@@ -50,10 +52,10 @@ func (c *Catalog) statisticsPackage(name string) *StatisticsPackage {
 
 func (*StatisticsPackage) kind() *objectKind { return statisticsPackages }
 
-// sql is nothing: the statistics of one database are not those of another.
+// sql returns nothing: the statistics of one database do not fit another.
 func (*StatisticsPackage) sql(*Catalog) []string { return nil }
 
-// analyze makes a package of the moment, and collects packages that are old or too many.
+// analyze creates a package with the current time as its name, and removes packages that are too old or too many.
 func (d *draft) analyze() error {
 	now := d.compiler.Now().UTC().Truncate(time.Second)
 	name := now.Format(statisticsName)
@@ -72,7 +74,7 @@ func (d *draft) analyze() error {
 	return nil
 }
 
-// alterStatistics is ALTER STATISTICS p SET OPTIONS (allow_gc = true | false).
+// alterStatistics runs ALTER STATISTICS p SET OPTIONS (allow_gc = true | false).
 func (d *draft) alterStatistics(s *ast.AlterStatistics) error {
 	old := d.statisticsPackage(s.Name.Name)
 	if old == nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// clockCompiler is at a time of its own.
+// clockCompiler has a clock that the test sets.
 type clockCompiler struct {
 	wordCompiler
 	now time.Time
@@ -14,7 +14,8 @@ type clockCompiler struct {
 
 func (c clockCompiler) Now() time.Time { return c.now }
 
-// TestStatisticsPackagesGo: packages go when they are old or too many, but for those that are kept or that the database names.
+// TestStatisticsPackagesGo checks that packages are removed when they are too old or too many. Those that are kept or
+// that the database names must stay.
 func TestStatisticsPackagesGo(t *testing.T) {
 	c, now := NewCatalog(), time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC)
 	apply := func(statement string) {

@@ -9,20 +9,19 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Encoding is a catalog as it is stored: by what it changes of the version before it.
+// Encoding is a stored catalog, as its differences from the version before.
 type Encoding struct {
 	Catalog []byte // all but the tables and the objects
-	// Objects are the tables, and what else is an Object, that are not defined as in the version before, in its first version all; nil
-	// stands for what was dropped.
+	// Objects holds the tables and Objects that differ from the version before; for the first version, all of them. nil
+	// stands for a dropped one.
 	Objects map[TableID][]byte
 }
 
-// storageFormat is the version of the encoding below. A reader refuses those it does not know.
+// storageFormat is the version of the encoding below. A reader refuses versions it does not know.
 const storageFormat = 2
 
-// The encoding is JSON. Objects refer to each other by ID; kinds of types have
-// the numbers of google.spanner.v1.TypeCode, which never change. Expressions
-// are kept as text and compiled again.
+// The encoding is JSON. Objects refer to each other by ID. Kinds of types have the numbers of
+// google.spanner.v1.TypeCode, which never change. Expressions are stored as text and compiled again.
 type storedCatalog struct {
 	Format   int               `json:"format"`
 	Database string            `json:"database,omitempty"`
@@ -30,7 +29,7 @@ type storedCatalog struct {
 	NextID   TableID           `json:"next_id"`
 	Schemas  []string          `json:"schemas,omitempty"`
 	Options  map[string]string `json:"options,omitempty"`
-	// ChangeStreams are those of the version, whether the version before has them or not.
+	// ChangeStreams lists all change streams of the version, including those of the version before.
 	ChangeStreams []storedChangeStream `json:"change_streams,omitempty"`
 }
 
@@ -64,7 +63,7 @@ type storedTable struct {
 	RowDeletion *storedRowDeletion `json:"row_deletion,omitempty"`
 	Columnar    ColumnarPolicy     `json:"columnar_policy,omitempty"`
 	Locality    string             `json:"locality_group,omitempty"`
-	ProtoBundle int                `json:"proto_bundle,omitempty"` // its Revision
+	ProtoBundle int                `json:"proto_bundle,omitempty"` // the Revision of the bundle
 }
 
 type storedRowDeletion struct {
@@ -76,7 +75,7 @@ type storedColumn struct {
 	ID              ColumnID   `json:"id"`
 	Name            string     `json:"name"`
 	Kind            int        `json:"kind"`
-	TypeName        string     `json:"type_name,omitempty"` // of PROTO and ENUM
+	TypeName        string     `json:"type_name,omitempty"` // for PROTO and ENUM
 	Array           bool       `json:"array,omitempty"`
 	Length          int64      `json:"length,omitempty"`
 	Max             bool       `json:"max,omitempty"`
@@ -90,9 +89,9 @@ type storedColumn struct {
 	OnUpdate        *string    `json:"on_update,omitempty"`
 	Identity        *Generator `json:"identity,omitempty"`
 	Generated       *string    `json:"generated,omitempty"`
-	// GeneratedUses are the columns that Generated reads, in the order of Expr.Uses. Format 1 has none.
+	// GeneratedUses lists the columns that Generated reads, in the order of Expr.Uses. Format 1 has none.
 	GeneratedUses []ColumnID `json:"generated_uses,omitempty"`
-	// GeneratedCalls and DefaultCalls are the functions that Generated and Default call.
+	// GeneratedCalls and DefaultCalls list the functions that Generated and Default call.
 	GeneratedCalls []TableID `json:"generated_calls,omitempty"`
 	DefaultCalls   []TableID `json:"default_calls,omitempty"`
 	Stored         bool      `json:"stored,omitempty"`
@@ -108,8 +107,8 @@ type storedCheck struct {
 	Name      string     `json:"name"`
 	Generated bool       `json:"generated,omitempty"`
 	SQL       string     `json:"sql"`
-	Uses      []ColumnID `json:"uses,omitempty"`  // as GeneratedUses
-	Calls     []TableID  `json:"calls,omitempty"` // as GeneratedCalls
+	Uses      []ColumnID `json:"uses,omitempty"`  // like GeneratedUses
+	Calls     []TableID  `json:"calls,omitempty"` // like GeneratedCalls
 }
 
 type storedIndex struct {
@@ -120,7 +119,7 @@ type storedIndex struct {
 	NullFiltered bool    `json:"null_filtered,omitempty"`
 	Managed      bool    `json:"managed,omitempty"`
 	WriteOnly    bool    `json:"write_only,omitempty"`
-	// ValidateUnique says that the index is IndexValidateUnique.
+	// ValidateUnique says that the state of the index is IndexValidateUnique.
 	ValidateUnique bool `json:"validate_unique,omitempty"`
 
 	Key      []storedKeyPart `json:"key"`
@@ -147,7 +146,8 @@ var interleaveNames = map[Interleave]string{
 	NotInterleaved: "", InterleaveIn: "in", InterleaveNoAction: "no action", InterleaveCascade: "cascade",
 }
 
-// Marshal encodes the catalog for storage, IDs and all, as the version that follows before, which is nil for the first version.
+// Marshal encodes the catalog, with all IDs, as the successor of the version before, which is nil for the first
+// version.
 func (c *Catalog) Marshal(before *Catalog) (*Encoding, error) {
 	if before == nil {
 		before = NewCatalog()
@@ -178,7 +178,7 @@ func (c *Catalog) Marshal(before *Catalog) (*Encoding, error) {
 	return e, nil
 }
 
-// definedAs says whether a table, or a later version of it, is stored like another one.
+// definedAs reports whether two versions of a table have the same stored form.
 func (t *Table) definedAs(o *Table) bool {
 	return t.sharesColumns(o) || reflect.DeepEqual(storeTable(t), storeTable(o))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestUnmarshalDamaged reads encodings with one digit changed or cut short: some are refused, none panics.
+// TestUnmarshalDamaged reads encodings that are cut short or have one digit changed. None may panic.
 func TestUnmarshalDamaged(t *testing.T) {
 	whole := encoded(t, nil, fuzzCatalog(t))
 	refused := 0
@@ -77,7 +77,7 @@ func TestUnmarshalNewerFormat(t *testing.T) {
 	}
 }
 
-// failingCompiler fails as often as it is told to.
+// failingCompiler fails as often as the test says.
 type failingCompiler struct {
 	Compiler
 	failures int
@@ -91,7 +91,8 @@ func (c *failingCompiler) CompileExpr(catalog *Catalog, t *Table, sql string, wa
 	return wordCompiler{}.CompileExpr(catalog, t, sql, want)
 }
 
-// TestStoredExpressionIsTriedAgain: an expression that could not be compiled when it was first computed is compiled the next time.
+// TestStoredExpressionIsTriedAgain checks that an expression whose compilation failed is compiled at the next
+// evaluation.
 func TestStoredExpressionIsTriedAgain(t *testing.T) {
 	c, _, err := NewCatalog().Apply("CREATE TABLE T (K INT64, D INT64 DEFAULT (1)) PRIMARY KEY (K)", wordCompiler{})
 	if err != nil {
@@ -118,7 +119,8 @@ func (c *failingCompiler) NextValue(name string, g *Generator) func([]value.Valu
 	return wordCompiler{}.NextValue(name, g)
 }
 
-// TestUnmarshalReadsWhatChanged: a version is read in memory, and so in time, that follow from what it changes, and not from how many tables there are.
+// TestUnmarshalReadsWhatChanged checks that the memory to read a version, and so the time, depends on its changes and
+// not on the number of tables.
 func TestUnmarshalReadsWhatChanged(t *testing.T) {
 	apply := func(c *Catalog, stmt string) *Catalog {
 		next, _, err := c.Apply(stmt, wordCompiler{})

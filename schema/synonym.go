@@ -8,10 +8,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A table may have a second name, its synonym, in its schema: reads, queries and writes find the table by it, DDL does not.
-// Source: https://cloud.google.com/spanner/docs/table-name-synonym.
+// A table may have a second name in its schema, its synonym. Reads, queries and writes find the table by it, but DDL
+// does not. Source: https://cloud.google.com/spanner/docs/table-name-synonym.
 
-// TableOrSynonym returns the table called name, or with this synonym, ignoring case, or nil.
+// TableOrSynonym returns the table with the name or synonym name, ignoring case, or nil.
 func (c *Catalog) TableOrSynonym(name string) *Table {
 	if found, ok := c.names.get(strings.ToLower(name)); ok && (found.kind == nameOfTable || found.kind == nameOfSynonym) {
 		return c.TableByID(found.table)
@@ -38,7 +38,7 @@ func (d *draft) addSynonym(t *Table, name string) error {
 	return nil
 }
 
-// addSynonyms adds those that CREATE TABLE lists, of which there may be one.
+// addSynonyms adds the synonyms that CREATE TABLE lists. There may be only one.
 func (d *draft) addSynonyms(t *Table, list []*ast.Synonym) error {
 	for _, s := range list {
 		if err := d.addSynonym(t, s.Name.Name); err != nil {

@@ -10,23 +10,23 @@ import (
 	"github.com/cloudspannerecosystem/memefish/token"
 )
 
-// The parser's messages name its own kinds of tokens: "expected token: ARRAY, <ident>, but: <eof>". Users get those of Cloud Spanner:
-// "Expecting ')' but found 'y'".
+// The parser's messages name tokens in its own words: "expected token: ARRAY, <ident>, but: <eof>". Users get messages
+// in the form of Cloud Spanner: "Expecting ')' but found 'y'".
 var (
 	expectation  = regexp.MustCompile(`^expect(?:ed)?:? (.*?)(?:,? (?:but|got)\b.*)?$`)
 	parsersNames = regexp.MustCompile(`(^| )(?:privilege )?(?:token|identifier|ident|pseu[ds]o keyword|keyword|beginning of simple query)(?::? |$)`)
 	separators   = regexp.MustCompile(`, | or |,$| +$`)
 )
 
-// tokenWords are the parser's names of kinds of tokens as users know them.
+// tokenWords maps the parser's names for kinds of tokens to words for users.
 var tokenWords = map[string]string{
 	"<ident>": "a name", "<eof>": "the end of the statement", "<int>": "an integer", "<float>": "a number", "<string>": "a string", "<bytes>": "a bytes literal", "<param>": "a parameter",
 }
 
-// inUsersWords says what the parser has found wrong without its own words; at is the token of the text at which it stopped.
+// inUsersWords translates an error of the parser. at is the offset of the token at which it stopped.
 func (s *source) inUsersWords(reason string, at int) string {
 	for at < len(s.tokens) && s.tokens[at].pos == s.tokens[at].end {
-		at++ // a word that was put in
+		at++ // skips an inserted word
 	}
 	found, upper := tokenWords["<eof>"], ""
 	if at < len(s.tokens) {
@@ -52,7 +52,7 @@ func (s *source) inUsersWords(reason string, at int) string {
 	return "Expecting " + strings.Join(wanted, " or ") + " but found " + found
 }
 
-// wantedTokens are the tokens that the parser would take, in quotes, or words for kinds of them.
+// wantedTokens returns the tokens that the parser would accept, in quotes, or words for kinds of them.
 func wantedTokens(list string) (wanted []string) {
 	if list = parsersNames.ReplaceAllString(list, "$1"); list == "," {
 		return []string{"','"}
@@ -68,7 +68,7 @@ func wantedTokens(list string) (wanted []string) {
 	return wanted
 }
 
-// otherReason is a message that does not say what the parser expected.
+// otherReason translates an error that does not say what the parser expected.
 func (s *source) otherReason(reason, found string) string {
 	if strings.HasPrefix(reason, "unexpected token") || strings.HasPrefix(reason, "expect") {
 		return "Unexpected " + strings.TrimPrefix(found, "the ")
@@ -76,7 +76,7 @@ func (s *source) otherReason(reason, found string) string {
 	return sentence(reason)
 }
 
-// sentence begins a message of the parser or lexer with a capital letter.
+// sentence changes the first letter of a message to a capital.
 func sentence(reason string) string {
 	if strings.HasPrefix(reason, "number literal cannot follow identifier") {
 		return "A name cannot begin with a digit"
@@ -88,7 +88,7 @@ func sentence(reason string) string {
 	return string(unicode.ToUpper(first)) + reason[size:]
 }
 
-// quoted is a token for a message. A literal has quotes of its own.
+// quoted returns a token in quotes for a message. A literal has quotes of its own.
 func (s *source) quoted(at int) string {
 	text := s.text[s.tokens[at].pos:s.tokens[at].end]
 	if strings.ContainsRune("'\"`", rune(text[0])) {
@@ -97,7 +97,7 @@ func (s *source) quoted(at int) string {
 	return "'" + shortToken(text) + "'"
 }
 
-// shortToken cuts a token that a message quotes.
+// shortToken shortens a token for a message.
 func shortToken(text string) string {
 	const longest = 40
 	if len(text) <= longest {

@@ -5,18 +5,18 @@ import (
 	"iter"
 )
 
-// tree is an immutable ordered map: an AVL tree whose changes copy the path from the root to what they change, and share all the rest with
-// the tree before. Catalogs of successive versions are made of such trees, so that a version takes the memory of what it has changed. The empty
-// tree is nil.
+// tree is an immutable ordered map. It is an AVL tree: a change copies the path from the root to the changed node and
+// shares all other nodes with the old tree. Catalogs of successive versions consist of such trees, so a version takes
+// only as much memory as it has changed. The empty tree is nil.
 type tree[K cmp.Ordered, V any] struct {
 	left, right *tree[K, V]
 	key         K
 	value       V
-	count       int32 // of keys, with those below
+	count       int32 // the number of keys in this node and below
 	height      int8
 }
 
-// len is the number of keys.
+// len returns the number of keys.
 func (t *tree[K, V]) len() int {
 	if t == nil {
 		return 0
@@ -24,7 +24,7 @@ func (t *tree[K, V]) len() int {
 	return int(t.count)
 }
 
-// get finds the value of a key.
+// get returns the value of a key.
 func (t *tree[K, V]) get(key K) (value V, ok bool) {
 	for t != nil {
 		switch c := cmp.Compare(key, t.key); {
@@ -39,7 +39,7 @@ func (t *tree[K, V]) get(key K) (value V, ok bool) {
 	return value, false
 }
 
-// with is the tree with a value for a key.
+// with returns a tree with value at key.
 func (t *tree[K, V]) with(key K, value V) *tree[K, V] {
 	if t == nil {
 		return &tree[K, V]{key: key, value: value, count: 1, height: 1}
@@ -57,7 +57,7 @@ func (t *tree[K, V]) with(key K, value V) *tree[K, V] {
 	return n.balanced()
 }
 
-// without is the tree without a key, which it need not have.
+// without returns a tree without key, whether key was there or not.
 func (t *tree[K, V]) without(key K) *tree[K, V] {
 	if t == nil {
 		return nil
@@ -82,7 +82,8 @@ func (t *tree[K, V]) without(key K) *tree[K, V] {
 	return n.balanced()
 }
 
-// balanced is a new node, not seen by others yet, whose sides may differ in height by two: it turns the tree so that they do not.
+// balanced returns a balanced tree with the keys of t. t is a new node that nobody else has seen. The heights of its
+// sides may differ by two; balanced rotates them.
 func (t *tree[K, V]) balanced() *tree[K, V] {
 	switch tilt := t.left.tall() - t.right.tall(); {
 	case tilt > 1:
@@ -127,7 +128,7 @@ func (t *tree[K, V]) tall() int {
 	return int(t.height)
 }
 
-// all are the keys in order, with their values.
+// all yields the keys in order, with their values.
 func (t *tree[K, V]) all() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) { t.each(yield) }
 }
@@ -136,7 +137,7 @@ func (t *tree[K, V]) each(yield func(K, V) bool) bool {
 	return t == nil || t.left.each(yield) && yield(t.key, t.value) && t.right.each(yield)
 }
 
-// backward are the keys in the opposite order, with their values.
+// backward yields the keys in the opposite order, with their values.
 func (t *tree[K, V]) backward() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) { t.eachBackward(yield) }
 }
@@ -145,7 +146,7 @@ func (t *tree[K, V]) eachBackward(yield func(K, V) bool) bool {
 	return t == nil || t.right.eachBackward(yield) && yield(t.key, t.value) && t.left.eachBackward(yield)
 }
 
-// from are the keys from one on, in order, with their values.
+// from yields the keys from first on, in order, with their values.
 func (t *tree[K, V]) from(first K) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) { t.eachFrom(first, yield) }
 }
@@ -160,8 +161,9 @@ func (t *tree[K, V]) eachFrom(first K, yield func(K, V) bool) bool {
 	return t.left.eachFrom(first, yield) && yield(t.key, t.value) && t.right.each(yield)
 }
 
-// differences calls f for the keys whose values are not the same in two trees, in no order. A tree that does not have the key gives the zero
-// value. What the trees share is passed over: the time that this takes follows from what the later one has changed.
+// differences calls f for each key whose values differ between two trees, in no particular order. For a tree without
+// the key, f gets the zero value. differences skips the nodes that the trees share, so its time grows with the number
+// of changes between them.
 func differences[K cmp.Ordered, V comparable](before, after *tree[K, V], f func(key K, before, after V)) {
 	var zero V
 	switch {
@@ -184,8 +186,8 @@ func differences[K cmp.Ordered, V comparable](before, after *tree[K, V], f func(
 	}
 }
 
-// cut divides the tree into the keys below key, its value if it is there, and the keys above it. What is not on the path to key is shared. The
-// parts are there to be walked through: their nodes know neither height nor count.
+// cut divides the tree into the keys below key, the value of key if it exists, and the keys above. The parts share the
+// nodes that are not on the path to key. They serve only for iteration: their nodes have neither height nor count.
 func (t *tree[K, V]) cut(key K) (below *tree[K, V], value V, above *tree[K, V]) {
 	if t == nil {
 		return nil, value, nil

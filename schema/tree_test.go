@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTree makes random changes to a tree and to a map, and compares all that a tree can do with what the map says. Trees that were made before
-// stay as they were.
+// TestTree makes the same random changes to a tree and to a map, and compares all methods of the tree with the map.
+// Earlier trees must stay as they were.
 func TestTree(t *testing.T) {
 	const keys = 200
 	r := rand.New(rand.NewPCG(1, 2))
@@ -96,8 +96,9 @@ func compareDifferences(t *testing.T, before, after *tree[int, int], was, is map
 	}
 }
 
-// TestSharing: a statement about one of many tables takes the memory of what it changes, also if all tables refer to one: a new child of the hub
-// copies no table, and a new column of the hub copies the others without their columns.
+// TestSharing checks that a statement about one of many tables takes memory only for its changes, even if all tables
+// refer to one hub table. A new child of the hub must copy no table. A new column of the hub must copy the other tables
+// without their columns.
 func TestSharing(t *testing.T) {
 	c := mustApply(t, NewCatalog(), "CREATE TABLE Hub (K INT64, V INT64) PRIMARY KEY (K)")
 	for i := range 300 {

@@ -6,14 +6,15 @@ import (
 	"fmt"
 )
 
-// Format1 is a whole catalog as format 1 stored it for each schema version, as JSON. It can also be decoded from the catalog of a later
-// format, and Format is then that format.
+// Format1 is the JSON form in which format 1 stored a whole catalog for each schema version. A catalog of a later
+// format can also be decoded into it; Format is then that format.
 type Format1 struct {
 	storedCatalog
 	Tables []json.RawMessage `json:"tables"`
 }
 
-// Split makes the Encoding of a database's first version. The tables of two versions are equal byte for byte if they are defined alike.
+// Split makes the Encoding of a database's first version. If two versions define a table alike, its encodings are equal
+// byte for byte.
 func (c *Format1) Split() (*Encoding, error) {
 	e := &Encoding{Objects: make(map[TableID][]byte, len(c.Tables))}
 	for _, data := range c.Tables {
@@ -30,8 +31,8 @@ func (c *Format1) Split() (*Encoding, error) {
 	return e, err
 }
 
-// storedID is the number of an encoded table. It stands first: what follows is not decoded, as thousands of versions with thousands of
-// tables each would take minutes.
+// storedID returns the ID of an encoded table. It decodes only the first field, which is the ID: to decode thousands of
+// versions with thousands of tables each would take minutes.
 func storedID(data []byte) (TableID, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	if _, err := d.Token(); err != nil { // {

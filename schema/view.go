@@ -13,12 +13,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// View is a query that statements read under a name.
+// View is a query that has a name.
 type View struct {
 	Entity
 	Definition
-	// Definer says that it reads what its query names with the rights of who owns the schema: SQL SECURITY DEFINER. Otherwise who
-	// reads the view must have them too.
+	// Definer is SQL SECURITY DEFINER: the view reads its tables with the rights of the schema's owner. Without it, the
+	// reader of the view must have the rights, too.
 	Definer bool         `json:"definer,omitempty"`
 	Columns []ViewColumn `json:"columns"`
 }
@@ -29,7 +29,7 @@ type ViewColumn struct {
 	Type *value.Type
 }
 
-// storedViewColumn has the type as the API does, in JSON.
+// storedViewColumn is a ViewColumn whose type is the API's Type message in JSON.
 type storedViewColumn struct {
 	Name string          `json:"name"`
 	Type json.RawMessage `json:"type"`
@@ -44,7 +44,7 @@ func (c ViewColumn) MarshalJSON() ([]byte, error) {
 	return json.Marshal(storedViewColumn{c.Name, t})
 }
 
-// UnmarshalJSON decodes what MarshalJSON made.
+// UnmarshalJSON decodes the result of MarshalJSON.
 func (c *ViewColumn) UnmarshalJSON(data []byte) error {
 	var s storedViewColumn
 	if err := json.Unmarshal(data, &s); err != nil {
@@ -63,7 +63,7 @@ func (c *ViewColumn) UnmarshalJSON(data []byte) error {
 // TypeSQL prints the column's type as DDL does.
 func (c *ViewColumn) TypeSQL() string { return typeSQL(c.Type) }
 
-// typeSQL prints a type as that of a column whose values may be as long as any.
+// typeSQL prints a type, with MAX for lengths.
 func typeSQL(t *value.Type) string {
 	c := Column{Type: t, LengthIsMax: true}
 	if t.Kind == value.Struct || t.Kind == value.Array && t.Elem.Kind == value.Struct {
@@ -79,7 +79,7 @@ var viewKind = &objectKind{
 
 func (*View) kind() *objectKind { return viewKind }
 
-// ViewByID returns the view with a number, or nil.
+// ViewByID returns the view with an ID, or nil.
 func (c *Catalog) ViewByID(id TableID) *View {
 	o, _ := c.objects.get(id)
 	v, _ := o.(*View)
@@ -92,10 +92,10 @@ func (c *Catalog) View(name string) *View {
 	return v
 }
 
-// Views are the views in order of creation.
+// Views returns the views in order of creation.
 func (c *Catalog) Views() []*View { return slices.Collect(objectsOf[*View](c)) }
 
-// Security is INVOKER or DEFINER.
+// Security returns INVOKER or DEFINER.
 func (v *View) Security() string {
 	if v.Definer {
 		return "DEFINER"
@@ -132,7 +132,7 @@ func (d *draft) createView(s *ast.CreateView) error {
 	return d.replace(now, "alter VIEW")
 }
 
-// addView makes a new view.
+// addView adds a new view.
 func (d *draft) addView(v *View) error {
 	var err error
 	if v.Schema, err = d.findSchema(v.Schema); err != nil {

@@ -102,7 +102,7 @@ func TestDatabases(t *testing.T) {
 		_, err = h.databases.CreateDatabase(h.ctx, &databasepb.CreateDatabaseRequest{
 			Parent: testInstance, CreateStatement: "CREATE DATABASE wrong", ExtraStatements: []string{"CREATE TABLE T (K INT64) PRIMARY KEY (K)", wrong},
 		})
-		h.fails(err, code) // the call, not an operation
+		h.fails(err, code) // the call fails, not an operation
 	}
 	_, err = h.databases.UpdateDatabaseDdl(h.ctx, &databasepb.UpdateDatabaseDdlRequest{Database: created.Name, Statements: []string{
 		"CREATE TABLE U (K INT64) PRIMARY KEY (K)", "ALTER DATABASE wrong SET OPTIONS (version_retention_period = '0d')",
@@ -167,7 +167,8 @@ func TestSchemaChange(t *testing.T) {
 	}
 }
 
-// TestDatabaseOptions: what ALTER DATABASE sets is in the fields of the database and in DATABASE_OPTIONS, until it is NULL.
+// TestDatabaseOptions: the database's fields and DATABASE_OPTIONS show the options that ALTER DATABASE sets, until they are set
+// to NULL.
 func TestDatabaseOptions(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(false)

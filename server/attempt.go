@@ -14,19 +14,20 @@ import (
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
-// An attempt is what the statistics record of one attempt of a read-write transaction; a client that is told ABORTED makes another.
+// An attempt collects the statistics of one attempt of a read-write transaction. A client that gets ABORTED starts another
+// attempt.
 type attempt struct {
 	db       *database.Database
 	began    time.Time
 	timeline *live.TimelineRecorder
 
-	mu         sync.Mutex // guards the fields below: the transaction's reads run at the same time as each other, and as the commit
+	mu         sync.Mutex // guards the fields below, because reads of the transaction run concurrently with each other and with the commit
 	footprint  stats.Footprint
 	committing time.Time // when Commit was received; zero before
-	unknown    bool      // to the client: its first request failed, so that the client never got its id
+	unknown    bool      // the first request failed, so the client never got the transaction's id
 }
 
-// begin begins the attempt. It adds to the options what the transaction needs to report its waits for locks.
+// begin starts the attempt. It sets the options through which the transaction reports its waits for locks.
 func (a *attempt) begin(db *database.Database, opts *txn.Options, now time.Time) {
 	a.db, a.began = db, now
 	opts.Owner = a
@@ -35,21 +36,21 @@ func (a *attempt) begin(db *database.Database, opts *txn.Options, now time.Time)
 	}
 }
 
-// commit notes that Commit was received.
+// commit records the time at which Commit was received.
 func (a *attempt) commit(now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.committing = now
 }
 
-// neverBegan notes that the first request failed.
+// neverBegan records that the first request failed.
 func (a *attempt) neverBegan() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.unknown = true
 }
 
-// waited notes a wait for a lock in the timeline.
+// waited adds a wait for a lock to the timeline.
 func (a *attempt) waited(w *txn.LockWait) {
 	a.timeline.Add(w.Began, live.Event{Kind: live.EventLock, What: a.db.LockText(w), Duration: w.Waited})
 }
@@ -64,14 +65,14 @@ func (a *attempt) LockColumns(target string, written bool) []string {
 // Timeline implements cost.Transaction.
 func (a *attempt) Timeline() *live.TimelineRecorder { return a.timeline }
 
-// Touch implements cost.Transaction: it notes what the attempt accesses.
+// Touch implements cost.Transaction: it adds an access of the attempt.
 func (a *attempt) Touch(x *stats.Access) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.footprint.Add(x)
 }
 
-// wrote notes rows that were written.
+// wrote adds written rows.
 func (a *attempt) wrote(list []table.Written) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -123,8 +124,8 @@ func (a *attempt) finishTimeline(now time.Time, x stats.Transaction, outcome err
 	a.timeline.Finish(now, text)
 }
 
-// outcome is how the attempt ended. If a commit is refused for its rows (keys that exist, rows that do not, broken constraints), the
-// statistics count a failed precondition, also where the client gets a more precise code.
+// outcome returns how the attempt ended. If a commit is refused because of its rows (keys that exist, rows that do not, broken
+// constraints), the statistics count a failed precondition, even if the client gets a more precise code.
 func (a *attempt) outcome(err error) stats.TxnOutcome {
 	code := status.Code(err)
 	if a.committing.IsZero() {

@@ -12,8 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// executeBatchDML answers ExecuteBatchDml. Statements run in order until one fails. The reply
-// holds the results of those that succeeded, and the error of the one that failed as its status.
+// executeBatchDML answers ExecuteBatchDml. Statements run in order until one fails. The reply holds the results of the successful
+// statements; its status is the error of the failed one.
 func (s *service) executeBatchDML(ctx context.Context, req *spannerpb.ExecuteBatchDmlRequest, c *rpc.Call) (reply *spannerpb.ExecuteBatchDmlResponse, err error) {
 	ses, err := s.sessions.find(req.Session)
 	if err != nil {
@@ -38,10 +38,10 @@ func (s *service) executeBatchDML(ctx context.Context, req *spannerpb.ExecuteBat
 		reply, failure := s.runBatch(ctx, &sc, req, c)
 		c.Failure = failure
 		if len(reply.ResultSets) == 0 {
-			closing = &failure // the client does not learn the id of a transaction that begins here
+			closing = &failure // then the client does not learn the id of a transaction that begins here
 		}
 		if !mayRepeat(ctx, failure) {
-			sc.writer.RollbackTo(before) // sent again, the batch begins with its first statement
+			sc.writer.RollbackTo(before) // if the client resends the batch, it starts again at the first statement
 			sc.open.mutations = mutations
 			return replay{err: failure}
 		}
@@ -77,7 +77,7 @@ func checkBatch(req *spannerpb.ExecuteBatchDmlRequest) error {
 	return nil
 }
 
-// runBatch runs the statements. failure is the error of the one that failed, which the reply holds as its status.
+// runBatch runs the statements. failure is the error of the statement that failed, which is also the status of the reply.
 func (s *service) runBatch(ctx context.Context, sc *scope, req *spannerpb.ExecuteBatchDmlRequest, c *rpc.Call) (reply *spannerpb.ExecuteBatchDmlResponse, failure error) {
 	reply = &spannerpb.ExecuteBatchDmlResponse{Status: status.Of(nil)}
 	for i := range req.Statements {
@@ -97,7 +97,7 @@ func (s *service) runBatch(ctx context.Context, sc *scope, req *spannerpb.Execut
 	return reply, nil
 }
 
-// batchResultBytes is about what the result of one statement takes: a ResultSet with its statistics, decoded and encoded.
+// batchResultBytes is the approximate memory of one statement's result: a ResultSet with its statistics, decoded and encoded.
 const batchResultBytes = 512
 
 // runBatchStatement runs statement i of a batch.

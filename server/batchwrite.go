@@ -14,7 +14,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// batchAttempts is how often a group of mutations is tried while other transactions abort it. After that the client is told ABORTED.
+// batchAttempts is the most attempts for a group of mutations that other transactions abort. Then the client gets ABORTED.
 const batchAttempts = 8
 
 // batchWrite answers BatchWrite: each group of mutations is a transaction of its own.

@@ -27,7 +27,7 @@ func (d *discard) send(m any) error {
 	return nil
 }
 
-// benchHarness is a server with one row of 1 kB in Wide.
+// benchHarness returns a server with one row of 1 kB in Wide, and a session.
 func benchHarness(b *testing.B) (*harness, string) { return benchHarnessOf(b, Config{}) }
 
 func benchHarnessOf(b *testing.B, cfg Config) (*harness, string) {
@@ -43,7 +43,7 @@ func benchHarnessOf(b *testing.B, cfg Config) (*harness, string) {
 	return h, ses
 }
 
-// BenchmarkPointRead is what a READ of one row costs between gRPC's two ends.
+// BenchmarkPointRead measures a READ of one row between gRPC's two ends.
 func BenchmarkPointRead(b *testing.B) {
 	for _, c := range []struct {
 		name string
@@ -63,7 +63,7 @@ func pointRead(b *testing.B, h *harness, ses string) {
 	run(b, func(send func(any) error) error { return h.stream("StreamingRead", req, send) })
 }
 
-// BenchmarkPointQuery is the same in SQL, with a parameter.
+// BenchmarkPointQuery measures the same read in SQL, with a parameter.
 func BenchmarkPointQuery(b *testing.B) {
 	h, ses := benchHarness(b)
 	req := &spannerpb.ExecuteSqlRequest{
@@ -87,21 +87,21 @@ func run(b *testing.B, call func(send func(any) error) error) {
 	}
 }
 
-// BenchmarkCommit is what a commit of one row costs without gRPC and without a disk.
+// BenchmarkCommit measures a commit of one row without gRPC and without a disk.
 func BenchmarkCommit(b *testing.B) {
 	h, ses := benchHarness(b)
 	mutation := &spannerpb.Mutation{Operation: &spannerpb.Mutation_InsertOrUpdate{InsertOrUpdate: &spannerpb.Mutation_Write{
 		Table: "Wide", Columns: []string{"Id", "A", "B"}, Values: []*structpb.ListValue{list("1", strings.Repeat("a", 500), strings.Repeat("b", 500))},
 	}}}
 	b.ReportAllocs()
-	for b.Loop() { // the server takes the mutations out of its request
+	for b.Loop() { // the server removes the mutations from its request
 		if err := h.stream("Commit", singleUse(ses, mutation), nil); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
-// BenchmarkWrite is what transactions that insert, or update, by DML cost beside one of mutations, without gRPC and without a disk.
+// BenchmarkWrite compares transactions that insert or update by DML with a commit of mutations, without gRPC and without a disk.
 func BenchmarkWrite(b *testing.B) {
 	for _, c := range []struct {
 		name string
@@ -144,13 +144,13 @@ const (
 
 var someText = strings.Repeat("a", 100)
 
-// newest is the id of the transaction that was begun last, in a session.
+// newest returns the id of the newest transaction, in a session.
 func (h *harness) newest(ses string) []byte {
 	ts := &h.server.data.transactions
 	return newReadWriteID(ts.tokens, readWriteID, ses, txn.ClientID{Start: ts.start, Number: ts.last.Load()})
 }
 
-// dml runs a statement for so many rows from id on, beginning a transaction with the first.
+// dml runs a statement for the given number of rows, starting at id. The first call begins the transaction.
 func (h *harness) dml(ses, sql string, id, rows int) {
 	sel := begins(readWrite())
 	for n := range rows {

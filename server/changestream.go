@@ -12,7 +12,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// checkChangeStream refuses what a query of a change stream cannot run in:
+// checkChangeStream refuses requests and transactions in which a query of a change stream cannot run:
 // https://cloud.google.com/spanner/docs/change-streams/details#query-syntax.
 func (q *queryRequest) checkChangeStream() error {
 	if !q.streaming {
@@ -32,10 +32,10 @@ func (q *queryRequest) checkChangeStream() error {
 
 // answerChangeStream runs a query of a change stream. The statement's plan returns one row: the arguments of the function.
 //
-// The query may go on for ever. As in Cloud Spanner it is not listed among the active ones
-// (https://cloud.google.com/spanner/docs/introspection/oldest-active-queries), it counts in QUERY_STATS with its whole life when it has ended
-// (https://cloud.google.com/spanner/docs/introspection/query-statistics), and metrics keep its latency apart from that of other requests
-// (https://cloud.google.com/spanner/docs/metrics: read_request_latencies_by_change_stream). It is never logged as slow.
+// The query may never end. As in Cloud Spanner, it is not listed as an active query
+// (https://cloud.google.com/spanner/docs/introspection/oldest-active-queries). When it ends, QUERY_STATS counts it with its whole
+// duration (https://cloud.google.com/spanner/docs/introspection/query-statistics). Metrics keep its latency separate from other
+// requests (https://cloud.google.com/spanner/docs/metrics: read_request_latencies_by_change_stream). It is never logged as slow.
 func (s *service) answerChangeStream(ctx context.Context, q queryRequest, sc *scope, stmt *database.Statement, params []value.Value, answer func(*result.Result) error) error {
 	q.call.Cost.StartChangeStream()
 	args, err := arguments(ctx, sc, stmt, params, q)
@@ -62,7 +62,8 @@ func (s *service) answerChangeStream(ctx context.Context, q queryRequest, sc *sc
 	return err
 }
 
-// allowedRows are the rows of a change stream for as long as the session's role may read them: each row is one more reason to ask.
+// allowedRows are the rows of a change stream. They end with an error when the session's role loses the right to read them, which
+// is checked for each row.
 type allowedRows struct {
 	result.LiveRows
 	allow func() error

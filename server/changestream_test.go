@@ -70,7 +70,7 @@ type changeRecord struct {
 	} `spanner:"child_partitions_record"`
 }
 
-// text prints what a record says, but for times and tokens.
+// text formats a record without times and tokens.
 func (r *changeRecord) text() string {
 	switch {
 	case len(r.Data) > 0:
@@ -121,7 +121,7 @@ func newStreamTraffic(t *testing.T) (x *traffic, created time.Time) {
 	return x, x.database().Created()
 }
 
-// initial is the tokens of the partitions that live at a time.
+// initial returns the tokens of the partitions that exist at a time.
 func (x *traffic) initial(at time.Time) (tokens []string) {
 	x.Helper()
 	x.ok(x.partition(x.ctx, at, spanner.NullTime{}, spanner.NullString{}, func(r *changeRecord) {
@@ -208,13 +208,14 @@ func (x *traffic) insertPlain(keys ...int) time.Time {
 	return at
 }
 
-// streamRequest reads a partition from a time on, as a raw request.
+// streamRequest returns a raw request that reads a partition from a start time.
 func (x *traffic) streamRequest(start time.Time, partition string) *spannerpb.ExecuteSqlRequest {
 	sql := fmt.Sprintf("SELECT ChangeRecord FROM READ_Everything(TIMESTAMP '%s', NULL, '%s', 10000)", start.UTC().Format(time.RFC3339Nano), partition)
 	return &spannerpb.ExecuteSqlRequest{Session: x.session, Sql: sql}
 }
 
-// TestChangeStreamRefusals: a stream is read by ExecuteStreamingSql in a strong transaction for single use, with arguments that are in order.
+// TestChangeStreamRefusals: a stream can be read only by ExecuteStreamingSql, in a strong single-use transaction, with valid
+// arguments.
 func TestChangeStreamRefusals(t *testing.T) {
 	x, created := newStreamTraffic(t)
 	x.session = x.harness.session(true)
@@ -270,7 +271,7 @@ func TestChangeStreamRefusals(t *testing.T) {
 	}
 }
 
-// TestChangeStreamResumes: a stream that was broken off goes on behind any record, also after a restart.
+// TestChangeStreamResumes: an interrupted stream continues after any record, even after a restart.
 func TestChangeStreamResumes(t *testing.T) {
 	x, created := newStreamTraffic(t)
 	x.session = x.harness.session(false)
@@ -303,7 +304,7 @@ func TestChangeStreamResumes(t *testing.T) {
 	x.fails(err, codes.InvalidArgument)
 }
 
-// values prints the values of messages.
+// values formats the values of messages.
 func values(messages []*spannerpb.PartialResultSet) (list []string) {
 	for _, m := range messages {
 		for _, v := range m.Values {
@@ -313,7 +314,8 @@ func values(messages []*spannerpb.PartialResultSet) (list []string) {
 	return list
 }
 
-// TestChangeStreamEnds: a client that reads a stream is told when the server stops, when the stream and when the database are dropped. Nothing waits for it.
+// TestChangeStreamEnds: a client that reads a stream gets an error when the server stops, when the stream is dropped, and when
+// the database is dropped. None of these waits for the client.
 func TestChangeStreamEnds(t *testing.T) {
 	x, created := newStreamTraffic(t)
 	x.session = x.harness.session(true)
@@ -332,7 +334,7 @@ func TestChangeStreamEnds(t *testing.T) {
 	stream := read()
 	registry := x.server.registry
 	x.server.Close()
-	x.stop = func() { // what is left to do
+	x.stop = func() { // the remaining cleanup
 		x.conn.Close()
 		registry.Close()
 		x.closeStore()
@@ -360,8 +362,8 @@ func TestChangeStreamEnds(t *testing.T) {
 	x.fails(err, codes.NotFound)
 }
 
-// TestChangeStreamIsNotSlow: a query of a change stream waits for changes, so it is not logged as slow, and metrics have its latency apart.
-// Statistics of queries have it with its whole life.
+// TestChangeStreamIsNotSlow: a query of a change stream waits for changes, so it is not logged as slow, and metrics keep its
+// latency separate. Query statistics count its whole duration.
 func TestChangeStreamIsNotSlow(t *testing.T) {
 	var step atomic.Int64
 	still := newTestClock()
@@ -393,7 +395,7 @@ func TestChangeStreamIsNotSlow(t *testing.T) {
 	}
 }
 
-// TestChangeStreamOverREST: each record is sent as it comes, here too.
+// TestChangeStreamOverREST: REST also sends each record as soon as it comes.
 func TestChangeStreamOverREST(t *testing.T) {
 	x, created := newStreamTraffic(t)
 	x.session = x.harness.session(true)
@@ -407,7 +409,7 @@ func TestChangeStreamOverREST(t *testing.T) {
 	x.ok(err)
 	defer reply.Body.Close()
 	messages := json.NewDecoder(reply.Body)
-	_, err = messages.Token() // the begin of the array
+	_, err = messages.Token() // the start of the array
 	x.ok(err)
 	next := func() string {
 		t.Helper()
@@ -428,8 +430,8 @@ func TestChangeStreamOverREST(t *testing.T) {
 	}
 }
 
-// BenchmarkChangeStream has a reader for each of 16 partitions of a stream read what was written, as fast as it goes: records/s is all of them together.
-// The client takes bytes, so that the figure is the server's and gRPC's.
+// BenchmarkChangeStream reads 16 partitions of a stream of existing records with one reader each, as fast as possible; records/s
+// counts all of them. The client does not decode the messages, so the result measures the server and gRPC.
 func BenchmarkChangeStream(b *testing.B) {
 	const partitions, perPartition = 16, 2000
 	x := &traffic{harness: newHarnessWith(b, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, append(slices.Clone(trafficSchema), "CREATE CHANGE STREAM Everything FOR ALL"))}

@@ -22,11 +22,11 @@ const singersTable = `CREATE TABLE Singers (SingerId INT64 NOT NULL, FirstName S
 
 const singersIndex = "CREATE NULL_FILTERED INDEX Idx ON Singers (ShardId, LastUpdated)"
 
-const singersRows = 200 // of a commit
+const singersRows = 200 // per commit
 
-// BenchmarkWatchedWrites is what commits of 200 rows cost the server, on disk but without gRPC, on a table that no change stream watches and
-// on one that one watches. cpu-us/row is the CPU time of the process, flushes and compactions of the store and garbage collection included; ratio
-// is it by that of the table without a stream.
+// BenchmarkWatchedWrites measures commits of 200 rows, on disk but without gRPC, on a table with and without a change stream.
+// cpu-us/row is the CPU time of the process, which includes flushes and compactions of the store and garbage collection. ratio
+// divides it by the result without a stream.
 func BenchmarkWatchedWrites(b *testing.B) {
 	var alone float64
 	for _, c := range []struct{ name, stream string }{{"no stream", ""}, {"one stream", "CREATE CHANGE STREAM S FOR Singers"}} {
@@ -47,7 +47,7 @@ func BenchmarkWatchedWrites(b *testing.B) {
 			for b.Loop() {
 				req := new(spannerpb.CommitRequest)
 				h.ok(proto.Unmarshal(messages[number/singersRows%len(messages)], req))
-				for _, m := range req.Mutations { // rows of their own, in no order
+				for _, m := range req.Mutations { // different rows, in no order
 					key := uint64(number) * 0x9E3779B97F4A7C15 >> 1
 					m.GetInsertOrUpdate().Values[0].Values[0] = structpb.NewStringValue(fmt.Sprint(key))
 					number++
@@ -66,7 +66,7 @@ func BenchmarkWatchedWrites(b *testing.B) {
 	}
 }
 
-// singersOf are inserts of rows, one mutation each as the official clients send them.
+// singersOf returns inserts of rows, one mutation each as the official clients send them.
 func singersOf(random *rand.Rand) (list []*spannerpb.Mutation) {
 	text := func(size int) string {
 		b := make([]byte, size)
@@ -88,7 +88,7 @@ func singersOf(random *rand.Rand) (list []*spannerpb.Mutation) {
 	return list
 }
 
-// processTime is the CPU time that the process has used.
+// processTime returns the CPU time that the process has used.
 func processTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// checkpoint answers /checkpoint: it copies the data directory. It takes requests of programs on the server's own machine alone, since
-// they name a directory of it.
+// checkpoint answers /checkpoint: it copies the data directory. It serves only programs on the server's own machine, because they
+// name a directory of that machine.
 func (s *Server) checkpoint(w http.ResponseWriter, r *http.Request) {
 	to := r.URL.Query().Get("to")
 	switch {
@@ -33,7 +33,7 @@ func (s *Server) checkpoint(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// fromThisMachine says whether the client has a loopback address.
+// fromThisMachine reports whether the client has a loopback address.
 func fromThisMachine(r *http.Request) bool {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

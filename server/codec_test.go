@@ -13,7 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// insertData writes n rows of Singers whose Data are size bytes.
+// insertData returns a mutation that writes n rows of Singers with size bytes of Data each.
 func insertData(n, size int) *spannerpb.Mutation {
 	text := base64.StdEncoding.EncodeToString(make([]byte, size))
 	w := &spannerpb.Mutation_Write{Table: "Singers", Columns: []string{"SingerId", "Data"}}
@@ -23,8 +23,7 @@ func insertData(n, size int) *spannerpb.Mutation {
 	return &spannerpb.Mutation{Operation: &spannerpb.Mutation_InsertOrUpdate{InsertOrUpdate: w}}
 }
 
-// TestCommitLimit: what counts is the data, not the base64 that brings them, and what is too much is refused in a
-// way that no client tries again.
+// TestCommitLimit: the limit counts the data, not its base64 form. The error for too much data makes no client retry.
 func TestCommitLimit(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)

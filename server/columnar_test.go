@@ -42,7 +42,8 @@ func (h *harness) copied(name string) {
 	}
 }
 
-// TestColumnar: queries read a columnar copy once there is one, with what has changed since, and the same rows at older timestamps; their plans and statistics tell.
+// TestColumnar: once there is a columnar copy, queries read it together with later changes, and return the same rows at older
+// timestamps. Plans and statistics show the copy.
 func TestColumnar(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -95,7 +96,8 @@ func TestColumnar(t *testing.T) {
 	}
 }
 
-// TestFlightColumnar: columns of a columnar copy are those of the rows, of every type, in both units of time, with what has changed and for a part of the keys.
+// TestFlightColumnar: a columnar copy returns the same columns as the rows: for every type, in both time units, with later
+// changes, and for a part of the keys.
 func TestFlightColumnar(t *testing.T) {
 	h := newHarnessWith(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, everyType)
 	ses := h.session(true)

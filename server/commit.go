@@ -21,7 +21,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// commit answers Commit, of a transaction that the request names or of one made for the request's mutations.
+// commit answers Commit. The request names a transaction, or the server creates one for its mutations.
 func (s *service) commit(ctx context.Context, req *spannerpb.CommitRequest, c *rpc.Call) (*spannerpb.CommitResponse, error) {
 	c.Cost.AddMutations(rowsOf(req.Mutations))
 	ses, err := s.sessions.find(req.Session)
@@ -46,28 +46,29 @@ func (s *service) commit(ctx context.Context, req *spannerpb.CommitRequest, c *r
 	return nil, usererror.MissingField("transaction")
 }
 
-// commitWork is the mutations that one Commit request brings, and what is recorded of them.
+// commitWork is the mutations of one Commit request, with their statistics.
 type commitWork struct {
 	record  *cost.Recorder
 	memory  *memory.Account // of the request
 	catalog *schema.Catalog // the newest one when the mutations were applied
-	// mutations resolves what the request brings in a catalog, once; nil if it brings nothing. rows is how many rows, or ranges of them, it names.
+	// mutations resolves the request's mutations in a catalog; it can be called once, and is nil if there are none. rows is the
+	// number of rows, or key ranges, in them.
 	mutations func(*schema.Catalog) ([]table.Mutation, error)
 	rows      int64
 	now       time.Time
 	role      string // of the session
-	count     int64  // of mutations as commit_stats counts them: of statements, and, once they are applied, of the list
+	count     int64  // mutations as commit_stats counts them: of the statements, and after apply also of the request
 	attempt   *attempt
-	// turns are those in which commits of many rows are applied.
+	// turns limits how many commits of many rows are applied at once.
 	turns *cpu.Turns
-	// accesses are what the mutations do with tables, without repetitions.
+	// accesses are the accesses of the mutations to tables, without duplicates.
 	accesses []*stats.Access
 }
 
 // commit commits the transaction with the mutations.
 func (c *commitWork) commit(ctx context.Context, tx *txn.Tx, o txn.CommitOptions) (mvcc.Timestamp, error) {
 	if half := c.memory.Used() / 2; half > memory.FreeBytes {
-		tx.Prepay(c.memory, half) // it was charged for the message, and for what is written of it
+		tx.Prepay(c.memory, half) // half of the charge for the message pays for the writes
 	}
 	o.Memory = c.memory
 	before := tx.Stats().LockWait
@@ -76,7 +77,8 @@ func (c *commitWork) commit(ctx context.Context, tx *txn.Tx, o txn.CommitOptions
 	return at, err
 }
 
-// apply adds the mutations to the transaction. The commit calls it, so that a bad mutation ends the transaction as a broken constraint does.
+// apply returns a function that adds the mutations to the transaction. Tx.Commit calls it, so that a bad mutation ends the
+// transaction like a broken constraint.
 func (c *commitWork) apply(ctx context.Context, tx *txn.Tx) func(table.Writer) error {
 	if c.mutations == nil {
 		return nil
@@ -106,10 +108,10 @@ func (c *commitWork) apply(ctx context.Context, tx *txn.Tx) func(table.Writer) e
 	}
 }
 
-// manyRows is from how many rows on a commit computes for long: a row takes about 10 us.
+// manyRows is the number of rows from which a commit counts as a long computation: a row takes about 10 us.
 const manyRows = 100
 
-// turn waits until the mutations may be applied: at once if they are few.
+// turn waits until the mutations may be applied. It does not wait if they are few.
 func (c *commitWork) turn(ctx context.Context) (turn context.Context, end func(), err error) {
 	if c.rows < manyRows {
 		return ctx, func() {}, nil
@@ -117,8 +119,8 @@ func (c *commitWork) turn(ctx context.Context) (turn context.Context, end func()
 	return c.turns.Take(ctx)
 }
 
-// touch notes what the mutations do with tables, and what of the schema they depend on. Consecutive mutations mostly have the same
-// operation, table and columns, and are looked up once.
+// touch records the accesses of the mutations, and the parts of the schema on which they depend. Consecutive mutations usually
+// have the same operation, table and columns, which touch looks up once.
 func (c *commitWork) touch(ctx context.Context, tx *txn.Tx, muts []table.Mutation) error {
 	for i := range muts {
 		m := &muts[i]
@@ -144,7 +146,7 @@ func (c *commitWork) touch(ctx context.Context, tx *txn.Tx, muts []table.Mutatio
 	return nil
 }
 
-// allow checks that the session's role has what mutations need.
+// allow checks that the session's role has the privileges that mutations need.
 func (c *commitWork) allow(ctx context.Context, tx *txn.Tx, n *database.Needs) error {
 	if c.role == "" {
 		return nil
@@ -156,7 +158,7 @@ func (c *commitWork) allow(ctx context.Context, tx *txn.Tx, n *database.Needs) e
 	return tx.DependOn(ctx, d, c.catalog)
 }
 
-// done counts, after the commit, what the mutations did with tables and which splits the transaction wrote in.
+// done records, after the commit, the accesses to tables and the splits that the transaction wrote to.
 func (c *commitWork) done(tx *txn.Tx, now time.Time) {
 	c.record.AddCommit(c.attempt.db, tx)
 	if len(c.accesses) > 0 {
@@ -236,14 +238,14 @@ func (s *service) commitTransaction(ctx context.Context, ses *session, req *span
 	return commitReply(outcome, req), nil
 }
 
-// takeMutations takes the mutations out of a request, so that nothing keeps them once they are values.
+// takeMutations removes the mutations from a request, so that they become garbage once they are resolved.
 func takeMutations(req *spannerpb.CommitRequest) func(*schema.Catalog) ([]table.Mutation, error) {
 	list := req.Mutations
 	req.Mutations = nil
 	return resolving(list)
 }
 
-// resolving resolves mutations once, and keeps them no longer; nil if there are none.
+// resolving returns a function that resolves the mutations once, and then drops them; nil if there are none.
 func resolving(list []*spannerpb.Mutation) func(*schema.Catalog) ([]table.Mutation, error) {
 	if len(list) == 0 {
 		return nil
@@ -255,7 +257,7 @@ func resolving(list []*spannerpb.Mutation) func(*schema.Catalog) ([]table.Mutati
 	}
 }
 
-// rowsOf is how many rows, or ranges of them, mutations name.
+// rowsOf returns the number of rows, or key ranges, in mutations.
 func rowsOf(list []*spannerpb.Mutation) int64 {
 	n := 0
 	for _, m := range list {
@@ -266,19 +268,19 @@ func rowsOf(list []*spannerpb.Mutation) int64 {
 	return int64(n)
 }
 
-// known is what the transaction's Commit did, nil if it was not committed.
+// known returns the outcome of the transaction's Commit, or nil if it was not committed.
 func (t *transaction) known() *txn.Outcome {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.committed
 }
 
-// outcome is what a Commit did.
+// outcome returns the outcome of a successful Commit.
 func (c *commitWork) outcome(at mvcc.Timestamp, tx *txn.Tx) txn.Outcome {
 	return txn.Outcome{Timestamp: at, Mutations: c.count, Isolation: tx.Options().Isolation}
 }
 
-// commitReply answers a Commit, also one that is sent again: it may ask for statistics that the first did not ask for.
+// commitReply returns the reply to a Commit. A resent Commit may ask for statistics that the first one did not ask for.
 func commitReply(o txn.Outcome, req *spannerpb.CommitRequest) *spannerpb.CommitResponse {
 	reply := &spannerpb.CommitResponse{CommitTimestamp: timestamppb.New(o.Timestamp.Time())}
 	if req.ReturnCommitStats {

@@ -93,7 +93,7 @@ func TestBatchWrite(t *testing.T) {
 	}
 }
 
-// TestMutationsAfterDML: the mutations of a Commit go on top of what statements wrote.
+// TestMutationsAfterDML: the mutations of a Commit apply after the writes of its statements.
 func TestMutationsAfterDML(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -113,7 +113,7 @@ func TestMutationsAfterDML(t *testing.T) {
 	}
 }
 
-// TestManyRowsTakeTurns: commits of many rows that wait for a lock keep no other commit from being applied, however many they are.
+// TestManyRowsTakeTurns: commits of many rows that wait for a lock block no other commit, however many they are.
 func TestManyRowsTakeTurns(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)

@@ -8,16 +8,17 @@ import (
 )
 
 const (
-	// blockRate is how long a goroutine waits, in nanoseconds, for the block profile to have the wait; of shorter waits it has some.
+	// blockRate is the sampling rate of the block profile in nanoseconds. The profile has every longer wait, and samples shorter
+	// ones.
 	blockRate = 10_000
-	// mutexFraction is of how many waits for a mutex the mutex profile has one.
+	// mutexFraction: the mutex profile samples one in mutexFraction waits for a mutex.
 	mutexFraction = 10
 )
 
-// contention answers with a profile of what goroutines wait for during the request. Each wait costs more while such a profile is kept,
-// so none is kept at other times.
+// contention returns a handler that replies with a profile of goroutines' waits during the request. It profiles only then,
+// because profiling makes each wait more expensive.
 func contention(profile string, keep, stop func()) http.HandlerFunc {
-	var one sync.Mutex // request at a time
+	var one sync.Mutex // one request at a time
 	return func(w http.ResponseWriter, r *http.Request) {
 		one.Lock()
 		defer one.Unlock()
@@ -27,12 +28,12 @@ func contention(profile string, keep, stop func()) http.HandlerFunc {
 	}
 }
 
-// waits is of all waits: for channels, mutexes, conditions.
+// waits profiles all waits: for channels, mutexes, conditions.
 func waits() http.HandlerFunc {
 	return contention("block", func() { runtime.SetBlockProfileRate(blockRate) }, func() { runtime.SetBlockProfileRate(0) })
 }
 
-// mutexWaits is of waits for mutexes, by where these were unlocked.
+// mutexWaits profiles waits for mutexes, by the place that unlocked them.
 func mutexWaits() http.HandlerFunc {
 	return contention("mutex", func() { runtime.SetMutexProfileFraction(mutexFraction) }, func() { runtime.SetMutexProfileFraction(0) })
 }

@@ -17,16 +17,16 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A dmlOutcome is the result of a DML statement: the row count, and the rows of THEN RETURN.
-// It is complete before the first byte is sent, so that the same reply can be sent again.
+// A dmlOutcome is the result of a DML statement: the row count, and the rows of THEN RETURN. It is complete before the first byte
+// is sent, so that the same reply can be sent again.
 type dmlOutcome struct {
 	rowCount int64
-	rows     []byte // of all rows, as PartialResultSet.values elements
+	rows     []byte // all rows, as PartialResultSet.values elements
 	ends     []rowEnd
 	stats    exec.Stats
 }
 
-// rowEnd is where a row ends in the bytes of all rows, and how many bytes of data the rows up to it have.
+// rowEnd is the position at which a row ends in the bytes of all rows, and the data size of the rows up to it.
 type rowEnd struct {
 	at   int
 	data int64
@@ -48,7 +48,7 @@ func (r *storedRows) Next() (bool, error) {
 	return true, nil
 }
 
-// bounds are where the current row begins and ends.
+// bounds returns the start and the end of the current row.
 func (r *storedRows) bounds() (start, end rowEnd) {
 	if r.next > 1 {
 		start = r.ends[r.next-2]
@@ -62,7 +62,7 @@ func (r *storedRows) AppendWire(dst []byte) []byte {
 	return append(dst, r.rows[start.at:end.at]...)
 }
 
-// AppendColumn counts the data of the whole row with its first column.
+// AppendColumn implements result.Rows. The first column counts the data of the whole row.
 func (r *storedRows) AppendColumn(dst []byte, i int) []byte {
 	if start, end := r.bounds(); i == 0 {
 		r.data += end.data - start.data
@@ -70,7 +70,7 @@ func (r *storedRows) AppendColumn(dst []byte, i int) []byte {
 	return append(dst, r.column(i)...)
 }
 
-// column is an element of the current row.
+// column returns an element of the current row.
 func (r *storedRows) column(i int) []byte {
 	start, end := r.bounds()
 	row := r.rows[start.at:end.at]
@@ -115,8 +115,8 @@ func (r *storedRows) Fill(columns []value.Column, size int) (rows int, err error
 	return rows, nil
 }
 
-// onceBySeqno runs a writing request of a transaction, or returns the answer that a request with the same seqno got before.
-// Other writing requests of the transaction wait meanwhile.
+// onceBySeqno runs a writing request of a transaction. If a request with the same seqno was answered before, it returns that
+// answer. Other writing requests of the transaction wait meanwhile.
 func (sc *scope) onceBySeqno(ctx context.Context, seqno int64, request uint64, run func() replay) (replay, error) {
 	t, replays := sc.transaction, &sc.open.replays
 	if err := t.takeTurn(ctx); err != nil {
@@ -137,15 +137,15 @@ func (sc *scope) onceBySeqno(ctx context.Context, seqno int64, request uint64, r
 	return answer, nil
 }
 
-// mayRepeat says whether an answer is kept for the request when it comes again. What succeeded is kept even if the client gave up meanwhile: run
-// again, it would write twice. If a request failed because the client gave up, because there was no memory, or because the transaction was
-// aborted, it is run again.
+// mayRepeat reports whether to keep an answer and return it if the request comes again. A success is kept even if the client has
+// given up, because a second run would write twice. A request is run again if it failed because the client gave up, there was no
+// memory, or the transaction was aborted.
 func mayRepeat(ctx context.Context, err error) bool {
 	return err == nil || ctx.Err() == nil && !usererror.IsAborted(err) && !usererror.IsExhausted(err)
 }
 
-// runDML runs a statement in a read-write transaction. A statement that fails changes nothing. If it broke a constraint,
-// the transaction has ended and the client must roll back.
+// runDML runs a statement in a read-write transaction. A failed statement changes nothing. If it broke a constraint, the
+// transaction has ended and the client must roll back.
 func (s *service) runDML(ctx context.Context, sc *scope, stmt *database.Statement, params []value.Value, profile bool, c *rpc.Call) (*dmlOutcome, error) {
 	before := sc.writer.Savepoint()
 	sc.writer.DML = true
@@ -191,7 +191,7 @@ func (s *service) collectDML(ctx context.Context, stmt *database.Statement, run 
 	return nil
 }
 
-// fail ends the transaction with an error that is not to be retried.
+// fail ends the transaction with an error that a retry cannot fix.
 func (t *transaction) fail(err error) {
 	if open, _ := t.current(); open != nil {
 		open.tx.Fail(err)
@@ -205,7 +205,7 @@ const (
 	tagStatsLowerBound = 4 << 3
 )
 
-// appendRowCount appends a ResultSetStats field with nothing but a row count.
+// appendRowCount appends a ResultSetStats field that has only a row count.
 func appendRowCount(dst []byte, tag, kind byte, n int64) []byte {
 	dst, mark := value.BeginField(dst, tag)
 	dst = binary.AppendUvarint(append(dst, kind), uint64(n))

@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TestFailedDML: a statement that breaks a constraint ends its transaction, which answers the same error until it
-// is rolled back. After another error the transaction goes on, without anything that the statement did.
+// TestFailedDML: a statement that breaks a constraint ends its transaction, which returns the same error until it is rolled back.
+// After another error the transaction continues, without any effect of the statement.
 func TestFailedDML(t *testing.T) {
 	h := newHarness(t)
 	h.alter(
@@ -85,7 +85,7 @@ func TestFailedDML(t *testing.T) {
 	}
 }
 
-// isOver wants a transaction to answer the error that ended it, until it is rolled back.
+// isOver checks that a transaction returns the error that ended it until it is rolled back.
 func (h *harness) isOver(ses string, id []byte, cause error) {
 	h.Helper()
 	for _, sql := range []string{"SELECT 1", "UPDATE Parents SET N = 3 WHERE TRUE"} {
@@ -117,7 +117,7 @@ func (h *harness) same(err, want error) {
 	}
 }
 
-// TestFailedBatchDML: a batch keeps what its statements did before the one that failed, unless that broke a constraint.
+// TestFailedBatchDML: a batch keeps the effects of the statements before the failed one, unless that broke a constraint.
 func TestFailedBatchDML(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -158,7 +158,8 @@ func TestFailedBatchDML(t *testing.T) {
 	}
 }
 
-// TestLimitLocksWhatWasRead: in a transaction, a READ with a limit and a query with LIMIT do not lock rows behind those that they return.
+// TestLimitLocksWhatWasRead: in a transaction, a READ with a limit and a query with LIMIT lock no rows after those that they
+// return.
 func TestLimitLocksWhatWasRead(t *testing.T) {
 	for name, read := range map[string]func(h *harness, ses string, id []byte) error{
 		"READ": func(h *harness, ses string, id []byte) error {
@@ -205,7 +206,7 @@ func TestLimitLocksWhatWasRead(t *testing.T) {
 	}
 }
 
-// An endingContext ends when it has been asked for its error so many times.
+// An endingContext ends after a given number of calls of Err.
 type endingContext struct {
 	context.Context
 	cancel context.CancelFunc
@@ -226,7 +227,7 @@ func (c *endingContext) Err() error {
 	return c.Context.Err()
 }
 
-// TestAbandonedDML: wherever a client gives a writing request up, the request can be sent again, and its statements take effect once.
+// TestAbandonedDML: a client may give up a writing request at any point and resend it; its statements take effect once.
 func TestAbandonedDML(t *testing.T) {
 	h := newHarness(t)
 	h.alter("CREATE TABLE Counts (Id INT64 NOT NULL, N INT64) PRIMARY KEY (Id)")

@@ -21,14 +21,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A flightAPI answers the requests that those of Arrow Flight SQL become. They run in one multiplexed session for each database and role.
+// A flightAPI serves Arrow Flight SQL, whose requests package flight translates to Spanner's. They run in one multiplexed session
+// for each database and role.
 type flightAPI struct {
 	*service
 	mu    sync.Mutex
-	names map[flightSession]string // of sessions
+	names map[flightSession]string // of the sessions
 }
 
-// flightSession is what the requests in a session have in common.
+// flightSession identifies a session: all requests for the same database and role share it.
 type flightSession struct{ database, role string }
 
 func newFlightAPI(s *service) *flightAPI {
@@ -38,7 +39,8 @@ func newFlightAPI(s *service) *flightAPI {
 // flightLabel marks the sessions of Flight SQL.
 const flightLabel = "flight-sql"
 
-// flightSessionAge is how old a session may be for new tickets. It is then good for longer than any version is kept.
+// flightSessionAge is the greatest age of a session for new tickets. The session then still outlives the retention of any
+// version.
 const flightSessionAge = 7 * 24 * time.Hour
 
 // Session implements flight.API.
@@ -69,7 +71,7 @@ func (a *flightAPI) isFresh(ses *session) bool {
 	return a.clock().Sub(ses.stored.Created) < flightSessionAge
 }
 
-// existing is the newest session of Flight SQL with a role, from before a restart; nil if there is none that is new enough.
+// existing returns the newest Flight SQL session with the role that was stored before a restart; nil if none is new enough.
 func (a *flightAPI) existing(db *database.Database, role string) (newest *session) {
 	a.sessions.each(db.Name(), func(ses *session) {
 		_, ours := ses.stored.Labels[flightLabel]
@@ -115,7 +117,8 @@ func (a *flightAPI) Announce(ctx context.Context, req *spannerpb.ExecuteSqlReque
 	return d, err
 }
 
-// describe describes a statement. Before it is done, it calls query with the statement and its scope if that is a query, unless query is nil.
+// describe describes a statement. If query is not nil and the statement is a query, it calls query with the scope and the
+// statement.
 func (a *flightAPI) describe(ctx context.Context, ses *session, req *spannerpb.ExecuteSqlRequest, c *rpc.Call, query func(*scope, *database.Statement) error) (d *flight.Description, err error) {
 	selector := req.Transaction
 	if selector == nil {
@@ -248,7 +251,7 @@ func (a *flightAPI) Load(ctx context.Context, l *flight.Load, c *rpc.Call) error
 	return err
 }
 
-// loaded is the mutation that writes rows which come as columns.
+// loaded returns the mutation that writes rows given as columns.
 func loaded(catalog *schema.Catalog, l *flight.Load) (m table.Mutation, err error) {
 	t, columns, err := columnsNamed(catalog, l.Table, l.Columns)
 	if err != nil {

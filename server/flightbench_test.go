@@ -15,8 +15,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 )
 
-// BenchmarkCustomer is the server's CPU time for a row of TPC-H's customer, without gRPC, over Flight SQL and by StreamingRead in turn: of a query that only
-// reads keys, and of one that computes; over the rows, and over a columnar copy.
+// BenchmarkCustomer compares the server's CPU time for a row of TPC-H's customer over Flight SQL and by StreamingRead, without
+// gRPC. The cases are a query that only reads keys and one that computes, each on rows and on a columnar copy.
 func BenchmarkCustomer(b *testing.B) {
 	h := newHarnessWith(b, Config{Clock: time.Now, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}, []string{
 		`CREATE TABLE Customer (c_custkey INT64 NOT NULL, c_name STRING(25) NOT NULL, c_address STRING(40) NOT NULL, c_nationkey INT64 NOT NULL, c_phone STRING(15) NOT NULL,
@@ -73,7 +73,7 @@ func BenchmarkCustomer(b *testing.B) {
 	}
 }
 
-// processCPU is the CPU time that the process has used.
+// processCPU returns the CPU time that the process has used.
 func processCPU() time.Duration {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)

@@ -20,7 +20,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// TestFlightServerDies: a transaction whose server dies has written nothing, and its handle says that it is over.
+// TestFlightServerDies: a transaction whose server dies has written nothing, and using its handle returns an error.
 func TestFlightServerDies(t *testing.T) {
 	h := newHarnessOn(t, vfs.NewCrashableMem(), Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, testSchema)
 	f := h.flight()
@@ -49,7 +49,8 @@ func TestFlightServerDies(t *testing.T) {
 	h.ok(again.Rollback(f.ctx))
 }
 
-// TestDropWhileStalled: a stream that waits for its client while its database is dropped ends with an error that says so, and not as if all rows had come.
+// TestDropWhileStalled: if a database is dropped while a stream waits for its client, the stream ends with an error that says so,
+// not like a complete stream.
 func TestDropWhileStalled(t *testing.T) {
 	for _, stalls := range []bool{false, true} {
 		h := newHarness(t)
@@ -91,7 +92,7 @@ func TestDropWhileStalled(t *testing.T) {
 				_, err = read2.Recv()
 			}
 			h.fails(err, codes.NotFound)
-		} else if err := reader.Err(); err != nil { // it waited on a busy machine
+		} else if err := reader.Err(); err != nil { // on a busy machine it may have waited
 			h.fails(err, codes.NotFound)
 		} else if read != rows {
 			t.Errorf("%d rows", read)

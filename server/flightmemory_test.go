@@ -21,7 +21,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// TestFlightUploads: the messages of a bulk load are received one after the other, and a long one only if there is room for it.
+// TestFlightUploads: the messages of a bulk load are received one after the other, and a long message only if there is room for
+// it.
 func TestFlightUploads(t *testing.T) {
 	h, budget := newBudgetHarness(t, 64*mib)
 	f := h.flight()
@@ -46,14 +47,14 @@ func TestFlightUploads(t *testing.T) {
 	_, err := load(2, 40*mib)
 	h.fails(err, codes.ResourceExhausted)
 	returned(budget)
-	got, err := f.rows("SELECT 1") // the connection goes on
+	got, err := f.rows("SELECT 1") // the connection still works
 	if h.ok(err); got[0] != "1" {
 		t.Error(got)
 	}
 }
 
-// TestFlightUnread: a stream whose client does not read takes little, what it takes is counted, and given back when the client goes or the query is
-// cancelled.
+// TestFlightUnread: a stream whose client does not read takes little memory. The memory is counted, and released when the client
+// disconnects or the query is cancelled.
 func TestFlightUnread(t *testing.T) {
 	h, budget := newBudgetHarness(t, 32*mib)
 	f := h.flight()
@@ -100,7 +101,8 @@ func TestFlightUnread(t *testing.T) {
 	}
 }
 
-// TestFlightExpanded: what is much larger as values, or decoded, than in its message is refused for that, or written in parts that fit.
+// TestFlightExpanded: data that is much larger as values, or decoded, than in its message is refused, or written in parts that
+// fit.
 func TestFlightExpanded(t *testing.T) {
 	h, budget := newBudgetHarness(t, 64*mib)
 	f := h.flight()
@@ -121,7 +123,7 @@ func TestFlightExpanded(t *testing.T) {
 		_, err = f.ExecuteIngest(f.ctx, r, &flightsql.ExecuteIngestOpts{Table: "Wide", TableDefinitionOptions: ingestOptions(flightsql.TableDefinitionOptionsTableExistsOptionAppend, flightsql.TableDefinitionOptionsTableNotExistOptionFail)})
 		return err
 	}
-	h.ok(load(60, 1<<20)) // 60 MiB as rows, in one chunk before
+	h.ok(load(60, 1<<20)) // 60 MiB as rows, previously in one chunk
 	returned(budget)
 	if err := load(10_000, 17<<20); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("a row beyond the budget: %v", err)

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// TestFlightMetadata: commands about metadata return what INFORMATION_SCHEMA has, in Flight SQL's schemas.
+// TestFlightMetadata: commands about metadata return the content of INFORMATION_SCHEMA, in Flight SQL's schemas.
 func TestFlightMetadata(t *testing.T) {
 	h := newHarnessWith(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, []string{
 		"CREATE SCHEMA more",

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// info is the info of a request of the API.
+// info returns the info of a request of the API.
 func (f *flightClient) info(req proto.Message) (*arrowflight.FlightInfo, error) {
 	f.Helper()
 	command, err := anypb.New(req)
@@ -22,7 +22,7 @@ func (f *flightClient) info(req proto.Message) (*arrowflight.FlightInfo, error) 
 	return f.Client.Client.GetFlightInfo(f.harness.ctx, &arrowflight.FlightDescriptor{Type: arrowflight.DescriptorCMD, Cmd: data})
 }
 
-// request has a request of the API answered in columns.
+// request returns the rows of a request of the API, read as columns.
 func (f *flightClient) request(req proto.Message) (rows []string, err error) {
 	f.Helper()
 	info, err := f.info(req)
@@ -32,7 +32,8 @@ func (f *flightClient) request(req proto.Message) (rows []string, err error) {
 	return f.read(info)
 }
 
-// TestFlightPartition: partitions that the API has made of a read and of a query are read in columns, each row once, at the transaction's timestamp.
+// TestFlightPartition: partitions that the API made of a read and of a query are read as columns, each row once, at the
+// transaction's timestamp.
 func TestFlightPartition(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// A flightTraffic is a client of Flight SQL in front of statistics.
+// A flightTraffic is a Flight SQL client with access to statistics.
 type flightTraffic struct {
 	*traffic
 	f     *flightClient
@@ -23,7 +23,7 @@ func newFlightTraffic(t *testing.T, headers ...string) *flightTraffic {
 	return &flightTraffic{traffic: x, f: x.flight(headers...)}
 }
 
-// fetch reads all endpoints, which have so many rows.
+// fetch reads all endpoints and checks the number of rows.
 func (x *flightTraffic) fetch(info *arrowflight.FlightInfo, rows int) {
 	x.Helper()
 	got, err := x.f.read(info)
@@ -34,14 +34,14 @@ func (x *flightTraffic) fetch(info *arrowflight.FlightInfo, rows int) {
 	x.reads += len(info.Endpoint)
 }
 
-// minute ends the minute, once all reads that succeed have ended.
+// minute ends the minute after all successful reads have ended.
 func (x *flightTraffic) minute() {
 	x.Helper()
 	x.ended("DoGet", "OK", float64(x.reads))
 	x.traffic.minute()
 }
 
-// TestFlightQueryStats: a query is one execution, which GetFlightInfo counts. What reads of its tickets cost is added to it.
+// TestFlightQueryStats: a query is one execution, which GetFlightInfo counts. Reads of its tickets add their cost to it.
 func TestFlightQueryStats(t *testing.T) {
 	x := newFlightTraffic(t, "max-partitions", "3")
 	const rows = 6000
@@ -63,12 +63,12 @@ func TestFlightQueryStats(t *testing.T) {
 	x.minute()
 	last("1|6000|48000|6000|0|1|QUERY||0|1|true|true")
 
-	_, err = x.f.Execute(x.f.ctx, sql) // and never fetched
+	_, err = x.f.Execute(x.f.ctx, sql) // never fetched
 	x.ok(err)
 	x.minute()
 	last("1|0|0|0|0|1|QUERY||0|1|true|true")
 
-	x.fetch(info, rows) // again, later: no execution, and their sum in the place of averages
+	x.fetch(info, rows) // again, later: no execution, and sums in place of averages
 	x.minute()
 	last("0|6000|48000|6000|0|0|QUERY||0|0|true|false")
 
@@ -80,7 +80,8 @@ func TestFlightQueryStats(t *testing.T) {
 	x.shows("SELECT READ_QUERY_COUNT FROM SPANNER_SYS.TABLE_OPERATIONS_STATS_HOUR WHERE TABLE_NAME = 'Plain'", "2")
 }
 
-// TestFlightFailedQueryStats: a query that GetFlightInfo refuses is a failed execution. One of which a read fails is an execution all the same.
+// TestFlightFailedQueryStats: a query that GetFlightInfo refuses is a failed execution. A query with a failed read still counts
+// as an execution.
 func TestFlightFailedQueryStats(t *testing.T) {
 	x := newFlightTraffic(t)
 	x.plain(3)
@@ -106,7 +107,8 @@ func TestFlightFailedQueryStats(t *testing.T) {
 		"SELEC 1|1|1|false", "SELECT 1 / (K - 3) FROM Plain WHERE K >= 3|1|0|true", "SELECT K FROM NoTable|1|1|false")
 }
 
-// TestFlightStatsOfRequests: requests of the API count as they do there: each partition once, with its type and tag, when GetFlightInfo is asked for it.
+// TestFlightStatsOfRequests: requests of the API count as they do outside of Flight. Each partition counts once, with its type
+// and tag, at its GetFlightInfo.
 func TestFlightStatsOfRequests(t *testing.T) {
 	x := newFlightTraffic(t)
 	x.plain(4)

@@ -19,7 +19,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// batch makes a batch of a column of INT64 and one of STRING.
+// batch returns a batch with an INT64 column and a STRING column.
 func batch(idName, textName string, ids []int64, texts []string) arrow.RecordBatch {
 	schema := arrow.NewSchema([]arrow.Field{{Name: idName, Type: arrow.PrimitiveTypes.Int64}, {Name: textName, Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
@@ -28,7 +28,8 @@ func batch(idName, textName string, ids []int64, texts []string) arrow.RecordBat
 	return b.NewRecordBatch()
 }
 
-// TestFlightPrepared: a prepared statement says what its parameters and columns are, and runs with the parameters that are bound, by name or by order.
+// TestFlightPrepared: a prepared statement describes its parameters and columns, and runs with its bound parameters, by name or
+// by order.
 func TestFlightPrepared(t *testing.T) {
 	h := newHarness(t)
 	f := h.flight()
@@ -44,7 +45,7 @@ func TestFlightPrepared(t *testing.T) {
 			t.Errorf("%s: %d parameters", c.sql, n)
 		}
 		p.SetParameters(batch(c.id, c.text, []int64{first, first + 1}, []string{"a", "b"}))
-		n, err := p.ExecuteUpdate(f.harness.ctx) // the handle knows the database
+		n, err := p.ExecuteUpdate(f.harness.ctx) // the handle contains the database
 		h.ok(err)
 		if n != 2 {
 			t.Errorf("%s: %d rows", c.sql, n)
@@ -80,7 +81,7 @@ func TestFlightPrepared(t *testing.T) {
 	h.fails(err, codes.InvalidArgument)
 }
 
-// TestFlightUpdate: statements that write run once, by whichever command they come, and return counts and rows.
+// TestFlightUpdate: a statement that writes runs once, for every command that may carry it, and returns its row count and rows.
 func TestFlightUpdate(t *testing.T) {
 	h := newHarness(t)
 	f := h.flight()
@@ -118,7 +119,7 @@ func TestFlightUpdate(t *testing.T) {
 	}
 }
 
-// TestFlightTransaction: what a transaction writes is seen in it, and outside once it is committed.
+// TestFlightTransaction: the writes of a transaction are visible inside it, and outside after its commit.
 func TestFlightTransaction(t *testing.T) {
 	h := newHarness(t)
 	f := h.flight()
@@ -166,7 +167,7 @@ func TestFlightTransaction(t *testing.T) {
 		t.Errorf("%s rows", got)
 	}
 	_, err = f.DoGet(f.ctx, &arrowflight.Ticket{Ticket: id})
-	h.fails(err, codes.InvalidArgument) // a handle is no ticket
+	h.fails(err, codes.InvalidArgument) // a transaction handle is not a ticket
 }
 
 // TestFlightPartitions: the endpoints of a query cover each row once, at one timestamp.
@@ -189,7 +190,7 @@ func TestFlightPartitions(t *testing.T) {
 	if n := len(slices.Compact(got)); n != rows {
 		t.Errorf("%d rows", n)
 	}
-	f = h.flight("max-partitions", "64") // more than by default, as many as have 1,000 rows
+	f = h.flight("max-partitions", "64") // more than the default, limited by 1,000 rows per part
 	info, err = f.Execute(f.ctx, "SELECT SingerId FROM Singers WHERE SingerId > 0")
 	h.ok(err)
 	if n := len(info.Endpoint); n < 6 || n > 8 {
@@ -210,7 +211,7 @@ func ingestOptions(exists flightpb.CommandStatementIngest_TableDefinitionOptions
 	return &flightsql.TableDefinitionOptions{IfExists: exists, IfNotExist: missing}
 }
 
-// durations is a batch whose column has a type that no column of a table has.
+// durations returns a batch with a column of a type that no table column has.
 func durations(values ...arrow.Duration) arrow.RecordBatch {
 	b := array.NewDurationBuilder(memory.DefaultAllocator, &arrow.DurationType{Unit: arrow.Second})
 	b.AppendValues(values, nil)
@@ -218,7 +219,7 @@ func durations(values ...arrow.Duration) arrow.RecordBatch {
 	return array.NewRecordBatch(arrow.NewSchema([]arrow.Field{{Name: "d", Type: column.DataType(), Nullable: true}}, nil), []arrow.Array{column}, int64(len(values)))
 }
 
-// TestFlightIngest: a bulk load makes, replaces or extends a table, by itself or in a transaction.
+// TestFlightIngest: a bulk load creates, replaces or extends a table, on its own or in a transaction.
 func TestFlightIngest(t *testing.T) {
 	const (
 		fail, extend, replace = flightsql.TableDefinitionOptionsTableExistsOptionFail, flightsql.TableDefinitionOptionsTableExistsOptionAppend, flightsql.TableDefinitionOptionsTableExistsOptionReplace
@@ -268,7 +269,7 @@ func TestFlightIngest(t *testing.T) {
 	if got, _ := f.rows("SELECT * FROM Loaded"); !slices.Equal(got, []string{"1|x", "1|x"}) {
 		t.Errorf("%q", got)
 	}
-	// A table that cannot be made replaces none.
+	// If the new table cannot be created, the old one stays.
 	_, err = load(h.flight("primary-key", "none").ctx, "Loaded", &flightsql.ExecuteIngestOpts{TableDefinitionOptions: ingestOptions(replace, create)}, batch("a", "b", []int64{1}, []string{"x"}))
 	h.fails(err, codes.FailedPrecondition)
 	_, err = load(f.ctx, "Loaded", &flightsql.ExecuteIngestOpts{TableDefinitionOptions: ingestOptions(replace, create)}, durations(1, 2))
@@ -276,7 +277,7 @@ func TestFlightIngest(t *testing.T) {
 	if got, _ := f.rows("SELECT * FROM Loaded"); !slices.Equal(got, []string{"1|x", "1|x"}) {
 		t.Errorf("after a table that could not be made: %q", got)
 	}
-	// A column may have the name of its table, and must not come twice.
+	// A column may have the name of its table, but must not occur twice.
 	for _, o := range []flightsql.TableDefinitionOptionsTableExistsOption{fail, replace, extend} {
 		_, err = load(f.ctx, "Word", &flightsql.ExecuteIngestOpts{TableDefinitionOptions: ingestOptions(o, create)}, batch("id", "word", []int64{1}, []string{"x"}))
 		h.ok(err)
@@ -292,7 +293,8 @@ func TestFlightIngest(t *testing.T) {
 	}
 }
 
-// TestFlightIngestModes: the header ingest-mode says what becomes of rows whose keys are in the table, and the rows of a commit are written together or not at all.
+// TestFlightIngestModes: the header ingest-mode decides how rows with existing keys are written. The rows of one commit are
+// written together or not at all.
 func TestFlightIngestModes(t *testing.T) {
 	h := newHarness(t)
 	extend := ingestOptions(flightsql.TableDefinitionOptionsTableExistsOptionAppend, flightsql.TableDefinitionOptionsTableNotExistOptionFail)
@@ -351,7 +353,7 @@ func TestFlightIngestModes(t *testing.T) {
 	h.fails(err, codes.InvalidArgument)
 }
 
-// TestFlightBadInput: what is no command, no data or no handle is refused for what it is.
+// TestFlightBadInput: invalid commands, data and handles are refused with an error that names the fault.
 func TestFlightBadInput(t *testing.T) {
 	h := newHarness(t)
 	f := h.flight()
@@ -406,7 +408,7 @@ func TestFlightBadInput(t *testing.T) {
 	}
 }
 
-// halved are a batch's messages, the second of them without half of its body.
+// halved returns the messages of a batch; the second one lacks half of its body.
 func halved(h *harness, b arrow.RecordBatch) (list []*arrowflight.FlightData) {
 	var messages []*arrowflight.FlightData
 	w := arrowflight.NewRecordWriter(collector{&messages}, ipc.WithSchema(b.Schema()))
@@ -422,8 +424,9 @@ func (c collector) Send(d *arrowflight.FlightData) error {
 	return nil
 }
 
-// TestFlightPreparedOutlives: a prepared statement outlives its transaction. It runs in the one that its connection has begun since, and by itself once that has
-// ended. Which one is meant is not guessed: where it cannot be told, or the transaction was lost, the statement is refused.
+// TestFlightPreparedOutlives: a prepared statement outlives its transaction. It then runs in the next transaction of its
+// connection, and without one after that has ended. The server does not guess the transaction: if it is ambiguous, or was lost,
+// the statement is refused.
 func TestFlightPreparedOutlives(t *testing.T) {
 	h := newHarness(t)
 	f := h.flight()
@@ -465,17 +468,17 @@ func TestFlightPreparedOutlives(t *testing.T) {
 	shows("1", "0")
 	h.ok(tx.Commit(f.ctx))
 	tx = begin(f)
-	h.ok(insert(2)) // in the new one
+	h.ok(insert(2)) // in the new transaction
 	shows("2", "1")
 	h.ok(tx.Rollback(f.ctx))
 	tx = begin(f)
 	h.ok(insert(2))
 	shows("2", "1")
 	h.ok(tx.Commit(f.ctx))
-	h.ok(insert(3)) // by itself
+	h.ok(insert(3)) // without a transaction
 	shows("3", "3")
 
-	// Over another connection it is not known which transaction is meant.
+	// Over another connection the transaction is unknown.
 	other := h.flight()
 	elsewhere := flightsql.NewPreparedStatement(other.Client, p.Handle())
 	elsewhere.SetParameters(batch("a", "b", []int64{4}, []string{"x"}))
@@ -485,7 +488,7 @@ func TestFlightPreparedOutlives(t *testing.T) {
 	_, err = elsewhere.ExecuteUpdate(other.ctx)
 	h.fails(err, codes.FailedPrecondition)
 
-	// A transaction that was aborted is not one that its client has ended: the statement does not leave it.
+	// The client did not end a transaction that was aborted, so the statement does not leave it.
 	tx = begin(f)
 	h.ok(insert(4))
 	_, err = f.ExecuteUpdate(f.ctx, "DROP INDEX SingersByName")
@@ -493,7 +496,7 @@ func TestFlightPreparedOutlives(t *testing.T) {
 	h.fails(insert(5), codes.Aborted)
 	h.ok(tx.Rollback(f.ctx))
 
-	// Of two that are open at once, neither is meant. The statement still runs in its own.
+	// If two are open at once, the server chooses neither. The statement still runs in its own.
 	first := begin(f)
 	prepare(first)
 	second := begin(f)
@@ -503,7 +506,7 @@ func TestFlightPreparedOutlives(t *testing.T) {
 	h.ok(second.Commit(f.ctx))
 	h.fails(insert(7), codes.FailedPrecondition)
 
-	// A restart loses the transaction that was open.
+	// A restart loses the open transaction.
 	f = h.flight()
 	prepare(begin(f))
 	h.restart()

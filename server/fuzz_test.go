@@ -17,7 +17,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// FuzzPartitionToken is FuzzResumeToken for partition tokens, sealed ones with any content included.
+// FuzzPartitionToken is like FuzzResumeToken for partition tokens; it also seals tokens with any content.
 func FuzzPartitionToken(f *testing.F) {
 	key := token.NewKey([token.SecretSize]byte{1})
 	f.Add([]byte("start"), []byte("end"), []byte{})
@@ -47,7 +47,7 @@ func FuzzPartitionToken(f *testing.F) {
 
 func second[T any](_ T, err error) error { return err }
 
-// fuzzCatalog is a small schema, made without SQL.
+// fuzzCatalog returns a small schema.
 func fuzzCatalog(f *testing.F) *schema.Catalog {
 	c := schema.NewCatalog()
 	for _, ddl := range []string{
@@ -63,7 +63,7 @@ func fuzzCatalog(f *testing.F) *schema.Catalog {
 	return c
 }
 
-// userError wants nil or an error with a code that says what is wrong with the request.
+// userError checks that err is nil, or has a code for a fault of the request.
 func userError(t *testing.T, err error) {
 	switch usererror.CodeOf(err) {
 	case codes.OK, codes.InvalidArgument, codes.FailedPrecondition, codes.NotFound, codes.Unimplemented, codes.OutOfRange:

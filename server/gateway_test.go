@@ -27,7 +27,7 @@ func (h *harness) httpRaw(verb, path, body string) (int, []byte) {
 	h.Helper()
 	req, err := http.NewRequestWithContext(h.ctx, verb, h.rest+path, strings.NewReader(body))
 	h.ok(err)
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded") // as curl --data says
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded") // as curl --data sends it
 	reply, err := http.DefaultClient.Do(req)
 	h.ok(err)
 	defer reply.Body.Close()
@@ -130,7 +130,7 @@ func TestRestData(t *testing.T) {
 	}
 }
 
-// TestRestNames: names and values that a request does not have are refused, as Google's APIs say it.
+// TestRestNames: unknown names and values in a request are refused with the texts of Google's APIs.
 func TestRestNames(t *testing.T) {
 	h := newHarness(t)
 	_, ses := h.http("POST", "/v1/"+testDatabase+"/sessions", "{}")
@@ -177,7 +177,7 @@ func TestRestNames(t *testing.T) {
 	}
 }
 
-// A slowBody is the body of a request whose bytes take their client a minute.
+// A slowBody is the body of a request. Its client takes a minute to send it.
 type slowBody struct {
 	io.Reader
 	arrive func()
@@ -188,7 +188,7 @@ func (b *slowBody) Read(p []byte) (int, error) {
 	return b.Reader.Read(p)
 }
 
-// TestSlowUpload: the time that a client takes to send its request is no part of the request's latency.
+// TestSlowUpload: the time in which a client sends its request does not count in the request's latency.
 func TestSlowUpload(t *testing.T) {
 	var passed atomic.Int64
 	begin := time.Now()

@@ -51,13 +51,13 @@ func TestErrors(t *testing.T) {
 	})
 }
 
-// scripted runs what a script says, in one session.
+// scripted runs a script in one session.
 type scripted struct {
 	*harness
 	session string
 }
 
-// answer is the code and the text of an error, or what there is without one.
+// answer returns the code and the text of an error, or without if there is none.
 func answer(err error, without string) string {
 	if err == nil {
 		return without
@@ -70,7 +70,7 @@ func (s *scripted) ddl(statement string) string {
 	return s.ended(s.databases.UpdateDatabaseDdl(s.ctx, &databasepb.UpdateDatabaseDdlRequest{Database: testDatabase, Statements: []string{statement}}))
 }
 
-// ended waits for the end of an operation, and says what came of it.
+// ended waits for the end of an operation, and returns its result as text.
 func (s *scripted) ended(op *longrunningpb.Operation, err error) string {
 	for err == nil && !op.Done {
 		op, err = s.ops.WaitOperation(s.ctx, &longrunningpb.WaitOperationRequest{Name: op.Name})
@@ -132,7 +132,7 @@ func (s *scripted) sql(text string) string {
 	return answer(err, rowsJSON(set))
 }
 
-// rowsJSON prints the rows of a result, each as a list in JSON.
+// rowsJSON formats the rows of a result, each as a list in JSON.
 func rowsJSON(set *spannerpb.ResultSet) string {
 	var list []string
 	for _, row := range set.GetRows() {
@@ -148,7 +148,7 @@ func rowsJSON(set *spannerpb.ResultSet) string {
 	return strings.Join(list, " ")
 }
 
-// call has a method of any service answer a request; an operation is awaited.
+// call calls a method of any service, and waits for an operation that it starts.
 func (s *scripted) call(text string) string {
 	name, request, _ := strings.Cut(text, " ")
 	reply, err := s.invoke(name, strings.ReplaceAll(request, "$session", s.session))
@@ -158,7 +158,7 @@ func (s *scripted) call(text string) string {
 	return answer(err, "ok")
 }
 
-// invoke calls the method of some service that has a name.
+// invoke calls the method with the given name, of any service.
 func (h *harness) invoke(name, request string) (reply proto.Message, err error) {
 	for _, service := range apiServices {
 		method := service.Methods().ByName(protoreflect.Name(name))

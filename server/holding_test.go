@@ -10,10 +10,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/memory"
 )
 
-// What gRPC's library holds for a client that does not read, or does not go on with its requests.
+// Tests of the memory that gRPC's library holds for a client that does not read, or does not finish its requests.
 
-// TestUnreadReplies: replies of a client whose windows are closed are charged, small as each of them is. What finds no room is refused, and
-// everything is given back when the connection or the streams end.
+// TestUnreadReplies: replies to a client with closed windows are charged, although each is small. Replies without room are
+// refused, and everything is released when the connection or the streams end.
 func TestUnreadReplies(t *testing.T) {
 	for name, end := range map[string]func(w *wire, streams uint32){
 		"the connection ends": func(w *wire, _ uint32) { w.conn.Close() },
@@ -50,15 +50,15 @@ func TestUnreadReplies(t *testing.T) {
 				w.send(2*i+1, true, query, nil)
 			}
 			eventually(func() bool { return budget.Usage().Taken > 3*mib && budget.Usage().Refused[memory.Stream] > 0 })
-			h.session(false) // small requests of others go on
+			h.session(false) // small requests of other clients still work
 			end(w, streams)
 			returned(budget)
 		})
 	}
 }
 
-// TestUnfinishedRequests: the headers of requests whose messages do not come are charged. What finds no room is refused, and a request after they have ended
-// is served.
+// TestUnfinishedRequests: the headers of requests whose messages do not come are charged. Requests without room are refused, and
+// a request after their end is served.
 func TestUnfinishedRequests(t *testing.T) {
 	h, budget := newBudgetHarness(t, 4*mib)
 	w := newWire(t, dial(t, h.address))
@@ -85,7 +85,7 @@ func TestUnfinishedRequests(t *testing.T) {
 	if n := budget.Usage().Refused[memory.Stream]; n < streams/2 || budget.Usage().Taken < 3*mib {
 		t.Errorf("%d requests were refused, %d bytes are taken", n, budget.Usage().Taken)
 	}
-	h.session(false) // small requests of others go on
+	h.session(false) // small requests of other clients still work
 	for i := range uint32(streams) {
 		w.reset(2*i + 1)
 	}
@@ -97,7 +97,8 @@ func TestUnfinishedRequests(t *testing.T) {
 	}
 }
 
-// TestEmptyFrames: a connection ends whose client sends frames without end that bring nothing. Such frames beside others do not end it.
+// TestEmptyFrames: the server closes a connection whose client sends endless frames without content. Such frames among others are
+// allowed.
 func TestEmptyFrames(t *testing.T) {
 	h := newHarness(t)
 	h.session(true)
@@ -140,7 +141,8 @@ func TestEmptyFrames(t *testing.T) {
 	h.session(true)
 }
 
-// TestPlainReplies: a reply is not compressed, though its request was, since what gRPC's library compresses is not charged.
+// TestPlainReplies: the reply to a compressed request is not compressed, because the compressed copy in gRPC's library would not
+// be charged.
 func TestPlainReplies(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)

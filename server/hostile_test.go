@@ -20,8 +20,8 @@ func heapBytes() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestDistinctTexts sends texts that are never the same twice: short ones, ones of a megabyte, ones that are no SQL, each with a
-// tag of its own. Neither plans nor statistics keep them all, and totals are exact.
+// TestDistinctTexts sends texts that never repeat: short ones, ones of a megabyte, and invalid SQL, each with a tag of its own.
+// Neither plans nor statistics keep them all, and totals are exact.
 func TestDistinctTexts(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
@@ -58,7 +58,8 @@ func TestDistinctTexts(t *testing.T) {
 	h.shows(ses, "SELECT COUNT(*) <= 100, MAX(BYTE_LENGTH(TEXT)) <= 65536, MAX(BYTE_LENGTH(REQUEST_TAG)) <= 50 FROM SPANNER_SYS.QUERY_STATS_TOP_MINUTE", "true|true|true")
 }
 
-// TestHostileText: control characters, NUL, and what is no UTF-8, in texts, tags and names: each has an answer, and shows as it is.
+// TestHostileText sends control characters, NUL, and invalid UTF-8 in texts, tags and names. Each gets a reply.
+// Statistics show texts unchanged, and tags without control characters.
 func TestHostileText(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)

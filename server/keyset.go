@@ -12,7 +12,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// keySet translates a KeySet of the table or index that l lays out.
+// keySet converts a KeySet of the table or index with layout l.
 func keySet(l *table.Layout, p *spannerpb.KeySet) (table.KeySet, error) {
 	ks := table.KeySet{All: p.GetAll()}
 	if n := len(p.GetKeys()); n > 0 {
@@ -59,7 +59,7 @@ func keyRange(l *table.Layout, p *spannerpb.KeyRange) (r table.KeyRange, err err
 	return r, err
 }
 
-// keyParts translates a key or a prefix of one. The layout checks whether the key has enough parts.
+// keyParts converts a key or a key prefix. The layout checks whether the key has enough parts.
 func keyParts(l *table.Layout, p *structpb.ListValue) ([]value.Value, error) {
 	columns := l.KeySetColumns()
 	parts := p.GetValues()
@@ -77,7 +77,7 @@ func keyParts(l *table.Layout, p *structpb.ListValue) ([]value.Value, error) {
 	return key, nil
 }
 
-// columnValue translates a value that a key or a mutation gives for a column.
+// columnValue converts a value for a column in a key or a mutation.
 func columnValue(p *structpb.Value, c *schema.Column) (value.Value, error) {
 	v, err := value.FromWire(p, c.Type)
 	if err != nil {
@@ -86,9 +86,9 @@ func columnValue(p *structpb.Value, c *schema.Column) (value.Value, error) {
 	return v, nil
 }
 
-// keyText prints a key for an error.
+// keyText formats a key for an error.
 func keyText(p *structpb.ListValue) string {
-	b, err := json.Marshal(p.AsSlice()) // protojson puts spaces where it likes
+	b, err := json.Marshal(p.AsSlice()) // protojson varies its spaces
 	if err != nil {
 		return "?"
 	}

@@ -10,10 +10,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/live"
 )
 
-// contended is how long a lock is waited for, by the test's clock: less than a transaction may be idle without losing its locks.
+// contended is the wait for a lock by the test's clock. It is shorter than the idle time after which a transaction loses its
+// locks.
 const contended = 5 * time.Second
 
-// contend has a younger transaction wait for an older one, which holds what held has locked.
+// contend makes a younger transaction wait for the locks that held took in an older one.
 func (x *traffic) contend(held, wanted func(context.Context, *spanner.ReadWriteTransaction) error) {
 	x.Helper()
 	locked := make(chan struct{})
@@ -34,7 +35,7 @@ func (x *traffic) contend(held, wanted func(context.Context, *spanner.ReadWriteT
 	x.ok(<-older)
 }
 
-// TestLockStats: for each kind of request that waits, the lock that it waits for, and the transaction that holds it.
+// TestLockStats checks, for each kind of waiting request, the lock that it waits for and the transaction that holds it.
 func TestLockStats(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(3)
@@ -86,7 +87,7 @@ func TestLockStats(t *testing.T) {
 	}
 }
 
-// TestLockingDelay: a wait is in the statistics of the read that waited, and in the timeline of its transaction.
+// TestLockingDelay: a wait appears in the statistics of the read that waited, and in the timeline of its transaction.
 func TestLockingDelay(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(2)
@@ -100,7 +101,7 @@ func TestLockingDelay(t *testing.T) {
 	if len(list) != 1 || len(list[0].Events) != 3 {
 		t.Fatalf("timelines: %+v", list)
 	}
-	events := map[live.EventKind]live.Event{} // a read is noted when its handler returns, which may be after the commit
+	events := map[live.EventKind]live.Event{} // a read is recorded when its handler returns, which may be after the commit
 	for _, e := range list[0].Events {
 		events[e.Kind] = e
 	}

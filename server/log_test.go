@@ -20,7 +20,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats"
 )
 
-// lines collects what is logged.
+// lines collects log lines.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -36,7 +36,7 @@ func (l *lines) logger(level slog.Level) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(l, &slog.HandlerOptions{Level: level}))
 }
 
-// take returns the lines so far about a method, and forgets all.
+// take returns the lines about a method so far, and removes all lines.
 func (l *lines) take(t *testing.T, method string) (list []map[string]any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -53,7 +53,7 @@ func (l *lines) take(t *testing.T, method string) (list []map[string]any) {
 	return list
 }
 
-// eventually is take once there is a line: a reply may be there before its line.
+// eventually waits until take returns a line, because a reply may come before its line.
 func (l *lines) eventually(t *testing.T, method string) map[string]any {
 	t.Helper()
 	var list []map[string]any
@@ -61,7 +61,7 @@ func (l *lines) eventually(t *testing.T, method string) map[string]any {
 	return list[0]
 }
 
-// says wants a line to hold these attributes. A wanted value nil is any.
+// says checks that a line has these attributes. A nil value in want matches any value.
 func says(t *testing.T, line, want map[string]any) {
 	t.Helper()
 	for k, v := range want {
@@ -103,7 +103,7 @@ func TestLogOfRequests(t *testing.T) {
 	says(t, log.eventually(t, "Read"), map[string]any{"level": "DEBUG", "code": "NotFound", "error": nil})
 }
 
-// TestLogOfSlowRequests: as information there are slow requests alone, of the data API.
+// TestLogOfSlowRequests: at level info, the log has only slow requests of the data API.
 func TestLogOfSlowRequests(t *testing.T) {
 	var step atomic.Int64
 	still := newTestClock()
@@ -126,7 +126,7 @@ func TestLogOfSlowRequests(t *testing.T) {
 	}
 }
 
-// TestPanicIsInternal: a panic ends its request, says nothing, and is logged.
+// TestPanicIsInternal: a panic ends its request, does not show its text to the client, and is logged.
 func TestPanicIsInternal(t *testing.T) {
 	var log lines
 	h := newHarnessOf(t, Config{Clock: time.Now, Log: log.logger(slog.LevelError)})

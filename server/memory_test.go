@@ -30,13 +30,14 @@ import (
 
 const mib = 1 << 20
 
-// newBudgetHarness is a server whose requests have a budget.
+// newBudgetHarness returns a server whose requests have a budget of the given bytes.
 func newBudgetHarness(t *testing.T, bytes int64) (*harness, *memory.Budget) {
 	budget := memory.NewBudget(bytes)
 	return newHarnessOf(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler), Memory: budget}), budget
 }
 
-// returned waits until requests have given back all that they took. The garbage collector gives back the frames that gRPC's library has dropped.
+// returned waits until requests have released all their memory. The garbage collector releases the frames that gRPC's library has
+// dropped.
 func returned(b *memory.Budget) {
 	eventually(func() bool {
 		runtime.GC()
@@ -44,8 +45,8 @@ func returned(b *memory.Budget) {
 	})
 }
 
-// TestUploads: long messages are received only if there is room for what their requests take. Others are refused, and requests on the
-// same connection go on.
+// TestUploads: a long message is received only if there is room for its request. Others are refused, and further requests on the
+// same connection work.
 func TestUploads(t *testing.T) {
 	h, budget := newBudgetHarness(t, 64*mib)
 	ses := h.session(true)
@@ -71,8 +72,8 @@ func TestUploads(t *testing.T) {
 	returned(budget)
 }
 
-// TestCommitThatNeverFits: a commit for which there is no room beside its own message and its own change records is told so at once, and not that other
-// requests take the memory.
+// TestCommitThatNeverFits: a commit that needs more than the budget, with its own message and its own change records, fails at
+// once. The error does not blame other requests.
 func TestCommitThatNeverFits(t *testing.T) {
 	budget := memory.NewBudget(64 * mib)
 	h := newHarnessWith(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler), Memory: budget},
@@ -80,7 +81,7 @@ func TestCommitThatNeverFits(t *testing.T) {
 	ses := h.session(true)
 	_, err := h.data.Commit(h.ctx, singleUse(ses, insertData(6, mib)))
 	h.ok(err)
-	_, err = h.data.Commit(h.ctx, singleUse(ses, insertData(7, mib))) // with old values of the six
+	_, err = h.data.Commit(h.ctx, singleUse(ses, insertData(7, mib))) // with the old values of the six rows
 	h.fails(err, codes.ResourceExhausted)
 	if text := status.Convert(err).Message(); !strings.Contains(text, "needs at least") || len(status.Convert(err).Details()) > 0 {
 		t.Errorf("it is told %q, %v", text, status.Convert(err).Details())
@@ -88,7 +89,7 @@ func TestCommitThatNeverFits(t *testing.T) {
 	returned(budget)
 }
 
-// An uploader is a client that speaks HTTP/2 by itself.
+// An uploader is a client that writes HTTP/2 frames itself.
 type uploader struct {
 	*harness
 	net.Conn
@@ -105,7 +106,7 @@ func (h *harness) uploader() uploader {
 	return w
 }
 
-// upload begins a Commit whose message is said to have some length.
+// upload begins a Commit and announces the length of its message.
 func (w uploader) upload(stream uint32, length int) {
 	var fields bytes.Buffer
 	e := hpack.NewEncoder(&fields)
@@ -117,7 +118,7 @@ func (w uploader) upload(stream uint32, length int) {
 	w.ok(w.WriteData(stream, false, binary.BigEndian.AppendUint32([]byte{0}, uint32(length))))
 }
 
-// TestUploadsThatEnd: a message that never arrives gives back what was taken for it, however its request ends.
+// TestUploadsThatEnd: a message that never arrives releases its memory, however its request ends.
 func TestUploadsThatEnd(t *testing.T) {
 	h, budget := newBudgetHarness(t, 64*mib)
 	for _, end := range map[string]func(uploader){
@@ -138,7 +139,7 @@ func TestUploadsThatEnd(t *testing.T) {
 	}
 }
 
-// zipped is JSON of a Commit that is long, and short when it is compressed.
+// zipped returns a compressed Commit in JSON: long when it is inflated, short before.
 func zipped(h *harness, size int) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
@@ -148,7 +149,7 @@ func zipped(h *harness, size int) []byte {
 	return b.Bytes()
 }
 
-// TestInflated: while a request is inflated it obeys the budget and the limit of its method.
+// TestInflated: inflating a request obeys the budget and the limit of its method.
 func TestInflated(t *testing.T) {
 	h, budget := newBudgetHarness(t, 128*mib)
 	ses := h.session(true)
@@ -172,7 +173,7 @@ func TestInflated(t *testing.T) {
 	returned(budget)
 }
 
-// TestUnreadStreams: streams whose client does not read take little, and what they take is counted.
+// TestUnreadStreams: streams whose client does not read take little memory, and it is counted.
 func TestUnreadStreams(t *testing.T) {
 	h, budget := newBudgetHarness(t, 8*mib)
 	ses := h.session(true)
@@ -189,15 +190,15 @@ func TestUnreadStreams(t *testing.T) {
 	for range 30 {
 		stream, err := slow.StreamingRead(ctx, &spannerpb.ReadRequest{Session: ses, Table: "Singers", Columns: []string{"Data"}, KeySet: allKeys()})
 		h.ok(err)
-		go func() { _, _ = stream.Recv() }() // the first message; or it is refused, since others have taken too much
+		go func() { _, _ = stream.Recv() }() // the first message, unless it is refused because others have taken too much
 	}
 	eventually(func() bool { return budget.Usage().Taken > 4*mib && budget.Usage().Waiting > 0 })
 	cancel()
 	returned(budget)
 }
 
-// TestTransactionMemory: what a transaction writes in many statements is charged until it ends. A statement for which there is no room
-// may be sent again.
+// TestTransactionMemory: the writes of a transaction in many statements are charged until it ends. A statement without room may
+// be resent.
 func TestTransactionMemory(t *testing.T) {
 	h, budget := newBudgetHarness(t, 16*mib)
 	ses := h.session(false)
@@ -218,7 +219,7 @@ func TestTransactionMemory(t *testing.T) {
 	if n < 2 || budget.Usage().Taken < int64(n)*2_000_000 {
 		t.Errorf("after %d statements %d bytes are taken", n, budget.Usage().Taken)
 	}
-	h.fails(insert(n, n+1), codes.ResourceExhausted) // it is tried again, and not answered from memory
+	h.fails(insert(n, n+1), codes.ResourceExhausted) // run again, not answered from memory
 	if refused := budget.Usage().Refused[memory.Transaction]; refused != 2 {
 		t.Errorf("%d statements were refused", refused)
 	}
@@ -227,7 +228,7 @@ func TestTransactionMemory(t *testing.T) {
 	returned(budget)
 }
 
-// TestBatchResults: the results of a batch of DML are charged. A batch for whose results there is no room may be sent again.
+// TestBatchResults: the results of a batch of DML are charged. A batch without room for its results may be resent.
 func TestBatchResults(t *testing.T) {
 	h, budget := newBudgetHarness(t, 4*mib)
 	ses := h.session(false)
@@ -244,7 +245,7 @@ func TestBatchResults(t *testing.T) {
 	returned(budget)
 }
 
-// TestLongValues: a value that is longer than the budget is refused before it is encoded, in a stream and in one message.
+// TestLongValues: a value that is longer than the budget is refused before it is encoded, in a stream and in a single message.
 func TestLongValues(t *testing.T) {
 	h, budget := newBudgetHarness(t, 4*mib)
 	ses := h.session(true)

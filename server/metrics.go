@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/version"
 )
 
-// samples are the metrics of the server and its databases beside those of API methods.
+// samples adds the metrics of the server and its databases, except those of API methods.
 func (s *Server) samples(add func(metrics.Sample)) {
 	build := version.Get()
 	add(metrics.Sample{Name: "build_info", Help: "1, with the version and the commit that run.", Kind: prometheus.GaugeValue, Value: 1,
@@ -54,7 +54,7 @@ func sampleMemory(add func(metrics.Sample), u, kept memory.Usage) {
 	}
 }
 
-// sampleLocks adds the metrics of a database's locks and of the transactions that were aborted.
+// sampleLocks adds the metrics of a database's locks and aborted transactions.
 func sampleLocks(add func(metrics.Sample), database string, m txn.Metrics) {
 	of := []string{"database", database}
 	add(metrics.Sample{Name: "locks", Help: "Locks that transactions hold.", Kind: prometheus.GaugeValue, Value: float64(m.Locks), Labels: of})
@@ -92,7 +92,7 @@ func sampleCopies(add func(metrics.Sample), database string, list []stats.Column
 	}
 }
 
-// countByKind counts the sessions that are open.
+// countByKind counts the open sessions.
 func (s *sessions) countByKind() map[string]int {
 	counts := map[string]int{}
 	s.byName.Range(func(_, v any) bool {

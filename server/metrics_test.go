@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// sizes are what a method received and sent.
+// sizes are the bytes that a method received and sent.
 type sizes struct{ received, sent float64 }
 
 func (h *harness) sizes(method string) sizes {
@@ -26,7 +26,7 @@ func (h *harness) sizes(method string) sizes {
 	return sizes{h.counted("crowfoot_received_bytes_total", method), h.counted("crowfoot_sent_bytes_total", method)}
 }
 
-// adds wants a method to have received and sent so many bytes since before.
+// adds checks the bytes that a method received and sent since before.
 func (h *harness) adds(method string, before sizes, received, sent int) {
 	h.Helper()
 	now := h.sizes(method)
@@ -35,7 +35,7 @@ func (h *harness) adds(method string, before sizes, received, sent int) {
 	}
 }
 
-// TestMethodMetrics compares what each method is said to have received and sent with the messages themselves.
+// TestMethodMetrics compares the byte counts of each method with the messages themselves.
 func TestMethodMetrics(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -60,7 +60,7 @@ func TestMethodMetrics(t *testing.T) {
 	_, err = h.data.ExecuteSql(h.ctx, bad)
 	h.fails(err, codes.InvalidArgument)
 	h.ended("ExecuteSql", "InvalidArgument", 1)
-	h.adds("ExecuteSql", before, proto.Size(bad), 0) // an error is no message
+	h.adds("ExecuteSql", before, proto.Size(bad), 0) // an error counts no bytes
 	for _, method := range []string{"StreamingRead", "ExecuteSql"} {
 		requests := map[string]float64{"StreamingRead": 3, "ExecuteSql": 2}[method]
 		if n := h.counted("crowfoot_request_seconds", method); n != requests {
@@ -88,7 +88,7 @@ func (h *harness) post(path, body string, want int) string {
 	return string(data)
 }
 
-// TestRESTMetrics: over REST, bytes are those of JSON.
+// TestRESTMetrics: over REST, metrics count the bytes of JSON.
 func TestRESTMetrics(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -115,7 +115,7 @@ func TestRESTMetrics(t *testing.T) {
 	reply = h.post(ses+":executeStreamingSql", `{"sql": "SELECT 1 / (2 - x) FROM UNNEST([1, 2]) x"}`, http.StatusBadRequest)
 	h.adds("ExecuteStreamingSql", before, len(`{"sql": "SELECT 1 / (2 - x) FROM UNNEST([1, 2]) x"}`), len(reply))
 
-	// A body without a length, in chunks.
+	// The body has no announced length and comes in chunks.
 	request, err := http.NewRequestWithContext(h.ctx, http.MethodPost, h.rest+"/v1/"+ses+":executeSql", io.MultiReader(bytes.NewReader([]byte(query)), strings.NewReader(" ")))
 	h.ok(err)
 	before = h.sizes("ExecuteSql")
@@ -130,7 +130,7 @@ func TestRESTMetrics(t *testing.T) {
 	}
 }
 
-// TestCPUOfStatistics: what statistics say queries and reads have cost is what their methods are said to have cost.
+// TestCPUOfStatistics: statistics show the same CPU time for queries and reads as the metrics of their methods.
 func TestCPUOfStatistics(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(3)
@@ -163,7 +163,7 @@ func TestCPUOfStatistics(t *testing.T) {
 		FROM SPANNER_SYS.QUERY_STATS_TOP_MINUTE t JOIN SPANNER_SYS.QUERY_STATS_TOTAL_MINUTE a USING (INTERVAL_END) WHERE INTERVAL_END = '2030-01-02T03:05:00Z'`, "true")
 }
 
-// TestColumnarMetrics: a database with a columnar copy shows its size.
+// TestColumnarMetrics: metrics show the size of a database's columnar copy.
 func TestColumnarMetrics(t *testing.T) {
 	h := newHarnessWith(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, []string{"CREATE TABLE T (K INT64) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')"})
 	for h.gauge("crowfoot_columnar_chunks") != 1 || h.gauge("crowfoot_columnar_missing_chunks") != 0 {
@@ -184,7 +184,7 @@ func TestColumnarMetrics(t *testing.T) {
 	}
 }
 
-// gauge is the value of a gauge of the test's database; NaN if there is none.
+// gauge returns the value of a gauge of the test's database; NaN if there is none.
 func (h *harness) gauge(name string) float64 {
 	h.Helper()
 	families, err := h.server.gatherer.Gather()

@@ -16,8 +16,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// TestMissingResources: each request about a database of an instance that does not exist is answered that the instance was not found, in the text,
-// in the status details and in the trailer that Java clients up to 6.87 read.
+// TestMissingResources: a request about a database of an instance that does not exist fails because the instance was not found.
+// The text, the status details and the trailer that Java clients up to 6.87 read all say so.
 func TestMissingResources(t *testing.T) {
 	h := newHarness(t)
 	const noInstance = "projects/p/instances/none"
@@ -38,7 +38,7 @@ func TestMissingResources(t *testing.T) {
 	}, noSession, usererror.SessionResource, "Session not found: ", noSession)
 }
 
-// askOf is a request about the resource with a name.
+// askOf sends a request about the resource with a name.
 type askOf func(name string, o ...grpc.CallOption) error
 
 // dataCalls are requests of the data service about a database.
@@ -130,7 +130,7 @@ func (h *harness) instanceCalls() map[string]askOf {
 	}
 }
 
-// missing wants a request about name to find a resource of a kind missing, and to say so in the three places where clients look.
+// missing checks that a request about name reports a missing resource of a kind, in the three places where clients look.
 func (h *harness) missing(what string, ask askOf, name, kind, text, resource string) {
 	h.Helper()
 	var trailer metadata.MD

@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// mutations translates the mutations of a commit.
+// mutations converts the mutations of a commit.
 func mutations(c *schema.Catalog, list []*spannerpb.Mutation) ([]table.Mutation, error) {
 	muts := make([]table.Mutation, len(list))
 	for i, p := range list {
@@ -40,7 +40,7 @@ func mutation(c *schema.Catalog, p *spannerpb.Mutation) (table.Mutation, error) 
 	return table.Mutation{}, usererror.EmptyMutation()
 }
 
-// mutationTable finds a table that a mutation may write.
+// mutationTable returns a table that a mutation may write.
 func mutationTable(c *schema.Catalog, name string) (*schema.Table, error) {
 	t := c.TableOrSynonym(name)
 	if t == nil || t.Rows != nil {
@@ -64,7 +64,7 @@ func write(c *schema.Catalog, op table.Op, p *spannerpb.Mutation_Write) (table.M
 	return m, nil
 }
 
-// columnsNamed finds a table that a mutation may write, and columns of it.
+// columnsNamed returns a table that a mutation may write, and its named columns.
 func columnsNamed(c *schema.Catalog, name string, names []string) (t *schema.Table, columns []*schema.Column, err error) {
 	if t, err = mutationTable(c, name); err != nil {
 		return nil, nil, err

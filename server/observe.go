@@ -18,15 +18,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// probes are the paths of the HTTP listener that are answered also while the server stops:
+// probes returns the paths of the HTTP listener that are also served while the server stops:
 //
-//	/healthz    whether it runs and can read its data (200, or 503 and why not)
-//	/readyz     whether it takes requests: that, and it is not stopping
+//	/healthz    whether it runs and can read its data (200, or 503 with the reason)
+//	/readyz     whether it accepts requests: as /healthz, and it is not stopping
 func (s *Server) probes() map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{"/healthz": reading(s.live), "/readyz": reading(s.ready)}
 }
 
-// reading is a handler of GET and HEAD alone.
+// reading returns a handler that allows only GET and HEAD.
 func reading(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -38,14 +38,14 @@ func reading(serve http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// observing are further paths of the HTTP listener that are about the server itself:
+// observing returns further paths of the HTTP listener, about the server itself:
 //
 //	/checkpoint?to=DIR                       POST, from the server's own machine: makes a copy of the data directory
 //	/metrics                                 Prometheus: use of the API by method, sessions, locks, aborts, background work, storage, the process
 //	/debug/transactions?database=D&tag=T     timelines of the newest transactions with a tag, as JSON; durations in nanoseconds
-//	/debug/pprof/profile?seconds=N           where CPU time goes, for go tool pprof; heap and goroutine beside it
-//	/debug/pprof/block?seconds=N             what goroutines wait for, likewise; mutex beside it
-//	/debug/pprof/trace?seconds=N             what every goroutine does, for go tool trace
+//	/debug/pprof/profile?seconds=N           use of CPU time, for go tool pprof; heap and goroutine beside it
+//	/debug/pprof/block?seconds=N             waits of goroutines, likewise; mutex beside it
+//	/debug/pprof/trace?seconds=N             activity of every goroutine, for go tool trace
 func (s *Server) observing() map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{
 		"/checkpoint":         s.checkpoint,
@@ -61,7 +61,7 @@ func (s *Server) observing() map[string]http.HandlerFunc {
 	}
 }
 
-// live answers /healthz. A server that only refuses writes for a while is alive, and says why it does.
+// live answers /healthz. A server that only refuses writes for a while is alive; the reply gives the reason.
 func (s *Server) live(w http.ResponseWriter, _ *http.Request) {
 	h := s.registry.Health()
 	switch {
@@ -86,7 +86,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Starting answers HTTP while the data is opened: the process lives, and is not ready.
+// Starting answers HTTP requests while the data is opened: the process is alive, but not ready.
 func Starting(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/healthz" {
 		fmt.Fprintln(w, "starting")
@@ -101,7 +101,7 @@ func Starting(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, "starting")
 }
 
-// Metrics are what /metrics shows.
+// Metrics returns the metrics of /metrics.
 func (s *Server) Metrics() prometheus.Gatherer { return s.gatherer }
 
 // newMetrics registers the metrics of the API's methods. It returns nil if the server keeps no statistics.
@@ -111,7 +111,7 @@ func newMetrics(to prometheus.Registerer, cfg Config) *metrics.Methods {
 	}
 	metrics, err := metrics.NewMethods(to)
 	if err != nil {
-		panic("register metrics: " + err.Error()) // their names are constants
+		panic("register metrics: " + err.Error()) // cannot happen: the names are constants
 	}
 	return metrics
 }

@@ -8,7 +8,8 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// TestOperationStats: each statement or request is one operation on each table and index that it touches, for any number of rows.
+// TestOperationStats: each statement or request counts as one operation on each table and index that it accesses, for any number
+// of rows.
 func TestOperationStats(t *testing.T) {
 	x := newTraffic(t)
 	_, err := x.client.Apply(x.ctx, []*spanner.Mutation{ // one write
@@ -53,7 +54,7 @@ func TestOperationStats(t *testing.T) {
 		end+"|SingersByName|SingerId|1|0|2|false")
 }
 
-// TestTableSizes: every table and index has a size, once an hour is over.
+// TestTableSizes: every table and index has a size after the end of an hour.
 func TestTableSizes(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(2)
@@ -66,7 +67,7 @@ func TestTableSizes(t *testing.T) {
 		end+"|Plain|default|0")
 }
 
-// TestQueryProfiles: the profile of an execution is found by the fingerprint of its statistics.
+// TestQueryProfiles: a profile has the fingerprint of its execution's statistics.
 func TestQueryProfiles(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(3)
@@ -81,7 +82,7 @@ func TestQueryProfiles(t *testing.T) {
 		"2030-01-02T03:06:00Z|app=x|true|[2 of 3]")
 }
 
-// hold has an open transaction keep row 1 of Plain locked until the function that it returns is called.
+// hold locks row 1 of Plain in an open transaction until the caller calls release.
 func (x *traffic) hold() (release func()) {
 	x.Helper()
 	tx, err := spanner.NewReadWriteStmtBasedTransaction(x.ctx, x.client)
@@ -99,7 +100,7 @@ func (x *traffic) until(sql string) {
 	eventually(func() bool { return len(x.query(x.session, sql)) > 0 })
 }
 
-// TestActiveQueries: what runs now, and for how long.
+// TestActiveQueries: the tables of active queries show the running queries and their ages.
 func TestActiveQueries(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(3)
@@ -118,7 +119,7 @@ func TestActiveQueries(t *testing.T) {
 		API_CLIENT_HEADER LIKE '%gl-go/%', USER_AGENT_HEADER LIKE '%grpc-go%', SERVER_REGION, PRIORITY, TRANSACTION_TYPE, START_TIME BETWEEN '2030-01-02T03:04:00Z' AND '2030-01-02T03:05:00Z'
 		FROM SPANNER_SYS.OLDEST_ACTIVE_QUERIES WHERE TEXT NOT LIKE '%ACTIVE%'`,
 		"UPDATE Plain SET V = 'waits' WHERE K = 1|true|false|true|true|127.0.0.1|true|true|null|PRIORITY_LOW|READ_WRITE|true")
-	// The other that is active asks.
+	// The other active query is the one that asks.
 	x.shows(`SELECT s.ACTIVE_COUNT, s.COUNT_OLDER_THAN_1S, s.COUNT_OLDER_THAN_10S, s.COUNT_OLDER_THAN_100S, s.OLDEST_START_TIME = q.START_TIME
 		FROM SPANNER_SYS.ACTIVE_QUERIES_SUMMARY s, SPANNER_SYS.OLDEST_ACTIVE_QUERIES q WHERE q.TEXT NOT LIKE '%ACTIVE%'`, "2|1|0|0|true")
 	release()
@@ -126,7 +127,7 @@ func TestActiveQueries(t *testing.T) {
 	x.shows("SELECT ACTIVE_COUNT, COUNT_OLDER_THAN_1S FROM SPANNER_SYS.ACTIVE_QUERIES_SUMMARY", "1|0")
 }
 
-// TestActivePartitionedDML shows one that waits for a lock.
+// TestActivePartitionedDML shows a statement that waits for a lock.
 func TestActivePartitionedDML(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(3)

@@ -17,8 +17,8 @@ import (
 // maxReplicaSelections: https://cloud.google.com/spanner/docs/directed-reads#parameters.
 const maxReplicaSelections = 10
 
-// checkRequestOptions validates the options that every request may have. The priority changes nothing: it is a
-// hint to a scheduler, and one process needs none. Tags are for statistics.
+// checkRequestOptions validates the options that every request may have. The priority changes nothing: it is a hint to a
+// scheduler, and one process needs none. Tags are only for statistics.
 func checkRequestOptions(o *spannerpb.RequestOptions) error {
 	if o == nil {
 		return nil
@@ -57,7 +57,7 @@ func checkTransactionOptions(o *spannerpb.TransactionOptions) error {
 	return nil
 }
 
-// boundOf translates the timestamp bound of a read-only transaction. Without one, reads are strong.
+// boundOf converts the timestamp bound of a read-only transaction. Without one, reads are strong.
 func boundOf(o *spannerpb.TransactionOptions_ReadOnly) (txn.Bound, error) {
 	switch b := o.GetTimestampBound().(type) {
 	case *spannerpb.TransactionOptions_ReadOnly_ReadTimestamp:
@@ -76,7 +76,8 @@ func boundOf(o *spannerpb.TransactionOptions_ReadOnly) (txn.Bound, error) {
 	return txn.Bound{Kind: txn.Strong}, nil
 }
 
-// multiUseBound is boundOf for a transaction of several reads. They share one timestamp, so bounds that leave it open are refused.
+// multiUseBound converts the bound of a transaction of several reads. They share one timestamp, so it refuses bounds that leave
+// the timestamp open.
 func multiUseBound(o *spannerpb.TransactionOptions_ReadOnly) (txn.Bound, error) {
 	bound, err := boundOf(o)
 	if err == nil && (bound.Kind == txn.MinReadTimestamp || bound.Kind == txn.MaxStaleness) {
@@ -102,7 +103,8 @@ func stalenessBound(kind txn.BoundKind, field string, d *durationpb.Duration) (t
 	return txn.Bound{Kind: kind, Duration: d.AsDuration()}, nil
 }
 
-// checkQueryOptions validates the optimizer version and statistics that a query asks for. They change nothing: there is one optimizer.
+// checkQueryOptions validates the requested optimizer version and statistics package. They change nothing: there is one
+// optimizer.
 func checkQueryOptions(o *spannerpb.ExecuteSqlRequest_QueryOptions, db *database.Database) error {
 	if o == nil {
 		return nil
@@ -134,7 +136,7 @@ func checkDirectedRead(o *spannerpb.DirectedReadOptions, readOnly bool) error {
 // maxCommitDelay: https://cloud.google.com/spanner/docs/throughput-optimized-writes.
 const maxCommitDelay = 500 * time.Millisecond
 
-// commitDelay is how long a commit may be delayed so that it shares a sync to disk with other commits.
+// commitDelay returns how long a commit may be delayed so that it shares a sync to disk with other commits.
 func commitDelay(d *durationpb.Duration) (time.Duration, error) {
 	if d == nil {
 		return 0, nil

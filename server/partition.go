@@ -15,10 +15,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A partition is the content of a partition token: a part of the keys that a read or query
-// reads, in one read-only transaction.
+// A partition is the content of a partition token: a part of the keys of a read or query, in one read-only transaction.
 type partition struct {
-	whole bool // the read or query was not divided: the partition is all of it
+	whole bool // the partition is the whole read or query, which was not divided
 	span  table.Span
 }
 
@@ -29,7 +28,7 @@ type partition struct {
 // The fingerprint covers the session.
 const partitionVersion = 1
 
-// token makes the token of a partition of a request, in a transaction.
+// token returns the token for a partition of a request in a transaction.
 func (p partition) token(k token.Key, request uint64, transaction []byte) []byte {
 	dst := []byte{partitionVersion}
 	dst = binary.BigEndian.AppendUint64(dst, request)
@@ -43,7 +42,8 @@ func (p partition) token(k token.Key, request uint64, transaction []byte) []byte
 	return k.Seal(dst, 0)
 }
 
-// parsePartition reads a token. request is the fingerprint, and transaction the transaction id, of the request that carries it.
+// parsePartition parses a token. request and transaction are the fingerprint and the transaction id of the request that carries
+// it.
 func parsePartition(k token.Key, data []byte, request uint64, transaction []byte) (*partition, error) {
 	body, ok := k.Open(data)
 	if !ok || len(body) < 10 || body[0] != partitionVersion {
@@ -67,7 +67,7 @@ func parsePartition(k token.Key, data []byte, request uint64, transaction []byte
 	return p, nil
 }
 
-// within cuts spans down to the partition.
+// within returns the parts of spans that lie in the partition.
 func (p *partition) within(spans []table.Span) []table.Span {
 	if p.whole {
 		return spans
@@ -75,7 +75,7 @@ func (p *partition) within(spans []table.Span) []table.Span {
 	return table.Within(spans, p.span)
 }
 
-// restrict is the span of keys that a query is restricted to; nil for all keys.
+// restrict returns the span to which a query is restricted; nil for all keys.
 func (p *partition) restrict() *table.Span {
 	if p.whole {
 		return nil
@@ -143,7 +143,7 @@ func (s *service) partitionQuery(ctx context.Context, req *spannerpb.PartitionQu
 	return s.partitions(&sc, parts, f.Sum, req.Transaction), nil
 }
 
-// openPartitioned opens the read-only transaction that partitions are read in. Unless it fails, the scope must be closed.
+// openPartitioned opens the read-only transaction in which partitions are read. Unless it fails, the caller must close the scope.
 func (s *service) openPartitioned(ctx context.Context, name string, selector *spannerpb.TransactionSelector, o *spannerpb.PartitionOptions) (scope, error) {
 	ses, err := s.sessions.find(name)
 	if err != nil {
@@ -168,10 +168,12 @@ func (s *service) openPartitioned(ctx context.Context, name string, selector *sp
 // maxPartitions: https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#partitionoptions.
 const maxPartitions = 200_000
 
-// partitionBytes is about what a partition takes beside its keys, which are there three times: as a span, in the token, and in the encoded reply.
+// partitionBytes is the approximate memory of a partition without its keys. The keys exist three times: as a span, in the token,
+// and in the encoded reply.
 const partitionBytes = 256
 
-// cutPartitions divides spans of a layout, and charges the call for the partitions and their tokens. What reads no keys has one partition.
+// cutPartitions divides spans of a layout, and charges the call for the partitions and their tokens. A read or query without keys
+// has one partition.
 func cutPartitions(ctx context.Context, c *rpc.Call, sc *scope, l *table.Layout, spans []table.Span, o *spannerpb.PartitionOptions) ([]partition, error) {
 	if len(spans) == 0 {
 		return []partition{{whole: true}}, nil
@@ -196,7 +198,7 @@ func cutPartitions(ctx context.Context, c *rpc.Call, sc *scope, l *table.Layout,
 	return parts, nil
 }
 
-// partitions makes the reply: a token for each partition, which is good only in the transaction.
+// partitions returns the reply: a token for each partition, which is valid only in the transaction.
 func (s *service) partitions(sc *scope, parts []partition, request uint64, selector *spannerpb.TransactionSelector) *spannerpb.PartitionResponse {
 	id := selector.GetId()
 	if sc.reply.ID != nil {

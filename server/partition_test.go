@@ -94,7 +94,7 @@ func wantOnce(t *testing.T, what string, seen map[string]int, rows int) {
 	}
 }
 
-// partitionedReads are requests whose partitions together read what the request reads.
+// partitionedReads are requests whose partitions together return the same rows as the request.
 var partitionedReads = []struct {
 	name string
 	read *spannerpb.ReadRequest
@@ -114,8 +114,8 @@ func closedRange(from, to string) *spannerpb.KeyRange {
 	return &spannerpb.KeyRange{StartKeyType: &spannerpb.KeyRange_StartClosed{StartClosed: list(from)}, EndKeyType: &spannerpb.KeyRange_EndClosed{EndClosed: list(to)}}
 }
 
-// TestPartitionsUnderWrites: while rows are inserted, changed and deleted, the partitions of a read or a query, read beside each other, have the rows of one that is
-// not partitioned, at the same timestamp, each once.
+// TestPartitionsUnderWrites reads the partitions of a read or a query concurrently, while rows are inserted, changed and deleted.
+// Together they return each row once, and the same rows as the undivided request at the same timestamp.
 func TestPartitionsUnderWrites(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -190,7 +190,7 @@ func TestPartitionsUnderWrites(t *testing.T) {
 	<-stopped
 }
 
-// rowTexts prints the rows of a stream.
+// rowTexts formats the rows of a stream.
 func rowTexts(stream []*spannerpb.PartialResultSet) (texts []string) {
 	for row := range slices.Chunk(resulttest.Assemble(stream), len(stream[0].Metadata.RowType.Fields)) {
 		texts = append(texts, fmt.Sprint(row))

@@ -9,11 +9,12 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// pollSQL is the poll of Google's Spanner Change Watcher, to the byte: its benchmark computes its figures from the statistics of this text.
+// pollSQL is the exact poll of Google's Spanner Change Watcher. Its benchmark computes its results from the statistics of this
+// text.
 const pollSQL = "SELECT *\nFROM `Changes`@{FORCE_INDEX=`ChangesByShard`}\nWHERE `Ts`>@prevCommitTimestamp AND `Shard` IS NOT NULL AND `Shard` IN UNNEST(@shard)" +
 	"\nORDER BY `Ts`, `Id`\nLIMIT @limit"
 
-// A poller is a change watcher with shards of a table whose rows were committed a second apart.
+// A poller is a change watcher of a table with shards. The rows were committed a second apart.
 type poller struct {
 	*traffic
 	start  time.Time
@@ -31,7 +32,7 @@ func newPoller(t *testing.T, rows, shards, limit int) *poller {
 	}
 	var muts []*spanner.Mutation
 	for i := range rows {
-		// Neighbours in time are in shards far from each other.
+		// Rows that are close in time are in distant shards.
 		muts = append(muts, spanner.Insert("Changes", []string{"Id", "Shard", "Ts", "Text"}, []any{i, i * 11 % shards, p.at(i), "text"}))
 	}
 	_, err := x.client.Apply(x.ctx, muts)
@@ -39,10 +40,10 @@ func newPoller(t *testing.T, rows, shards, limit int) *poller {
 	return p
 }
 
-// at is the time of row i.
+// at returns the time of row i.
 func (p *poller) at(i int) time.Time { return p.start.Add(time.Duration(i) * time.Second) }
 
-// poll wants the rows after a row to be found.
+// poll checks that a poll finds the given number of rows after a row.
 func (p *poller) poll(sql string, after, rows int) {
 	p.Helper()
 	params := map[string]any{"prevCommitTimestamp": p.at(after), "limit": p.limit}
@@ -52,8 +53,8 @@ func (p *poller) poll(sql string, after, rows int) {
 	p.rows(rows, p.client.Single().Query(p.ctx, spanner.Statement{SQL: sql, Params: params}))
 }
 
-// scanned wants the statistics of the last minute to show so many polls of so many rows each, with as many index rows as rows, one more for each shard
-// at most, and one row of the table for each row.
+// scanned checks the statistics of the last minute: the number of polls, and the rows of each. For each returned row a poll scans
+// one index row and one table row, and at most one more index row for each shard.
 func (p *poller) scanned(sql string, polls, rows int) {
 	p.Helper()
 	p.minute()
@@ -62,15 +63,15 @@ func (p *poller) scanned(sql string, polls, rows int) {
 		FROM SPANNER_SYS.QUERY_STATS_TOP_MINUTE WHERE TEXT = %q ORDER BY INTERVAL_END DESC LIMIT 1`, len(p.shards), sql), fmt.Sprintf("%d|%d|true|true|true|true|0", polls, rows))
 }
 
-// TestPollStats: the statistics of polls have their text as it was sent, their number, and the rows that they scan: of the index not more than are
-// returned and one for each shard.
+// TestPollStats: the statistics of polls have the exact text, the number of polls, and the scanned rows. A poll scans as many
+// index rows as it returns, and at most one more for each shard.
 func TestPollStats(t *testing.T) {
 	p := newPoller(t, 1000, 37, 100)
 	for i := range 5 { // a watcher that is behind
 		p.poll(pollSQL, 100*i, 100)
 	}
 	p.scanned(pollSQL, 5, 100)
-	for range 3 { // and one that is not
+	for range 3 { // a watcher that is up to date
 		p.poll(pollSQL, 989, 10)
 	}
 	p.scanned(pollSQL, 3, 10)
@@ -82,11 +83,12 @@ func TestPollStats(t *testing.T) {
 	p.scanned(unhinted, 1, 100)
 }
 
-// TestPollWithoutShardsStats: a poll that names no shards looks for them, by a row for each and one more for each that is found to be the last.
+// TestPollWithoutShardsStats: a poll that names no shards must find them. It reads one row for each shard, and one more to see
+// that the last one is the last.
 func TestPollWithoutShardsStats(t *testing.T) {
 	p := newPoller(t, 1000, 37, 100)
 	sql := strings.Replace(pollSQL, " AND `Shard` IN UNNEST(@shard)", "", 1)
 	p.poll(sql, 500, 100)
-	p.shards = append(p.shards, p.shards...) // one row finds a shard, one is read ahead in it
+	p.shards = append(p.shards, p.shards...) // one row finds a shard, and one is read ahead in it
 	p.scanned(sql, 1, 100)
 }

@@ -13,7 +13,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// TestProtoColumns: a bundle, columns of its types, their wire forms, indexes and change streams, also after a restart.
+// TestProtoColumns checks a proto bundle, columns of its types, their wire forms, indexes and change streams, also after a
+// restart.
 func TestProtoColumns(t *testing.T) {
 	forRestarts(t, func(h *harness, _ *testClock, restart func()) {
 		ses := h.session(true)

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// shopDescriptors are the files of the types of tests, serialized.
+// shopDescriptors returns the serialized files of the test types.
 func shopDescriptors(t testing.TB) []byte { return descriptorsOf(t, shopFiles) }
 
 // descriptorsOf serializes a FileDescriptorSet in text format.
@@ -61,7 +61,7 @@ func (h *harness) alterProtos(descriptors []byte, statements ...string) error {
 	return h.finished(op, err)
 }
 
-// finished waits for an operation, which a request has begun, and returns its error.
+// finished waits for an operation that a request has begun, and returns its error.
 func (h *harness) finished(op *longrunningpb.Operation, err error) error {
 	h.Helper()
 	for err == nil && !op.Done {
@@ -70,7 +70,7 @@ func (h *harness) finished(op *longrunningpb.Operation, err error) error {
 	return cmp.Or(err, status.ErrorProto(op.GetError()))
 }
 
-// cpuTime is what the process has used so far.
+// cpuTime returns the CPU time that the process has used so far.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
@@ -79,8 +79,8 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkProtoField compares a query of one field of a PROTO with one of a STRING column that has the same text: for one row, for all, and of those rows that have one value in it. It reports the
-// CPU time of the first by that of the second as "ratio".
+// BenchmarkProtoField compares a query of one field of a PROTO with a query of a STRING column with the same text: for one row,
+// for all rows, and for the rows with a given value. "ratio" is the CPU time of the first divided by that of the second.
 func BenchmarkProtoField(b *testing.B) {
 	const rows = 10_000
 	h, ses := benchHarness(b)

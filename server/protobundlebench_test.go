@@ -12,7 +12,8 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// manyTypes is a file with so many messages, of which each has fields of the two before it, in groups of ten, and a text of so many bytes.
+// manyTypes returns a file with the given number of messages and a comment of the given number of bytes. Each
+// message has fields of all earlier messages in its group of ten.
 func manyTypes(t testing.TB, messages, comment int) (names, descriptors []byte) {
 	t.Helper()
 	f := &descriptorpb.FileDescriptorProto{Name: proto.String("many.proto"), Package: proto.String("many"), Syntax: proto.String("proto3")}
@@ -39,8 +40,9 @@ func manyTypes(t testing.TB, messages, comment int) (names, descriptors []byte) 
 	return names, data
 }
 
-// BenchmarkProtoBundle has a bundle with 5,000 messages: it reports the times, in milliseconds, to make it, to make a table and to add a column with a type of it,
-// to change one of its types, and of the first SQL text and of others that name a type; and the longest time that a query of another user takes meanwhile.
+// BenchmarkProtoBundle uses a bundle with 5,000 messages. It reports times in milliseconds: to create the bundle, to create a
+// table and to add a column with one of its types, to change a type, for the first SQL text that names a type, and for further
+// ones. It also reports the longest time of another user's query meanwhile.
 func BenchmarkProtoBundle(b *testing.B) {
 	names, descriptors := manyTypes(b, 5000, 0)
 	b.Logf("%d bytes", len(descriptors))

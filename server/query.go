@@ -19,20 +19,20 @@ import (
 // errPendingParam is the error for spanner.commit_timestamp() as a parameter.
 var errPendingParam = errors.New("a commit timestamp cannot be a parameter")
 
-// A queryRequest is an ExecuteSql or ExecuteStreamingSql that has been checked.
+// A queryRequest is a checked ExecuteSql or ExecuteStreamingSql request.
 type queryRequest struct {
 	*spannerpb.ExecuteSqlRequest
 	text        sqlText
 	call        *rpc.Call
 	session     *session
 	fingerprint uint64
-	streaming   bool               // it is an ExecuteStreamingSql
-	partition   *partition         // of a partition token
+	streaming   bool               // for ExecuteStreamingSql
+	partition   *partition         // of the partition token, or nil
 	divided     bool               // the server itself has divided the query
-	resume      *result.Resumption // of a resume token, or nil
+	resume      *result.Resumption // of the resume token, or nil
 }
 
-// checkQuery validates the request of a statement, but for the statement's text, and finds its session.
+// checkQuery validates the request of a statement, except for the statement's text, and finds its session.
 func (s *service) checkQuery(req *spannerpb.ExecuteSqlRequest, c *rpc.Call) (q queryRequest, err error) {
 	q.ExecuteSqlRequest, q.call = req, c
 	q.text = sqlText{sql: req.Sql, params: req.Params, types: req.ParamTypes}
@@ -60,7 +60,7 @@ func (s *service) checkQuery(req *spannerpb.ExecuteSqlRequest, c *rpc.Call) (q q
 	return q, err
 }
 
-// showsPlan says whether the reply has the plan.
+// showsPlan reports whether the reply contains the plan.
 func (q *queryRequest) showsPlan() bool {
 	switch q.QueryMode {
 	case spannerpb.ExecuteSqlRequest_PLAN, spannerpb.ExecuteSqlRequest_PROFILE, spannerpb.ExecuteSqlRequest_WITH_PLAN_AND_STATS:
@@ -111,7 +111,7 @@ func (s *service) executeSQL(ctx context.Context, req *spannerpb.ExecuteSqlReque
 	return reply, err
 }
 
-// withQuery runs a statement of any kind and calls answer with its result. The result is good until answer returns.
+// withQuery runs a statement of any kind and calls answer with its result. The result is valid until answer returns.
 func (s *service) withQuery(ctx context.Context, q queryRequest, answer func(*result.Result) error) (err error) {
 	sc, err := s.openScope(ctx, scopeRequest{
 		session:  q.session,
@@ -174,7 +174,8 @@ func (s *service) withQuery(ctx context.Context, q queryRequest, answer func(*re
 	return s.answerQuery(ctx, q, &sc, stmt, params, answer)
 }
 
-// kind says how the statement is counted: statistics keep partitioned queries and partitioned DML apart from others with the same text.
+// kind returns the kind under which statistics count the statement. They keep partitioned queries and partitioned DML apart from
+// other executions of the same text.
 func (q *queryRequest) kind(sc *scope) stats.QueryKind {
 	switch {
 	case sc.isPartitioned():
@@ -261,7 +262,7 @@ func (s *service) answerDML(ctx context.Context, q queryRequest, sc *scope, stmt
 	return err
 }
 
-// answerPartitionedDML runs the one statement of a partitioned DML transaction.
+// answerPartitionedDML runs the only statement of a partitioned DML transaction.
 func (s *service) answerPartitionedDML(ctx context.Context, q queryRequest, sc *scope, stmt *database.Statement, params []value.Value, answer func(*result.Result) error) error {
 	if err := stmt.Plan.PartitionedDML(); err != nil {
 		return err
@@ -277,7 +278,7 @@ func (s *service) answerPartitionedDML(ctx context.Context, q queryRequest, sc *
 	}
 	changed, err := sc.session.db.PartitionedDML(ctx, database.PartitionedDML{
 		Statement: stmt, Params: params, Session: sc.session.id(), Tracker: &record.Splits, Excluded: t.excluded,
-		Job: fmt.Sprintf("%d.%d/%x", t.key.Start, t.key.Number, q.fingerprint), // sent again in the same transaction, the statement goes on
+		Job: fmt.Sprintf("%d.%d/%x", t.key.Start, t.key.Number, q.fingerprint), // a statement resent in the same transaction continues
 	})
 	if err != nil {
 		return err

@@ -45,7 +45,7 @@ func TestQueryModes(t *testing.T) {
 	}
 }
 
-// TestPlanOfDMLChangesNothing plans DML in a transaction, which stays usable.
+// TestPlanOfDMLChangesNothing plans DML in a transaction, which changes nothing and stays usable.
 func TestPlanOfDMLChangesNothing(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -95,13 +95,13 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// TestOptimizerOptions: a query may want optimizers that SUPPORTED_OPTIMIZER_VERSIONS lists, and no others.
+// TestOptimizerOptions: a query may ask for the optimizers in SUPPORTED_OPTIMIZER_VERSIONS, and no others.
 func TestOptimizerOptions(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
 	for _, c := range []struct {
 		sql, version, pack string
-		text               string // of the error, if there is one
+		text               string // of the error, or empty
 	}{
 		{"SELECT 1", "", "", ""},
 		{"SELECT 1", "8", "", ""},

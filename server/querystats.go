@@ -17,7 +17,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 )
 
-// planned is the result of a PLAN request: the plan and what parameters it wants; nothing runs.
+// planned returns the result of a PLAN request: the plan and the parameters that the statement needs. Nothing runs.
 func (q *queryRequest) planned(sc *scope, stmt *database.Statement) *result.Result {
 	r := &result.Result{Transaction: &sc.reply, Columns: stmt.Columns, Undeclared: stmt.Undeclared}
 	if r.Undeclared == nil {
@@ -29,7 +29,7 @@ func (q *queryRequest) planned(sc *scope, stmt *database.Statement) *result.Resu
 	return r
 }
 
-// appendStats appends the ResultSetStats that the query mode asks for, with the row count of DML.
+// appendStats appends the ResultSetStats for the query mode, with the row count of DML.
 func (s *service) appendStats(dst []byte, tag byte, q queryRequest, stmt *database.Statement, run exec.Stats, bytes int64, rowCount *int64) []byte {
 	p := &spannerpb.ResultSetStats{QueryStats: queryStats(q, stmt, run, bytes, q.call.Cost.Elapsed())}
 	switch q.QueryMode {
@@ -44,7 +44,7 @@ func (s *service) appendStats(dst []byte, tag byte, q queryRequest, stmt *databa
 	return appendMessage(dst, tag, p)
 }
 
-// queryStats are the statistics of a run as text. Names and units are those of
+// queryStats returns the statistics of a run as text. Names and units follow
 // https://cloud.google.com/spanner/docs/query-execution-plans#query_execution_stats.
 func queryStats(q queryRequest, stmt *database.Statement, run exec.Stats, bytes int64, elapsed time.Duration) *structpb.Struct {
 	text, record := structpb.NewStringValue, &q.call.Cost
@@ -63,16 +63,16 @@ func queryStats(q queryRequest, stmt *database.Statement, run exec.Stats, bytes 
 	}}
 }
 
-// profileText is a plan with what each operator of one run took, as JSON.
+// profileText returns a plan with the statistics of each operator in one run, as JSON.
 func profileText(stmt *database.Statement, run exec.Stats) string {
 	b, err := protojson.Marshal(stmt.Plan.Proto(exec.NodeStatsProto(run), stmt.Literals()))
 	if err != nil {
-		return "" // the message was built above, so it can be marshalled
+		return "" // cannot happen: this package built the message
 	}
 	return string(b)
 }
 
-// appendMessage appends a message field. Only messages that this package builds are passed, so marshalling cannot fail.
+// appendMessage appends a message field. Callers pass only messages that this package builds, so marshalling cannot fail.
 func appendMessage(dst []byte, tag byte, m proto.Message) []byte {
 	b, err := proto.Marshal(m)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/status"
 )
 
-// wholeQueryRow are the columns of query statistics whose values known traffic determines.
+// wholeQueryRow lists the columns of query statistics whose values follow from known traffic.
 const wholeQueryRow = `INTERVAL_END, TEXT, TEXT_TRUNCATED, EXECUTION_COUNT, AVG_ROWS, AVG_BYTES, AVG_ROWS_SCANNED,
 	CANCELLED_OR_DISCONNECTED_EXECUTION_COUNT, TIMED_OUT_EXECUTION_COUNT, ALL_FAILED_EXECUTION_COUNT, REQUEST_TAG, AVG_BYTES_WRITTEN, AVG_ROWS_WRITTEN,
 	STATEMENT_COUNT, RUN_IN_RW_TRANSACTION_EXECUTION_COUNT, QUERY_TYPE, AVG_MEMORY_USAGE_PERCENTAGE, AVG_FILESYSTEM_DELAY_SECS,
@@ -36,7 +36,7 @@ func TestQueryStats(t *testing.T) {
 	x.ok(err)
 	x.minute()
 	const end = "2030-01-02T03:05:00Z"
-	// Two rows are two INT64 and three letters.
+	// The two rows have two INT64 and three letters: 19 bytes.
 	x.shows("SELECT "+wholeQueryRow+" FROM SPANNER_SYS.QUERY_STATS_TOP_MINUTE", end+"|"+sql+"|false|3|2|19|2|0|0|0||0|0|3|1|QUERY|0|0|0|0")
 	x.shows(`SELECT TEXT_FINGERPRINT = FARM_FINGERPRINT(TEXT), AVG_LATENCY_SECONDS > 0, AVG_LATENCY_SECONDS < 60, AVG_CPU_SECONDS > 0, AVG_CPU_SECONDS < 60,
 		AVG_QUERY_PLAN_CREATION_TIME_SECS > 0, ALL_FAILED_AVG_LATENCY_SECONDS, LATENCY_DISTRIBUTION[OFFSET(0)].COUNT,
@@ -48,7 +48,7 @@ func TestQueryStats(t *testing.T) {
 		FROM SPANNER_SYS.QUERY_STATS_TOTAL_MINUTE WHERE INTERVAL_END = '`+end+"'", end+"|3|2|19|2|0|1|0|true|true|3")
 }
 
-// TestQueryIntervals: an interval shows once it is over, by minute, ten minutes and hour.
+// TestQueryIntervals: an interval of a minute, ten minutes or an hour is visible after its end.
 func TestQueryIntervals(t *testing.T) {
 	x := newTraffic(t) // at 3:04
 	x.rows(1, x.client.Single().Query(x.ctx, spanner.NewStatement("SELECT 1")))
@@ -69,7 +69,7 @@ func TestQueryIntervals(t *testing.T) {
 	ends("HOUR", "2030-01-02T04:00:00Z|2")
 }
 
-// An expiring is a context whose deadline passes when the test says so.
+// An expiring is a context whose deadline passes when the test calls expire.
 type expiring struct {
 	context.Context
 	done chan struct{}
@@ -126,8 +126,8 @@ func TestFailedQueries(t *testing.T) {
 	x.shows("SELECT "+columns+" FROM SPANNER_SYS.QUERY_STATS_TOTAL_MINUTE WHERE INTERVAL_END = '2030-01-02T03:05:00Z'", "6|6|1|1|0|true|0|0|0")
 }
 
-// TestDMLStats checks rows and bytes of DML. A row of Plain is 4 bytes of key, and 3 of value beside its letters; the
-// one of Singers 10 so, and 11 in the index.
+// TestDMLStats checks rows and bytes of DML. A row of Plain has 4 bytes of key and 3 bytes of value, plus its letters. A row of
+// Singers has 10 bytes plus its letters, and 11 in the index.
 func TestDMLStats(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(3)
@@ -158,14 +158,14 @@ func TestDMLStats(t *testing.T) {
 		"INSERT INTO Singers (SingerId, Name) VALUES (1, 'abc')|1|0|0|0|1|21|1|true",
 		"UPDATE Plain SET V = 'b' WHERE V >= 'b'|1|0|0|5|3|24|1|true",
 		"UPDATE Plain SET V = 'cc' WHERE K = 4 THEN RETURN K, V|1|1|10|1|1|9|1|true")
-	// A transaction of one statement wrote what the statement wrote.
+	// A transaction of one statement has written as many bytes as the statement.
 	x.shows(`SELECT t.TRANSACTION_TAG, t.AVG_BYTES = q.AVG_BYTES_WRITTEN FROM SPANNER_SYS.TXN_STATS_TOP_MINUTE t, SPANNER_SYS.QUERY_STATS_TOP_MINUTE q
 		WHERE t.INTERVAL_END = q.INTERVAL_END AND (STARTS_WITH(LOWER(q.TEXT), t.TRANSACTION_TAG) AND q.TEXT NOT LIKE '%RETURN%' AND q.TEXT NOT LIKE '%Singers%'
 			OR t.TRANSACTION_TAG = 'index' AND q.TEXT LIKE '%Singers%') AND t.TRANSACTION_TAG != '' ORDER BY 1`,
 		"delete|true", "index|true", "insert|true", "update|true")
 }
 
-// TestBatchStats: a batch is one execution of several statements, equal ones in a row once in its text.
+// TestBatchStats: a batch is one execution of several statements. Its text has equal statements in a row only once.
 func TestBatchStats(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(2)
@@ -191,7 +191,8 @@ func TestBatchStats(t *testing.T) {
 		update+";"+insert+";"+update+"|1|3|0|0|1|1|true")
 }
 
-// TestPartitionedDMLStats: partitioned DML is one execution if it succeeds, and none if it fails, known by its text.
+// TestPartitionedDMLStats: partitioned DML is one execution if it succeeds, and none if it fails. Its row has the fingerprint of
+// the text.
 func TestPartitionedDMLStats(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(4)
@@ -210,7 +211,7 @@ func TestPartitionedDMLStats(t *testing.T) {
 		sql+"|1|3|3|true|app=x|PARTITIONED_QUERY|true|0")
 }
 
-// TestPartitionedQueryStats: each partition is an execution, and a row of its own kind.
+// TestPartitionedQueryStats: each partition is an execution, counted in a row of its own kind.
 func TestPartitionedQueryStats(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(5)
@@ -236,7 +237,7 @@ func TestPartitionedQueryStats(t *testing.T) {
 	x.shows(`SELECT READ_QUERY_COUNT FROM SPANNER_SYS.TABLE_OPERATIONS_STATS_MINUTE`, fmt.Sprint(2+len(parts)+len(reads)))
 }
 
-// TestTags: executions with one tag are one row, known by the fingerprint of the tag as it is shown.
+// TestTags: executions with the same tag share a row. Its fingerprint is that of the tag as statistics show it.
 func TestTags(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(1)
@@ -256,7 +257,7 @@ func TestTags(t *testing.T) {
 	x.shows("SELECT TRANSACTION_TAG, ATTEMPT_COUNT, FPRINT = FARM_FINGERPRINT(TRANSACTION_TAG) FROM SPANNER_SYS.TXN_STATS_TOP_MINUTE WHERE TRANSACTION_TAG != '' ORDER BY 1", want...)
 }
 
-// TestLongText: a text is shown in part, and known by the whole.
+// TestLongText: statistics show a part of a long text, and its fingerprint covers the whole.
 func TestLongText(t *testing.T) {
 	x := newTraffic(t)
 	long := "SELECT 1 -- " + strings.Repeat("é", 500_000)

@@ -14,16 +14,16 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A readRequest is a Read or StreamingRead that has been checked.
+// A readRequest is a checked Read or StreamingRead request.
 type readRequest struct {
 	*spannerpb.ReadRequest
 	session     *session
 	fingerprint uint64
-	partition   *partition         // of a partition token
-	resume      *result.Resumption // of a resume token, or nil
+	partition   *partition         // of the partition token, or nil
+	resume      *result.Resumption // of the resume token, or nil
 }
 
-// checkRead validates the request of a read, but for the names of table and columns, and finds its session.
+// checkRead validates the request of a read, except for the names of table and columns, and finds its session.
 func (s *service) checkRead(req *spannerpb.ReadRequest) (r readRequest, err error) {
 	r.ReadRequest = req
 	if r.session, err = s.sessions.find(req.Session); err != nil {
@@ -82,7 +82,7 @@ func checkReadFields(req *spannerpb.ReadRequest) error {
 	return nil
 }
 
-// withRead opens the rows of a read and calls answer with the result. The result is good until answer returns.
+// withRead opens the rows of a read and calls answer with the result. The result is valid until answer returns.
 func (s *service) withRead(ctx context.Context, r readRequest, c *rpc.Call, answer func(*result.Result) error) (err error) {
 	sc, err := s.openScope(ctx, scopeRequest{
 		session:  r.session,
@@ -123,13 +123,13 @@ func (s *service) withRead(ctx context.Context, r readRequest, c *rpc.Call, answ
 	return err
 }
 
-// openRows are rows that must be closed.
+// openRows are rows that the caller must close.
 type openRows interface {
 	result.Rows
 	Close() error
 }
 
-// open opens the rows of a read: those of a columnar copy, if one is kept and it is cheaper.
+// open opens the rows of a read. It uses a columnar copy if there is one and it is cheaper.
 func (r *readRequest) open(ctx context.Context, read table.Read, view table.View, copied bool) (openRows, error) {
 	if copied {
 		if rows, err := r.session.db.ReadColumns(ctx, read, view); rows != nil || err != nil {
@@ -139,7 +139,7 @@ func (r *readRequest) open(ctx context.Context, read table.Read, view table.View
 	return read.Open(ctx, view), nil
 }
 
-// plannedRead resolves the names and keys of a read that the session's role is allowed.
+// plannedRead resolves the names and keys of a read, and checks that the session's role may read them.
 func (s *service) plannedRead(ctx context.Context, sc *scope, r readRequest) (table.Read, *database.Projection, error) {
 	projection, err := sc.session.db.Projection(sc.catalog, r.Table, r.Index, r.Columns)
 	if err != nil {

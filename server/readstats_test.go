@@ -25,7 +25,7 @@ func TestReadStats(t *testing.T) {
 	})
 	x.ok(err)
 	x.minute()
-	// Keys that are there, a range, and one that is not: one execution. 3 INT64, 2 bytes of é and 2 letters, a DATE, 10 BYTES.
+	// Existing keys, a range and a missing key are one execution. Bytes: 3 INT64, 2 bytes of é and 2 letters, a DATE, 10 BYTES.
 	all := []string{"SingerId", "Name", "Born", "Photo"}
 	keys := spanner.KeySets(spanner.Key{1}, spanner.KeyRange{Start: spanner.Key{2}, End: spanner.Key{3}, Kind: spanner.ClosedClosed}, spanner.Key{9})
 	for range 2 {
@@ -34,7 +34,7 @@ func TestReadStats(t *testing.T) {
 	x.rows(1, x.client.Single().Read(x.ctx, "Singers", spanner.Key{3}, []string{"Born", "Name", "SingerId", "Photo"})) // the same columns
 	x.rows(3, x.client.Single().ReadUsingIndex(x.ctx, "Singers", "SingersByName", spanner.AllKeys(), []string{"Name", "Born"}))
 	_, err = x.client.Single().ReadRow(x.ctx, "Singers", spanner.Key{9}, []string{"SingerId"})
-	x.fails(err, codes.NotFound) // of the client: the read succeeds
+	x.fails(err, codes.NotFound) // an error of the client: the read itself succeeds
 	_, err = x.client.ReadWriteTransaction(x.ctx, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
 		_, err := drain(tx.Read(ctx, "Singers", spanner.Key{2}, []string{"Name"}))
 		return err
@@ -58,7 +58,7 @@ func TestReadStats(t *testing.T) {
 	x.shows(`SELECT INTERVAL_END, EXECUTION_COUNT FROM SPANNER_SYS.READ_STATS_TOTAL_HOUR`, "2030-01-02T04:00:00Z|6")
 }
 
-// TestClientWait: what the messages of a reply wait for is the client, but for the first, which always finds room.
+// TestClientWait: the messages of a reply wait for the client, except the first one, which always finds room.
 func TestClientWait(t *testing.T) {
 	x := newTraffic(t)
 	var muts []*spanner.Mutation
@@ -79,7 +79,7 @@ func TestClientWait(t *testing.T) {
 		fmt.Sprintf("1|8|8388608|%d", messages-1))
 }
 
-// TestSystemTablesAreReadOnly: statistics are read by SQL, and not in a read-write transaction.
+// TestSystemTablesAreReadOnly: statistics can be read only by SQL, and not in a read-write transaction.
 func TestSystemTablesAreReadOnly(t *testing.T) {
 	x := newTraffic(t)
 	const table = "SPANNER_SYS.QUERY_STATS_TOP_MINUTE"

@@ -6,15 +6,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// replays are the answers of a transaction's writing requests, by seqno. A client that did not get a reply
-// sends the request again; it then gets the same answer, and nothing is written twice.
-// A seqno must be higher than all before it.
+// replays holds the answers to a transaction's writing requests, by seqno. A client that did not get a reply resends the request;
+// it then gets the same answer, and nothing is written twice. A new seqno must be higher than all before it.
 type replays struct {
 	bySeqno map[int64]replay
 	last    int64
 }
 
-// A replay is one answered request. Exactly one of dml, batch and err is set.
+// A replay is the answer to one request. Exactly one of dml, batch and err is set.
 type replay struct {
 	request uint64 // its fingerprint
 	dml     *dmlOutcome
@@ -22,7 +21,7 @@ type replay struct {
 	err     error
 }
 
-// find returns the answer of the request with this seqno, if it was answered before.
+// find returns the answer to the request with this seqno, if it was answered before.
 func (r *replays) find(seqno int64, request uint64) (replay, bool, error) {
 	if len(r.bySeqno) == 0 {
 		return replay{}, false, nil
@@ -39,7 +38,7 @@ func (r *replays) find(seqno int64, request uint64) (replay, bool, error) {
 	return replay{}, false, nil
 }
 
-// keep remembers an answer.
+// keep stores an answer.
 func (r *replays) keep(seqno int64, answer replay) {
 	if r.bySeqno == nil {
 		r.bySeqno = map[int64]replay{}

@@ -78,7 +78,7 @@ func TestSessionsSurvive(t *testing.T) {
 	})
 }
 
-// TestSessionsOfDroppedDatabaseStayDropped: a database that was made again does not know the sessions of the one that was dropped.
+// TestSessionsOfDroppedDatabaseStayDropped: a new database with the name of a dropped one does not know the old sessions.
 func TestSessionsOfDroppedDatabaseStayDropped(t *testing.T) {
 	forRestarts(t, func(h *harness, clock *testClock, restart func()) {
 		ses := h.session(true)
@@ -97,8 +97,8 @@ func TestSessionsOfDroppedDatabaseStayDropped(t *testing.T) {
 	})
 }
 
-// TestSessionsExpireOverRestarts: idleness, and the life of a multiplexed session, count over restarts, from the last use that was
-// stored on.
+// TestSessionsExpireOverRestarts: the idle time of a session, and the life of a multiplexed session, continue over restarts. The
+// idle time counts from the last stored use.
 func TestSessionsExpireOverRestarts(t *testing.T) {
 	forRestarts(t, func(h *harness, clock *testClock, restart func()) {
 		used, unused, multiplexed := h.session(false), h.session(false), h.session(true)
@@ -120,7 +120,8 @@ func TestSessionsExpireOverRestarts(t *testing.T) {
 	})
 }
 
-// TestRunningRequestKeepsSession: a session and a transaction whose request runs for longer than the limit of idleness are not idle.
+// TestRunningRequestKeepsSession: a session and a transaction are not idle while a request runs, even for longer than the idle
+// limit.
 func TestRunningRequestKeepsSession(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
@@ -137,14 +138,14 @@ func TestRunningRequestKeepsSession(t *testing.T) {
 	h.awaitLockWait()
 	clock.forward(3 * regularSessionIdle)
 	h.server.data.sessions.sweep(clock.now())
-	h.server.data.transactions.sweep(clock.now()) // which rolls back the one that holds the lock, and is idle
+	h.server.data.transactions.sweep(clock.now()) // rolls back the idle transaction that holds the lock
 	h.ok(<-done)
 	_, err = h.data.Commit(h.ctx, commitOf(ses, waits))
 	h.ok(err)
 	h.shows(ses, "SELECT Name FROM Singers", "second")
 }
 
-// TestCommitOutcomes: what a Commit that is sent again is answered, before and after a restart.
+// TestCommitOutcomes checks the answers to a resent Commit, before and after a restart.
 func TestCommitOutcomes(t *testing.T) {
 	forRestarts(t, func(h *harness, clock *testClock, restart func()) {
 		ses, other := h.session(true), h.session(true)
@@ -203,20 +204,20 @@ func TestCommitOutcomes(t *testing.T) {
 			}
 		}
 		clock.forward(txn.OutcomeLife + time.Minute)
-		_, err = commit(ses, open) // whether it was committed is not known any more
+		_, err = commit(ses, open) // the server no longer knows whether it was committed
 		h.fails(err, codes.NotFound)
 		h.shows(ses, "SELECT COUNT(*) FROM Singers", "2")
 	})
 }
 
-// forged is an id with another number.
+// forged returns an id with another number.
 func forged(id []byte) []byte {
 	id = append([]byte(nil), id...)
 	id[5+7]++
 	return id
 }
 
-// aborted wants an error that tells the client when to run its transaction again.
+// aborted checks for an error that tells the client when to retry its transaction.
 func (h *harness) aborted(err error) {
 	h.Helper()
 	h.fails(err, codes.Aborted)
@@ -228,7 +229,7 @@ func (h *harness) aborted(err error) {
 	h.Errorf("%v has no RetryInfo", err)
 }
 
-// TestReadsGoOn: a read-only transaction, a stream and a partition go on after a restart where they were.
+// TestReadsGoOn: a read-only transaction, a stream and a partition continue after a restart where they were.
 func TestReadsGoOn(t *testing.T) {
 	forRestarts(t, func(h *harness, clock *testClock, restart func()) {
 		ses := h.session(true)
@@ -274,7 +275,7 @@ func streamed(list []*spannerpb.PartialResultSet) *structpb.ListValue {
 	return all
 }
 
-// TestPartitionedDMLSurvives: a statement that has run is answered the same after a restart, and changes nothing again.
+// TestPartitionedDMLSurvives: after a restart a completed statement gets the same answer, and changes nothing again.
 func TestPartitionedDMLSurvives(t *testing.T) {
 	forRestarts(t, func(h *harness, clock *testClock, restart func()) {
 		ses := h.session(true)
@@ -290,13 +291,13 @@ func TestPartitionedDMLSurvives(t *testing.T) {
 			clock.forward(2 * txn.OutcomeLife)
 			restart()
 		}
-		clock.forward(24 * time.Hour) // what it has done is forgotten then
+		clock.forward(24 * time.Hour) // its progress is forgotten then
 		_, err := h.sql(ses, byID(id), 1, "UPDATE Singers SET Name = Name || '+' WHERE true")
 		h.fails(err, codes.NotFound)
 	})
 }
 
-// TestClockGoesBackBeforeRestart: a transaction that began when the clock had gone back by hours is answered as others are.
+// TestClockGoesBackBeforeRestart: a transaction that began after the clock went back by hours is answered like others.
 func TestClockGoesBackBeforeRestart(t *testing.T) {
 	forRestarts(t, func(h *harness, clock *testClock, restart func()) {
 		ses := h.session(true)

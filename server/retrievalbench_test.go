@@ -27,7 +27,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// customerTable is TPC-H's, with the account balance as the specification says: a decimal.
+// customerTable is TPC-H's customer. The account balance is a decimal, as in the specification.
 const customerTable = `CREATE TABLE customer (c_custkey INT64 NOT NULL, c_name STRING(25), c_address STRING(40), c_nationkey INT64, c_phone STRING(15),
 	c_acctbal NUMERIC, c_mktsegment STRING(10), c_comment STRING(117)) PRIMARY KEY (c_custkey)`
 
@@ -35,14 +35,15 @@ var customerColumns = []string{"c_custkey", "c_name", "c_address", "c_nationkey"
 
 const (
 	customerRows = 300_000
-	// retrievalClient is set for the process that is the client of BenchmarkRetrieval.
+	// retrievalClient is set for the process that runs the client of BenchmarkRetrieval.
 	retrievalClient = "CROWFOOT_RETRIEVAL_CLIENT"
 )
 
-// BenchmarkRetrieval is what it costs to stream all rows of TPC-H's customer, 300,000 of them on disk, to one client in a process of its own,
-// which has a decoder written by hand: one that makes an object of each row, or one that looks at every value and keeps none. The server and one
-// that sends the same messages, made beforehand, take turns. The store's cache holds the table, or a small part of it.
-// cpu-us/row is the CPU time of the server's process, gRPC's library included; ratio is the median of the rows per second by that of the other server.
+// BenchmarkRetrieval measures the streaming of all rows of TPC-H's customer, 300,000 rows on disk, to one client in a process of
+// its own. The client has a hand-written decoder, which either makes an object of each row, or looks at every value and keeps
+// none. The server alternates with one that sends the same messages, made beforehand. The store's cache holds the table, or a
+// small part of it. cpu-us/row is the CPU time of the server's process, including gRPC's library. ratio is the median of the rows
+// per second divided by that of the other server.
 func BenchmarkRetrieval(b *testing.B) {
 	if os.Getenv(retrievalClient) != "" {
 		if err := retrieve(os.Stdin, os.Stdout); err != nil {
@@ -102,7 +103,7 @@ func median(list []float64) float64 {
 	return list[len(list)/2]
 }
 
-// fillCustomer writes the rows of customer, by TPC-H's rules as to types and lengths.
+// fillCustomer writes the rows of customer, with the types and lengths that TPC-H specifies.
 func (h *harness) fillCustomer(ses string) {
 	random := rand.New(rand.NewPCG(1, 1))
 	text := func(least, most int) string {
@@ -136,7 +137,7 @@ type retrieval struct {
 	Keep            bool // the client makes an object of each row
 }
 
-// A retrieved is what the client has seen.
+// A retrieved is the client's result.
 type retrieved struct {
 	Values, Bytes int64
 	Took          time.Duration
@@ -163,7 +164,7 @@ func (h *harness) startClient(b *testing.B) *clientProcess {
 		c.Wait()
 	})
 	lines := bufio.NewReader(out)
-	for line := ""; line != "ready\n"; { // behind what package testing prints
+	for line := ""; line != "ready\n"; { // after the output of package testing
 		line, err = lines.ReadString('\n')
 		h.ok(err)
 	}
@@ -180,7 +181,7 @@ func (c *clientProcess) ask(t testing.TB, r retrieval) (got retrieved) {
 	return got
 }
 
-// retrieve is the process that is the client: it answers what it reads until there is no more.
+// retrieve is the main function of the client process: it answers requests until the input ends.
 func retrieve(in io.Reader, out io.Writer) error {
 	fmt.Fprintln(out, "\nready")
 	requests, replies := json.NewDecoder(in), json.NewEncoder(out)
@@ -231,7 +232,7 @@ type customer struct {
 	name, address, phone, balance, segment, comment string
 }
 
-// A decodedMessage is what the decoder has found in a PartialResultSet of customer, whose messages end with a row.
+// A decodedMessage is the decoded content of a PartialResultSet of customer. The messages end with a row.
 type decodedMessage struct {
 	keep   bool // make an object of each row
 	rows   []customer
@@ -243,7 +244,7 @@ type decodedMessage struct {
 func (m *decodedMessage) decode(b []byte) error {
 	all := ""
 	if m.keep {
-		all = string(b) // texts are parts of it
+		all = string(b) // texts are substrings of it
 		m.rows = make([]customer, 0, len(b)/150)
 	}
 	for at := 0; at < len(b); {
@@ -307,7 +308,7 @@ func (m *decodedMessage) set(text string) (err error) {
 	return err
 }
 
-// rawCodec takes messages that are encoded, and the decoder's.
+// rawCodec takes encoded messages, and the messages of the decoder.
 type rawCodec struct{}
 
 // Name implements encoding.CodecV2.
@@ -331,7 +332,7 @@ func (rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-// serveCanned starts a server that answers a request with the messages of h's answer. It returns its address.
+// serveCanned starts a server that answers a request with recorded messages of h. It returns the server's address.
 func (h *harness) serveCanned(b *testing.B, method string, request []byte) string {
 	conn, err := grpc.NewClient(h.address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.ForceCodecV2(rawCodec{})))
 	h.ok(err)

@@ -23,7 +23,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// roleSession makes a session of a role.
+// roleSession creates a session with a role.
 func (h *harness) roleSession(role string) (string, error) {
 	ses, err := h.data.CreateSession(h.ctx, &spannerpb.CreateSessionRequest{Database: testDatabase, Session: &spannerpb.Session{Multiplexed: true, CreatorRole: role}})
 	return ses.GetName(), err
@@ -39,7 +39,7 @@ func (h *harness) roleSession(role string) (string, error) {
 //	partition role=r                       make partitions of a query
 //	insert, update, insert-or-update, replace, delete role=r of=T columns=(a, b)   commit a mutation of the rows or keys in the lines
 //
-// A role is that of a session, which is made when it is first used. Without one the session has none.
+// role=r selects a session with that role, which is created at first use. Without it the session has no role.
 func TestRoles(t *testing.T) {
 	datadriven.Walk(t, "testdata/role", func(t *testing.T, path string) {
 		h := newHarnessWith(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, nil)
@@ -139,7 +139,7 @@ func (h *harness) roleCommand(t *testing.T, d *datadriven.TestData, ses string) 
 	return "ok\n", err
 }
 
-// roleSQL runs a statement, and commits what it writes.
+// roleSQL runs a statement, and commits its writes.
 func (h *harness) roleSQL(ses, sql string) (string, error) {
 	if strings.HasPrefix(sql, "SELECT") || strings.HasPrefix(sql, "WITH") || strings.HasPrefix(sql, "CALL") {
 		rs, err := h.sql(ses, nil, 0, sql)
@@ -153,7 +153,7 @@ func (h *harness) roleSQL(ses, sql string) (string, error) {
 	return fmt.Sprintf("%d rows\n", rs.Stats.GetRowCountExact()) + textOfRows(rs), err
 }
 
-// rowsOfLines are the values in lines, between commas. NULL is NULL.
+// rowsOfLines parses one row per line, with values between commas. NULL is NULL.
 func rowsOfLines(text string) (rows []*structpb.ListValue) {
 	for _, line := range strings.FieldsFunc(text, func(r rune) bool { return r == '\n' }) {
 		row := new(structpb.ListValue)
@@ -187,7 +187,7 @@ func textOfRows(rs *spannerpb.ResultSet) string {
 	return out.String()
 }
 
-// TestRevokedInTransaction: a transaction that has used what its role loses does not commit.
+// TestRevokedInTransaction: a transaction cannot commit if its role has lost a privilege that it used.
 func TestRevokedInTransaction(t *testing.T) {
 	h := newHarness(t)
 	h.alter("CREATE ROLE r", "GRANT SELECT, INSERT, UPDATE ON TABLE Singers TO ROLE r", "GRANT SELECT ON TABLE Wide TO ROLE r")
@@ -199,7 +199,7 @@ func TestRevokedInTransaction(t *testing.T) {
 	h.ok(err)
 	h.alter("REVOKE SELECT ON TABLE Wide FROM ROLE r")
 	_, err = h.data.Commit(h.ctx, commitOf(ses, transaction))
-	h.ok(err) // it has not used that
+	h.ok(err) // the transaction has not used that privilege
 
 	transaction = h.begin(ses, readWrite())
 	_, err = h.sql(ses, byID(transaction), 1, update)
@@ -217,7 +217,7 @@ func TestRevokedInTransaction(t *testing.T) {
 	h.ok(err)
 }
 
-// TestSnapshotAfterRevoke: what was revoked cannot be read as of a time before that, though its plan is kept.
+// TestSnapshotAfterRevoke: after a REVOKE, the data cannot be read at an earlier timestamp, even though its plan is cached.
 func TestSnapshotAfterRevoke(t *testing.T) {
 	h := newHarness(t)
 	h.alter("CREATE ROLE r", "GRANT SELECT ON TABLE Singers TO ROLE r")
@@ -274,7 +274,7 @@ func TestRoleSessions(t *testing.T) {
 			break
 		}
 	}
-	// There is no IAM: all is permitted.
+	// There is no IAM: everything is permitted.
 	permissions := []string{"spanner.databases.useRoleBasedAccess"}
 	for name, want := range map[string]codes.Code{
 		testDatabase: codes.OK, testDatabase + "/databaseRoles/public": codes.OK, testDatabase + "/databaseRoles/missing": codes.NotFound, testDatabase + "x": codes.NotFound,
@@ -332,8 +332,8 @@ func TestFlightRole(t *testing.T) {
 	}
 }
 
-// TestFlightAfterRevoke: what a role was given before a REVOKE (tickets, of parts and of metadata, prepared statements, transactions, tokens of partitions) gives it
-// nothing afterwards, and what it may not read it cannot describe.
+// TestFlightAfterRevoke: after a REVOKE, everything that a role received before is useless: tickets, of parts and of metadata,
+// prepared statements, transactions, and partition tokens. A role cannot describe data that it may not read.
 func TestFlightAfterRevoke(t *testing.T) {
 	h := newHarness(t)
 	h.dmlOnce(h.session(true), "INSERT INTO Singers (SingerId, Name) SELECT n, 'x' FROM UNNEST(GENERATE_ARRAY(1, 4000)) n")
@@ -411,7 +411,7 @@ func TestFlightAfterRevoke(t *testing.T) {
 	h.fails(stream.Do(func(*spanner.Row) error { return nil }), codes.PermissionDenied)
 }
 
-// client is an official client whose sessions have a role.
+// client returns an official client whose sessions have a role.
 func (h *harness) client(role string) *spanner.Client {
 	h.Helper()
 	client, err := spanner.NewClientWithConfig(h.ctx, testDatabase, spanner.ClientConfig{DatabaseRole: role, DisableNativeMetrics: true}, option.WithGRPCConn(h.conn), option.WithoutAuthentication())
@@ -419,7 +419,7 @@ func (h *harness) client(role string) *spanner.Client {
 	return client
 }
 
-// TestRevokedStream: a query of a change stream that is under way ends at the first record after its role has lost the right to read it.
+// TestRevokedStream: a running query of a change stream ends at the first record after its role has lost the right to read it.
 func TestRevokedStream(t *testing.T) {
 	h := newHarness(t)
 	h.alter("CREATE CHANGE STREAM Everything FOR ALL", "CREATE ROLE r", "GRANT SELECT ON CHANGE STREAM Everything TO ROLE r")
@@ -451,7 +451,7 @@ func TestRevokedStream(t *testing.T) {
 	}
 }
 
-// TestRoleByClient is what the official client's own tests expect of Cloud Spanner.
+// TestRoleByClient checks the expectations of the official client's own tests of Cloud Spanner.
 func TestRoleByClient(t *testing.T) {
 	h := newHarness(t)
 	h.insert(h.session(true), list("1", "Marc"))

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// modelSchema is what TestRoleModel grants privileges on. The columns of all tables are K, the key, A and B.
+// modelSchema is the schema on which TestRoleModel grants privileges. The columns of all tables are K, the key, A and B.
 var modelSchema = []string{
 	"CREATE SEQUENCE S BIT_REVERSED_POSITIVE",
 	"CREATE SCHEMA n",
@@ -33,30 +33,30 @@ var (
 	modelTables  = []string{"T", "U", "n.T"}
 	modelColumns = []string{"K", "A", "B"}
 	modelRoles   = []string{"a", "b", "c", "d"}
-	// modelOthers are what is not a table, as GRANT calls it, with its privileges.
+	// modelOthers lists objects other than tables, as GRANT names them, with their privileges.
 	modelOthers = map[string][]string{
 		"VIEW Invoked": {"SELECT"}, "VIEW Defined": {"SELECT"}, "CHANGE STREAM C": {"SELECT"}, "TABLE FUNCTION READ_C": {"EXECUTE"},
 		"SEQUENCE S": {"SELECT", "UPDATE"}, "SCHEMA n": {"USAGE"}, "SCHEMA DEFAULT": {"USAGE"},
 	}
 )
 
-// A need is a privilege on a column of an object, "" if it is on the whole object and "?" if any column does.
+// A need is a privilege on a column of an object. The column is "" for the whole object, and "?" for any column.
 type need struct{ privilege, object, column string }
 
-// A roleModel is what roles are allowed, written down without regard to how the server does it: sets of what was granted.
+// A roleModel holds the permissions of roles, independent of the server's implementation: sets of granted privileges.
 type roleModel struct {
 	*harness
 	*rand.Rand
 	sessions map[string]string
 	exists   map[string]bool
 	granted  map[string]map[need]bool   // by role
-	members  map[string]map[string]bool // by member: the roles that it is a member of
+	members  map[string]map[string]bool // by member: the roles of which it is a member
 
 	allowed, denied int // requests
 }
 
-// TestRoleModel makes roles, grants and revokes at random, and has sessions of the roles make random requests: what the model does not allow must
-// be PERMISSION_DENIED, and nothing else may be.
+// TestRoleModel creates roles, grants and revokes at random, and sends random requests in sessions of the roles. A request must
+// be PERMISSION_DENIED exactly if the model does not allow it.
 func TestRoleModel(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -83,10 +83,10 @@ func TestRoleModel(t *testing.T) {
 	}
 }
 
-// pick is one of a list.
+// pick returns a random element of a list.
 func pick[T any](m *roleModel, list []T) T { return list[m.IntN(len(list))] }
 
-// some are at least one of a list.
+// some returns at least one element of a list.
 func some[T any](m *roleModel, list []T) (picked []T) {
 	for picked == nil {
 		for _, x := range list {
@@ -98,7 +98,7 @@ func some[T any](m *roleModel, list []T) (picked []T) {
 	return picked
 }
 
-// change makes a random statement about roles, and wants it to succeed or fail as the model says.
+// change runs a random statement about roles, and checks that it succeeds or fails as the model says.
 func (m *roleModel) change() {
 	role := pick(m, append(modelRoles, "public"))
 	verb, preposition := "GRANT", "TO"
@@ -172,7 +172,7 @@ func (m *roleModel) set(role string, n need, has bool) {
 	}
 }
 
-// run runs DDL that succeeds or not, and, if it does, has the model follow.
+// run runs DDL and checks whether it succeeds. If it does, follow updates the model.
 func (m *roleModel) run(sql string, succeeds bool, follow func()) {
 	m.Helper()
 	if err := m.database().UpdateSchema(m.ctx, []string{sql}, nil); (err == nil) != succeeds {
@@ -183,7 +183,7 @@ func (m *roleModel) run(sql string, succeeds bool, follow func()) {
 	}
 }
 
-// enabled are the roles whose privileges a role has.
+// enabled returns the roles whose privileges a role has.
 func (m *roleModel) enabled(role string) map[string]bool {
 	all := map[string]bool{role: true, "public": true}
 	for before := 0; before != len(all); {
@@ -195,7 +195,7 @@ func (m *roleModel) enabled(role string) map[string]bool {
 	return all
 }
 
-// allows says whether a role has all that is needed.
+// allows reports whether a role has all needed privileges.
 func (m *roleModel) allows(role string, needs []need) bool {
 	if !m.exists[role] {
 		return false
@@ -236,7 +236,7 @@ func columnNeeds(privilege, object string, columns ...string) (list []need) {
 	return list
 }
 
-// request makes a random request as a random role.
+// request sends a random request with a random role.
 func (m *roleModel) request() {
 	role := pick(m, append(modelRoles, "public"))
 	if m.sessions[role] == "" {
@@ -247,7 +247,7 @@ func (m *roleModel) request() {
 		if err != nil {
 			return
 		}
-		m.sessions[role] = name // it is kept when the role is dropped
+		m.sessions[role] = name // the session stays when the role is dropped
 	}
 	what, needs, err := pick(m, []func(ses string) (string, []need, error){m.query, m.query, m.read, m.read, m.dml, m.dml, m.mutate, m.other})(m.sessions[role])
 	allowed := m.allows(role, needs)
@@ -300,7 +300,7 @@ func (m *roleModel) read(ses string) (string, []need, error) {
 	return req.String(), needs, err
 }
 
-// defaultNeeds are what inserting columns of a table takes where a sequence gives the key.
+// defaultNeeds returns the needs of an insert into columns of a table if a sequence generates the key.
 func defaultNeeds(table string, columns []string) []need {
 	if table != "U" || slices.Contains(columns, "K") {
 		return nil
@@ -378,7 +378,8 @@ func (m *roleModel) mutate(ses string) (string, []need, error) {
 	return mutation.String(), needs, err
 }
 
-// other reads views, the change stream and the sequence. The query of a change stream is refused by what is called, but only once it is allowed.
+// other reads views, the change stream and the sequence. A query of a change stream fails for the way it is called, but only
+// after the permission check.
 func (m *roleModel) other(ses string) (string, []need, error) {
 	queries := map[string][]need{
 		"SELECT A FROM Defined":                          {{"SELECT", "VIEW Defined", ""}},
@@ -393,7 +394,7 @@ func (m *roleModel) other(ses string) (string, []need, error) {
 	return sql, queries[sql], err
 }
 
-// checkTables wants each role to see the tables and views on which it has privileges.
+// checkTables checks that each role sees the tables and views on which it has privileges.
 func (m *roleModel) checkTables() {
 	role := pick(m, append(modelRoles, "public"))
 	if !m.exists[role] || m.sessions[role] == "" {
@@ -416,7 +417,7 @@ func (m *roleModel) checkTables() {
 	}
 }
 
-// checkRoundTrip wants a database that is made of what GetDatabaseDdl prints to print the same.
+// checkRoundTrip checks that a database created from the output of GetDatabaseDdl prints the same.
 func (m *roleModel) checkRoundTrip() {
 	printed := m.database().DDL()
 	again, err := m.server.registry.CreateDatabase(m.ctx, testDatabase+"2", printed)

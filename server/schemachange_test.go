@@ -27,9 +27,9 @@ func withLockMode(o *spannerpb.TransactionOptions, m spannerpb.TransactionOption
 	return o
 }
 
-// schemaChanges are histories of one transaction with schema changes between its requests: "ddl STATEMENT", "read TABLE COLUMN...",
-// "insert TABLE (COLUMN, ...) VALUES (...)" as a mutation of the commit, "commit", or else SQL. What a step answers follows "=>"; a step
-// without it succeeds. Transactions that read at a snapshot cannot use what has changed since.
+// schemaChanges are histories of one transaction with schema changes between its requests. A step is "ddl STATEMENT", "read TABLE
+// COLUMN...", "insert TABLE (COLUMN, ...) VALUES (...)" as a mutation of the commit, "commit", or SQL. The expected answer
+// follows "=>"; a step without it must succeed. Transactions that read at a snapshot cannot use objects that have changed since.
 var schemaChanges = []struct{ name, steps string }{
 	{"unused before", `
 		ddl CREATE TABLE N (K INT64) PRIMARY KEY (K)
@@ -177,8 +177,8 @@ var schemaChanges = []struct{ name, steps string }{
 		commit`},
 }
 
-// TestSchemaChangeInTransaction: a schema change aborts the transactions that have read or written what it changes, and no others; these
-// see the new schema in their next request. What is committed is in all indexes.
+// TestSchemaChangeInTransaction: a schema change aborts the transactions that have read or written what it changes, and no
+// others. The others see the new schema in their next request. Committed rows are in all indexes.
 func TestSchemaChangeInTransaction(t *testing.T) {
 	for mode, options := range modes {
 		for _, c := range schemaChanges {
@@ -186,7 +186,7 @@ func TestSchemaChangeInTransaction(t *testing.T) {
 				h := newHarness(t)
 				h.alter("CREATE TABLE T (K INT64, V INT64, W INT64, X INT64) PRIMARY KEY (K)", "CREATE INDEX ByX ON T(X)",
 					"CREATE TABLE U (K INT64, V INT64) PRIMARY KEY (K)", "CREATE TABLE Version (V INT64) PRIMARY KEY ()")
-				// Not the session of the transaction, which can have only one.
+				// Not the session of the transaction, because it can have only one transaction.
 				_, err := h.data.Commit(h.ctx, singleUse(h.session(true), insertOf("T", "K V W X", "1 1 1 1"), insertOf("T", "K V W X", "2 1 2 2"), insertOf("Version", "V", "1")))
 				h.ok(err)
 				r := historyRun{harness: h, ses: h.session(true)}
@@ -259,7 +259,7 @@ func (r *historyRun) step(step string) {
 	}
 }
 
-// schemaChanged wants the error by which clients know that they should run the transaction again.
+// schemaChanged checks for the error that makes clients retry the transaction.
 func (r *historyRun) schemaChanged(err error) {
 	r.Helper()
 	r.fails(err, codes.Aborted)
@@ -274,7 +274,7 @@ func (r *historyRun) schemaChanged(err error) {
 	r.Errorf("no RetryInfo in %v", err)
 }
 
-// valuesOf are the values of all rows; none of a nil result.
+// valuesOf returns the values of all rows as text; rs may be nil.
 func valuesOf(rs *spannerpb.ResultSet) string {
 	var list []string
 	for _, row := range rs.GetRows() {
@@ -285,7 +285,7 @@ func valuesOf(rs *spannerpb.ResultSet) string {
 	return strings.Join(list, " ")
 }
 
-// insertOf is a mutation that inserts one row of integers; names and values are separated by blanks.
+// insertOf returns a mutation that inserts one row of integers; names and values are separated by blanks.
 func insertOf(table, columns, values string) *spannerpb.Mutation {
 	row := new(structpb.ListValue)
 	for _, v := range strings.Fields(values) {

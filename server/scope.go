@@ -18,33 +18,34 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A scope is where one request reads and writes: in a snapshot of its own, or in
-// a transaction that it shares with other requests. It ends with the request.
+// A scope is the snapshot or the transaction in which one request reads and writes. A snapshot belongs to the request; a
+// transaction may be shared with other requests. The scope ends with the request.
 type scope struct {
 	session *session
 	catalog *schema.Catalog
 	// snapshot is set for read-only requests, transaction for others.
 	snapshot    *txn.Snapshot
 	transaction *transaction
-	open        *openTransaction // of the transaction; nil if it is partitioned
-	writer      *txn.Request     // of the transaction; nil if it is partitioned
-	multiUse    bool             // the snapshot is that of a read-only transaction of several requests
+	open        *openTransaction // nil if the transaction is partitioned
+	writer      *txn.Request     // nil if the transaction is partitioned
+	multiUse    bool             // the snapshot belongs to a read-only transaction of several requests
 	reply       result.Transaction
 }
 
-// scopeRequest is what the requests that run in a scope have in common.
+// scopeRequest holds the fields that all requests with a scope have.
 type scopeRequest struct {
 	session  *session
 	selector *spannerpb.TransactionSelector
 	tag      string             // of the transaction
-	resume   *result.Resumption // of a resume token, or nil
+	resume   *result.Resumption // of the resume token, or nil
 }
 
-// openScope opens a snapshot, begins a transaction or finds the one that the request names. The scope must be closed, also after an error.
+// openScope opens a snapshot, begins a transaction, or finds the transaction that the request names. The caller must close the
+// scope, even after an error.
 func (s *service) openScope(ctx context.Context, r scopeRequest) (sc scope, err error) {
 	sc.session = r.session
 	sc.session.begin()
-	var at mvcc.Timestamp // of a snapshot that is resumed
+	var at mvcc.Timestamp // timestamp of a resumed snapshot
 	if r.resume != nil {
 		at = r.resume.At
 	}
@@ -59,7 +60,7 @@ func (s *service) openScope(ctx context.Context, r scopeRequest) (sc scope, err 
 		err = s.openByID(ctx, &sc, sel.Id)
 	}
 	if err == nil && r.resume != nil && sc.reply.At != at {
-		err = usererror.ForeignResumeToken() // it is of another transaction
+		err = usererror.ForeignResumeToken() // the token belongs to another transaction
 	}
 	return sc, err
 }
@@ -128,7 +129,7 @@ func (s *service) openByID(ctx context.Context, sc *scope, id []byte) (err error
 	return sc.enter(t)
 }
 
-// enter makes the scope one of a transaction, if the transaction can still be used.
+// enter puts the scope into a transaction, if the transaction can still be used.
 func (sc *scope) enter(t *transaction) error {
 	sc.transaction, sc.catalog = t, sc.session.db.Catalog()
 	t.usage.begin()
@@ -142,13 +143,13 @@ func (sc *scope) enter(t *transaction) error {
 	if err := open.tx.Enter(); err != nil {
 		return err
 	}
-	open.tx.Leave() // each read and write of the request enters for itself
+	open.tx.Leave() // each read and write of the request enters on its own
 	sc.open, sc.writer = open, open.tx.Request()
 	return nil
 }
 
-// dependOn makes the transaction, if there is one, depend on the parts of the schema that d names: a schema change that alters one of
-// them aborts it. It must be called before the request reads or writes.
+// dependOn makes the transaction, if there is one, depend on the parts of the schema that d names. A schema change that alters
+// one of them aborts the transaction. Call it before the request reads or writes.
 func (sc *scope) dependOn(ctx context.Context, d *schema.Dependencies) error {
 	if sc.writer == nil {
 		return nil
@@ -156,8 +157,8 @@ func (sc *scope) dependOn(ctx context.Context, d *schema.Dependencies) error {
 	return sc.writer.DependOn(ctx, d, sc.catalog)
 }
 
-// allow checks that the session's role has what is needed; a session without a role has all. If the role loses it before the transaction commits,
-// the transaction is aborted.
+// allow checks that the session's role has the privileges in n; a session without a role has all. If the role loses them before
+// the transaction commits, the transaction is aborted.
 func (sc *scope) allow(ctx context.Context, n *database.Needs) error {
 	role := sc.session.stored.Role
 	if role == "" {
@@ -170,8 +171,8 @@ func (sc *scope) allow(ctx context.Context, n *database.Needs) error {
 	return sc.dependOn(ctx, d)
 }
 
-// close ends the scope of a request that ended with err. If the request was to begin a transaction and failed before the client
-// got the transaction's id, the transaction is forgotten: to the client it has never begun.
+// close ends the scope of a request that ended with err. If the request began a transaction and failed before the client got its
+// id, close forgets the transaction: for the client it never began.
 func (sc *scope) close(err error) {
 	sc.session.end()
 	if sc.snapshot != nil {
@@ -191,8 +192,8 @@ func (sc *scope) close(err error) {
 	}
 }
 
-// tooEarly is the error err that resolving names in the schema of the snapshot ended with. If resolve succeeds in the newest schema, the user
-// reads at a time before that schema, and the error says at which.
+// tooEarly returns the error for a failure err to resolve names in the schema of the snapshot. If resolve succeeds in the newest
+// schema, the user reads at a time before that schema, and the error gives the timestamp.
 func (sc *scope) tooEarly(err error, resolve func(*schema.Catalog) error) error {
 	newest := sc.session.db.Catalog()
 	if sc.snapshot == nil || sc.catalog == newest || resolve(newest) != nil {
@@ -201,7 +202,7 @@ func (sc *scope) tooEarly(err error, resolve func(*schema.Catalog) error) error 
 	return usererror.AtTimestamp(err, sc.reply.At.Time())
 }
 
-// readError is the error err for users. A stream that has waited for its client may find that what it was to read next has been collected.
+// readError converts err to an error for users. While a stream waited for its client, its next versions may have been collected.
 func (sc *scope) readError(err error) error {
 	if errors.Is(err, mvcc.ErrCollected) {
 		return usererror.StalenessExceeded(sc.reply.At.Time(), sc.session.db.EarliestVersion())
@@ -209,7 +210,7 @@ func (sc *scope) readError(err error) error {
 	return err
 }
 
-// record tells the recorder of a request where it runs.
+// record tells the recorder of a request which database and transaction it runs in.
 func (sc *scope) record(r *cost.Recorder) {
 	if sc.open == nil {
 		r.RunIn(sc.session.db, nil)
@@ -218,7 +219,7 @@ func (sc *scope) record(r *cost.Recorder) {
 	r.RunIn(sc.session.db, sc.open)
 }
 
-// startStatement lists a statement of the request among those that run now. The request must stop it.
+// startStatement adds a statement of the request to the list of running statements. The request must stop it.
 func (sc *scope) startStatement(ctx context.Context, c *rpc.Call, s *database.Statement, o *spannerpb.RequestOptions) context.Context {
 	return c.StartStatement(ctx, sc.session.db.Live(), live.Query{
 		SQL:         s.Text.SQL,
@@ -230,7 +231,7 @@ func (sc *scope) startStatement(ctx context.Context, c *rpc.Call, s *database.St
 	}, !sc.readOnly() || !s.Brief)
 }
 
-// view is what the request reads.
+// view returns the view that the request reads from.
 func (sc *scope) view() table.View {
 	if sc.snapshot != nil {
 		return sc.snapshot
@@ -238,14 +239,14 @@ func (sc *scope) view() table.View {
 	return sc.writer
 }
 
-// readOnly says whether the request may not write.
+// readOnly reports whether the request may not write.
 func (sc *scope) readOnly() bool { return sc.transaction == nil }
 
 func (sc *scope) isPartitioned() bool {
 	return sc.transaction != nil && sc.transaction.partitioned
 }
 
-// kind is the TRANSACTION_TYPE of what the request runs in.
+// kind returns the TRANSACTION_TYPE of the request's snapshot or transaction.
 func (sc *scope) kind() string {
 	switch {
 	case sc.transaction != nil:

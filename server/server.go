@@ -24,29 +24,30 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/metrics"
 )
 
-// Config is what a Server needs from outside.
+// Config configures a Server.
 type Config struct {
 	Clock func() time.Time
 	Log   *slog.Logger
-	// Random is where the names of sessions and operations come from; nil is the system's.
+	// Random is the source of the names of sessions; nil means the system's.
 	Random io.Reader
-	// NoStatistics turns measuring and counting off. The registry has a setting of its own.
+	// NoStatistics turns measuring and counting off. The registry has its own setting.
 	NoStatistics bool
-	// Memory is the budget of what requests take; nil has no limit.
+	// Memory is the budget for the memory of requests; nil has no limit.
 	Memory *memory.Budget
-	// Descriptors are how many files the process may have open for connections; 0 is as many as the listeners take.
+	// Descriptors is the number of files that the process may open for connections; 0 means as many as the listeners can use.
 	Descriptors int
-	// Origins are of web pages that may send requests, as in https://app.example:8443. Others' requests are refused.
+	// Origins lists the origins of web pages that may send requests, such as https://app.example:8443. Requests from other
+	// origins are refused.
 	Origins []string
-	// Hosts are names of the machine, beside localhost, under which clients send requests to an HTTP listener of the loopback interface.
+	// Hosts lists names of the machine, besides localhost, that clients may use for an HTTP listener on the loopback interface.
 	Hosts []string
-	// Checkpoint copies the data directory to another, which it makes; nil if there is none.
+	// Checkpoint copies the data directory to the new directory to; nil if there is no data directory.
 	Checkpoint func(ctx context.Context, to string) error
-	// Collectors are metrics of the rest of the process, such as those of the storage engine.
+	// Collectors are metrics of the rest of the process, such as the storage engine.
 	Collectors []prometheus.Collector
 }
 
-// Server serves the API of a registry's databases on two listeners.
+// Server serves the API for the databases of a registry, on two listeners.
 type Server struct {
 	registry *database.Registry
 	cfg      Config
@@ -59,19 +60,20 @@ type Server struct {
 
 	grpc    *grpc.Server
 	http    *rest.Server
-	counts  map[string]*listener.Connections // by the name of the listener
+	counts  map[string]*listener.Connections // by name of the listener
 	closing context.CancelFunc
-	// stopping is closed when the server is told to stop.
+	// stopping is closed when the server begins to stop.
 	stopping <-chan struct{}
 	tasks    sync.WaitGroup
 }
 
 const (
-	// sweepInterval is how often the server looks for sessions and transactions that their clients have abandoned.
+	// sweepInterval is the interval at which the server looks for abandoned sessions and transactions.
 	sweepInterval = time.Minute
 )
 
-// Serve begins to serve and returns at once. It fails if it cannot read what an earlier process has left: sessions, and operations to do.
+// Serve starts the server and returns at once. It fails if it cannot read the sessions or the unfinished operations of an earlier
+// process.
 func Serve(registry *database.Registry, grpcListener, httpListener net.Listener, cfg Config) (*Server, error) {
 	if cfg.Random == nil {
 		cfg.Random = rand.Reader
@@ -116,7 +118,7 @@ func Serve(registry *database.Registry, grpcListener, httpListener net.Listener,
 	return s, nil
 }
 
-// connectionCounts divides the descriptors among the listeners.
+// connectionCounts divides the file descriptors among the listeners.
 func connectionCounts(cfg Config) map[string]*listener.Connections {
 	grpc, http := listener.MaxGRPC, listener.MaxHTTP
 	if cfg.Descriptors > 0 {
@@ -147,7 +149,8 @@ func (s *Server) sweep(ctx context.Context) {
 	}
 }
 
-// newAccount is the account in which the CPU time of requests is measured: the registry's, which measures work in the background.
+// newAccount returns the account that measures the CPU time of requests. It is the registry's account, which also measures
+// background work.
 func newAccount(registry *database.Registry, cfg Config) *cpu.Account {
 	if cfg.NoStatistics {
 		return cpu.NoAccount()
@@ -155,7 +158,8 @@ func newAccount(registry *database.Registry, cfg Config) *cpu.Account {
 	return registry.CPU()
 }
 
-// keepAccount has the account deal out, again and again, the CPU time that belongs to no single request.
+// keepAccount calls Tick regularly until ctx ends, so that the account charges executions for the CPU time that belongs to no
+// single request.
 func (s *Server) keepAccount(ctx context.Context) {
 	tick := time.NewTicker(cpu.TickEvery)
 	defer tick.Stop()

@@ -56,12 +56,12 @@ type harness struct {
 	wrap      func(kv.Store) kv.Store // of the registry's store, from the next start on; nil: none
 	cache     int64                   // of the store, in bytes, from the next start on; 0: as small as it can be
 	stop      func()
-	// closeStore closes what is below the server.
+	// closeStore closes the store, once.
 	closeStore func()
 }
 
-// A local is the transport of a request that comes over no connection. The messages of a streamed reply go to send. It is used again, as
-// that of gRPC is.
+// A local is the transport of a request without a connection. The messages of a streamed reply go to send. Locals are reused,
+// like the transports of gRPC.
 type local struct {
 	send func(m any) error
 	call rpc.Call
@@ -78,7 +78,7 @@ func (l *local) Send(m any) error {
 	return l.call.Cost.WaitForClient(func() error { return l.send(m) })
 }
 
-// beginCall makes the call of a request as a transport would, up to when it can run.
+// beginCall prepares the call of a request as a transport would, up to the point where it can run.
 func (h *harness) beginCall(m *rpc.Method, req proto.Message, send func(any) error) *local {
 	h.asked.Add(1)
 	l := locals.Get().(*local)
@@ -91,7 +91,7 @@ func (h *harness) beginCall(m *rpc.Method, req proto.Message, send func(any) err
 	return l
 }
 
-// execute has a method answer a request; nil is an empty one.
+// execute runs a method with a request; nil means an empty one.
 func (h *harness) execute(m *rpc.Method, req proto.Message, send func(any) error) error {
 	return h.executeIn(h.ctx, m, req, send)
 }
@@ -105,10 +105,10 @@ func (h *harness) executeIn(ctx context.Context, m *rpc.Method, req proto.Messag
 	return err
 }
 
-// method is one of the data service.
+// method returns a method of the data service.
 func (h *harness) method(name string) *rpc.Method { return h.server.dispatcher.Services[0].Find(name) }
 
-// stream is execute of a method of the data service.
+// stream is like execute, for a method of the data service.
 func (h *harness) stream(name string, req proto.Message, send func(any) error) error {
 	return h.execute(h.method(name), req, send)
 }
@@ -159,7 +159,7 @@ func newHarnessIn(t testing.TB, fs vfs.FS, dir string, cfg Config, schema []stri
 	return h
 }
 
-// start starts a server on what h.fs holds.
+// start starts a server on the files in h.fs.
 func (h *harness) start() {
 	h.Helper()
 	cache := h.cache
@@ -200,7 +200,8 @@ func (h *harness) restart() {
 	h.start()
 }
 
-// crash goes on with what was synced, as after kill -9. The harness must have been made with a file system that can crash.
+// crash restarts the server with only the synced data, as after kill -9. The harness must have been made with a file system that
+// can crash.
 func (h *harness) crash() {
 	h.Helper()
 	after := h.fs.(*vfs.MemFS).CrashClone(vfs.CrashCloneCfg{})
@@ -209,17 +210,17 @@ func (h *harness) crash() {
 	h.start()
 }
 
-// restarts are the ways in which a server can be restarted.
+// restarts lists the ways to restart a server.
 var restarts = map[string]func(*harness){"SIGTERM": (*harness).restart, "kill -9": (*harness).crash}
 
-// eventually waits until a state has come, for as long as that takes.
+// eventually waits until come returns true, without a limit.
 func eventually(come func() bool) {
 	for !come() {
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// database is the test's database in the server.
+// database returns the test's database in the server.
 func (h *harness) database() *database.Database {
 	h.Helper()
 	db, err := h.server.registry.Database(testDatabase)
@@ -269,7 +270,7 @@ func (h *harness) ok(err error) {
 	}
 }
 
-// fails wants an error of a code.
+// fails checks for an error with a code.
 func (h *harness) fails(err error, want codes.Code) {
 	h.Helper()
 	if status.Code(err) != want {

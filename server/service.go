@@ -9,16 +9,18 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 )
 
-// A service answers the requests of google.spanner.v1.Spanner, which read and write rows. Its sessions answer those about sessions.
+// A service implements google.spanner.v1.Spanner, whose requests read and write rows. Its field sessions implements the requests
+// about sessions.
 type service struct {
 	clock        func() time.Time
 	tokens       token.Key
 	sessions     sessions
 	transactions transactions
-	turns        *cpu.Turns // of commits of many rows
+	turns        *cpu.Turns // for commits of many rows
 }
 
-// turnsPerProcessor is how many commits of many rows are applied at once, for each processor: one computes while another one's rows are read from disk.
+// turnsPerProcessor is the number of commits of many rows that run at once for each processor: one can compute while the rows of
+// another are read from disk.
 const turnsPerProcessor = 2
 
 func newService(registry *database.Registry, cfg Config) (*service, error) {
@@ -30,7 +32,7 @@ func newService(registry *database.Registry, cfg Config) (*service, error) {
 	return s, s.sessions.load()
 }
 
-// table is the table of the service's methods.
+// table returns the table of the service's methods.
 func (s *service) table() rpc.Service {
 	return rpc.Service{Name: "google.spanner.v1.Spanner", Methods: append(s.sessions.methods(), []rpc.Method{
 		rpc.MeterByKind(rpc.UnaryCall("ExecuteSql", s.executeSQL)),

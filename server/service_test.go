@@ -36,7 +36,7 @@ func TestEveryMethodAnswers(t *testing.T) {
 	}
 }
 
-// encoded is a request as bytes, which may be no message; passing is the codec that sends it.
+// encoded is a request as bytes, which need not be a valid message. passing is the codec that sends it.
 type encoded []byte
 
 type passing struct{}
@@ -58,10 +58,10 @@ func TestRequestsAreDecodedOrRefused(t *testing.T) {
 	for i := range 24 {
 		big.GetInsertOrUpdate().Values = append(big.GetInsertOrUpdate().Values, list(string(rune('a'+i)), strings.Repeat("x", 1<<20)))
 	}
-	_, err = h.data.Commit(h.ctx, singleUse(ses, big)) // not too large, but its keys are no numbers
+	_, err = h.data.Commit(h.ctx, singleUse(ses, big)) // not too large, but its keys are not numbers
 	h.fails(err, codes.FailedPrecondition)
 
-	// A stream is refused as a call is: gRPC would say INTERNAL.
+	// A stream is refused like a unary call: gRPC alone would return INTERNAL.
 	rows, err := h.data.ExecuteStreamingSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Sql: strings.Repeat("x", rpc.MaxRequestBytes+1)})
 	h.ok(err)
 	_, err = rows.Recv()
@@ -74,7 +74,7 @@ func TestRequestsAreDecodedOrRefused(t *testing.T) {
 	h.fails(err, codes.InvalidArgument)
 }
 
-// TestDeadlineInLockWait: a request that waits for a lock ends at its deadline, and its transaction can go on.
+// TestDeadlineInLockWait: a request that waits for a lock ends at its deadline, and its transaction can continue.
 func TestDeadlineInLockWait(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)

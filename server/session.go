@@ -17,38 +17,38 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A session is what a client works in. A regular one has one read-write
-// transaction at a time; a multiplexed one has any number and is shared by all of a client's goroutines.
+// A session is the context in which a client sends requests. A regular session has one read-write transaction at a time. A
+// multiplexed one has any number, and all goroutines of a client share it.
 type session struct {
 	name   string // projects/P/instances/I/databases/D/sessions/S
 	db     *database.Database
-	stored database.Session // the store's record; its Used is that of the record
-	usage  usage            // of a multiplexed session, without the requests that are running
-	kept   int64            // bytes that its memory was charged
+	stored database.Session // the record in the store; Used is as last stored
+	usage  usage            // of a multiplexed session, without its running requests
+	kept   int64            // bytes charged for its memory
 
 	mu     sync.Mutex
 	active *transaction // the newest read-write transaction, of a regular session
 }
 
-// sessions holds all sessions of a server, and answers the requests about them. Look-ups take no lock.
+// sessions holds all sessions of a server, and answers the requests about them. Lookups take no lock.
 type sessions struct {
 	registry *database.Registry
 	clock    func() time.Time
 	log      *slog.Logger
-	random   io.Reader // where names come from
+	random   io.Reader // source of names
 	byName   sync.Map  // string → *session
-	// storing is locked for reading while a session is deleted, and for writing while the use of sessions is stored, which must not
-	// bring back a record that has been deleted.
+	// storing is locked for reading while a session is deleted, and for writing while the use of sessions is stored. Otherwise
+	// storing the use could bring back a deleted record.
 	storing sync.RWMutex
 }
 
-// load takes over the sessions of the server's store, as they were when it stopped.
+// load loads the sessions from the server's store.
 func (s *sessions) load() error {
 	for _, db := range s.registry.AllDatabases() {
 		err := db.EachSession(func(stored database.Session) {
 			size := sizeOf(db, &stored)
 			if s.registry.KeepSessions(size, stored.Multiplexed) != nil {
-				size = 0 // the server has less memory than before; its clients' sessions are good all the same
+				size = 0 // the server has less memory than before, but its clients' sessions stay valid
 			}
 			s.add(db, stored, size)
 		})
@@ -60,10 +60,10 @@ func (s *sessions) load() error {
 	return nil
 }
 
-// sessionIDBytes is how many random bytes the name of a session has.
+// sessionIDBytes is the number of random bytes in the name of a session.
 const sessionIDBytes = 16
 
-// create makes n sessions of a database. When it returns they are durable.
+// create creates n sessions of a database. They are durable when it returns.
 func (s *sessions) create(db *database.Database, template *spannerpb.Session, n int) ([]*session, error) {
 	if err := listing.CheckLabels(template.GetLabels()); err != nil {
 		return nil, err
@@ -104,13 +104,14 @@ func (s *sessions) create(db *database.Database, template *spannerpb.Session, n 
 	return list, nil
 }
 
-// What a session takes: sessionBytes beside its name and labels, and labelBytes more for each label. TestSessionsAreCharged measures it.
+// The memory of a session in bytes: sessionBytes plus its name and labels, plus labelBytes for each label. TestSessionsAreCharged
+// measures it.
 const (
 	sessionBytes = 700
 	labelBytes   = 100
 )
 
-// sizeOf is what a session takes in memory.
+// sizeOf returns the bytes that a session takes in memory.
 func sizeOf(db *database.Database, stored *database.Session) int64 {
 	n := sessionBytes + len(db.Name()) + len(stored.Role)
 	for name, value := range stored.Labels {
@@ -119,17 +120,17 @@ func sizeOf(db *database.Database, stored *database.Session) int64 {
 	return int64(n)
 }
 
-// add makes a stored session known to requests. It was charged kept bytes.
+// add makes a stored session known to requests. kept is the number of bytes charged for it.
 func (s *sessions) add(db *database.Database, stored database.Session, kept int64) *session {
 	name := db.Name() + "/sessions/" + stored.ID
-	stored.ID = name[len(name)-len(stored.ID):] // shares its memory
+	stored.ID = name[len(name)-len(stored.ID):] // shares the memory of name
 	ses := &session{name: name, db: db, stored: stored, kept: kept}
 	ses.usage.at(time.Unix(stored.Used, 0)) // before a sweep can see it
 	s.byName.Store(name, ses)
 	return ses
 }
 
-// find finds the session that a request names, and notes that it is in use.
+// find returns the session that a request names, and records that it is in use.
 func (s *sessions) find(name string) (*session, error) {
 	v, ok := s.byName.Load(name)
 	if !ok {
@@ -144,8 +145,8 @@ func (s *sessions) find(name string) (*session, error) {
 	return ses, nil
 }
 
-// begin notes that a request runs in the session; end must follow. Requests of a multiplexed session come from many goroutines, and its
-// life does not depend on its use: they are not counted, so that they share no counter.
+// begin records that a request runs in the session; end must follow. It does not count the requests of a multiplexed session:
+// they come from many goroutines, which would share a counter, and the life of such a session does not depend on its use.
 func (ses *session) begin() {
 	if !ses.stored.Multiplexed {
 		ses.usage.begin()
@@ -158,8 +159,8 @@ func (ses *session) end() {
 	}
 }
 
-// noSession says why there is no session of this name: the name is malformed, or its
-// instance, its database or the session does not exist.
+// noSession returns the error for a missing session: the name is malformed, or its instance, its database or the session does not
+// exist.
 func (s *sessions) noSession(name string) error {
 	db, id, ok := strings.Cut(name, "/sessions/")
 	if !ok || id == "" || strings.Contains(id, "/") || database.CheckDatabaseName(db) != nil {
@@ -171,7 +172,7 @@ func (s *sessions) noSession(name string) error {
 	return usererror.SessionNotFound(name)
 }
 
-// each calls f for the sessions of a database.
+// each calls f for each session of a database.
 func (s *sessions) each(db string, f func(*session)) {
 	s.byName.Range(func(_, v any) bool {
 		if ses := v.(*session); ses.db.Name() == db && !ses.db.Dropped() {
@@ -218,8 +219,8 @@ const (
 	multiplexedSessionLife = 28 * 24 * time.Hour
 )
 
-// expired says whether the session has been idle, or has lived, for too long. After a restart its last use is what a sweep has stored, and
-// it may have been used until the next one.
+// expired reports whether the session has been idle, or has lived, for too long. After a restart its last use is the time that a
+// sweep has stored. It may have been used after that sweep, so expired adds sweepInterval.
 func (ses *session) expired(now time.Time) bool {
 	if ses.stored.Multiplexed {
 		return now.Sub(ses.stored.Created) > multiplexedSessionLife
@@ -227,7 +228,7 @@ func (ses *session) expired(now time.Time) bool {
 	return ses.usage.idle(now) > regularSessionIdle+sweepInterval
 }
 
-// sweep ends sessions that have expired, stores when the others were last used, and forgets those of dropped databases.
+// sweep ends expired sessions, stores the last use of the others, and forgets sessions of dropped databases.
 func (s *sessions) sweep(now time.Time) {
 	type changes struct {
 		used    []database.Session
@@ -265,7 +266,7 @@ func (s *sessions) sweep(now time.Time) {
 	}
 }
 
-// id is the last part of the name.
+// id returns the last part of the name.
 func (ses *session) id() string { return ses.stored.ID }
 
 func (ses *session) proto() *spannerpb.Session {

@@ -51,7 +51,7 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// wantResource wants an error whose text and ResourceInfo clients recognise.
+// wantResource checks for an error whose text and ResourceInfo clients recognise.
 func wantResource(t *testing.T, err error, resource, text string) {
 	t.Helper()
 	st := status.Convert(err)
@@ -94,7 +94,7 @@ func TestListSessions(t *testing.T) {
 	h.fails(err, codes.InvalidArgument)
 }
 
-// TestSessionOfDroppedDatabase follows a session through DropDatabase and a new database of the same name.
+// TestSessionOfDroppedDatabase uses a session after DropDatabase, and after a new database got the same name.
 func TestSessionOfDroppedDatabase(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -135,7 +135,7 @@ func TestSweep(t *testing.T) {
 	h.insert(multiplexed, list("1", "free"))
 }
 
-// TestFinishedTransactionsAreForgotten begins and ends more transactions than are remembered.
+// TestFinishedTransactionsAreForgotten begins and ends more transactions than the server remembers.
 func TestFinishedTransactionsAreForgotten(t *testing.T) {
 	ts := new(transactions)
 	key := func(i int) txn.ClientID { return txn.ClientID{Start: 1, Number: uint64(i)} }
@@ -149,7 +149,8 @@ func TestFinishedTransactionsAreForgotten(t *testing.T) {
 	}
 }
 
-// TestDroppedDatabaseIsForgotten: the sweep forgets the transactions of a dropped database, open or ended, which would keep it in memory.
+// TestDroppedDatabaseIsForgotten: the sweep forgets the transactions of a dropped database, open or ended. Otherwise they would
+// keep the database in memory.
 func TestDroppedDatabaseIsForgotten(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -165,8 +166,8 @@ func TestDroppedDatabaseIsForgotten(t *testing.T) {
 	})
 }
 
-// TestSessionsAreCharged: sessions are charged what they take. When there is no room for more of them, their clients are told so, and deleting some
-// makes room. All of them are good after a restart, with less memory too.
+// TestSessionsAreCharged: sessions are charged for their memory. Without room for more, clients get an error, and deleting some
+// makes room. All sessions are valid after a restart, even with less memory.
 func TestSessionsAreCharged(t *testing.T) {
 	h := newHarness(t)
 	const limit = 16 << 20

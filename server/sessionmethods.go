@@ -12,7 +12,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// methods are the RPCs about sessions.
+// methods returns the RPCs about sessions.
 func (s *sessions) methods() []rpc.Method {
 	return []rpc.Method{
 		rpc.Unary("CreateSession", s.createSession),
@@ -35,7 +35,8 @@ func (s *sessions) createSession(_ context.Context, req *spannerpb.CreateSession
 	return list[0].proto(), nil
 }
 
-// maxSessionBatch is how many sessions one call makes at most. The API allows a reply with fewer sessions than the request asks for.
+// maxSessionBatch is the most sessions that one call creates. The API allows a reply with fewer sessions than the request asks
+// for.
 const maxSessionBatch = 100
 
 func (s *sessions) batchCreateSessions(_ context.Context, req *spannerpb.BatchCreateSessionsRequest) (*spannerpb.BatchCreateSessionsResponse, error) {

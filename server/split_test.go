@@ -16,7 +16,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 )
 
-// fourSplits has Singers in four splits, at 25, 50 and 75, with a hundred rows.
+// fourSplits divides Singers into four splits, at 25, 50 and 75, with a hundred rows.
 func (h *harness) fourSplits(session string) {
 	h.Helper()
 	var rows []*structpb.ListValue
@@ -27,7 +27,7 @@ func (h *harness) fourSplits(session string) {
 	h.ok(h.addSplits(splitAt("Singers", "", list("25")), splitAt("Singers", "", list("50")), splitAt("Singers", "", list("75"))))
 }
 
-// metric is the value of a line of /metrics.
+// metric returns the value of a line of /metrics.
 func (h *harness) metric(line string) string {
 	h.Helper()
 	reply, err := http.Get(h.rest + "/metrics")
@@ -100,7 +100,7 @@ func TestOneExecutionOverFourSplits(t *testing.T) {
 	h.shows(ses, "SELECT EXECUTION_COUNT, AVG_REMOTE_SERVER_CALLS FROM SPANNER_SYS.QUERY_STATS_TOP_MINUTE WHERE TEXT = '"+sql+"'", "2|4")
 	h.shows(ses, "SELECT EXECUTION_COUNT, AVG_ROWS FROM SPANNER_SYS.READ_STATS_TOP_MINUTE", "1|10")
 
-	// A write in four splits is one execution, too.
+	// A write in four splits is also one execution.
 	update, err := h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{
 		Session: ses, Sql: "UPDATE Singers SET Name = 'x' WHERE SingerId IN (10, 30, 60)", Transaction: begins(readWrite()), Seqno: 1, QueryMode: spannerpb.ExecuteSqlRequest_PROFILE,
 	})
@@ -110,7 +110,7 @@ func TestOneExecutionOverFourSplits(t *testing.T) {
 	}
 }
 
-// TestParticipants: those of a transaction are the splits it has written in.
+// TestParticipants: the participants of a transaction are the splits it has written to.
 func TestParticipants(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
@@ -127,7 +127,7 @@ func TestParticipants(t *testing.T) {
 		"[]|1", "[Singers.Data,Singers.SingerId]|2")
 }
 
-// TestSplitLoad: each kind of request that reads or writes a row charges the row's split, and the row is found to be hot.
+// TestSplitLoad: each kind of request that reads or writes a row charges the row's split, and the split becomes hot.
 func TestSplitLoad(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
@@ -167,13 +167,13 @@ func TestSplitLoad(t *testing.T) {
 			return &h.beginCall(h.method(c.method), c.request, func(any) error { return nil }).call
 		}
 		call := begin()
-		for call.Cost.CPU.Weight() == 0 { // the server is taken to be busy, so it measures one call in some only
+		for call.Cost.CPU.Weight() == 0 { // the server counts as busy, so it measures only some calls
 			call.End(nil)
 			call = begin()
 		}
 		_, err = call.Run(h.ctx)
 		h.ok(err)
-		db.Splits().Charge(&call.Cost.Splits, time.Hour, clock.now()) // beside which what the call used is nothing
+		db.Splits().Charge(&call.Cost.Splits, time.Hour, clock.now()) // far more than the call itself used
 		call.End(nil)
 		clock.forward(time.Minute)
 		t.Run(c.method, func(t *testing.T) {
@@ -186,7 +186,7 @@ func TestSplitLoad(t *testing.T) {
 	}
 }
 
-// TestPartitionsAtSplits: a partition is of one split.
+// TestPartitionsAtSplits: each partition lies in one split.
 func TestPartitionsAtSplits(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)

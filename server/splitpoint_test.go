@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// splitAt is a split point of a table, or, with an index, of that; each key is a list of parts.
+// splitAt returns split points of a table, or of an index if one is given. Each key is a list of parts.
 func splitAt(table, index string, keys ...*structpb.ListValue) *databasepb.SplitPoints {
 	p := &databasepb.SplitPoints{Table: table, Index: index}
 	for _, k := range keys {
@@ -28,7 +28,7 @@ func (h *harness) addSplits(points ...*databasepb.SplitPoints) error {
 
 const userSplitPoints = "SELECT TABLE_NAME, INDEX_NAME, INITIATOR, SPLIT_KEY, EXPIRE_TIME FROM SPANNER_SYS.USER_SPLIT_POINTS"
 
-// TestAddSplitPoints: all forms of points, as the page on split points shows them.
+// TestAddSplitPoints adds all forms of points that the page on split points shows.
 func TestAddSplitPoints(t *testing.T) {
 	clock := newTestClock()
 	now := clock.now().Truncate(time.Second)
@@ -54,7 +54,7 @@ func TestAddSplitPoints(t *testing.T) {
 		"Singers|SingersByName|"+tag+"|Index: SingersByName on Singers, Index Key: (John), Primary Table Key: (<begin>)|2030-01-12T03:04:00Z",
 		"Singers|SingersByName|"+tag+"|Index: SingersByName on Singers, Index Key: (Mary), Primary Table Key: (12)|2030-01-12T03:04:00Z")
 
-	// A point that is there gets a new expiry; one with an expiry in the past goes.
+	// An existing point gets a new expiry; an expiry in the past removes it.
 	past, soon := timestamppb.New(time.Unix(0, 0)), timestamppb.New(now.Add(time.Hour))
 	h.ok(h.addSplits(
 		&databasepb.SplitPoints{Table: "Singers", Keys: splitAt("", "", list("200")).Keys, ExpireTime: soon},
@@ -68,7 +68,7 @@ func TestAddSplitPoints(t *testing.T) {
 	h.shows(ses, userSplitPoints)
 }
 
-// TestAddSplitPointsRest: the same by REST.
+// TestAddSplitPointsRest adds split points over REST.
 func TestAddSplitPointsRest(t *testing.T) {
 	h := newHarness(t)
 	path := "/v1/" + testDatabase + ":addSplitPoints"
@@ -82,7 +82,7 @@ func TestAddSplitPointsRest(t *testing.T) {
 	}
 }
 
-// TestBadSplitPoints: nothing of a bad request is added.
+// TestBadSplitPoints: a bad request adds no point.
 func TestBadSplitPoints(t *testing.T) {
 	h := newHarness(t)
 	many := func(n int) (list []*databasepb.SplitPoints) {

@@ -23,7 +23,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 )
 
-// An official is the official client of a server whose store outlives it.
+// An official is the official client of a server whose store survives restarts.
 type official struct {
 	*testing.T
 	ctx    context.Context
@@ -88,7 +88,7 @@ func (o *official) ok(err error) {
 	}
 }
 
-// alter runs statements as one batch and returns when each took effect.
+// alter runs statements as one batch and returns their commit timestamps.
 func (o *official) alter(statements ...string) (at []time.Time) {
 	o.Helper()
 	op, err := o.admin.UpdateDatabaseDdl(o.ctx, &databasepb.UpdateDatabaseDdlRequest{Database: testDatabase, Statements: statements})
@@ -109,13 +109,13 @@ func (o *official) insert(tableName string, columns []string, values ...any) tim
 	return at
 }
 
-// reader is what the client's kinds of read-only transactions have in common.
+// reader is the common interface of the client's read-only transactions.
 type reader interface {
 	Query(context.Context, spanner.Statement) *spanner.RowIterator
 	ReadWithOptions(context.Context, string, spanner.KeySet, []string, *spanner.ReadOptions) *spanner.RowIterator
 }
 
-// rows prints a result, with its columns, or the code and text of the error.
+// rows formats a result with its columns, or the code and text of the error.
 func rows(it *spanner.RowIterator) string {
 	defer it.Stop()
 	var out strings.Builder
@@ -138,12 +138,12 @@ func rows(it *spanner.RowIterator) string {
 	}
 }
 
-// want runs a query, or reads all of a table ("TABLE[@INDEX](COLUMN,...)").
+// want runs a query, or reads all of a table ("TABLE[@INDEX](COLUMN,...)"), and compares the result.
 func (o *official) want(tx reader, what, want string) {
 	o.Helper()
 	got := o.get(tx, what)
 	if strings.HasPrefix(want, codes.InvalidArgument.String()) {
-		got, _, _ = strings.Cut(got, "\n") // an error about a statement goes on with the line of it
+		got, _, _ = strings.Cut(got, "\n") // an error about a statement continues with its line
 	}
 	if got != want && !(strings.HasSuffix(want, "...") && strings.HasPrefix(got, strings.TrimSuffix(want, "..."))) {
 		o.Errorf("%s\n got %s\nwant %s", what, got, want)
@@ -163,7 +163,7 @@ func (o *official) at(at time.Time) reader {
 	return o.client.Single().WithTimestampBound(spanner.ReadTimestamp(at))
 }
 
-// notThen is the end of an error about what is newer than a read.
+// notThen returns the end of an error about an object that is newer than the read.
 func notThen(at time.Time) string { return " at timestamp " + at.UTC().Format(time.RFC3339Nano) }
 
 var firstSchema = []string{"CREATE TABLE A (K INT64, V INT64) PRIMARY KEY (K)", "CREATE INDEX ByV ON A(V)"}
@@ -184,7 +184,7 @@ func TestSchemaOfTheTime(t *testing.T) {
 		o.want(o.at(before), "A@ByV(K,V)", "K=1 V=10 \nK=2 V=20 \n")
 		o.want(o.at(before), "SELECT nw FROM A", "InvalidArgument: Unrecognized name: nw [at 1:8]"+notThen(before))
 		o.want(o.at(before), "A(nw)", "NotFound: Column not found in table A: nw"+notThen(before))
-		o.want(o.at(before), "SELECT k FROM N", "InvalidArgument: Table not found: N [at 1:15]") // it is gone now, too
+		o.want(o.at(before), "SELECT k FROM N", "InvalidArgument: Table not found: N [at 1:15]") // now the table is gone, too
 		o.want(o.at(before), "N(k)", "NotFound: Table not found: N")
 		o.want(o.at(before), "A@ByNw(K)", "NotFound: No index ByNw was found for table A"+notThen(before))
 		o.want(o.at(before), "SELECT K FROM A@{FORCE_INDEX=ByNw}", "InvalidArgument: ...")
@@ -210,7 +210,7 @@ func TestSchemaOfTheTime(t *testing.T) {
 	check()
 }
 
-// TestSchemaOfATransaction: a read-only transaction goes on with the schema that it began with, alone or in partitions.
+// TestSchemaOfATransaction: a read-only transaction keeps the schema with which it began, alone or in partitions.
 func TestSchemaOfATransaction(t *testing.T) {
 	o := newOfficial(t, firstSchema...)
 	o.insert("A", []string{"K", "V"}, 1, 10)
@@ -261,7 +261,7 @@ func (o *official) code(err error, want codes.Code) {
 	}
 }
 
-// TestBoundsAndSchema: other bounds than a timestamp find the schema of the timestamp that they come to.
+// TestBoundsAndSchema: other bounds than a timestamp use the schema of the timestamp that the server chooses.
 func TestBoundsAndSchema(t *testing.T) {
 	o := newOfficial(t, firstSchema...)
 	single := func(b spanner.TimestampBound) reader { return o.client.Single().WithTimestampBound(b) }
@@ -273,7 +273,7 @@ func TestBoundsAndSchema(t *testing.T) {
 		o.want(single(b), "SELECT * FROM N", "")
 		o.want(single(b), "N(k)", "")
 	}
-	// Before the database was created, it was as it was created.
+	// Before the creation of the database, its schema was the initial one.
 	for _, b := range []spanner.TimestampBound{spanner.ExactStaleness(50 * time.Minute), spanner.ReadTimestamp(at.Add(-50 * time.Minute)), spanner.ReadTimestamp(at.Add(-time.Microsecond))} {
 		o.want(single(b), "SELECT * FROM A@{FORCE_INDEX=ByV}", "")
 		o.want(single(b), "A@ByV(K)", "")
@@ -287,7 +287,7 @@ func TestBoundsAndSchema(t *testing.T) {
 	}
 }
 
-// TestFutureRead: a read in the future waits, until its deadline at most, and sees what has come by then.
+// TestFutureRead: a read in the future waits, at most until its deadline, and sees all commits until then.
 func TestFutureRead(t *testing.T) {
 	o := newOfficial(t, firstSchema...)
 	soon := o.clock.now().Add(time.Hour)
@@ -309,5 +309,5 @@ func TestFutureRead(t *testing.T) {
 		_, err := o.client.Single().WithTimestampBound(b).ReadRow(limited, "A", spanner.Key{1}, []string{"V"})
 		o.code(err, codes.DeadlineExceeded)
 	}
-	o.insert("A", []string{"K", "V"}, 1, 10) // it does not wait for those readers
+	o.insert("A", []string{"K", "V"}, 1, 10) // the commit does not wait for those readers
 }

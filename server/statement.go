@@ -13,14 +13,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// sqlText is a statement as it stands in a request: its text, and the values and declared types of its parameters.
+// sqlText is a statement in a request: its text, and the values and declared types of its parameters.
 type sqlText struct {
 	sql    string
 	params *structpb.Struct
 	types  map[string]*spannerpb.Type
 }
 
-// prepare analyzes and plans the statement in the scope's schema, or finds it prepared.
+// prepare analyzes and plans the statement in the scope's schema, or returns the cached statement.
 func (q sqlText) prepare(ctx context.Context, sc *scope, opts database.Options) (*database.Statement, error) {
 	if strings.TrimSpace(q.sql) == "" {
 		return nil, usererror.MissingField("sql")
@@ -39,7 +39,8 @@ func (q sqlText) prepare(ctx context.Context, sc *scope, opts database.Options) 
 	return stmt, sc.allow(ctx, stmt.Needs)
 }
 
-// declared are the types of the request's parameters by lower-cased name. The type is nil where the request has a value and no type.
+// declared returns the types of the request's parameters by lower-case name. The type is nil for a parameter with a value and no
+// type.
 func (q sqlText) declared() (map[string]*value.Type, error) {
 	values := q.params.GetFields()
 	if len(values) == 0 && len(q.types) == 0 {
@@ -62,7 +63,7 @@ func (q sqlText) declared() (map[string]*value.Type, error) {
 	return declared, nil
 }
 
-// bind returns the values of the statement's parameters, in the order in which the plan numbers them.
+// bind returns the values of the statement's parameters, in the order of the plan's parameters.
 func (q sqlText) bind(stmt *database.Statement) ([]value.Value, error) {
 	params := stmt.Plan.Params
 	if len(params) == 0 {
@@ -79,7 +80,7 @@ func (q sqlText) bind(stmt *database.Statement) ([]value.Value, error) {
 			if !q.declares(p.Name) {
 				return nil, usererror.UnboundParameter(p.Name)
 			}
-			values[i] = value.Null(p.Type.Kind) // a type without a value is NULL
+			values[i] = value.Null(p.Type.Kind) // a type without a value means NULL
 			continue
 		}
 		v, err := value.FromWire(given, p.Type)
@@ -94,7 +95,7 @@ func (q sqlText) bind(stmt *database.Statement) ([]value.Value, error) {
 	return values, nil
 }
 
-// param finds the value of a parameter by its lower-cased name; names ignore case.
+// param returns the value of a parameter by its lower-case name; names ignore case.
 func (q sqlText) param(name string) (*structpb.Value, bool) {
 	fields := q.params.GetFields()
 	if v, ok := fields[name]; ok {

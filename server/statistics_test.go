@@ -18,8 +18,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 )
 
-// testClock begins at the beginning of a minute. It goes on a microsecond whenever it is read, and else only as a test moves it
-// forward: how long the machine takes makes no difference.
+// testClock starts at the beginning of a minute. Each reading advances it by a microsecond; otherwise only tests move it forward.
+// So the speed of the machine makes no difference.
 type testClock struct{ passed atomic.Int64 }
 
 func newTestClock() *testClock { return new(testClock) }
@@ -65,7 +65,7 @@ func cellText(v *structpb.Value) string {
 	return string(text)
 }
 
-// shows wants a query to return these rows.
+// shows checks the rows that a query returns.
 func (h *harness) shows(session, sql string, want ...string) {
 	h.Helper()
 	got := h.query(session, sql)
@@ -74,7 +74,7 @@ func (h *harness) shows(session, sql string, want ...string) {
 	}
 }
 
-// TestQueryStatistics drives queries of known number and size.
+// TestQueryStatistics runs queries of known number and size.
 func TestQueryStatistics(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
@@ -105,7 +105,7 @@ func TestQueryStatistics(t *testing.T) {
 	h.shows(ses, `SELECT INTERVAL_END FROM SPANNER_SYS.QUERY_STATS_TOTAL_MINUTE ORDER BY 1 LIMIT 1`, "2030-01-02T03:05:00Z")
 }
 
-// TestLiterals sends texts that differ in literals alone: each has its own result, its own row of statistics and its own plan.
+// TestLiterals sends texts that differ only in literals: each has its own result, its own row of statistics and its own plan.
 func TestLiterals(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
@@ -134,7 +134,7 @@ func TestLiterals(t *testing.T) {
 	h.shows(ses, `SELECT COUNT(*) FROM SPANNER_SYS.QUERY_PROFILES_TOP_MINUTE WHERE STRPOS(QUERY_PROFILE, '@$') > 0`, "0")
 }
 
-// TestDistributionPercentile asks for the percentiles of latencies as Spanner's documentation does.
+// TestDistributionPercentile computes the percentiles of latencies as Spanner's documentation does.
 func TestDistributionPercentile(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
@@ -157,7 +157,7 @@ func TestDistributionPercentile(t *testing.T) {
 	h.fails(err, codes.OutOfRange)
 }
 
-// TestReadIsOneExecution: a read is counted once however many spans it has and messages it takes.
+// TestReadIsOneExecution: a read is counted once, however many spans it has and messages it takes.
 func TestReadIsOneExecution(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
@@ -179,7 +179,7 @@ func TestReadIsOneExecution(t *testing.T) {
 	h.shows(ses, `SELECT EXECUTION_COUNT, AVG_CPU_SECONDS > 0, AVG_CLIENT_WAIT_SECONDS >= 0 FROM SPANNER_SYS.READ_STATS_TOTAL_MINUTE`, "4|true|true")
 }
 
-// TestTransactionStatistics drives a transaction of DML, one of mutations, and one that is given up.
+// TestTransactionStatistics runs a transaction of DML, one of mutations, and one that is abandoned.
 func TestTransactionStatistics(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
@@ -214,7 +214,7 @@ func TestTransactionStatistics(t *testing.T) {
 	}
 }
 
-// TestBatchIsOneExecution: a batch of DML is one row, its statements joined.
+// TestBatchIsOneExecution: a batch of DML is one row, whose text joins the statements.
 func TestBatchIsOneExecution(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
@@ -230,7 +230,7 @@ func TestBatchIsOneExecution(t *testing.T) {
 		"INSERT INTO Singers (SingerId) VALUES (1);INSERT INTO Singers (SingerId) VALUES (2)|1|2|2")
 }
 
-// TestCancelQuery ends a query that runs for long.
+// TestCancelQuery ends a long query.
 func TestCancelQuery(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -257,7 +257,7 @@ func TestCancelQuery(t *testing.T) {
 	h.fails(err, codes.NotFound)
 }
 
-// TestMetrics: every method that was called is counted, and no other; sessions, locks and work in the background are shown beside them.
+// TestMetrics: every method that was called is counted, and no other. Sessions, locks and background work are shown too.
 func TestMetrics(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -276,7 +276,7 @@ func TestMetrics(t *testing.T) {
 	if strings.Contains(string(data), `method="Rollback"`) {
 		t.Error("a method is shown that was not called")
 	}
-	// What has not happened yet is 0, so that the first time is an increase.
+	// Counters of events that have not happened are 0, so that the first event is an increase.
 	for _, want := range []string{`crowfoot_aborts_total{database="` + testDatabase + `",reason="wounded"} 0`,
 		`crowfoot_memory_refused_total{kind="statement"} 0`, `crowfoot_connections_refused_total{listener="grpc"} 0`} {
 		if !strings.Contains(string(data), want) {
@@ -285,7 +285,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestProfiles: the server shows where its time and memory go.
+// TestProfiles: the server offers profiles of its time and memory.
 func TestProfiles(t *testing.T) {
 	h := newHarness(t)
 	for _, path := range []string{"/debug/pprof/profile?seconds=1", "/debug/pprof/heap", "/debug/pprof/goroutine", "/debug/pprof/block?seconds=1", "/debug/pprof/mutex?seconds=1"} {

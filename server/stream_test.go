@@ -15,7 +15,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// bigRows are rows of Wide whose values have to be cut, and small ones between them.
+// bigRows writes rows to Wide: some with values that must be cut, and small ones between them.
 func bigRows(h *harness, ses string) {
 	h.Helper()
 	for i := range 4 {
@@ -63,7 +63,7 @@ func TestResumeAnywhere(t *testing.T) {
 	if chunks == 0 {
 		t.Error("nothing was cut")
 	}
-	// A row written later must not show in what is resumed.
+	// A row written later must not appear in the resumed stream.
 	h.ok(h.commitWide(ses, "00"))
 	for i := range whole {
 		got := resulttest.Assemble(append(append([]*spannerpb.PartialResultSet(nil), whole[:i+1]...), h.readWide(ses, whole[i].ResumeToken)...))
@@ -73,8 +73,9 @@ func TestResumeAnywhere(t *testing.T) {
 	}
 }
 
-// TestResumeTwice: a stream that was continued within a row breaks again, after each of its first messages. The metadata alone fill a message,
-// which has no values then, but for one that goes on within a value: a client that waits for the rest of a value expects it there.
+// TestResumeTwice breaks a stream that was resumed within a row again, after each of its first messages. The metadata alone fills
+// a message, which then has no values. But if the stream continues within a value, that message has the next piece: a client that
+// waits for the rest of the value expects it there.
 func TestResumeTwice(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -104,7 +105,7 @@ func TestResumeTwice(t *testing.T) {
 	}
 }
 
-// TestResumeInOneMessage continues broken streams with requests that answer in one message.
+// TestResumeInOneMessage continues broken streams with requests that return a single message.
 func TestResumeInOneMessage(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -121,7 +122,7 @@ func TestResumeInOneMessage(t *testing.T) {
 	if len(reads) < 3 || len(queries) < 3 {
 		t.Fatalf("%d and %d messages", len(reads), len(queries))
 	}
-	h.ok(h.commitWide(ses, "99")) // too late to show
+	h.ok(h.commitWide(ses, "99")) // too late to be read
 	want := resulttest.Assemble(reads)
 	for i := range reads {
 		read.ResumeToken = reads[i].ResumeToken
@@ -144,7 +145,7 @@ func TestResumeInOneMessage(t *testing.T) {
 	h.fails(err, codes.InvalidArgument)
 }
 
-// TestResumeWithinRow: what a stream has cut up cannot go on in one message of whole rows.
+// TestResumeWithinRow: a stream that broke within a row cannot continue in a single message of whole rows.
 func TestResumeWithinRow(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -158,7 +159,7 @@ func TestResumeWithinRow(t *testing.T) {
 	}
 }
 
-// cells are the values of a result, row after row.
+// cells returns the values of a result, row after row.
 func cells(rs *spannerpb.ResultSet) (list []*structpb.Value) {
 	for _, r := range rs.Rows {
 		list = append(list, r.Values...)
@@ -227,7 +228,7 @@ func TestEmptyStream(t *testing.T) {
 	}
 }
 
-// TestUnaryLimit reads more than one message holds.
+// TestUnaryLimit reads more than one message can hold.
 func TestUnaryLimit(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -241,7 +242,7 @@ func TestUnaryLimit(t *testing.T) {
 	}
 }
 
-// breaking takes the messages of a stream until its connection breaks.
+// breaking receives the messages of a stream until its connection breaks.
 type breaking struct {
 	h    *harness
 	left int
@@ -258,7 +259,7 @@ func (b *breaking) send(m any) error {
 	return m.(*rpc.Frame).Decode(p)
 }
 
-// TestResumeAfterInlineBegin: the transaction that a broken stream began goes on if the client knows its id.
+// TestResumeAfterInlineBegin: the transaction that a broken stream began continues if the client knows its id.
 func TestResumeAfterInlineBegin(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -278,14 +279,14 @@ func TestResumeAfterInlineBegin(t *testing.T) {
 	_, err := h.data.Commit(h.ctx, commitOf(ses, id))
 	h.ok(err)
 
-	// Broken before anything was sent, the transaction has not begun.
+	// If the stream breaks before anything was sent, the transaction has not begun.
 	silent := &breaking{h: h}
 	if err := h.stream("ExecuteStreamingSql", req, silent.send); err == nil {
 		t.Fatal("the stream did not break")
 	}
 	h.ok(h.commitWide(ses, "0"))
 
-	// A token of a read-write transaction is none of a snapshot.
+	// A token of a read-write transaction is invalid in a snapshot.
 	foreign := proto.Clone(resumed).(*spannerpb.ExecuteSqlRequest)
 	foreign.Transaction = byID(h.begin(ses, readOnly()))
 	err = h.stream("ExecuteStreamingSql", foreign, (&breaking{h: h, left: 100}).send)

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/api/iterator"
 )
 
-// TestExcludedFromChangeStreams: each kind of transaction of the official client can ask to be left out of change streams. A stream obeys once it has
-// allow_txn_exclusion.
+// TestExcludedFromChangeStreams: each kind of transaction of the official client can ask change streams to leave it out. A stream
+// obeys if it has allow_txn_exclusion.
 func TestExcludedFromChangeStreams(t *testing.T) {
 	x, created := newStreamTraffic(t)
 	row := func(k int64) *spanner.Mutation { return spanner.InsertMap("Plain", map[string]any{"K": k}) }

@@ -21,7 +21,7 @@ const (
 	totalsForm    = `total; dur=\d+\.\d{3}, cpu; dur=\d+\.\d{3}, shared; dur=\d+\.\d{3}, lock; dur=\d+\.\d{3}`
 )
 
-// timed wants server-timing of these forms in headers and trailers; an empty form is none.
+// timed checks that server-timing in headers and trailers matches these patterns; an empty pattern means none.
 func (h *harness) timed(what string, header, trailer metadata.MD, headerForm, trailerForm string) {
 	h.Helper()
 	for place, got := range map[string][2]string{
@@ -34,7 +34,7 @@ func (h *harness) timed(what string, header, trailer metadata.MD, headerForm, tr
 	}
 }
 
-// TestTimingOverGRPC: a client that asks is told, in headers and trailers; an error has only trailers.
+// TestTimingOverGRPC: a client that asks gets the times in headers and trailers; an error has only trailers.
 func TestTimingOverGRPC(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -66,7 +66,7 @@ func TestTimingOverGRPC(t *testing.T) {
 	h.timed("stream that failed", nil, read.Trailer(), "", totalsForm)
 }
 
-// TestTimingOfLockWait: what a request waited for locks is in its trailer.
+// TestTimingOfLockWait: the trailer has the request's wait for locks.
 func TestTimingOfLockWait(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
@@ -93,13 +93,13 @@ func TestTimingOfLockWait(t *testing.T) {
 	h.timed("waited", header, trailer, frontEndsForm, lockedForm)
 }
 
-// lockedForm is of a request that waited for a lock for lockedFor and a little more.
+// lockedForm matches the times of a request that waited for a lock for lockedFor and a little more.
 const (
 	lockedFor  = 50 * time.Millisecond
 	lockedForm = `total; dur=.*, lock; dur=5\d\.\d{3}`
 )
 
-// TestTimingOfCommit: a commit of mutations waits for locks, too.
+// TestTimingOfCommit: the trailer has a commit's wait for locks, too.
 func TestTimingOfCommit(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
@@ -122,7 +122,7 @@ func TestTimingOfCommit(t *testing.T) {
 	h.timed("commit", header, trailer, frontEndsForm, lockedForm)
 }
 
-// TestTimingOverREST: a unary reply has all in its header, a streamed one has the end in a trailer.
+// TestTimingOverREST: a unary reply has all times in its header, and a streamed one has the final times in a trailer.
 func TestTimingOverREST(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)

@@ -15,13 +15,13 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// traffic is the official client on a server whose clock the test moves: what it does is known, so what statistics say
-// about it can be compared to the last row and byte.
+// traffic is the official client on a server whose clock the test moves. Its requests are known, so the test can compare
+// statistics to the last row and byte.
 type traffic struct {
 	*harness
 	clock   *testClock
 	client  *spanner.Client
-	session string // in which statistics are read
+	session string // for reading statistics
 }
 
 var trafficSchema = []string{
@@ -66,19 +66,20 @@ func (h *harness) countStream(ctx context.Context, desc *grpc.StreamDesc, cc *gr
 	return open(ctx, desc, cc, method, opts...)
 }
 
-// minute ends the minute, once all requests have: the client is content with the last rows of a stream, a moment before it ends.
+// minute ends the minute after all requests have ended. The client returns after the last rows of a stream, a moment before the
+// request ends.
 func (x *traffic) minute() {
 	eventually(func() bool { return int64(x.counted("crowfoot_request_seconds")) >= x.asked.Load() })
 	x.clock.forward(time.Minute)
 }
 
-// shows wants a query of statistics to return these rows, columns separated by |.
+// shows checks the rows that a query of statistics returns, with columns separated by |.
 func (x *traffic) shows(sql string, want ...string) {
 	x.Helper()
 	x.harness.shows(x.session, sql, want...)
 }
 
-// plain fills the table Plain with keys 1 to n and values of as many letters.
+// plain fills the table Plain with keys 1 to n; the value of key k has k letters.
 func (x *traffic) plain(n int) {
 	x.Helper()
 	var muts []*spanner.Mutation
@@ -89,7 +90,7 @@ func (x *traffic) plain(n int) {
 	x.ok(err)
 }
 
-// drain reads rows to their end and returns how many there were.
+// drain reads all rows and returns their number.
 func drain(rows *spanner.RowIterator) (n int, err error) {
 	defer rows.Stop()
 	for {
@@ -102,7 +103,7 @@ func drain(rows *spanner.RowIterator) (n int, err error) {
 	}
 }
 
-// rows wants a read or query to return so many rows.
+// rows checks the number of rows that a read or query returns.
 func (x *traffic) rows(want int, rows *spanner.RowIterator) {
 	x.Helper()
 	n, err := drain(rows)
@@ -112,13 +113,14 @@ func (x *traffic) rows(want int, rows *spanner.RowIterator) {
 	}
 }
 
-// ended waits until so many requests of a method have ended with a code: what a client gave up is over a moment later.
+// ended waits until the given number of requests of a method have ended with a code. A request ends a moment after its client
+// gave up.
 func (h *harness) ended(method, code string, want float64) {
 	h.Helper()
 	eventually(func() bool { return h.counted("crowfoot_requests_total", method, code) >= want })
 }
 
-// counted is the sum of a metric over all that have these label values.
+// counted returns the sum of a metric over all series with these label values.
 func (h *harness) counted(name string, labels ...string) (sum float64) {
 	h.Helper()
 	families, err := h.server.gatherer.Gather()

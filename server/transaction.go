@@ -17,47 +17,47 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A transaction is a read-write or partitioned DML transaction that a client
-// began and names by its id. Read-only transactions have no such object: their id says it all.
+// A transaction is a read-write or partitioned DML transaction that a client began and names by its id. Read-only transactions
+// have no such object, because their id contains their timestamp.
 //
-// Reads of one transaction run side by side. Statements that write, commits and
-// rollbacks take turns.
+// Reads of one transaction run concurrently. Statements that write, commits and rollbacks take turns.
 //
-// The server remembers thousands of transactions that have ended, so such a transaction keeps only what it answers to
-// later requests.
+// The server remembers thousands of ended transactions, so such a transaction keeps only its answer to later requests.
 type transaction struct {
-	id      []byte       // what its client names it by
-	key     txn.ClientID // what the id holds
+	id      []byte       // by which the client names it
+	key     txn.ClientID // the content of the id
 	all     *transactions
 	session *session
 	usage   usage
 	turn    chan struct{} // holds a token while a writing request runs
 
 	partitioned bool
-	excluded    bool                  // a partitioned one that change streams leave out, if they allow that
-	statement   *partitionedStatement // of a partitioned one, once it has run; the holder of the turn uses it
+	excluded    bool                  // change streams that allow it leave out this partitioned transaction
+	statement   *partitionedStatement // of a partitioned transaction that has run it; guarded by the turn
 
 	mu        sync.Mutex
-	open      *openTransaction // nil if partitioned, and once it has ended
-	age       txn.Age          // for a retry, once it has been aborted
-	outcome   error            // what requests are answered once it has ended
-	committed *txn.Outcome     // what another Commit is answered
+	open      *openTransaction // nil if partitioned or ended
+	age       txn.Age          // of an aborted transaction, for its retry
+	outcome   error            // error for requests after the end
+	committed *txn.Outcome     // reply to another Commit
 }
 
-// A partitionedStatement is the request that the one statement of a partitioned DML transaction came in. Sent again, it is answered again.
+// A partitionedStatement identifies the request with the only statement of a partitioned DML transaction. If the client resends
+// the request, the statement continues and is answered again.
 type partitionedStatement struct {
 	fingerprint uint64
 	seqno       int64
 }
 
-// An openTransaction is what a read-write transaction needs until it ends. A request that began before the end may use it after the end.
+// An openTransaction is the state of a read-write transaction until it ends. A request that began before the end may still use it
+// afterwards.
 type openTransaction struct {
 	attempt
 	tx *txn.Tx
 
-	// The holder of the turn uses these.
+	// Guarded by the turn.
 	replays   replays
-	mutations int64 // how many the statements so far count for in commit_stats
+	mutations int64 // of the statements so far, as commit_stats counts them
 }
 
 // Transaction ids are opaque to clients:
@@ -66,8 +66,8 @@ type openTransaction struct {
 //	partitioned DML:  'p', or 'x' if change streams leave it out | start 4 | number 8 | checksum 8
 //	read-only:        'r' | read timestamp 8 | checksum 8
 //
-// The checksum is of what comes before it and the session's name. It tells, also after a restart, an id that the server has given out from all
-// others.
+// The checksum covers the bytes before it and the session's name. With it the server recognizes the ids that it has given out,
+// even after a restart.
 const (
 	readWriteID     = 'w'
 	partitionedID   = 'p'
@@ -75,7 +75,7 @@ const (
 	readOnlyID      = 'r'
 	readWriteIDSize = 1 + 4 + 8 + token.ChecksumSize
 	readOnlyIDSize  = 1 + 8 + token.ChecksumSize
-	largestSealedID = 160 // of an id with its session's name, mostly
+	largestSealedID = 160 // usual bound for an id with its session's name
 )
 
 // sealID appends the checksum to an id.
@@ -84,23 +84,23 @@ func sealID(k token.Key, id []byte, session string) []byte {
 	return binary.BigEndian.AppendUint64(id, k.Checksum(append(append(room[:0], id...), session...)))
 }
 
-// isSealed says whether an id was given out to a session.
+// isSealed reports whether an id was given out to a session.
 func isSealed(k token.Key, id []byte, session string) bool {
 	n := len(id) - token.ChecksumSize
 	return n >= 0 && string(sealID(k, id[:n:n], session)) == string(id)
 }
 
-// newReadWriteID makes the id of a read-write or partitioned DML transaction of a session.
+// newReadWriteID returns a new id of a read-write or partitioned DML transaction of a session.
 func newReadWriteID(k token.Key, kind byte, session string, key txn.ClientID) []byte {
 	id := append(make([]byte, 0, readWriteIDSize), kind)
 	id = binary.BigEndian.AppendUint32(id, key.Start)
 	return sealID(k, binary.BigEndian.AppendUint64(id, key.Number), session)
 }
 
-// isPartitioned says whether an id is that of a partitioned DML transaction.
+// isPartitioned reports whether an id belongs to a partitioned DML transaction.
 func isPartitioned(id []byte) bool { return id[0] == partitionedID || id[0] == excludedID }
 
-// readWriteKey is what the id of a read-write or partitioned DML transaction holds. The checksum is not checked.
+// readWriteKey returns the content of the id of a read-write or partitioned DML transaction. It does not check the checksum.
 func readWriteKey(id []byte) (key txn.ClientID, ok bool) {
 	if len(id) != readWriteIDSize || id[0] != readWriteID && !isPartitioned(id) {
 		return txn.ClientID{}, false
@@ -108,14 +108,14 @@ func readWriteKey(id []byte) (key txn.ClientID, ok bool) {
 	return txn.ClientID{Start: binary.BigEndian.Uint32(id[1:]), Number: binary.BigEndian.Uint64(id[5:])}, true
 }
 
-// newReadOnlyID makes the id of a read-only transaction of a session: its
-// timestamp. The server keeps nothing about it.
+// newReadOnlyID returns the id of a read-only transaction of a session: its timestamp. The server keeps no state for it.
 func newReadOnlyID(k token.Key, session string, at mvcc.Timestamp) []byte {
 	id := append(make([]byte, 0, readOnlyIDSize), readOnlyID)
 	return sealID(k, binary.BigEndian.AppendUint64(id, uint64(at)), session)
 }
 
-// readOnlyTimestamp is the timestamp of a read-only transaction of a session.
+// readOnlyTimestamp returns the timestamp in the id of a read-only transaction. It returns false if the id was not given out to
+// the session.
 func readOnlyTimestamp(k token.Key, id []byte, session string) (mvcc.Timestamp, bool) {
 	if len(id) != readOnlyIDSize || id[0] != readOnlyID || !isSealed(k, id, session) {
 		return 0, false
@@ -154,7 +154,7 @@ func (ts *transactions) newTransaction(ses *session, id []byte, key txn.ClientID
 	return t
 }
 
-// replaceActive makes t the session's one read-write transaction and ends the one before.
+// replaceActive makes t the session's read-write transaction and ends the previous one.
 func (ses *session) replaceActive(t *transaction) {
 	ses.mu.Lock()
 	old := ses.active
@@ -165,7 +165,7 @@ func (ses *session) replaceActive(t *transaction) {
 	}
 }
 
-// options translates what a client asks of a read-write transaction.
+// options converts the client's options of a read-write transaction.
 func (ts *transactions) options(ses *session, o *spannerpb.TransactionOptions, tag string) txn.Options {
 	opts := txn.Options{Tag: stats.Tag(tag), Memory: ts.budget, Excluded: o.GetExcludeTxnFromChangeStreams()}
 	if o.GetIsolationLevel() == spannerpb.TransactionOptions_REPEATABLE_READ {
@@ -181,8 +181,8 @@ func (ts *transactions) options(ses *session, o *spannerpb.TransactionOptions, t
 	return opts
 }
 
-// previous is the age of the aborted attempt that a new transaction repeats. With that age the new one
-// is older than the transactions that began meanwhile, and wins against them.
+// previous returns the age of the aborted attempt that a new transaction repeats. With that age the new transaction is older than
+// those that began in between, and wins against them.
 func (ts *transactions) previous(ses *session, id []byte) txn.Age {
 	var t *transaction
 	if key, ok := readWriteKey(id); ok {
@@ -201,7 +201,7 @@ func (ts *transactions) previous(ses *session, id []byte) txn.Age {
 	return t.age
 }
 
-// find finds the read-write or partitioned DML transaction of a session that a request names.
+// find returns the read-write or partitioned DML transaction of a session that a request names.
 func (ts *transactions) find(ses *session, id []byte) (*transaction, error) {
 	key, ok := readWriteKey(id)
 	if !ok {
@@ -214,7 +214,7 @@ func (ts *transactions) find(ses *session, id []byte) (*transaction, error) {
 	return ts.recall(ses, id, key)
 }
 
-// current is the transaction while it is open, or else what it ended with; both are nil if it is partitioned.
+// current returns the open transaction, or the error for requests after its end. Both are nil if it is partitioned.
 func (t *transaction) current() (*openTransaction, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -250,7 +250,7 @@ func (t *transaction) settle() {
 	}
 }
 
-// end closes the transaction. It keeps only what later requests are answered: outcome, or committed to another Commit.
+// end closes the transaction. It keeps only the answers to later requests: committed for another Commit, outcome for all others.
 func (t *transaction) end(outcome error, committed *txn.Outcome) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -262,7 +262,7 @@ func (t *transaction) end(outcome error, committed *txn.Outcome) {
 	}
 	failure := outcome
 	if committed != nil {
-		failure = nil // outcome is for requests that come later
+		failure = nil // outcome is only for later requests
 	}
 	tx := t.open.tx
 	t.open.end(tx, t.all.clock(), failure)
@@ -274,19 +274,19 @@ func (t *transaction) end(outcome error, committed *txn.Outcome) {
 	}
 }
 
-// LockWait implements cost.Transaction: how long the transaction has waited for locks.
+// LockWait implements cost.Transaction. It returns how long the transaction has waited for locks.
 func (t *openTransaction) LockWait() time.Duration { return t.tx.Stats().LockWait }
 
-// abandon rolls the transaction back because its session was closed, began another one, or has been idle.
+// abandon rolls the transaction back because its session was closed or began another one, or because it has been idle.
 func (t *transaction) abandon() {
 	open, _ := t.current()
-	if open == nil || open.tx.Rollback() != nil { // committed meanwhile
+	if open == nil || open.tx.Rollback() != nil { // committed in the meantime
 		return
 	}
 	t.end(usererror.TransactionClosed(), nil)
 }
 
-// forget removes a transaction whose first request failed, so that to its client it has never begun.
+// forget removes a transaction whose first request failed. For its client it never began.
 func (t *transaction) forget() {
 	if open, _ := t.current(); open != nil {
 		open.neverBegan()

@@ -136,7 +136,7 @@ func TestBatchDML(t *testing.T) {
 	h.fails(err, codes.InvalidArgument)
 }
 
-// TestBatchOfNoDML: a query in a batch, and what is no statement at all, are named by their place and text.
+// TestBatchOfNoDML: the error for a query, or for invalid SQL, in a batch names its position and text.
 func TestBatchOfNoDML(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(false) // one transaction at a time
@@ -152,7 +152,7 @@ func TestBatchOfNoDML(t *testing.T) {
 	}
 }
 
-// TestAbortedCarriesRetryInfo makes an older transaction wound a younger one.
+// TestAbortedCarriesRetryInfo lets an older transaction wound a younger one.
 func TestAbortedCarriesRetryInfo(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -181,7 +181,7 @@ func TestAbortedCarriesRetryInfo(t *testing.T) {
 	}
 	_, err = h.data.Rollback(h.ctx, &spannerpb.RollbackRequest{Session: ses, TransactionId: younger})
 	h.ok(err)
-	// The retry keeps its age, so now it wins over a transaction that began before it.
+	// The retry keeps its age, so it wins against a transaction that began before it.
 	third := h.begin(ses, readWrite())
 	retryOptions := readWrite()
 	retryOptions.GetReadWrite().MultiplexedSessionPreviousTransactionId = younger
@@ -198,7 +198,7 @@ func TestAbortedCarriesRetryInfo(t *testing.T) {
 	h.fails(err, codes.Aborted)
 }
 
-// TestOneActiveTransaction: a regular session's new transaction ends the one before.
+// TestOneActiveTransaction: a new transaction of a regular session ends the previous one.
 func TestOneActiveTransaction(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(false)
@@ -262,7 +262,7 @@ func TestTransactionOptionsAreChecked(t *testing.T) {
 	_, err = h.data.Commit(h.ctx, late)
 	h.fails(err, codes.InvalidArgument)
 	tagged := singleUse(ses)
-	tagged.RequestOptions = &spannerpb.RequestOptions{TransactionTag: "é"} // which statistics show as they can
+	tagged.RequestOptions = &spannerpb.RequestOptions{TransactionTag: "é"} // statistics show an underscore
 	_, err = h.data.Commit(h.ctx, tagged)
 	h.ok(err)
 }
@@ -292,7 +292,7 @@ func TestPartitionedDML(t *testing.T) {
 	h.fails(err, codes.FailedPrecondition)
 }
 
-// TestPartitionedDMLGoesOn: a statement that failed half way, and is sent again in its transaction, changes no row twice.
+// TestPartitionedDMLGoesOn: a statement that failed half-way and is resent in its transaction changes no row twice.
 func TestPartitionedDMLGoesOn(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -319,7 +319,7 @@ func TestPartitionedDMLGoesOn(t *testing.T) {
 	h.shows(ses, "SELECT Name, COUNT(*) FROM Singers GROUP BY Name", fmt.Sprintf("a+|%d", rows))
 }
 
-// TestEndedTransactionKeepsLittle: a transaction that has ended, however it did, is remembered without the answers of its statements.
+// TestEndedTransactionKeepsLittle: however a transaction ended, the server remembers it without the answers to its statements.
 func TestEndedTransactionKeepsLittle(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -360,20 +360,20 @@ func TestEndedTransactionKeepsLittle(t *testing.T) {
 		kept := weak.Make(open)
 		open = nil
 		end(id)
-		for kept.Value() != nil && h.ctx.Err() == nil { // the request that ended it may still be on its way out
+		for kept.Value() != nil && h.ctx.Err() == nil { // the request that ended it may still be finishing
 			runtime.GC()
 		}
 		if kept.Value() != nil {
 			t.Errorf("%s: the answers are kept", name)
 		}
-		if after := h.server.data.transactions.get(key); after != remembered && name != "committed" { // the store has the outcome of that
+		if after := h.server.data.transactions.get(key); after != remembered && name != "committed" { // the store has its outcome
 			t.Errorf("%s: it is forgotten", name)
 		}
 	}
 }
 
-// TestMutationKey: BeginTransaction refuses a mutation_key that Commit would refuse. A value that is not its column's is INVALID_ARGUMENT there, as in
-// Cloud Spanner, and FAILED_PRECONDITION in a Commit.
+// TestMutationKey: BeginTransaction refuses a mutation_key that Commit would refuse. A value of the wrong type for its column is
+// INVALID_ARGUMENT there, as in Cloud Spanner, but FAILED_PRECONDITION in a Commit.
 func TestMutationKey(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)

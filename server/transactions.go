@@ -11,27 +11,28 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// transactions holds the transactions of a server. Of those that have ended it remembers the newest rememberedTransactions that have
-// written nothing, for clients that did not get a reply and ask again. The outcome of the others is in the store (txn.Manager.Outcome).
+// transactions holds the transactions of a server. It remembers the newest rememberedTransactions of those that have ended and
+// written nothing, for clients that did not get a reply and ask again. The store has the outcome of the others
+// (txn.Manager.Outcome).
 type transactions struct {
 	clock  func() time.Time
 	budget *memory.Budget
 	tokens token.Key
 	start  uint32        // of the server, see database.Identity
-	last   atomic.Uint64 // number given out
+	last   atomic.Uint64 // highest number given out
 	byKey  sync.Map      // txn.ClientID → *transaction
 
 	mu         sync.Mutex
-	remembered []txn.ClientID // a ring of finished ones
+	remembered []txn.ClientID // a ring of ended transactions
 	oldest     int
 }
 
-// rememberedTransactions is about as many as abort each other on a busy server within a second. A client that lost a reply asks again
-// within that time.
+// rememberedTransactions is about the number of transactions that abort each other on a busy server within a second. A client
+// that lost a reply asks again within that time.
 const rememberedTransactions = 4 << 10
 
-// next makes what the next transaction of a database is known by. Its time is the one that outcomes are kept by, which does not go back when the
-// clock does.
+// next returns the id of a new transaction. Its number is at least the time of the manager's clock, which decides how long
+// outcomes are kept and never goes back.
 func (ts *transactions) next(txns *txn.Manager) txn.ClientID {
 	for {
 		last := ts.last.Load()
@@ -53,11 +54,12 @@ func (ts *transactions) get(key txn.ClientID) *transaction {
 	return nil
 }
 
-// recall says what became of a transaction that is not in memory: it was committed; or it has ended without having written anything, because the
-// server was restarted, or because its client ended it so long ago that its end is forgotten, and its client may run it again. If it is older than
-// outcomes are kept, that cannot be told, and to run it again might write twice: to its client it is not there.
+// recall returns a transaction that is not in memory. There are three cases. It was committed. Or it ended without writing
+// anything, because the server restarted, or because its client ended it so long ago that the server has forgotten it; then the
+// client may run it again. Or it is older than the kept outcomes; then recall returns that it does not exist, because a second
+// run might write twice.
 //
-// A partitioned DML transaction goes on where it was, while what its statement has done is in the store.
+// A partitioned DML transaction continues where it was, as long as the store has the progress of its statement.
 func (ts *transactions) recall(ses *session, id []byte, key txn.ClientID) (*transaction, error) {
 	if !isSealed(ts.tokens, id, ses.name) {
 		return nil, usererror.TransactionNotFound(id)
@@ -76,7 +78,7 @@ func (ts *transactions) recall(ses *session, id []byte, key txn.ClientID) (*tran
 		return nil, err
 	case committed:
 		t.outcome, t.committed = usererror.TransactionCommitted(), &outcome
-	case txns.Outlived(key): // asked last: what was looked up may have been deleted meanwhile
+	case txns.Outlived(key): // checked last, because the outcome may have been deleted during the lookup
 		return nil, usererror.TransactionNotFound(id)
 	default:
 		t.outcome = usererror.TransactionLost(retryLost)
@@ -84,10 +86,11 @@ func (ts *transactions) recall(ses *session, id []byte, key txn.ClientID) (*tran
 	return t, nil
 }
 
-// retryLost is how long a client should wait before it runs again a transaction that a restart has ended. The server is back already.
+// retryLost is how long a client should wait before it retries a transaction that a restart has ended. The server is already
+// back.
 const retryLost = time.Millisecond
 
-// finished remembers a transaction that has ended, and forgets the one that ended first of those that are remembered.
+// finished remembers an ended transaction. When the ring is full, it forgets the one that ended first.
 func (ts *transactions) finished(t *transaction) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -100,10 +103,11 @@ func (ts *transactions) finished(t *transaction) {
 	ts.oldest = (ts.oldest + 1) % rememberedTransactions
 }
 
-// abandonedAfter is how long a transaction may be without a request before it is rolled back. Other transactions can take its locks much sooner.
+// abandonedAfter is how long a transaction may go without a request before it is rolled back. Other transactions can take its
+// locks much sooner.
 const abandonedAfter = time.Hour
 
-// sweep rolls back transactions that have had no request for abandonedAfter, and forgets those of dropped databases.
+// sweep rolls back transactions that have had no request for abandonedAfter, and forgets transactions of dropped databases.
 func (ts *transactions) sweep(now time.Time) {
 	ts.byKey.Range(func(_, v any) bool {
 		t := v.(*transaction)

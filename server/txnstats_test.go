@@ -26,7 +26,7 @@ func statement(sql string) func(context.Context, *spanner.ReadWriteTransaction) 
 	}
 }
 
-// txnCounts are what is counted of the attempts of a transaction.
+// txnCounts lists the columns that count the attempts of a transaction.
 const txnCounts = `ATTEMPT_COUNT, COMMIT_ATTEMPT_COUNT, COMMIT_ABORT_COUNT, COMMIT_RETRY_COUNT, COMMIT_FAILED_PRECONDITION_COUNT,
 	SERIALIZABLE_PESSIMISTIC_TXN_COUNT, SERIALIZABLE_OPTIMISTIC_TXN_COUNT, REPEATABLE_READ_OPTIMISTIC_TXN_COUNT, AVG_PARTICIPANTS`
 
@@ -67,8 +67,8 @@ func TestTxnStats(t *testing.T) {
 		end+"|repeatable||Plain.K,Plain.V|")
 	x.shows("SELECT "+txnCounts+" FROM SPANNER_SYS.TXN_STATS_TOP_MINUTE WHERE INTERVAL_END = '"+end+"' ORDER BY TRANSACTION_TAG",
 		"1|1|0|0|0|1|0|0|1", "1|1|0|0|0|1|0|0|1", "1|1|0|0|0|1|0|0|1", "1|1|0|0|0|0|0|1|1")
-	// Bytes are those of TestDMLStats; Singers(1, x) is two bytes less than Singers(1, abc), and so is its entry, which takes
-	// the place of one with a key of 10.
+	// Bytes are as in TestDMLStats. Singers(1, x) has two bytes less than Singers(1, abc), and so has its index entry, which
+	// replaces one with a key of 10 bytes.
 	x.shows(`SELECT TRANSACTION_TAG, AVG_BYTES, ARRAY(SELECT FORMAT('%s %d %d', o.TABLE_NAME, o.INSERT_OR_UPDATE_COUNT, o.INSERT_OR_UPDATE_BYTES) FROM UNNEST(OPERATIONS_BY_TABLE) o),
 		OPERATIONS_BY_TABLE_JSON_STRING FROM SPANNER_SYS.TXN_STATS_TOP_MINUTE WHERE INTERVAL_END = '`+end+`' ORDER BY 1`,
 		`dml|23|[Plain 2 23]|[{"TABLE_NAME":"Plain","INSERT_OR_UPDATE_COUNT":2,"INSERT_OR_UPDATE_BYTES":23}]`,
@@ -94,12 +94,12 @@ func TestUntaggedTxn(t *testing.T) {
 		_, err := x.client.Apply(x.ctx, []*spanner.Mutation{spanner.Insert("Plain", columns, row)})
 		x.ok(err)
 	}
-	x.ok(x.client.Single().Query(x.ctx, spanner.NewStatement("SELECT 1")).Do(func(*spanner.Row) error { return nil })) // no transaction of statistics
+	x.ok(x.client.Single().Query(x.ctx, spanner.NewStatement("SELECT 1")).Do(func(*spanner.Row) error { return nil })) // not counted as a transaction
 	x.minute()
 	x.shows("SELECT TRANSACTION_TAG, ATTEMPT_COUNT, COMMIT_ATTEMPT_COUNT, FPRINT != 0 FROM SPANNER_SYS.TXN_STATS_TOP_MINUTE", "|3|3|true")
 }
 
-// TestFailedTxns: what goes wrong with transactions, and where.
+// TestFailedTxns: statistics count failed transactions by kind and place of the failure.
 func TestFailedTxns(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(2)
@@ -130,20 +130,20 @@ func TestFailedTxns(t *testing.T) {
 	if !errors.Is(err, changed) {
 		t.Error(err)
 	}
-	// The first statement fails, and with it the transaction it was to begin; the client begins another, without a
-	// statement, to be sure, and gives it up.
+	// The first statement fails, and so does the transaction it should begin. To be sure, the client begins another one without a
+	// statement, and abandons it.
 	x.fails(x.tagged("first", statement("UPDATE Plain SET V = 'x' WHERE Nothing = 1")), codes.InvalidArgument)
 	x.minute()
 	x.shows("SELECT TRANSACTION_TAG, "+txnCounts+" FROM SPANNER_SYS.TXN_STATS_TOP_MINUTE WHERE INTERVAL_END = '2030-01-02T03:06:00Z' ORDER BY 1",
 		"column|1|1|0|0|1|1|0|0|1", "first|1|0|0|0|0|1|0|0|0", "given up|1|0|0|0|0|1|0|0|0", "missing|1|1|0|0|1|1|0|0|1", "null|1|1|0|0|1|1|0|0|1", "taken|1|1|0|0|1|1|0|0|1")
 }
 
-// TestAbortedTxns: an older transaction takes what a younger one has, which runs again.
+// TestAbortedTxns: an older transaction takes the locks of a younger one, which is retried.
 func TestAbortedTxns(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(2)
 	x.minute()
-	// wound has the transaction lose what it has read of row 1.
+	// wound makes the younger transaction lose its lock on row 1.
 	wound := func(older *spanner.ReadWriteStmtBasedTransaction) {
 		t.Helper()
 		_, err := older.Update(x.ctx, spanner.NewStatement("UPDATE Plain SET V = 'older' WHERE K = 1"))
@@ -184,7 +184,7 @@ func TestBatchWriteStats(t *testing.T) {
 	x.plain(1)
 	x.minute()
 	var groups []*spanner.MutationGroup
-	for k := range 3 { // the second is there
+	for k := range 3 { // the row of the second exists
 		groups = append(groups, &spanner.MutationGroup{Mutations: []*spanner.Mutation{spanner.Insert("Plain", []string{"K", "V"}, []any{k, "v"})}})
 	}
 	stream := x.client.BatchWriteWithOptions(x.ctx, groups, spanner.BatchWriteOptions{TransactionTag: "groups"})
@@ -199,7 +199,7 @@ func TestBatchWriteStats(t *testing.T) {
 	x.shows(`SELECT TABLE_NAME, WRITE_COUNT FROM SPANNER_SYS.TABLE_OPERATIONS_STATS_MINUTE WHERE INTERVAL_END = '2030-01-02T03:06:00Z'`, "Plain|2")
 }
 
-// TestTagOfCommit: a transaction that was begun without a tag has that of its Commit; one that has a tag keeps it.
+// TestTagOfCommit: a transaction that was begun without a tag gets the tag of its Commit; one with a tag keeps it.
 func TestTagOfCommit(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)

@@ -7,8 +7,8 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 )
 
-// TestStatisticsOfNamedObjects: what goes to a table by its synonym, by a view, or under a name that it was given later is counted as the table's own; queries are
-// known by their texts.
+// TestStatisticsOfNamedObjects: accesses to a table by its synonym, by a view, or under a new name count for the table itself.
+// Queries are identified by their texts.
 func TestStatisticsOfNamedObjects(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)

@@ -17,9 +17,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/memory"
 )
 
-// Messages that come in several frames, as a client meets their limits that writes the frames itself.
+// Tests of the limits for messages in several frames. The client writes the frames itself.
 
-// message is a gRPC message: its header and content.
+// message returns a gRPC message: its header and content.
 func message(t *testing.T, m proto.Message) []byte {
 	t.Helper()
 	content, err := proto.Marshal(m)
@@ -29,7 +29,7 @@ func message(t *testing.T, m proto.Message) []byte {
 	return append(announce(len(content)), content...)
 }
 
-// announce is the header of a message of some length.
+// announce returns the header of a message with the given length.
 func announce(length int) []byte { return binary.BigEndian.AppendUint32([]byte{0}, uint32(length)) }
 
 // send writes a frame of data, with padding if it is not nil.
@@ -50,7 +50,7 @@ func (w *wire) begin(stream uint32, method string) {
 	}
 }
 
-// answered waits until a stream is answered, and returns the code. Other streams may be answered before.
+// answered waits for the reply to a stream and returns its code and text. Other streams may be answered before.
 func (w *wire) answered(stream uint32) (code, text string) {
 	w.t.Helper()
 	if w.answers == nil {
@@ -76,7 +76,8 @@ func (w *wire) answered(stream uint32) (code, text string) {
 	}
 }
 
-// TestRefusedUpload: a request whose message is not received is told why in the words of the API, and when it may come again.
+// TestRefusedUpload: a request whose message is not received gets the reason in the words of the API, and the time after which to
+// retry.
 func TestRefusedUpload(t *testing.T) {
 	h, budget := newBudgetHarness(t, 64*mib)
 	ses := h.session(true)
@@ -112,7 +113,7 @@ func TestRefusedUpload(t *testing.T) {
 	returned(budget)
 }
 
-// TestFramesOfAMessage: a message is received, and charged, however its client cuts it into frames.
+// TestFramesOfAMessage: a message is received and charged, however its client divides it into frames.
 func TestFramesOfAMessage(t *testing.T) {
 	h, budget := newBudgetHarness(t, 64*mib)
 	w := newWire(t, dial(t, h.address))
@@ -151,7 +152,7 @@ func TestFramesOfAMessage(t *testing.T) {
 
 const messageHeaderBytes = 5
 
-// reset takes a request back.
+// reset cancels a request.
 func (w *wire) reset(stream uint32) {
 	w.t.Helper()
 	w.mu.Lock()
@@ -193,8 +194,8 @@ func TestSecondMessage(t *testing.T) {
 	}
 }
 
-// TestManyShortUploads: messages that are not long are charged too while they are in receipt, when there are many. What finds no
-// room is refused, and everything is given back.
+// TestManyShortUploads: many short messages are also charged while they are received. Messages without room are refused, and
+// everything is released.
 func TestManyShortUploads(t *testing.T) {
 	h, budget := newBudgetHarness(t, 64*mib)
 	w := newWire(t, dial(t, h.address))
@@ -206,7 +207,7 @@ func TestManyShortUploads(t *testing.T) {
 			if m, ok := f.(*http2.MetaHeadersFrame); ok && m.StreamEnded() {
 				n++
 			}
-			return n == streams-17-18 // 17 of 3.5 MiB find room, and 18 wait without
+			return n == streams-17-18 // 17 of 3.5 MiB find room, and 18 wait without a charge
 		})
 		refused <- n
 	}()
@@ -220,7 +221,7 @@ func TestManyShortUploads(t *testing.T) {
 	if taken := budget.Usage().Taken; taken < 59*mib {
 		t.Errorf("%d bytes are taken", taken)
 	}
-	h.session(false) // small requests go on
+	h.session(false) // small requests still work
 	w.conn.Close()
 	returned(budget)
 	w = newWire(t, dial(t, h.address))
@@ -238,7 +239,7 @@ func slowUpload(n int) func(t *testing.T, grpc, http *pipes) error {
 		ended, sent := make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(sent)
-			if w.headers(1, "Commit") != nil || http2.NewFramer(w.conn, nil).WriteData(1, false, announce(100*mib)) != nil { // beside answers to settings
+			if w.headers(1, "Commit") != nil || http2.NewFramer(w.conn, nil).WriteData(1, false, announce(100*mib)) != nil { // beside replies to settings
 				return
 			}
 			for data := make([]byte, n); n > 0; {

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// named are the statements of a database with views, functions and synonyms, as GetDatabaseDdl prints them.
+// named is the statements of a database with views, functions and synonyms, as GetDatabaseDdl prints them.
 var named = []string{
 	"CREATE SCHEMA S",
 	"CREATE FUNCTION S.plus(x INT64, n INT64 DEFAULT 1) RETURNS INT64 SQL SECURITY INVOKER AS (x + n)",
@@ -23,8 +23,9 @@ var named = []string{
 	"CREATE VIEW S.Sums SQL SECURITY DEFINER AS SELECT S.plus(s.K) AS K, ARRAY_AGG(s.V) AS Vs, SUM(o.G) AS G FROM Small AS s JOIN Other AS o ON o.K = s.K GROUP BY s.K",
 }
 
-// TestNamedObjects: reads and writes of a table by its synonym; a view is none to READ and to mutations; a query at a timestamp sees the definitions of that time; all is as it was
-// after a restart, and GetDatabaseDdl prints what makes the same again.
+// TestNamedObjects reads and writes a table by its synonym. A view does not exist for READ and for mutations. A query at a
+// timestamp uses the definitions of that time. All of it survives a restart, and the output of GetDatabaseDdl creates the same
+// database again.
 func TestNamedObjects(t *testing.T) {
 	for name, restart := range restarts {
 		t.Run(name, func(t *testing.T) {
@@ -69,7 +70,7 @@ func (h *harness) wants(ses, text, want string) {
 	}
 }
 
-// sameAgain makes a database of what GetDatabaseDdl prints, which prints the same.
+// sameAgain checks that a database created from the output of GetDatabaseDdl prints the same.
 func (h *harness) sameAgain() {
 	h.Helper()
 	printed := h.ddl(testDatabase)
@@ -87,7 +88,7 @@ func (h *harness) ddl(db string) []string {
 	return reply.Statements
 }
 
-// readAt is a read at a timestamp.
+// readAt selects a read at a timestamp.
 func readAt(ts *timestamppb.Timestamp) *spannerpb.TransactionSelector {
 	return &spannerpb.TransactionSelector{Selector: &spannerpb.TransactionSelector_SingleUse{SingleUse: &spannerpb.TransactionOptions{
 		Mode: &spannerpb.TransactionOptions_ReadOnly_{ReadOnly: &spannerpb.TransactionOptions_ReadOnly{

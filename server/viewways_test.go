@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// Ways of asking for the rows of a query. DML, which a test takes back, has the first two.
+// Ways to run a query. DML, which a test rolls back, uses only the first two.
 const (
 	bySQL = iota
 	byParameters
@@ -31,16 +31,16 @@ const (
 	hiddenWays
 )
 
-// A hiddenAsker is who asks: a role, or one without.
+// A hiddenAsker sends the queries: with a role, or without one.
 type hiddenAsker struct {
 	session string
 	flight  *flightClient
 }
 
-// hiddenLiteral is a literal that a parameter may stand for.
+// hiddenLiteral matches a literal that a parameter can replace.
 var hiddenLiteral = regexp.MustCompile(`(DATE )?'(?:[^'\\]|\\.)*'|\b\d{3,}\b`)
 
-// parametersOf puts parameters in the place of literals.
+// parametersOf replaces literals by parameters.
 func parametersOf(sql string) (text string, values []any) {
 	text = hiddenLiteral.ReplaceAllStringFunc(sql, func(literal string) string {
 		var v any
@@ -58,7 +58,7 @@ func parametersOf(sql string) (text string, values []any) {
 	return text, values
 }
 
-// run runs a query, or DML that it takes back. Rows come sorted. beside is what came with them.
+// run runs a query, or DML that it rolls back. It returns the rows sorted, and everything else in the reply as beside.
 func (w *hiddenWorld) run(by int, who hiddenAsker, sql string) (rows, beside string, err error) {
 	req := &spannerpb.ExecuteSqlRequest{Session: who.session, Sql: sql, Seqno: 1}
 	if by == byParameters {
@@ -85,7 +85,7 @@ func (w *hiddenWorld) run(by int, who hiddenAsker, sql string) (rows, beside str
 		parts, err := w.data.PartitionQuery(w.ctx, &spannerpb.PartitionQueryRequest{Session: who.session, Transaction: req.Transaction, Sql: sql})
 		if err != nil {
 			rows, beside, failed := w.run(bySQL, who, sql)
-			return rows, beside + err.Error(), failed // most cannot be divided
+			return rows, beside + err.Error(), failed // most queries cannot be divided
 		}
 		for _, p := range parts.Partitions {
 			req.PartitionToken = p.PartitionToken
@@ -137,11 +137,11 @@ func (w *hiddenWorld) runREST(who hiddenAsker, sql string) (rows, beside string,
 	return sorted(list), "", nil
 }
 
-// runPrepared runs a prepared statement with parameters in the place of literals.
+// runPrepared runs a prepared statement with parameters in place of literals.
 func (w *hiddenWorld) runPrepared(who hiddenAsker, sql string) ([]string, error) {
 	text, values := parametersOf(sql)
 	p, err := who.flight.Prepare(who.flight.ctx, text)
-	if status.Code(err) == codes.InvalidArgument { // what types they have does not follow
+	if status.Code(err) == codes.InvalidArgument { // the types of the parameters cannot be derived
 		values = nil
 		p, err = who.flight.Prepare(who.flight.ctx, sql)
 	}

@@ -27,19 +27,19 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/listener"
 )
 
-// The limits on connections and requests, as a client meets them that writes the bytes of the protocol itself. These tests know no
-// option of a library, so that they hold for any transport.
+// Tests of the limits on connections and requests, with a client that writes the bytes of the protocol itself. These tests use no
+// library options, so they hold for any transport.
 
-// wire is a connection that speaks HTTP/2 frame by frame.
+// wire is a connection that reads and writes single HTTP/2 frames.
 type wire struct {
 	t      *testing.T
 	conn   net.Conn
 	framer *http2.Framer
 	block  bytes.Buffer // of headers
 	coder  *hpack.Encoder
-	mu     sync.Mutex // of writing
+	mu     sync.Mutex // guards writing
 
-	answers map[uint32]http2.MetaHeadersFrame // the last headers of streams, as answered reads them
+	answers map[uint32]http2.MetaHeadersFrame // last headers of each stream, for answered
 }
 
 // newWire opens HTTP/2 on a connection.
@@ -49,7 +49,7 @@ func newWire(t *testing.T, conn net.Conn) *wire {
 	w.coder = hpack.NewEncoder(&w.block)
 	w.framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
 	w.mu.Lock()
-	go func() { // beside reading, since a pipe has no buffer
+	go func() { // in the background, because a pipe has no buffer
 		defer w.mu.Unlock()
 		_, _ = io.WriteString(conn, http2.ClientPreface)
 		_ = w.framer.WriteSettings()
@@ -79,7 +79,7 @@ func (w *wire) headers(stream uint32, method string, extra ...string) error {
 	return err
 }
 
-// next is the next frame for which want says true. It answers pings and settings meanwhile, as every client does.
+// next returns the next frame for which want returns true. It answers pings and settings meanwhile, as every client does.
 func (w *wire) next(want func(http2.Frame) bool) (http2.Frame, error) {
 	for {
 		f, err := w.framer.ReadFrame()
@@ -128,7 +128,8 @@ func dial(t *testing.T, address string) net.Conn {
 	return conn
 }
 
-// TestTooManyConnections: a client whose connection finds the listener full is told so. When another one leaves, there is room again.
+// TestTooManyConnections: a client gets the reason if its connection finds the listener full. When another connection ends, there
+// is room again.
 func TestTooManyConnections(t *testing.T) {
 	h := newHarnessOf(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler), Descriptors: 15}) // 11 for gRPC, 2 for HTTP
 	var open []net.Conn
@@ -178,7 +179,7 @@ func (h *harness) get(path string) (status int, body string) {
 	return reply.StatusCode, string(data)
 }
 
-// TestTooManyStreams: a client that begins more requests on a connection than it was told to gets the further ones back.
+// TestTooManyStreams: a client that begins more requests on a connection than allowed gets the further ones refused.
 func TestTooManyStreams(t *testing.T) {
 	h := newHarness(t)
 	w := newWire(t, dial(t, h.address))
@@ -204,7 +205,7 @@ func TestTooManyStreams(t *testing.T) {
 	h.session(true) // others are served
 }
 
-// TestLongHeaders: headers beyond the limit are refused, and the connection or the server goes on.
+// TestLongHeaders: headers beyond the limit are refused, and the server still works.
 func TestLongHeaders(t *testing.T) {
 	h := newHarness(t)
 	long := strings.Repeat("x", 2*listener.MaxHeaderBytes)
@@ -234,8 +235,8 @@ func TestLongHeaders(t *testing.T) {
 	h.session(true)
 }
 
-// TestRapidReset begins requests and takes them back at once, as fast as it can (CVE-2023-44487). Other clients are served meanwhile, and the
-// requests that were taken back do not stay: goroutines and memory are what they were.
+// TestRapidReset begins requests and cancels them at once, as fast as it can (CVE-2023-44487). Other clients are served
+// meanwhile. Cancelled requests leave nothing behind: goroutines and memory return to their previous level.
 func TestRapidReset(t *testing.T) {
 	h := newHarness(t)
 	h.session(true)
@@ -245,7 +246,7 @@ func TestRapidReset(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
 	w := newWire(t, dial(t, h.address))
 	go func() {
-		for { // what the server writes must be read
+		for { // reads everything that the server writes
 			if _, err := w.next(func(http2.Frame) bool { return false }); err != nil {
 				return
 			}
@@ -345,7 +346,7 @@ func TestForeignPages(t *testing.T) {
 	h.fails(create("sec-fetch-site", "cross-site"), codes.PermissionDenied)
 }
 
-// TestPreflight: a browser that asks whether a page may send a request is told so for an allowed origin alone.
+// TestPreflight: the server allows a browser to send a page's requests only for an allowed origin.
 func TestPreflight(t *testing.T) {
 	h := newHarnessOf(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler), Origins: []string{"https://app.example"}})
 	ask := func(origin string) *http.Response {
@@ -367,7 +368,7 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
-// pipes is a listener of connections within the process, on which time can pass at once.
+// pipes is a listener of connections within the process, for tests with a fake clock.
 type pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -394,8 +395,8 @@ func (p *pipes) dial() net.Conn {
 	return client
 }
 
-// TestSlowClients: a connection ends whose client does not begin, does not send what it has begun, or sends no requests. Each case
-// says after how long; the clock is the test's.
+// TestSlowClients: the server closes a connection whose client does not begin, does not finish what it sends, or sends no
+// requests. Each case gives the time after which, by the test's clock.
 func TestSlowClients(t *testing.T) {
 	for name, c := range map[string]struct {
 		after  time.Duration

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Op is what an access does with a table or index.
+// Op is the kind of an access to a table or index.
 type Op uint8
 
 const (
@@ -13,35 +13,35 @@ const (
 	OpRead              // the READ API reads it
 	OpWrite             // rows are inserted or updated, by DML or mutation
 	OpDelete            // rows are deleted
-	OpReplace           // a write that deletes what was there
-	OpCheck             // it is looked whether rows exist, for a write: no operation of its own
+	OpReplace           // a write that first deletes the existing row
+	OpCheck             // a write checks whether rows exist; not counted as an operation
 )
 
-// Exists is the column of READ_COLUMNS for whether a row is there: what a check of rows for a write reads, and what a READ of a table reads of
-// the columns of the primary key, whose values are in the key.
+// Exists is the column that READ_COLUMNS shows for the existence of a row. A write reads it when it checks for rows. A READ of a
+// table reads it in place of the primary key's columns, whose values are in the key.
 const Exists = "_exists"
 
-// An Access is one operation on one table or index as statistics name it. It is
-// made once for a plan, a projection, or a mutation's operation, table and columns, and counted once per
-// statement or request. Accesses are immutable; equal ones have equal hashes.
+// An Access is one operation on one table or index, as statistics name it. It is made once for a plan, a projection, or an
+// operation of a mutation with its table and columns. It is counted once per statement or request. Accesses are immutable; equal
+// ones have equal hashes.
 type Access struct {
 	op      Op
 	target  string    // the table or index
 	columns []string  // without Exists, sorted
 	names   []string  // Target.Column, sorted
-	entries []*Access // of a write: what it does with the indexes of its table
+	entries []*Access // of a write to a table: the accesses to its indexes
 	hash    uint64
-	// fingerprint is that of names.
+	// fingerprint is the fingerprint of names.
 	fingerprint int64
 }
 
-// NewAccess describes an access to a table or index. columns may hold Exists, and is not kept; entries are the accesses to
-// indexes that a write to their table brings with it.
+// NewAccess describes an access to a table or index. columns may contain Exists; NewAccess does not keep the slice. entries are
+// the accesses to indexes that a write to their table causes.
 func NewAccess(op Op, target string, columns []string, entries ...*Access) *Access {
 	return newAccess(op, target, columns, columns, entries)
 }
 
-// NewRead describes a READ of columns of a table or index. shown are the columns as READ_COLUMNS names them.
+// NewRead describes a READ of columns of a table or index; shown holds the columns as READ_COLUMNS names them.
 func NewRead(target string, columns, shown []string) *Access {
 	return newAccess(OpRead, target, columns, shown, nil)
 }
@@ -65,17 +65,17 @@ func newAccess(op Op, target string, columns, shown []string, entries []*Access)
 	return a
 }
 
-// sorted are names in order, each once.
+// sorted returns the names in order, without duplicates.
 func sorted(names []string) []string {
 	names = slices.Clone(names)
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// Target is the table or index that is accessed.
+// Target returns the table or index.
 func (a *Access) Target() string { return a.target }
 
-// addTo adds n of these accesses up by table and column.
+// addTo adds n such accesses to the tallies of the table and its columns.
 func (a *Access) addTo(tables, columns *board, n int64) {
 	op := a.op
 	switch op {
@@ -93,8 +93,8 @@ func (a *Access) addTo(tables, columns *board, n int64) {
 	}
 }
 
-// A Footprint is what a transaction touches: it grows with the transaction and is counted at its end. The zero
-// Footprint is empty. It is not safe for concurrent use.
+// A Footprint collects the accesses of a transaction. It grows with the transaction and is counted at its end. The zero Footprint
+// is empty. It is not safe for concurrent use.
 type Footprint struct {
 	accesses []*Access
 	hash     uint64 // of the set of accesses
@@ -104,7 +104,7 @@ type Footprint struct {
 	roomForWritten  [4]written
 }
 
-// Add notes an access.
+// Add adds an access.
 func (f *Footprint) Add(a *Access) {
 	for _, have := range f.accesses {
 		if have == a || have.hash == a.hash {
@@ -121,8 +121,8 @@ func (f *Footprint) Add(a *Access) {
 	f.hash += a.hash
 }
 
-// Columns are the columns of a table or index, as Table.Column, that the transaction has read, or written. Those of a row that it
-// deletes are the row's existence.
+// Columns returns the columns of a table or index, as Table.Column, that the transaction has read or written. A deleted row
+// counts as a write of Exists.
 func (f *Footprint) Columns(target string, written bool) (list []string) {
 	for _, a := range f.accesses {
 		list = a.appendColumns(list, target, written)
@@ -145,7 +145,7 @@ func (a *Access) appendColumns(list []string, target string, written bool) []str
 	return list
 }
 
-// Wrote notes rows inserted or updated in a table, and their bytes.
+// Wrote adds rows inserted or updated in a table, and their bytes.
 func (f *Footprint) Wrote(table string, rows, bytes int64) {
 	for i := range f.written {
 		if w := &f.written[i]; w.table == table {
@@ -163,7 +163,7 @@ func (f *Footprint) Wrote(table string, rows, bytes int64) {
 	f.written = append(f.written, written{table, rows, bytes})
 }
 
-// The lists of a transaction's subject. Tables that had rows replaced are among those deleted from:
+// The lists of a transaction's subject. A table whose rows were replaced also appears in deletedTables:
 // https://cloud.google.com/spanner/docs/introspection/transaction-statistics#table_schema.
 const (
 	readColumns = iota
@@ -171,7 +171,7 @@ const (
 	deletedTables
 )
 
-// lists are the columns read, the columns written, and the tables deleted from.
+// lists returns the columns read, the columns written, and the tables deleted from.
 func (f *Footprint) lists() (lists [3][]string) {
 	for _, a := range f.accesses {
 		switch a.op {

@@ -5,10 +5,8 @@ import (
 	"strings"
 )
 
-// A board holds the tallies of one family in one interval. It is bounded: when
-// it is full, the lighter half of its tallies is added to rest. So the heavy tallies stay
-// however many light subjects come, and tallies plus rest are
-// always the total.
+// A board holds the tallies of one family in one interval. It is bounded: when it is full, it adds the lighter half of its
+// tallies to rest. So heavy tallies stay however many light subjects come, and the tallies plus rest are always the total.
 type board struct {
 	family  *family
 	tallies map[uint64]*tally
@@ -19,7 +17,7 @@ type board struct {
 
 func newBoard(f *family) *board { return &board{family: f, tallies: map[uint64]*tally{}} }
 
-// add makes a tally for a subject that has none.
+// add creates a tally for a subject that has none.
 func (b *board) add(key uint64, s subject) *tally {
 	s.own()
 	if size := s.size(); len(b.tallies) >= max(boardTallies, b.family.keep) || b.texts > 0 && b.texts+size > boardTexts {
@@ -31,7 +29,7 @@ func (b *board) add(key uint64, s subject) *tally {
 	return t
 }
 
-// own makes the subject's texts its own, and as long as a row shows them.
+// own copies the subject's texts, and cuts the name to the length that rows show.
 func (s *subject) own() {
 	if name := cut(s.name, maxText); len(name) < len(s.name) {
 		s.name, s.truncated = name, true
@@ -78,7 +76,8 @@ func (b *board) shed() {
 	b.texts = texts
 }
 
-// merge adds another board's tallies, which may not be used afterwards. The board outgrows its bound; see closed.
+// merge adds the tallies of another board, which the caller must not use afterwards. The board may exceed its bound; closed
+// restores it.
 func (b *board) merge(o *board) {
 	b.rest.absorb(&o.rest)
 	for _, t := range o.tallies {
@@ -86,7 +85,7 @@ func (b *board) merge(o *board) {
 	}
 }
 
-// mergeRecord adds what was stored of another board, which may not be used afterwards.
+// mergeRecord adds a stored board, which the caller must not use afterwards.
 func (b *board) mergeRecord(r record) {
 	b.rest.absorb(r.rest)
 	for _, t := range r.tallies {
@@ -112,7 +111,7 @@ func (b *board) mergeTally(t *tally) {
 	}
 }
 
-// closed is what of a board is kept when its interval is over: the heaviest tallies in order, and the rest.
+// closed returns the record of the board to keep when its interval is over: the heaviest tallies in order, and the rest.
 func (b *board) closed() record {
 	r := record{rest: &b.rest}
 	list := make([]*tally, 0, len(b.tallies))
@@ -134,7 +133,7 @@ func (b *board) closed() record {
 	return r
 }
 
-// shorten leaves shortText bytes of the subject's name and returns how many it took away.
+// shorten cuts the subject's name to shortText bytes and returns the number of bytes it removed.
 func (s *subject) shorten() int {
 	before := len(s.name)
 	s.name = strings.Clone(cut(s.name, shortText))

@@ -17,7 +17,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// column reads a column of all rows of a table.
+// column returns a column of all rows of a table.
 func (w *world) column(t testing.TB, table, column string) []value.Value {
 	d := w.table(t, table)
 	rows, err := d.Rows(context.Background(), nil)
@@ -42,8 +42,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestMillionTexts: a million texts, each run once, and among them a hundred heavier ones that come now and then. Totals
-// are exact, the heavy ones are all there and exact, memory and disk stay small.
+// TestMillionTexts runs a million texts once each, and among them about a hundred heavier ones now and then. Totals must be
+// exact, all heavy texts must be there with exact counts, and memory and disk must stay small.
 func TestMillionTexts(t *testing.T) {
 	w := newWorld(t)
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -79,7 +79,7 @@ func TestMillionTexts(t *testing.T) {
 	}
 }
 
-// TestHugeTexts: texts of a mebibyte, each another.
+// TestHugeTexts runs different texts of a mebibyte each.
 func TestHugeTexts(t *testing.T) {
 	w := newWorld(t)
 	long := strings.Repeat("é", 1<<19)
@@ -120,7 +120,7 @@ func TestHugeTexts(t *testing.T) {
 	}
 }
 
-// stored is how many bytes the statistics of a space take in the store.
+// stored returns the bytes that the statistics of a space take in the store.
 func (w *world) stored(t *testing.T, space mvcc.Space) (size int) {
 	lower, upper := Range(space)
 	it, err := w.store.NewIter(lower, upper)
@@ -138,7 +138,7 @@ func (w *world) stored(t *testing.T, space mvcc.Space) (size int) {
 	return size
 }
 
-// TestRange: deleting a space's range leaves those of others.
+// TestRange: deleting the range of one space leaves the statistics of other spaces.
 func TestRange(t *testing.T) {
 	w := newWorld(t)
 	for _, space := range []mvcc.Space{7, 70, 77} {
@@ -158,7 +158,7 @@ func TestRange(t *testing.T) {
 	}
 }
 
-// TestWantProfile: the first execution of a minute is profiled, and then few.
+// TestWantProfile: the first execution of a minute is profiled, and few others.
 func TestWantProfile(t *testing.T) {
 	w := newWorld(t)
 	for range 2 {
@@ -181,7 +181,7 @@ func TestWantProfile(t *testing.T) {
 	}
 }
 
-// TestDamagedRecord: what cannot be read is logged and left out, and the rest goes on.
+// TestDamagedRecord: the collector logs and skips records that it cannot read.
 func TestDamagedRecord(t *testing.T) {
 	w := newWorld(t)
 	var log strings.Builder
@@ -204,7 +204,7 @@ func TestDamagedRecord(t *testing.T) {
 	}
 }
 
-// TestManyShapes: more accesses, footprints and locks than are told apart.
+// TestManyShapes records more accesses, footprints and locks than the collector keeps apart.
 func TestManyShapes(t *testing.T) {
 	w := newWorld(t)
 	const n = 5000
@@ -231,7 +231,7 @@ func TestManyShapes(t *testing.T) {
 	}
 }
 
-// TestConcurrent records from many goroutines over several minutes while tables are read: nothing is lost or counted twice.
+// TestConcurrent records from many goroutines over several minutes while tables are read. Nothing may be lost or counted twice.
 func TestConcurrent(t *testing.T) {
 	w := newWorld(t)
 	var mu sync.Mutex

@@ -11,8 +11,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/distribution"
 )
 
-// A record is one family in one interval as it is stored: the heaviest
-// tallies in order, and what all others add up to.
+// A record is the stored form of one family in one interval: the heaviest tallies in order, and the sum of all others.
 //
 //	record   version1 | sums (how many) | rest tally | tallies (how many) | tally...
 //	tally    fingerprint8 | kind1 | truncated1 | name | tag | 3 x strings | sum... | distribution | written | samples
@@ -27,7 +26,7 @@ type record struct {
 	rest    *tally
 }
 
-// recordVersion is the first byte of what is stored.
+// recordVersion is the first byte of every stored value.
 const recordVersion = 1
 
 var errMalformed = errors.New("malformed record")
@@ -91,7 +90,7 @@ func appendDistribution(b []byte, d *distribution.Distribution) []byte {
 	return b
 }
 
-// encode encodes an open minute, cut down as a closed one.
+// encode encodes an open minute; it keeps as much as for a closed one.
 func (s *set) encode() []byte {
 	b := binary.AppendVarint([]byte{recordVersion}, s.minute)
 	for i, board := range s.boards {
@@ -138,7 +137,7 @@ func decodeRecord(b []byte) (r record, err error) {
 	return r, d.err
 }
 
-// decoder reads what is stored. After an error everything it reads is zero.
+// decoder reads stored values. After an error it returns zeros.
 type decoder struct {
 	rest []byte
 	err  error
@@ -229,7 +228,8 @@ func (d *decoder) skip(n int) {
 	d.rest = d.rest[n:]
 }
 
-// count reads how many of something follow: each takes a byte at least.
+// count reads the number of elements that follow. Each takes at least one byte, so a number above the remaining bytes is an
+// error.
 func (d *decoder) count() int {
 	n := d.uvarint()
 	if n > uint64(len(d.rest)) {

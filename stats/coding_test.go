@@ -49,7 +49,7 @@ func TestRecordRoundTrip(t *testing.T) {
 	}
 }
 
-// TestNewerSums: a record of a release that counts more, or less, can be read.
+// TestNewerSums: a record with more or fewer sums, from another release, can be read.
 func TestNewerSums(t *testing.T) {
 	one := tally{subject: subject{name: "a"}}
 	one.sums[0], one.sums[1] = 1, 2
@@ -61,7 +61,7 @@ func TestNewerSums(t *testing.T) {
 	}
 }
 
-// FuzzDecode: whatever is stored, reading it ends in a record or an error.
+// FuzzDecode: decoding any bytes ends in a record or an error.
 func FuzzDecode(f *testing.F) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for range 10 {

@@ -15,66 +15,66 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/stripe"
 )
 
-// Config is what a Collector needs from outside.
+// Config configures a Collector.
 type Config struct {
 	Store kv.Store
 	Space mvcc.Space // of the database
 	Clock func() time.Time
 	Log   *slog.Logger
 	Live  *live.Lists // of the database
-	Task  *cpu.Task   // measures what Run does; nil for none
-	// Off makes a Collector that takes nothing in: its tables show what was stored before, and no executions.
+	Task  *cpu.Task   // measures the work of Run; nil for none
+	// Off turns recording off: the tables show only intervals that were stored before.
 	Off bool
 	Sources
 }
 
-// Collector holds the statistics of one database. Its methods may be called by any goroutine.
+// Collector holds the statistics of one database. Any goroutine may call its methods.
 //
-// Records go to the shard of the processor's stripe, so that the mutex of a shard, held for a tenth of a microsecond, is
-// rarely contended. Slow work (closing intervals, the
-// store) holds mu, and recording does not take mu.
+// Records go to the shard of the processor's stripe. A record holds the shard's mutex for a tenth of a microsecond, so the mutex
+// is rarely contended. Slow work (closing intervals, the store) holds mu, which records do not take.
 type Collector struct {
 	cfg    Config
 	opened time.Time
 
 	shards []shard
-	// past is the number of the last minute that is closed. A record that ended in it or before counts in the minute after it.
+	// past is the number of the last closed minute. A record that ended in it or before counts in the next minute.
 	past    atomic.Int64
 	sampler sampler
 
 	asideMu sync.Mutex
-	aside   []*set // full sets of minutes that a record found over
+	aside   []*set // sets of minutes that were over when a record came, not yet stored
 
-	mu        sync.Mutex // guards what follows
-	recovered bool       // what a former process left has been taken up
+	mu        sync.Mutex // guards the fields below
+	recovered bool       // the open minute of a former process has been loaded
 	rolledUp  [len(resolutions)]int64
 	sized     time.Time // end of the last hour whose table sizes are stored
 	flushed   time.Time
 }
 
-// shard is a part of the open minute.
+// shard is one part of the open minute.
 type shard struct {
 	mu    sync.Mutex
 	open  *set
 	dirty bool     // something was recorded since the last flush
-	_     [40]byte // so that shards do not share a cache line
+	_     [40]byte // padding, so that shards do not share a cache line
 }
 
-// set is what happened in one minute, or one interval.
+// set holds the statistics of one minute, or of one interval.
 type set struct {
 	minute     int64 // since 1970
 	boards     [familyCount]*board
 	operations operations
 }
 
-// New makes the collector of a database. It reads the store when it is first asked to, and writes in Run and Close.
+// New returns the collector of a database. It first reads the store when a method needs it, and writes only in Advance, Run and
+// Close.
 func New(cfg Config) *Collector {
 	c := &Collector{cfg: cfg, opened: cfg.Clock(), shards: make([]shard, stripe.Count)}
 	c.past.Store(minuteOf(c.opened) - 1)
 	return c
 }
 
-// Run closes intervals as they end and flushes what is open, until ctx ends.
+// Run stores intervals as they end and flushes the open minute, until ctx ends.
 func (c *Collector) Run(ctx context.Context) {
 	if c.cfg.Off {
 		return
@@ -97,7 +97,7 @@ func (c *Collector) advanceAndLog(context.Context) {
 	}
 }
 
-// Close stores what is open, durably, unless the store takes no writes. Nothing may be recorded afterwards.
+// Close stores the open minute durably, unless the store takes no writes. Nothing may be recorded afterwards.
 func (c *Collector) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,7 +108,7 @@ func (c *Collector) Close() error {
 	return errors.Join(c.advance(now), c.flush(now, kv.Batch.Commit))
 }
 
-// enter locks a shard.
+// enter locks and returns the shard of the current processor.
 func (c *Collector) enter() *shard {
 	s := &c.shards[stripe.Current()]
 	s.mu.Lock()
@@ -116,7 +116,7 @@ func (c *Collector) enter() *shard {
 	return s
 }
 
-// at is the set that something which ended at a time counts in. The shard is locked.
+// at returns the set for an event that ended at the given time. The caller holds the shard's lock.
 func (s *shard) at(c *Collector, end time.Time) *set {
 	minute := minuteOf(end)
 	if s.open != nil && minute <= s.open.minute {
@@ -125,7 +125,7 @@ func (s *shard) at(c *Collector, end time.Time) *set {
 	if s.open != nil {
 		c.setAside(s.open)
 	}
-	// past is stored before shards are emptied, so a record that still finds an old value goes into a shard that is emptied afterwards.
+	// past is stored before the shards are emptied. So if a record still finds an old past, its shard is emptied afterwards.
 	s.open = &set{minute: max(minute, c.past.Load()+1)}
 	return s.open
 }
@@ -136,7 +136,7 @@ func (c *Collector) setAside(s *set) {
 	c.aside = append(c.aside, s)
 }
 
-// board is the set's board of a family.
+// board returns the set's board of a family, and creates it if there is none.
 func (s *set) board(family int) *board {
 	if s.boards[family] == nil {
 		s.boards[family] = newBoard(families[family])
@@ -163,7 +163,7 @@ func (s *set) addOperations() {
 	}
 }
 
-// Operations counts accesses that belong to no query and no read: those of a commit's mutations.
+// Operations counts accesses that belong to no query and no read: the accesses of a commit's mutations.
 func (c *Collector) Operations(end time.Time, accesses []*Access) {
 	if c.cfg.Off {
 		return
@@ -173,7 +173,7 @@ func (c *Collector) Operations(end time.Time, accesses []*Access) {
 	s.at(c, end).operate(accesses)
 }
 
-// merge adds another set, which may not be used afterwards.
+// merge adds another set, which the caller must not use afterwards.
 func (s *set) merge(o *set) {
 	o.addOperations()
 	for i, b := range o.boards {

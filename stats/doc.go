@@ -1,39 +1,38 @@
-// Package stats knows what happened in a database, per interval: server and
-// database feed it, and it is read as the tables of SPANNER_SYS.
+// Package stats counts what happened in a database, per interval. The packages server and database feed it; users read it as the
+// tables of SPANNER_SYS.
 //
-// A Collector per database takes one record per execution (Query, Read,
-// Transaction, LockWait, Profile; an execution is one record however many
-// splits it touched). It counts what is equal together in tallies, one for
-// each row to be, in the minute that is open:
+// Each database has a Collector, which takes one record per execution (Query, Read, Transaction, LockWait, Profile). An execution
+// is one record however many splits it touched. The Collector adds equal executions up in tallies, one for each later row, in the
+// open minute:
 //
 //	record -> shard -> board (queries, reads, ...) -> tally        collector.go, board.go, tally.go
 //
-// When a minute is over its tallies are merged, the heaviest are kept and the
-// rest become one tally, so that totals stay exact; that is one stored record.
-// Ten minutes are made of ten such records, an hour of six of those
-// (interval.go). Rows are computed from stored records when they are read
-// (tables.go), so that memory holds the open minute and nothing else.
+// When a minute is over, its tallies are merged. The heaviest are kept, and the others become one tally, so that totals stay
+// exact; together they are one stored record. Ten such records make a record of ten minutes, and six of those make one of an hour
+// (interval.go). Rows are computed from stored records when they are read (tables.go), so memory holds only the open minute.
 //
-// Promises: recording allocates nothing for what was seen before in the same
-// minute; memory and disk are bounded whatever the traffic (limits.go); what a
-// row says did happen (a tally that was dropped and came back counts from
-// then on, it never overstates); a crash loses the seconds since the last flush.
+// Promises:
 //
-// Beside it: stats/live lists what happens now, stats/cpu measures CPU time, stats/metrics
-// counts requests by API method, stats/stripe parts what all processors count in.
+//   - Recording allocates nothing for a subject that was seen before in the same minute.
+//   - Memory and disk are bounded whatever the traffic (limits.go).
+//   - A row never overstates. A tally that was dropped and came back counts from then on.
+//   - A crash loses at most the seconds since the last flush.
 //
-// What the columns mean is what the service's pages say of them, with bytes and
-// CPU time by our own measure. CPU time is what the execution's own goroutine used, measured (stats/cpu): decoding,
-// planning if the execution was the first to need it, and running. Its share of what serves all requests (gRPC's
-// connections, Go's garbage collection) is no part of it; /metrics, the log and server-timing show that apart.
+// Related packages: stats/live lists current activity, stats/cpu measures CPU time, stats/metrics counts requests by API method,
+// and stats/stripe divides counters that all processors change.
+//
+// The columns mean what Spanner's documentation says, with bytes and CPU time by our own measure. CPU time is the measured time
+// of the execution's own goroutine (stats/cpu): decoding, planning if the execution was the first to need the plan, and running.
+// It does not include the execution's share of work for all requests (gRPC's connections, Go's garbage collection); /metrics, the
+// log and server-timing show that separately.
 //
 // Rows spooled are rows written to temporary files, each as often as it was written (sql/spill).
 //
-// Some columns are always 0: disk I/O cost (of HDDs) and delay of leader refresh (one server leads), because there is nothing to count; filesystem
-// delay, because the server does not measure it yet.
+// Some columns are always 0. Disk I/O cost (of HDDs) and delay of leader refresh (one server leads) have nothing to count.
+// Filesystem delay is not measured yet.
 //
-// Left out: SUPPORTED_OPTIMIZER_VERSIONS (sql/system has it), and tables about
-// what Crowfoot does not have: recommendations, vector indexes, graph operations.
+// Left out: SUPPORTED_OPTIMIZER_VERSIONS (sql/system has it), and tables about features that Crowfoot does not have:
+// recommendations, vector indexes, graph operations.
 //
 // Imports of this module: kv, mvcc, schema, stats/cpu, stats/distribution, stats/live, stats/stripe, value.
 package stats

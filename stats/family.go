@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// A family is one kind of statistics: what its tallies count, which of them are heavy, and how many are kept.
+// A family is one kind of statistics. It says what the tallies count, how heavy each is, and how many are kept.
 type family struct {
-	name string // in keys of the store: never changed
-	sums int    // how many of a tally's sums it uses; a later release may use more
-	keep int    // how many tallies of an interval are kept
-	// single tallies are single events: they are told apart by name too, never added up, and never cut.
+	name string // part of stored keys, so it never changes
+	sums int    // number of a tally's sums that it uses; a later release may use more
+	keep int    // number of tallies kept per interval
+	// single says that each tally is one event. Such tallies also differ by name, are never added up, and are never cut.
 	single bool
 	weight func(*tally) int64
-	// peaks says that minutes do not add up: a longer interval shows the highest of them, if that is at least longerFrom.
+	// peaks says that a longer interval shows the highest minute instead of the sum, and only if that is at least longerFrom.
 	peaks      bool
 	longerFrom int64
-	// minutes is how long intervals of a minute are kept; 0: as long as those of other families.
+	// minutes is the retention of one-minute intervals; 0 means that of the resolution.
 	minutes time.Duration
 }
 
-// The families; their numbers are places in a set.
+// The families; the numbers index the boards of a set.
 const (
 	queries = iota
 	reads
@@ -46,7 +46,7 @@ var families = [familyCount]*family{
 	tableSizes:       {name: "size", sums: sizeSums, keep: keepTables, weight: firstSum},
 }
 
-// retention is how long an interval of the family is kept after its end.
+// retention returns how long an interval of the family is kept after its end.
 func (f *family) retention(r *resolution) time.Duration {
 	if r.length == time.Minute && f.minutes != 0 {
 		return f.minutes
@@ -56,7 +56,7 @@ func (f *family) retention(r *resolution) time.Duration {
 
 func firstSum(t *tally) int64 { return t.sums[0] }
 
-// heavierFirst orders tallies: the heaviest first, equal ones in an order that never changes.
+// heavierFirst compares tallies: the heaviest first, equally heavy ones in a fixed order.
 func (f *family) heavierFirst(a, b *tally) int {
 	return cmp.Or(
 		cmp.Compare(f.weight(b), f.weight(a)),
@@ -68,7 +68,7 @@ func (f *family) heavierFirst(a, b *tally) int {
 	)
 }
 
-// key is a subject's key among closed tallies.
+// key returns a subject's key among closed tallies.
 func (f *family) key(s *subject) uint64 {
 	if f.single {
 		return subjectKey(s.fingerprint^fingerprint(s.name), s.kind)

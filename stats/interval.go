@@ -9,17 +9,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// A resolution is a length of intervals, which are aligned to the wall clock.
+// A resolution is a length of intervals. Intervals are aligned to the wall clock.
 type resolution struct {
-	name   string // in keys of the store: never changed
-	suffix string // of tables
+	name   string // part of stored keys, so it never changes
+	suffix string // of table names
 	length time.Duration
-	// retention is how long after its end an interval is kept:
+	// retention is how long an interval is kept after its end:
 	// https://cloud.google.com/spanner/docs/introspection/query-statistics#data_retention.
 	retention time.Duration
 }
 
-// The resolutions; each is made of the one before.
+// The resolutions; each is computed from the one before.
 var resolutions = [...]resolution{
 	{"1", "_MINUTE", time.Minute, 6 * time.Hour},
 	{"10", "_10MINUTE", 10 * time.Minute, 4 * 24 * time.Hour},
@@ -34,27 +34,27 @@ const (
 
 func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
 
-// endOf is when a minute ends.
+// endOf returns the end of a minute.
 func endOf(minute int64) time.Time { return time.Unix((minute+1)*60, 0) }
 
-// ends is the end of the newest interval that is over at t.
+// ends returns the end of the newest interval that is over at t.
 func (r *resolution) ends(t time.Time) time.Time {
 	length := int64(r.length / time.Second)
 	return time.Unix(t.Unix()/length*length, 0)
 }
 
-// around is the end of the longer interval that contains the interval ending at t.
+// around returns the end of the longer interval that contains the interval ending at t.
 func (r *resolution) around(t time.Time) time.Time {
 	length := int64(r.length / time.Second)
 	return time.Unix((t.Unix()+length-1)/length*length, 0)
 }
 
-// keptUnstored is how much of what happened is kept in memory, and stored later, while the store takes no writes.
+// keptUnstored bounds the time for which memory keeps ended minutes while the store takes no writes. They are stored later.
 const keptUnstored = time.Hour
 
-// Advance does what is due: intervals that have ended are stored, longer ones
-// made of them, old ones deleted, and the open minute is flushed. Tables call it
-// when they are read, so that what they show depends on the clock alone. While the store takes no writes it does nothing.
+// Advance does the work that is due. It stores intervals that have ended, computes the longer ones, deletes old ones, and flushes
+// the open minute. Reads of the tables call it first, so that their rows depend only on the clock. While the store takes no
+// writes it only forgets minutes older than keptUnstored.
 func (c *Collector) Advance() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,7 +100,7 @@ func (c *Collector) advance(now time.Time) error {
 	return c.rollUp(now)
 }
 
-// ended takes the sets of minutes up to last.
+// ended removes and returns the sets of minutes up to last.
 func (c *Collector) ended(last int64) []*set {
 	var list []*set
 	for i := range c.shards {
@@ -127,14 +127,14 @@ func (c *Collector) ended(last int64) []*set {
 	return list
 }
 
-// forgetUnstored forgets the sets of minutes before first that wait to be stored.
+// forgetUnstored drops sets of minutes before first that wait to be stored.
 func (c *Collector) forgetUnstored(first int64) {
 	c.asideMu.Lock()
 	defer c.asideMu.Unlock()
 	c.aside = slices.DeleteFunc(c.aside, func(s *set) bool { return s.minute < first })
 }
 
-// closeMinutes stores sets, merged by minute. What was flushed of them goes in the same batch.
+// closeMinutes stores sets, merged by minute. The same batch deletes their flushed copy.
 func (c *Collector) closeMinutes(sets []*set) error {
 	if len(sets) == 0 {
 		return nil
@@ -176,7 +176,8 @@ func (c *Collector) storeMinutes(minutes map[int64]*set) error {
 	return b.Commit()
 }
 
-// putMinute adds the record of a minute to a batch. A minute that was stored before, by a clock set back, grows.
+// putMinute adds the record of a minute to a batch. If the clock was set back, the minute may be stored already; then putMinute
+// adds to it.
 func (c *Collector) putMinute(b kv.Batch, family int, end time.Time, board *board) error {
 	err := c.each(byMinute, family, end.Add(-time.Second), end, func(_ time.Time, r record) error {
 		board.mergeRecord(r)
@@ -188,7 +189,7 @@ func (c *Collector) putMinute(b kv.Batch, family int, end time.Time, board *boar
 	return b.Put(c.key(byMinute, family, end), board.closed().encode(families[family]))
 }
 
-// rollUp makes the longer intervals that have ended.
+// rollUp computes the longer intervals that have ended.
 func (c *Collector) rollUp(now time.Time) error {
 	for i := byTenMinutes; i < len(resolutions); i++ {
 		end := resolutions[i].ends(now)
@@ -210,8 +211,8 @@ func (c *Collector) rollUp(now time.Time) error {
 	return nil
 }
 
-// rollUpFamily makes the intervals of a family up to end, behind the newest that is stored. One
-// that could not be stored is made again: they only depend on shorter ones.
+// rollUpFamily computes the intervals of a family up to end, after the newest stored one. If storing fails, the next call
+// computes them again: they depend only on shorter intervals.
 func (c *Collector) rollUpFamily(resolution, family int, end time.Time) error {
 	if family == tableSizes {
 		return nil // sampled by the hour
@@ -288,7 +289,7 @@ func (c *Collector) copyOpen() (open *set, dirty bool) {
 	return open, dirty
 }
 
-// add adds another set, which may be used afterwards.
+// add adds another set, which the caller may still use afterwards.
 func (s *set) add(o *set) {
 	o.addOperations()
 	s.minute = max(s.minute, o.minute)

@@ -6,12 +6,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A LockWait is one request for a lock that had to wait.
+// A LockWait is one lock request that had to wait.
 type LockWait struct {
-	Key      string // where the wanted range starts; see KeyText
+	Key      string // start of the requested range; see KeyText
 	End      time.Time
 	Wait     time.Duration
-	Requests []LockRequest // who wanted, and who held
+	Requests []LockRequest // of the waiting transaction and of the holders
 }
 
 // The sums of locks.
@@ -20,7 +20,7 @@ const (
 	lockSums
 )
 
-// LockWait counts a wait. w is not kept.
+// LockWait counts a wait. It does not keep w.
 func (c *Collector) LockWait(w *LockWait) {
 	if c.cfg.Off {
 		return

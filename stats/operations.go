@@ -1,14 +1,13 @@
 package stats
 
-// The sums of tables and columns: how many operations of each Op up to OpDelete.
+// operationSums is the number of sums of a table or column: one for each Op up to OpDelete.
 const operationSums = int(OpDelete) + 1
 
 func operationWeight(t *tally) int64 { return t.sums[0] + t.sums[1] + t.sums[2] + t.sums[3] }
 
-// operations counts accesses by identity, and adds them up by table and column only when it is full or read: a
-// table has few kinds of accesses, and an access is counted by many executions. An index counts as a table of
-// its own, and a write to a table as one to each of its indexes, too:
-// https://cloud.google.com/spanner/docs/introspection/table-operations-statistics.
+// operations counts accesses by their hash. It adds them up by table and column only when it is full or read, because a table has
+// few different accesses and many executions share one. An index counts as a table of its own, and a write to a table counts as a
+// write to each of its indexes too: https://cloud.google.com/spanner/docs/introspection/table-operations-statistics.
 type operations struct {
 	counts map[uint64]*accessCount
 	free   []*accessCount
@@ -19,7 +18,7 @@ type accessCount struct {
 	n      int64
 }
 
-// count counts one operation.
+// count counts one operation, and reports whether the counts should be added up.
 func (o *operations) count(a *Access) (full bool) {
 	c := o.counts[a.hash]
 	if c == nil {
@@ -43,7 +42,7 @@ func (o *operations) add(a *Access) *accessCount {
 	return c
 }
 
-// addTo adds up what was counted by table and column, and begins again.
+// addTo adds the counts up by table and column, and resets them.
 func (o *operations) addTo(tables, columns *board) {
 	for _, c := range o.counts {
 		c.access.addTo(tables, columns, c.n)

@@ -6,7 +6,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// SplitPoint is one that a user asked for with AddSplitPoints.
+// SplitPoint is a split point that a user added with AddSplitPoints.
 type SplitPoint struct {
 	Table     string
 	Index     string // "" for the table itself
@@ -15,26 +15,27 @@ type SplitPoint struct {
 	Expires   time.Time
 }
 
-// DeletionPolicy is how far the row deletion policy of a table has come.
+// DeletionPolicy is the progress of a table's row deletion policy.
 type DeletionPolicy struct {
 	Table     string
 	Processed time.Time // zero if it never ran
-	// Undeletable rows could not be deleted; MinUndeletable is the oldest timestamp of them, zero if there are none.
+	// Undeletable counts rows that could not be deleted. MinUndeletable is their oldest timestamp, zero if there are none.
 	Undeletable    int64
 	MinUndeletable time.Time
 }
 
-// ColumnarPolicy is how far the columnar copy of a table or an index is, whose columnar_policy is 'enabled'.
+// ColumnarPolicy is the progress of the columnar copy of a table or an index whose columnar_policy is 'enabled'.
 type ColumnarPolicy struct {
 	Table   string
 	Index   string // "" for the table itself
 	Chunks  int64  // key ranges that have been copied
-	Missing int64  // key ranges that have not, or must be copied anew: reads of them find rows in the row store
+	Missing int64  // key ranges not copied yet, or to be copied again: reads find their rows in the row store
 	Rows    int64  // of the chunks
 	Bytes   int64  // of the chunks, compressed
-	// Changed is about how many rows have changed since they were copied. Reads take these from the row store.
+	// Changed is about the number of rows that have changed since they were copied. Reads take these from the row store.
 	Changed int64
-	// Oldest is the oldest timestamp of a chunk: what has not changed since then is read from the copy. Zero if there are no chunks.
+	// Oldest is the oldest timestamp of a chunk; zero if there are no chunks. Reads find all rows that have not changed since
+	// then in the copy.
 	Oldest time.Time
 }
 
@@ -93,7 +94,7 @@ func (c *Collector) taskRows() [][]value.Value {
 	})
 }
 
-// rowsOf makes a row of everything that a source gives, in its order.
+// rowsOf returns a row for each element of a source, in its order; no rows for a nil source.
 func rowsOf[T any](source func() []T, row func(T) []value.Value) [][]value.Value {
 	if source == nil {
 		return nil

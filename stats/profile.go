@@ -7,7 +7,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A Profile is the plan of one execution with what each operator did, as JSON.
+// A Profile is the plan of one execution, with the work of each operator, as JSON.
 type Profile struct {
 	Text    Text
 	Tag     string // of the request
@@ -22,8 +22,8 @@ const (
 	profileSums
 )
 
-// sampler decides which executions are profiled: the first of a minute and every profileEvery-th, and no
-// more than an interval keeps.
+// sampler chooses the executions to profile: the first of each minute and every profileEvery-th, but at most
+// keepProfiles per minute.
 type sampler struct {
 	calls atomic.Uint32
 	taken atomic.Uint32 // in this minute
@@ -31,7 +31,7 @@ type sampler struct {
 
 const profileEvery = 1 << 10
 
-// WantProfile says whether the execution that begins should be profiled and given to Profile.
+// WantProfile reports whether the execution that begins should be profiled and given to Profile.
 func (c *Collector) WantProfile() bool {
 	if c.cfg.Off {
 		return false
@@ -48,7 +48,8 @@ func (s *sampler) begin() {
 	s.taken.Store(0)
 }
 
-// Profile keeps a profile if it is among the slowest of its interval. One that is too long is not kept: half a plan is none.
+// Profile keeps a profile if it is among the slowest of its interval. It drops one that is too long, because half a plan is
+// useless.
 func (c *Collector) Profile(p *Profile) {
 	if len(p.JSON) > maxProfile {
 		return

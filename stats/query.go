@@ -6,7 +6,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Outcome is how an execution ended.
+// Outcome tells how an execution ended.
 type Outcome uint8
 
 const (
@@ -16,13 +16,13 @@ const (
 	TimedOut
 )
 
-// QueryKind tells rows of one text apart.
+// QueryKind separates rows of the same text.
 type QueryKind uint8
 
 const (
 	PlainQuery       QueryKind = iota
 	PartitionedQuery           // with a partition token
-	// PartitionedDML counts if it succeeds. Its fingerprint is the text's even if it has a tag, and it is shown as a
+	// PartitionedDML counts only if it succeeds. Its row has the fingerprint of the text even if it has a tag, and shows
 	// PARTITIONED_QUERY: https://cloud.google.com/spanner/docs/introspection/query-statistics.
 	PartitionedDML
 )
@@ -34,9 +34,10 @@ type Query struct {
 	Kind        QueryKind
 	Outcome     Outcome
 	InReadWrite bool
-	// Continues says that the execution is counted already: the request only reads its rows. What the request costs is added, however it ended.
+	// Continues says that another request has counted the execution already; this one only reads its rows. The cost of the
+	// request is added, however it ended.
 	Continues bool
-	// Statements is how many a batch has; 0 means 1.
+	// Statements is the number of statements of a batch; 0 means 1.
 	Statements int64
 
 	End             time.Time
@@ -51,14 +52,14 @@ type Query struct {
 	RowsSpooled               int64
 	RemoteCalls               int64
 	MemoryPeak                int64   // bytes
-	MemoryShare               float64 // percent of what a query may have
+	MemoryShare               float64 // percent of the limit of a query
 	DiskIOCost                float64
 
-	// Accesses are what the statement does with tables; they are those of its plan.
+	// Accesses are the plan's accesses to tables and indexes.
 	Accesses []*Access
 }
 
-// The sums of queries. Averages are over those that succeeded, except for what is named failed.
+// The sums of queries. Averages are over successful executions, except the ones named failed.
 const (
 	queryCount = iota
 	queryFailed
@@ -89,7 +90,7 @@ func queryWeight(t *tally) int64 { return t.sums[queryCPU] + t.sums[queryFailedC
 
 func succeeded(t *tally) int64 { return t.sums[queryCount] - t.sums[queryFailed] }
 
-// Query counts an execution. q is not kept.
+// Query counts an execution. It does not keep q.
 func (c *Collector) Query(q *Query) {
 	if c.cfg.Off || q.Kind == PartitionedDML && q.Outcome != Succeeded {
 		return
@@ -131,7 +132,8 @@ func (q *Query) count(t *tally) {
 	q.addCost(t)
 }
 
-// addCost adds what a request of an execution that succeeded has cost. The memory of several requests adds up, since they may run at once.
+// addCost adds the cost of a request of a successful execution. The memory of several requests adds up, because they may run at
+// once.
 func (q *Query) addCost(t *tally) {
 	t.sums[queryCPU] += int64(q.CPU)
 	t.sums[queryRows] += q.Rows

@@ -46,7 +46,7 @@ func readWeight(t *tally) int64 { return t.sums[readCPU] + t.sums[readFailedCPU]
 
 func succeededReads(t *tally) int64 { return t.sums[readCount] - t.sums[readFailed] }
 
-// Read counts an execution. r is not kept.
+// Read counts an execution. It does not keep r.
 func (c *Collector) Read(r *Read) {
 	if c.cfg.Off {
 		return
@@ -86,7 +86,7 @@ func (r *Read) count(t *tally) {
 	r.addCost(t)
 }
 
-// addCost adds what a request of an execution that succeeded has cost.
+// addCost adds the cost of a request of a successful execution.
 func (r *Read) addCost(t *tally) {
 	t.sums[readRows] += r.Rows
 	t.sums[readBytes] += r.Bytes

@@ -7,7 +7,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A row is a tally of an interval that has ended, on its way to the columns of a table.
+// A row is a tally of an ended interval, from which columns compute their values.
 type row struct {
 	end    time.Time
 	length time.Duration // of the interval
@@ -19,25 +19,25 @@ type column struct {
 	name string
 	typ  *value.Type
 	of   func(row) value.Value
-	top  bool // tells subjects apart: TOTAL tables do not have it
+	top  bool // identifies the subject, so TOTAL tables leave it out
 }
 
 var stringsType = value.ArrayOf(value.StringType)
 
 var intervalEnd = column{name: "INTERVAL_END", typ: value.TimestampType, of: func(r row) value.Value { return value.OfTime(r.end) }}
 
-// top makes a column one that only TOP tables have.
+// top marks a column as one that only TOP tables have.
 func top(c column) column {
 	c.top = true
 	return c
 }
 
-// sum is a column that shows a sum as it is.
+// sum returns a column that shows a sum unchanged.
 func sum(name string, i int) column {
 	return column{name: name, typ: value.Int64Type, of: func(r row) value.Value { return value.OfInt64(r.sums[i]) }}
 }
 
-// sumSeconds is a column that shows a sum of durations.
+// sumSeconds returns a column that shows a sum of durations in seconds.
 func sumSeconds(name string, i int) column {
 	return column{name: name, typ: value.Float64Type, of: func(r row) value.Value { return value.OfFloat64(float64(r.sums[i]) / nanos) }}
 }
@@ -49,8 +49,8 @@ const (
 	millionth = 1e6
 )
 
-// average is a column that shows a sum, in a unit, divided by how many there were. If there were none, it shows the sum: the cost, in this interval, of
-// executions that an earlier one has counted (see Query.Continues).
+// average returns a column that shows a sum, in a unit, divided by the count of(tally). If the count is 0, it shows the
+// sum: the cost, in this interval, of executions that an earlier interval has counted (see Query.Continues).
 func average(name string, i int, unit float64, of func(*tally) int64) column {
 	return column{name: name, typ: value.Float64Type, of: func(r row) value.Value {
 		return value.OfFloat64(float64(r.sums[i]) / unit / float64(max(of(r.tally), 1)))
@@ -68,7 +68,7 @@ func fingerprintColumn(name string) column {
 func nameColumn(name string) column { return text(name, func(s *subject) string { return s.name }) }
 func tagColumn(name string) column  { return text(name, func(s *subject) string { return s.tag }) }
 
-// list is a column that shows one of the subject's lists.
+// list returns a column that shows one of the subject's lists.
 func list(name string, i int) column {
 	return column{name: name, typ: stringsType, top: true, of: func(r row) value.Value { return stringsValue(r.subject.lists[i]) }}
 }

@@ -52,7 +52,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// world is a collector and what it needs, all of it under the test's control.
+// world is a collector with its dependencies, which the test controls.
 type world struct {
 	fs    *vfs.MemFS
 	store kv.Store
@@ -66,7 +66,7 @@ type world struct {
 	timeline  *live.TimelineRecorder
 }
 
-// sources is what the callbacks of Sources answer.
+// sources holds the results of the functions of Sources.
 type sources struct {
 	sizes    []TableSize
 	splits   []SplitLoad
@@ -107,7 +107,7 @@ func (w *world) open() {
 	})
 }
 
-// perform runs one line: a verb, fields name=value, and behind a colon the rest of the line.
+// perform runs one line: a verb, fields name=value, and after a colon the rest of the line.
 func (w *world) perform(t *testing.T, line string) string {
 	line, rest, _ := strings.Cut(line, ": ")
 	words := strings.Fields(line)
@@ -297,7 +297,7 @@ var verbs = map[string]func(w *world, t *testing.T, f fields, rest string) strin
 		}
 		return ""
 	},
-	// reopen ends the process as it should and starts another.
+	// reopen closes the collector and opens another one.
 	"reopen": func(w *world, t *testing.T, _ fields, _ string) string {
 		if err := w.c.Close(); err != nil {
 			t.Fatal(err)
@@ -306,7 +306,7 @@ var verbs = map[string]func(w *world, t *testing.T, f fields, rest string) strin
 		w.openStore(t)
 		return ""
 	},
-	// crash starts another process on what was synced.
+	// crash opens another collector on the data that was synced.
 	"crash": func(w *world, t *testing.T, _ fields, _ string) string {
 		crashed := w.fs.CrashClone(vfs.CrashCloneCfg{})
 		w.store.Close()
@@ -314,7 +314,7 @@ var verbs = map[string]func(w *world, t *testing.T, f fields, rest string) strin
 		w.openStore(t)
 		return ""
 	},
-	// kill starts another process on what was written.
+	// kill opens another collector on the data that was written.
 	"kill": func(w *world, _ *testing.T, _ fields, _ string) string {
 		w.open()
 		return ""
@@ -338,7 +338,7 @@ func (f fields) duration(name string) time.Duration {
 	return d
 }
 
-// accesses reads fields like reads=Table.A,B writes=Table@Index1@Index2.C deletes=Table; each index holds all the columns.
+// accesses parses fields like reads=Table.A,B writes=Table@Index1@Index2.C deletes=Table; each index holds all the columns.
 func (f fields) accesses() (list []*Access) {
 	for name, op := range map[string]Op{"reads": OpQuery, "writes": OpWrite, "deletes": OpDelete, "replaces": OpReplace, "checks": OpCheck} {
 		if v := f[name]; v != "" {
@@ -387,7 +387,7 @@ func (w *world) table(t testing.TB, name string) *schema.Table {
 	return nil
 }
 
-// rows prints the rows, each column that is given on a line of its own.
+// rows formats the rows, each of the given columns on a line of its own.
 func (w *world) rows(t testing.TB, name string, columns []string) string {
 	table := w.table(t, name)
 	rows, err := table.Rows(context.Background(), nil)

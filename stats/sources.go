@@ -7,30 +7,30 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Sources are functions that a Collector calls for data that is computed when it is read, not recorded. The tables of a nil function
-// are empty.
+// Sources are functions that return data which is computed when it is needed, not recorded. The tables of a nil function are
+// empty.
 type Sources struct {
-	// Sizes is asked every hour.
+	// Sizes is called every hour.
 	Sizes func() ([]TableSize, error)
-	// Splits is asked every minute, for the minute that ended then.
+	// Splits is called every minute, for the minute that has just ended.
 	Splits func(end time.Time) []SplitLoad
-	// These are asked when their tables are read.
+	// These are called when their tables are read.
 	SplitPoints      func() []SplitPoint
 	DeletionPolicies func() []DeletionPolicy
 	ColumnarPolicies func() []ColumnarPolicy
 	Tasks            func() []Task
 }
 
-// TableSize is what a table or an index takes, old versions included.
+// TableSize is the size of a table or an index, with old versions.
 type TableSize struct {
 	Table string
 	Bytes uint64
 }
 
-// SplitLoad is how busy a split was for a minute.
+// SplitLoad is the load of a split in one minute.
 type SplitLoad struct {
 	Start, Limit string   // as KeyText prints them, or SplitBegin and SplitEnd
-	Tables       []string // whose rows are in it
+	Tables       []string // the tables with rows in the split
 	Score        int64    // CPU, 0 to 100
 	Unsplittable []string // reasons, such as HOT_ROW
 }
@@ -58,7 +58,7 @@ const (
 	splitReasons
 )
 
-// sampleSplits adds how busy splits were in the minute that has just ended.
+// sampleSplits adds the load of the splits in the minute that has just ended.
 func (c *Collector) sampleSplits(sets []*set, minute int64) []*set {
 	if c.cfg.Splits == nil {
 		return sets
@@ -80,7 +80,8 @@ func (c *Collector) sampleSplits(sets []*set, minute int64) []*set {
 	return append(sets, s)
 }
 
-// sampleSizes stores table sizes for the last full hour, once, if there is one: the first ends after the collector was made.
+// sampleSizes stores table sizes once for the last full hour. A new database has its first full hour after the collector was
+// made.
 func (c *Collector) sampleSizes(now time.Time) error {
 	end := resolutions[byHour].ends(now)
 	if c.cfg.Sizes == nil || !end.After(c.sized) {
@@ -114,14 +115,15 @@ func (c *Collector) sampleSizes(now time.Time) error {
 	return batch.Commit()
 }
 
-// Of ten minutes and an hour SPLIT_STATS shows the splits that were warm for a minute of it, and keeps minutes longer than others:
+// For ten minutes and an hour, SPLIT_STATS shows the splits that were warm for a minute of it. One-minute intervals of splits are
+// kept longer than those of other families:
 // https://cloud.google.com/spanner/docs/introspection/hot-split-statistics#view-event-aggregation.
 const (
 	warmSplit    = 50
 	splitMinutes = 24 * time.Hour
 )
 
-// splitStatsColumns are those of SPLIT_STATS; the older SPLIT_HOTNESS_STATS calls the score HOTNESS.
+// splitStatsColumns returns the columns of SPLIT_STATS. The older SPLIT_HOTNESS_STATS calls the score HOTNESS.
 func splitStatsColumns(scoreName string) []column {
 	return []column{
 		intervalEnd,
@@ -139,7 +141,7 @@ func bytesColumn(name string, share float64) column {
 	}}
 }
 
-// Everything is on what Spanner calls SSD, in the one locality group there is.
+// All data counts as SSD, in the only locality group, default.
 var sizeColumns = []column{
 	intervalEnd,
 	nameColumn("TABLE_NAME"),

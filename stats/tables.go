@@ -19,7 +19,7 @@ type plainColumn struct {
 	typ  *value.Type
 }
 
-// plainTable is a table of what is so now.
+// plainTable is a table of current state, without intervals.
 type plainTable struct {
 	name    string
 	columns []plainColumn
@@ -37,13 +37,13 @@ var plainTables = []plainTable{
 	{"TASKS", taskColumns, []string{"TASK_NAME", "UNDELETABLE_ROWS"}, (*Collector).taskRows},
 }
 
-// intervalTable is a table of intervals, in each of its resolutions.
+// intervalTable is a table of intervals, in several resolutions.
 type intervalTable struct {
 	name        string // without the resolution's suffix
 	resolutions []int
 	family      int
 	columns     []column
-	total       bool // one row per interval, of everything
+	total       bool // one row per interval, the sum of all subjects
 }
 
 var (
@@ -69,7 +69,7 @@ var intervalTables = []intervalTable{
 	{"TABLE_SIZES_STATS_PER_LOCALITY_GROUP", hourly, tableSizes, localitySizeColumns, false},
 }
 
-// suffixOf is what is behind the table's name: tables that are by the hour alone say so in another way.
+// suffixOf returns the suffix of the table's name. Tables that are only hourly have another suffix.
 func (t *intervalTable) suffixOf(resolution int) string {
 	if t.family == tableSizes {
 		return "_1HOUR"
@@ -77,13 +77,13 @@ func (t *intervalTable) suffixOf(resolution int) string {
 	return resolutions[resolution].suffix
 }
 
-// totals are the columns that do not tell subjects apart.
+// totals returns the columns that do not identify a subject.
 func totals(columns []column) []column {
 	return slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return c.top })
 }
 
-// Tables are the tables of SPANNER_SYS that show what the collector knows. Their rows are computed when they are read. The columns are those of all
-// collectors: a process may have thousands.
+// Tables returns the tables of SPANNER_SYS that show the collector's statistics. Their rows are computed when they are read. All
+// collectors share the columns, because a process may have thousands of collectors.
 func (c *Collector) Tables() []*schema.Table {
 	columns := allColumns()
 	list := make([]*schema.Table, 0, len(columns))
@@ -103,7 +103,7 @@ func (c *Collector) Tables() []*schema.Table {
 	return list
 }
 
-// allColumns are the columns of the tables, in the order of Tables.
+// allColumns returns the columns of the tables, in the order of Tables.
 var allColumns = sync.OnceValue(func() (list [][]*schema.Column) {
 	for _, t := range intervalTables {
 		columns := newColumns(len(t.columns), func(i int) plainColumn { return plainColumn{t.columns[i].name, t.columns[i].typ} })
@@ -140,7 +140,8 @@ func newColumns(n int, column func(int) plainColumn) (list []*schema.Column) {
 	return list
 }
 
-// intervalRows are the rows of intervals that have ended: the newest first, and in each the heaviest.
+// intervalRows returns the rows of the intervals that have ended: the newest interval first, and within it the heaviest row
+// first.
 func (c *Collector) intervalRows(t *intervalTable, resolution int) ([][]value.Value, error) {
 	if err := c.Advance(); err != nil {
 		return nil, err
@@ -158,7 +159,7 @@ func (c *Collector) intervalRows(t *intervalTable, resolution int) ([][]value.Va
 	return slices.Concat(intervals...), nil
 }
 
-// rows are those of one interval.
+// rows returns the rows of one interval.
 func (t *intervalTable) rows(end time.Time, length time.Duration, r record) [][]value.Value {
 	if t.total {
 		for _, one := range r.tallies {

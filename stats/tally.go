@@ -7,7 +7,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/distribution"
 )
 
-// A subject is what a tally counts: what tells its row from others.
+// A subject is the thing that a tally counts. Its fields distinguish its row from others.
 type subject struct {
 	// fingerprint and kind together are the identity.
 	fingerprint int64
@@ -18,10 +18,10 @@ type subject struct {
 	lists       [3][]string
 }
 
-// subjectKey is a subject's key on a board.
+// subjectKey returns a subject's key on a board.
 func subjectKey(fingerprint int64, kind uint8) uint64 { return mix(uint64(fingerprint) + uint64(kind)) }
 
-// size is how many bytes of text the subject holds.
+// size returns the bytes of text that the subject holds.
 func (s *subject) size() int {
 	n := len(s.name) + len(s.tag)
 	for _, l := range s.lists {
@@ -32,8 +32,8 @@ func (s *subject) size() int {
 	return n
 }
 
-// better says which of two subjects with the same tag a row shows: the one with more columns, else the
-// first by name, so that the choice is the same every time.
+// better reports whether a row shows s instead of o, of two subjects with the same tag. It prefers the one with more columns,
+// then the first by name, so that the choice is always the same.
 func (s *subject) better(o *subject) bool {
 	columns, others := 0, 0
 	for i := range s.lists {
@@ -43,22 +43,21 @@ func (s *subject) better(o *subject) bool {
 	return columns > others || columns == others && s.name < o.name
 }
 
-// maxSums is how many numbers the family with the most needs.
+// maxSums is the largest number of sums of any family.
 const maxSums = querySums
 
-// A tally counts what happened to one subject in one interval, or to all
-// subjects that have no tally of their own. Everything in it adds up: durations
-// are in nanoseconds, shares in millionths.
+// A tally counts the events of one subject in one interval, or of all subjects that have no tally of their own. Everything in it
+// adds up. Durations are in nanoseconds, shares in millionths.
 type tally struct {
 	subject subject
-	sums    [maxSums]int64             // what each means is the family's business
+	sums    [maxSums]int64             // the family defines the meaning of each
 	dist    *distribution.Distribution // nil until something is observed
 	written []written                  // by table
 	samples []LockRequest              // at most lockSamples
-	shown   int                        // accesses of the transaction whose columns the subject lists
+	shown   int                        // number of accesses of the transaction whose columns the subject lists
 }
 
-// written is what was inserted and updated in one table.
+// written counts the rows inserted and updated in one table.
 type written struct {
 	table       string
 	rows, bytes int64
@@ -71,7 +70,7 @@ type LockRequest struct {
 	Tag    string // of the transaction
 }
 
-// absorb adds what o counted.
+// absorb adds the counts of o.
 func (t *tally) absorb(o *tally) {
 	for i, n := range o.sums {
 		t.sums[i] += n
@@ -87,7 +86,7 @@ func (t *tally) absorb(o *tally) {
 	}
 }
 
-// rise sets each sum of t to the higher one of t and o, and adds to the lists of t what o lists.
+// rise sets each sum of t to the higher one of t and o, and adds the lists of o to the lists of t.
 func (t *tally) rise(o *tally) {
 	for i, n := range o.sums {
 		t.sums[i] = max(t.sums[i], n)
@@ -119,7 +118,7 @@ func (t *tally) wrote(table string, rows, bytes int64) {
 	t.written[i].bytes += bytes
 }
 
-// sample keeps a lock request, in order, if it is unlike those that are kept and there is room.
+// sample keeps a lock request, in order, if no equal one is kept and there is room.
 func (t *tally) sample(r LockRequest) {
 	i, found := slices.BinarySearchFunc(t.samples, r, LockRequest.compare)
 	if !found && len(t.samples) < lockSamples {
@@ -131,7 +130,7 @@ func (r LockRequest) compare(o LockRequest) int {
 	return cmp.Or(cmp.Compare(r.Column, o.Column), cmp.Compare(r.Mode, o.Mode), cmp.Compare(r.Tag, o.Tag))
 }
 
-// reset makes the tally that of another subject, keeping its memory.
+// reset makes t the empty tally of another subject, and keeps its memory.
 func (t *tally) reset(s subject) {
 	if t.dist != nil {
 		*t.dist = distribution.Distribution{}

@@ -18,18 +18,19 @@ type Text struct {
 // TextOf makes a Text.
 func TextOf(sql string) Text { return Text{SQL: sql, Fingerprint: fingerprint(sql)} }
 
-// BatchText is the text of a batch of DML: the statements joined, equal ones in a row once, as
-// https://cloud.google.com/spanner/docs/introspection/query-statistics#table_schema says. The slice is given away.
+// BatchText returns the text of a batch of DML. It joins the statements and shows equal ones in a row once, as
+// https://cloud.google.com/spanner/docs/introspection/query-statistics#table_schema says. It may overwrite the slice.
 func BatchText(statements []string) Text {
 	return TextOf(strings.Join(slices.Compact(statements), ";"))
 }
 
-// fingerprint is FarmHash's Fingerprint64 as a signed number, as FARM_FINGERPRINT in SQL: so users can find the rows of a text.
+// fingerprint returns FarmHash's Fingerprint64 as a signed number. FARM_FINGERPRINT in SQL returns the same, so users can find
+// the rows of a text.
 func fingerprint(s string) int64 {
-	return int64(farm.Fingerprint64(unsafe.Slice(unsafe.StringData(s), len(s)))) // which only reads
+	return int64(farm.Fingerprint64(unsafe.Slice(unsafe.StringData(s), len(s)))) // Fingerprint64 only reads the bytes
 }
 
-// fingerprintOf is a tag's fingerprint if there is a tag, else that of what it tags.
+// fingerprintOf returns the fingerprint of the tag, or untagged if there is no tag.
 func fingerprintOf(tag string, untagged int64) int64 {
 	if tag == "" {
 		return untagged
@@ -37,7 +38,7 @@ func fingerprintOf(tag string, untagged int64) int64 {
 	return fingerprint(tag)
 }
 
-// cut returns the beginning of s, at most n bytes of it and no broken character.
+// cut returns the beginning of s, at most n bytes, and does not break a character.
 func cut(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -48,8 +49,8 @@ func cut(s string, n int) string {
 	return s[:n]
 }
 
-// Tag is the part of a client's tag that statistics show: the first maxTag characters, without leading underscores,
-// with an underscore in place of each character that is not printable ASCII.
+// Tag returns the part of a client's tag that statistics show: its first maxTag characters, without leading underscores. An
+// underscore replaces each character that is not printable ASCII.
 func Tag(tag string) string {
 	if isTag(tag) {
 		return tag
@@ -70,7 +71,7 @@ func Tag(tag string) string {
 	return string(made)
 }
 
-// isTag says whether Tag would leave a tag as it is.
+// isTag reports whether Tag would return tag unchanged.
 func isTag(tag string) bool {
 	if len(tag) > maxTag || strings.HasPrefix(tag, "_") {
 		return false

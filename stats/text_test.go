@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestTag: what the service does with tags, and what hostile clients send.
+// TestTag covers the service's rules for tags, and tags that hostile clients send.
 func TestTag(t *testing.T) {
 	long := strings.Repeat("x", maxTag)
 	for tag, want := range map[string]string{
@@ -36,7 +36,7 @@ func TestTag(t *testing.T) {
 	}
 }
 
-// TestBatchText: equal statements in a row are one in the text.
+// TestBatchText: the text has equal statements in a row only once.
 func TestBatchText(t *testing.T) {
 	if got := BatchText([]string{"A", "A", "B", "A"}).SQL; got != "A;B;A" {
 		t.Errorf("the text is %q", got)

@@ -8,7 +8,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TxnOutcome is how an attempt of a transaction ended.
+// TxnOutcome tells how an attempt of a transaction ended.
 type TxnOutcome uint8
 
 const (
@@ -16,11 +16,11 @@ const (
 	Aborted                       // at commit
 	FailedPrecondition            // at commit
 	CommitFailed                  // with another error
-	Abandoned                     // never tried to commit: rolled back, or left
+	Abandoned                     // never tried to commit: rolled back or abandoned
 	AbortedEarly                  // before it tried to commit
 )
 
-// TxnIsolation is what is counted of isolation and lock mode.
+// TxnIsolation is a combination of isolation level and lock mode that is counted.
 type TxnIsolation uint8
 
 const (
@@ -35,7 +35,7 @@ type Transaction struct {
 	Tag       string // of the transaction
 	Outcome   TxnOutcome
 	Isolation TxnIsolation
-	// Retry says that it repeats an attempt that was aborted.
+	// Retry says that the attempt repeats an aborted one.
 	Retry bool
 
 	End           time.Time
@@ -45,7 +45,7 @@ type Transaction struct {
 	Bytes         int64 // written
 }
 
-// The sums of transactions. Averages are over attempts to commit, the distribution is over all, and so are aborts:
+// The sums of transactions. Averages are over attempts to commit. The distribution and the aborts cover all attempts:
 // https://cloud.google.com/spanner/docs/introspection/transaction-statistics#table_schema.
 const (
 	txnAttempts = iota
@@ -57,7 +57,7 @@ const (
 	txnTotalLatency
 	txnCommitLatency
 	txnBytes
-	txnIsolation // and one for each TxnIsolation behind it
+	txnIsolation // the first of one sum for each TxnIsolation
 	txnSums      = txnIsolation + 3
 )
 
@@ -65,7 +65,7 @@ func txnWeight(t *tally) int64 { return t.sums[txnTotalLatency] }
 
 func commits(t *tally) int64 { return t.sums[txnCommits] }
 
-// Transaction counts an attempt. x and its Footprint are not kept.
+// Transaction counts an attempt. It does not keep x or its Footprint.
 func (c *Collector) Transaction(x *Transaction) {
 	if c.cfg.Off {
 		return
@@ -83,7 +83,7 @@ func (c *Collector) Transaction(x *Transaction) {
 		t = b.add(key, x.subject(tag))
 		t.shown = len(x.Footprint.accesses)
 	}
-	if touched := len(x.Footprint.accesses); touched > t.shown { // an attempt that was aborted early has touched less than those after it
+	if touched := len(x.Footprint.accesses); touched > t.shown { // an attempt that was aborted early touches less than later ones
 		b.texts -= t.subject.size()
 		t.subject.lists, t.shown = x.Footprint.lists(), touched
 		b.texts += t.subject.size()
@@ -91,8 +91,8 @@ func (c *Collector) Transaction(x *Transaction) {
 	x.count(t)
 }
 
-// subject makes what a row shows. Transactions that share a tag share a row, which shows the columns of
-// the one that touched most.
+// subject returns the subject of the transaction. Transactions with the same tag share a row, which shows the columns of the one
+// that touched most.
 func (x *Transaction) subject(tag string) subject {
 	s := subject{tag: tag, lists: x.Footprint.lists()}
 	s.fingerprint = fingerprint(tag)
@@ -187,7 +187,7 @@ func writtenText(list []written) string {
 	return jsonText(elements)
 }
 
-// jsonText prints a list of strings and numbers, for which JSON has a form.
+// jsonText formats strings and numbers as JSON. It panics on values that JSON cannot represent.
 func jsonText(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -7,39 +7,39 @@ import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
 )
 
-// maxAhead is how many bytes of rows are read ahead at most. What does not fit is read when it is asked for.
+// maxAhead is the largest size in bytes of the rows that are read ahead. Other rows are read when Reopen asks for them.
 const maxAhead = 512 << 10
 
-// ahead is rows that Rows reads together before it is asked for them one by one, each by Reopen with its key. It belongs to a BatchView.
+// ahead holds rows that Rows has read together from a BatchView, before Reopen asks for each of them by its key.
 type ahead struct {
-	keys   []byte     // one after the other
-	points []aheadRow // in the order in which they will be asked for
-	next   int        // the first that was not asked for
-	vals   []byte     // of the rows that were found
+	keys   []byte     // all keys, one after the other
+	points []aheadRow // in the order of the calls of Expect
+	next   int        // the first point that was not asked for yet
+	vals   []byte     // the values of the rows that were found
 
-	order  []int32  // numbers of points, the last key first
-	sorted [][]byte // their keys
+	order  []int32  // indexes into points, by descending key
+	sorted [][]byte // the keys of order
 }
 
-// aheadRow is a key, and what was read of it.
+// aheadRow is a key, and the row that was read there.
 type aheadRow struct {
 	key, val slot
 	read, ok bool
 }
 
-// slot is a part of a buffer.
+// slot is the position of a slice in a buffer.
 type slot struct{ from, to int }
 
 func (s slot) of(b []byte) []byte { return b[s.from:s.to:s.to] }
 
-// Forget drops what was announced and read ahead.
+// Forget drops all keys that were announced and all rows that were read ahead.
 func (r *Rows) Forget() {
 	if a := r.ahead; a != nil {
 		a.keys, a.points, a.next = a.keys[:0], a.points[:0], 0
 	}
 }
 
-// Expect announces that the row at key will be asked for, after those that were announced before it.
+// Expect announces a key: after the keys announced before, Reopen will ask for the row at this one.
 func (r *Rows) Expect(key []byte) {
 	if r.ahead == nil {
 		r.ahead = new(ahead)
@@ -50,8 +50,8 @@ func (r *Rows) Expect(key []byte) {
 	a.points = append(a.points, aheadRow{key: slot{from, len(a.keys)}})
 }
 
-// ReadAhead reads the rows that were announced, the last key first. Most of them should have been written at or after since; 0 is unknown. It
-// returns how many bytes it keeps for them.
+// ReadAhead reads the announced rows in descending order of their keys. Most of them should have been written at or
+// after since; 0 means that this is unknown. It returns the number of bytes that it keeps for the rows.
 func (r *Rows) ReadAhead(view BatchView, since mvcc.Timestamp) (kept int, err error) {
 	a := r.ahead
 	if a == nil {
@@ -85,7 +85,8 @@ func (a *ahead) sort() {
 
 func (a *ahead) key(i int32) []byte { return a.points[i].key.of(a.keys) }
 
-// take gives what was read of key. If it was not read, or is not the one that was expected, read is false.
+// take returns the row that was read ahead for key. read is false if key is not the next announced key, or if its row
+// was not read.
 func (a *ahead) take(key []byte) (val []byte, ok, read bool) {
 	if a == nil || a.next == len(a.points) {
 		return nil, false, false

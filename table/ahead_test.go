@@ -11,7 +11,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// batchMemory is a mapWriter that reads keys together.
+// batchMemory is a mapWriter that can read keys together.
 type batchMemory struct {
 	*mapWriter
 	each [][]byte
@@ -35,8 +35,8 @@ func (m *batchMemory) GetEach(ctx context.Context, keys [][]byte, _ mvcc.Timesta
 	return nil
 }
 
-// TestReadAhead: rows that were read together are those that are found one by one, and none of them is got again but the ones that were too large, those
-// behind them, and keys that were not expected.
+// TestReadAhead checks that rows that were read together equal those that are read one by one. Only some keys may be
+// read again: rows that were too large, the rows after them, and keys that were not expected.
 func TestReadAhead(t *testing.T) {
 	const missing = 100
 	for _, c := range []struct {

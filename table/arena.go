@@ -2,11 +2,11 @@ package table
 
 import "unsafe"
 
-// textChunk is small enough that a string kept for long does not keep much else.
+// textChunk is the size of a chunk in bytes. A string that is kept for long keeps its whole chunk, so chunks are small.
 const textChunk = 4 << 10
 
-// textArena copies text into chunks that many strings share. Chunks are never
-// used again: a string stays valid for as long as there are references to it.
+// textArena copies text into chunks that many strings share. It never reuses a chunk, so a string stays valid as long
+// as it is referenced.
 type textArena struct{ chunk []byte }
 
 func (a *textArena) copy(b []byte) string {

@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// benchTable is the table of the points benchmark: an id and ten strings of 100.
+// benchTable makes the table of the points benchmark: an id and ten strings of 100 characters.
 func benchTable(tb testing.TB, indexes ...string) (*schema.Table, *Descriptors, *mapWriter) {
 	s := newScript()
 	var columns strings.Builder
@@ -98,7 +98,7 @@ func BenchmarkScanTwoColumns(b *testing.B) {
 	b.ReportMetric(float64(rows)/b.Elapsed().Seconds(), "rows/s")
 }
 
-// BenchmarkPointToWire reads one row by key, spans and all.
+// BenchmarkPointToWire reads one row by key, including the computation of its span.
 func BenchmarkPointToWire(b *testing.B) {
 	t, m := loadBench(b, benchCount)
 	p, _ := NewProjection(t, nil, t.Columns)
@@ -120,7 +120,7 @@ func BenchmarkPointToWire(b *testing.B) {
 	}
 }
 
-// BenchmarkBlindWrites upserts rows of which all columns are given, nothing being read.
+// BenchmarkBlindWrites upserts rows with all columns given, so that nothing is read.
 func BenchmarkBlindWrites(b *testing.B) { benchmarkApply(b, nil, InsertOrUpdate) }
 
 // BenchmarkSingleInsert commits one row, as most commits do.
@@ -160,7 +160,7 @@ func benchmarkApply(b *testing.B, indexes []string, op Op) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1000, "ns/row")
 }
 
-// TestScanAllocates nothing per row.
+// TestScanAllocates checks that a scan allocates nothing per row.
 func TestScanAllocates(t *testing.T) {
 	tab, m := loadBench(t, 1000)
 	p, err := NewProjection(tab, nil, tab.Columns)
@@ -184,7 +184,7 @@ func TestScanAllocates(t *testing.T) {
 	}
 }
 
-// TestBlindWritesReadNothing pins that an upsert of whole rows does not look at what is there.
+// TestBlindWritesReadNothing checks that an upsert of whole rows does not read the existing rows.
 func TestBlindWritesReadNothing(t *testing.T) {
 	tab, tables, m := benchTable(t)
 	if _, err := Apply(context.Background(), m, tables, []Mutation{benchRows(tab, 100)}, testNow); err != nil {

@@ -10,21 +10,23 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A Change is what happened to one row of a table that change streams watch.
+// A Change is one change of one row of a table that change streams watch.
 type Change struct {
 	Table   *schema.Table
 	Watches []*Watch
 	Op      Op // Insert, Update or Delete
-	// Key is the logical key of the row. PendingKey are filled in it at commit, as Writer.Put describes.
+	// Key is the logical key of the row. PendingKey are the places in it that the commit fills, as Writer.Put
+	// describes.
 	Key        []byte
 	PendingKey []Pending
-	// Old and New are the row before and after the change, by ordinal. Old is nil for Insert, New for Delete.
+	// Old and New are the row before and after the change, by ordinal. Old is nil for Insert, and New is nil for
+	// Delete.
 	Old, New []value.Value
-	// Written, by ordinal, are the columns that an Insert or Update has given a value, the same value or another.
+	// Written says, by ordinal, which columns an Insert or Update has given a value, even if it is the old value.
 	Written []bool
 }
 
-// Row is a version of the row that has the values of its key.
+// Row returns New, or Old for a deletion. Either has the values of the key.
 func (c *Change) Row() []value.Value {
 	if c.New != nil {
 		return c.New
@@ -32,14 +34,15 @@ func (c *Change) Row() []value.Value {
 	return c.Old
 }
 
-// A Watch is a change stream that watches a table.
+// A Watch is a change stream that watches a table, and the columns that it watches.
 type Watch struct {
 	Stream *schema.ChangeStream
-	// Key are the columns of the primary key, Columns the others that the stream watches, both in order of their names.
+	// Key lists the columns of the primary key, and Columns the other columns that the stream watches. Both are sorted
+	// by name.
 	Key, Columns []*schema.Column
 }
 
-// NewWatch prepares what a stream watches of a table for records.
+// NewWatch prepares the Watch of a table from the catalog's Watcher.
 func NewWatch(t *schema.Table, by schema.Watcher) *Watch {
 	w := &Watch{Stream: by.Stream, Columns: slices.Clone(by.Columns)}
 	for _, p := range t.Key {
@@ -51,7 +54,8 @@ func NewWatch(t *schema.Table, by schema.Watcher) *Watch {
 	return w
 }
 
-// captureWrite hands what write has done to the change streams. A REPLACE of a row that was there is a deletion and an insert.
+// captureWrite reports a row that write has written to the change streams. A REPLACE of an existing row is a deletion
+// and an insert.
 func (c *Changes) captureWrite(ctx context.Context, b *rowBuilder, key []byte, old []value.Value) error {
 	switch {
 	case b.watches == nil:
@@ -66,8 +70,8 @@ func (c *Changes) captureWrite(ctx context.Context, b *rowBuilder, key []byte, o
 	return c.capture(ctx, b.target, Insert, key, nil, b.row, b.written)
 }
 
-// capture hands a change of a row of g to the change streams that watch it. c.pendKey are the pending timestamps of the key, unless the row is
-// deleted.
+// capture hands a change of a row of g to the change streams that watch it. c.pendKey are the pending timestamps in the
+// key, unless the row is deleted.
 func (c *Changes) capture(ctx context.Context, g *target, op Op, key []byte, old, row []value.Value, written []bool) error {
 	if g.watches == nil {
 		return nil
@@ -89,7 +93,7 @@ func (c *Changes) capture(ctx context.Context, g *target, op Op, key []byte, old
 	return nil
 }
 
-// pendingInKey are the places of commit timestamps in the key of a row that this transaction has written.
+// pendingInKey returns the places of pending commit timestamps in the key of a row that this transaction has written.
 func (g *target) pendingInKey(row []value.Value) []Pending {
 	for _, p := range g.table.Key {
 		if row[p.Column.Ordinal].IsPending() {

@@ -8,20 +8,22 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// actions watches over what the mutations of one commit do to tables with foreign keys ON DELETE CASCADE. The mutations may not write a value
-// that such a foreign key refers to and delete its row, nor write a row that such a foreign key deletes, in whatever order they come: Spanner
-// does not let the order decide. DML statements of one transaction may, as each has taken effect before the next begins.
-// Source: https://cloud.google.com/spanner/docs/foreign-keys/overview.
+// actions records what the mutations of one commit do to tables with foreign keys ON DELETE CASCADE, and finds
+// conflicts. In one commit, the mutations may not both write a value that such a foreign key refers to and delete its
+// row. Nor may they write a row that such a foreign key deletes. Their order does not matter: Spanner does not let it
+// decide. DML statements of one transaction may do both, because each takes effect before the next begins. Source:
+// https://cloud.google.com/spanner/docs/foreign-keys/overview.
 type actions struct {
 	values []writtenValue
 	rows   []writtenRow
-	// gone are the keys that such foreign keys refer to and whose rows were deleted, by reference.name.
+	// gone holds, by reference.name, the referenced keys whose rows were deleted.
 	gone map[string]bool
-	// deleted are the keys of the rows that were deleted because they referred to one of gone.
+	// deleted holds the keys of the rows that were deleted because they referred to a key in gone.
 	deleted map[string]bool
 }
 
-// writtenValue is a row of a referenced table, and the first of its columns, which a foreign key refers to, that was written.
+// writtenValue is a row of a referenced table that was written. column is the first written column to which a foreign
+// key refers.
 type writtenValue struct {
 	column *schema.Column
 	table  *schema.Table
@@ -32,11 +34,11 @@ type writtenValue struct {
 type writtenRow struct {
 	table *schema.Table
 	key   []byte
-	// references are what the row referred to before and after it was written, by reference.name.
+	// references names, by reference.name, the keys to which the row referred before and after the write.
 	references []string
 }
 
-// newActions returns nil if the mutations cannot do what actions watches over: all are deletes, or none is.
+// newActions returns nil if the mutations cannot conflict: all of them are deletes, or none is.
 func newActions(muts []Mutation) *actions {
 	deletes := 0
 	for i := range muts {
@@ -50,14 +52,14 @@ func newActions(muts []Mutation) *actions {
 	return &actions{gone: map[string]bool{}, deleted: map[string]bool{}}
 }
 
-// cascades are the foreign keys ON DELETE CASCADE that a table takes part in.
+// cascades holds a table's foreign keys ON DELETE CASCADE, both from and to the table.
 type cascades struct {
 	from []*foreignKey
 	// referenced are the columns of the table that such foreign keys refer to.
 	referenced []*schema.Column
 }
 
-// newCascades returns nil if there are none among the foreign keys from and to a table.
+// newCascades returns nil if no foreign key from or to the table is ON DELETE CASCADE.
 func newCascades(from, to []*foreignKey) *cascades {
 	var c cascades
 	for _, fk := range from {
@@ -76,10 +78,10 @@ func newCascades(from, to []*foreignKey) *cascades {
 	return &c
 }
 
-// name tells a key that a foreign key refers to from all others.
+// name identifies the key to which r refers, among all foreign keys.
 func (r reference) name() string { return r.fk.Name + "\x00" + string(r.fk.from.span(r.values).Start) }
 
-// wrote notes that b.row was written at key; old is the row that it replaced, or nil.
+// wrote records that b.row was written at key. old is the row that it replaced, or nil.
 func (a *actions) wrote(b *rowBuilder, key []byte, old []value.Value) {
 	if a == nil || b.cascades == nil {
 		return
@@ -107,21 +109,21 @@ func (a *actions) wrote(b *rowBuilder, key []byte, old []value.Value) {
 	a.rows = append(a.rows, row)
 }
 
-// cascaded notes that the row with a key that r refers to was deleted.
+// cascaded records that the row to which r refers was deleted.
 func (a *actions) cascaded(r reference) {
 	if a != nil {
 		a.gone[r.name()] = true
 	}
 }
 
-// removed notes that the row at key was deleted because of what it refers to.
+// removed records that a cascade deleted the row at key.
 func (a *actions) removed(key []byte) {
 	if a != nil {
 		a.deleted[string(key)] = true
 	}
 }
 
-// checkActions is the end of what c.actions watches over.
+// checkActions returns an error if the mutations of the commit conflict, as described at actions.
 func (c *Changes) checkActions() error {
 	if c.actions == nil {
 		return nil

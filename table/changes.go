@@ -10,43 +10,43 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Changes writes rows through a Writer: one commit's mutations, or one DML
-// statement. With a row it writes the row's index entries, computes its defaults
-// and generated columns, and deletes its children. A violation that a later change may
-// repair (a missing parent, a unique key that is taken, a CHECK, a foreign key) is recorded, and
-// checked again by Finish, which must be called after the last change.
+// Changes writes rows through a Writer: those of one commit's mutations or of one DML statement. When it writes a row,
+// it also writes the row's index entries and computes its defaults and generated columns. When it deletes a row, it
+// also deletes the row's children. A later change may repair a violation: a missing parent, a unique key that is taken,
+// a CHECK, a foreign key. Changes records such a violation, and Finish checks it again. Call Finish after the last
+// change.
 //
-// A Changes serves one goroutine. After an error the transaction must undo what it has written.
+// A Changes serves one goroutine. After an error the transaction must undo the writes.
 type Changes struct {
 	w     Writer
 	now   time.Time
 	count int64 // mutations
-	bytes int64 // of keys and values
-	// maxCount and maxBytes are the limits of these.
+	bytes int64 // of keys and values, in bytes
+	// maxCount and maxBytes limit count and bytes.
 	maxCount, maxBytes int64
-	// dml says that rows are returned to SQL, virtual columns included.
+	// dml says that SQL sees the rows, so that virtual columns must be computed, too.
 	dml     bool
 	tables  *Descriptors
-	targets []*target   // of the tables met so far, which are few
-	last    *rowBuilder // of the last row
-	// proposer makes the rows that Propose returns; nil before the first.
+	targets []*target   // of the tables that were written so far, which are few
+	last    *rowBuilder // the builder of the last row
+	// proposer makes the rows that Propose returns; nil before the first call.
 	proposer *rowBuilder
 	pending  []func(ctx context.Context) error
-	deleted  []deletion // by Delete mutations
+	deleted  []deletion // what Delete mutations have deleted
 	written  []Written
 	touched  map[string]bool // keys that INSERT OR UPDATE has written
 	actions  *actions        // nil for DML
-	parent   []byte          // the key of the last parent that was found, for further children of it
-	change   *Change         // the last one that was captured; nil before the first
+	parent   []byte          // the key of the last parent row that checkParent found; further children of it need no read
+	change   *Change         // reused for each captured change; nil before the first
 
-	// Room for what is written.
+	// Buffers for keys and values, reused for each row.
 	key, val, oldKey   []byte
 	entryKey, newKey   []byte
 	pendKey, pendValue []Pending
 	parts              []value.Value
 }
 
-// deletion is what a Delete mutation covered.
+// deletion is what a Delete mutation has deleted.
 type deletion struct {
 	table *schema.Table
 	spans []Span
@@ -63,26 +63,26 @@ func NewChanges(w Writer, tables *Descriptors, now time.Time) *Changes {
 	}
 }
 
-// Room for the key and the value of most rows.
+// Initial buffer sizes, in bytes. They suffice for the key and the value of most rows.
 const (
 	keyRoom   = 64
 	valueRoom = 448
 )
 
-// Count is the number of mutations so far.
+// Count returns the number of mutations so far.
 func (c *Changes) Count() int64 { return c.count }
 
-// Bytes are those of the keys and values written so far, of index entries and of deleted keys too.
+// Bytes returns the size of the keys and values written so far. It includes index entries and the keys of deleted rows.
 func (c *Changes) Bytes() int64 { return c.bytes }
 
-// Written is what was inserted or updated in a table.
+// Written counts the rows that were inserted or updated in a table.
 type Written struct {
 	Table *schema.Table
 	Rows  int64
-	Bytes int64 // of keys and values, without those of index entries
+	Bytes int64 // of their keys and values, without index entries
 }
 
-// Written is what was written so far, by table.
+// Written returns the rows and bytes written so far, by table.
 func (c *Changes) Written() []Written { return c.written }
 
 func (c *Changes) wrote(t *schema.Table, rows int64, bytes int) {
@@ -96,8 +96,8 @@ func (c *Changes) wrote(t *schema.Table, rows int64, bytes int) {
 	c.written = append(c.written, Written{t, rows, int64(bytes)})
 }
 
-// Insert inserts a row and returns it, by ordinal; it is an error if the row exists. Rows that methods
-// of Changes return are valid until the next call.
+// Insert inserts a row and returns it, by ordinal. It is an error if the row exists. The rows that methods of Changes
+// return are valid until the next call.
 func (c *Changes) Insert(ctx context.Context, t *schema.Table, columns []*schema.Column, vals []value.Value) ([]value.Value, error) {
 	b, err := c.builder(t, Insert, columns)
 	if err != nil {
@@ -106,8 +106,8 @@ func (c *Changes) Insert(ctx context.Context, t *schema.Table, columns []*schema
 	return b.row, c.insert(ctx, b, vals)
 }
 
-// Propose makes the row that inserting these values would write, defaults and generated columns included, for ON CONFLICT to look
-// at. Nothing is checked or written yet.
+// Propose returns the row that an insert of these values would write, with its defaults and generated columns. ON
+// CONFLICT looks at it. Propose does not check or write anything.
 func (c *Changes) Propose(t *schema.Table, columns []*schema.Column, vals []value.Value) ([]value.Value, error) {
 	if b := c.proposer; b == nil || b.table != t || !sameColumns(b.columns, columns) {
 		g, err := c.target(t)
@@ -122,7 +122,7 @@ func (c *Changes) Propose(t *schema.Table, columns []*schema.Column, vals []valu
 	return row, c.proposer.propose(row, vals)
 }
 
-// InsertProposed inserts the row that Propose has made, which must have been the last call.
+// InsertProposed inserts the row that Propose has made. It must be the next call after Propose.
 func (c *Changes) InsertProposed(ctx context.Context) error {
 	if err := c.proposer.checkProposed(c, c.proposer.row); err != nil {
 		return err
@@ -149,7 +149,8 @@ func (c *Changes) InsertOrIgnore(ctx context.Context, t *schema.Table, columns [
 	return b.row, true, c.write(ctx, b, key, nil, b.inserts)
 }
 
-// InsertOrUpdate inserts a row, or sets the given columns of the one that exists. It is an error to do so twice for one key.
+// InsertOrUpdate inserts a row, or sets the given columns of the row that exists. It is an error to do so twice for one
+// key.
 func (c *Changes) InsertOrUpdate(ctx context.Context, t *schema.Table, columns []*schema.Column, vals []value.Value) (row []value.Value, inserted bool, err error) {
 	b, err := c.builder(t, InsertOrUpdate, columns)
 	if err != nil {
@@ -173,7 +174,7 @@ func (c *Changes) InsertOrUpdate(ctx context.Context, t *schema.Table, columns [
 	return b.row, inserted, err
 }
 
-// Update sets columns of a row that a Rows of this transaction has read; columns do not name the key.
+// Update sets columns of a row that a Rows of this transaction has read. The columns must not be key columns.
 func (c *Changes) Update(ctx context.Context, t *schema.Table, old Stored, columns []*schema.Column, vals []value.Value) ([]value.Value, error) {
 	g, err := c.target(t)
 	if err != nil {
@@ -199,7 +200,7 @@ func (c *Changes) Delete(ctx context.Context, t *schema.Table, old Stored) error
 	return c.delete(ctx, g, old)
 }
 
-// Get reads a row, locked exclusively, for Update or Delete.
+// Get reads a row for Update or Delete, and locks it exclusively.
 func (c *Changes) Get(ctx context.Context, key []byte) (s Stored, ok bool, err error) {
 	val, ok, err := c.w.Get(ctx, key, LockExclusive)
 	if !ok || err != nil {
@@ -208,7 +209,7 @@ func (c *Changes) Get(ctx context.Context, key []byte) (s Stored, ok bool, err e
 	return Stored{Key: bytes.Clone(key), Value: bytes.Clone(val)}, true, nil
 }
 
-// Finish checks again what was violated when a change was made.
+// Finish repeats the checks that failed when a change was made. It returns an error if one fails again.
 func (c *Changes) Finish(ctx context.Context) error {
 	if err := c.checkActions(); err != nil {
 		return err
@@ -223,7 +224,7 @@ func (c *Changes) Finish(ctx context.Context) error {
 	return nil
 }
 
-// later makes Finish run a check again.
+// later makes Finish run check.
 func (c *Changes) later(check func(ctx context.Context) error) { c.pending = append(c.pending, check) }
 
 func (c *Changes) target(t *schema.Table) (*target, error) {
@@ -241,7 +242,7 @@ func (c *Changes) target(t *schema.Table) (*target, error) {
 	return g, nil
 }
 
-// builder is the builder of rows with these columns.
+// builder returns the builder of rows with these columns.
 func (c *Changes) builder(t *schema.Table, op Op, columns []*schema.Column) (*rowBuilder, error) {
 	if b := c.last; b != nil && b.table == t && b.op == op && sameColumns(b.columns, columns) {
 		return b, nil
@@ -257,12 +258,12 @@ func (c *Changes) builder(t *schema.Table, op Op, columns []*schema.Column) (*ro
 	return b, err
 }
 
-// sameColumns says whether a and b are the same slice: callers pass one slice for all rows.
+// sameColumns reports whether a and b are the same slice. Callers pass one slice for all rows of a statement.
 func sameColumns(a, b []*schema.Column) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// add counts mutations.
+// add counts n more mutations. It returns an error if they exceed the limit.
 func (c *Changes) add(n int64) error {
 	if c.count += n; c.count > c.maxCount {
 		return usererror.TooManyMutations(MaxMutations)
@@ -290,7 +291,7 @@ func (c *Changes) rowKey(g *target) ([]byte, error) {
 	return c.key, g.layout.checkKeySize(len(c.key), g.row)
 }
 
-// keyLock is how the key that rowKey has made is locked before it is written.
+// keyLock returns the lock that a write of the key from rowKey must take.
 func (c *Changes) keyLock() Lock {
 	if len(c.pendKey) > 0 {
 		return LockWriterSharedTimestamp
@@ -321,7 +322,7 @@ func (c *Changes) insertRow(ctx context.Context, b *rowBuilder) error {
 	return c.write(ctx, b, key, nil, b.inserts)
 }
 
-// upsert writes the row that fillNew has made at key, or updates the one that is there.
+// upsert writes the row that fillNew has made. If key already has a row, upsert updates that row instead.
 func (c *Changes) upsert(ctx context.Context, b *rowBuilder, key []byte, vals []value.Value) (inserted bool, err error) {
 	val, ok, err := c.w.Get(ctx, key, c.keyLock())
 	if err != nil {
@@ -359,7 +360,7 @@ func (b *rowBuilder) changedKeyColumn() string {
 	return ""
 }
 
-// write stores b.row, which is complete, at key; old is the row that it replaces, or nil.
+// write stores b.row, which is complete, at key. old is the row that it replaces, or nil.
 func (c *Changes) write(ctx context.Context, b *rowBuilder, key []byte, old []value.Value, count int64) error {
 	if err := c.add(count); err != nil {
 		return err
@@ -387,7 +388,7 @@ func (c *Changes) write(ctx context.Context, b *rowBuilder, key []byte, old []va
 	return c.checkForeignKeys(ctx, b.target, old)
 }
 
-// checkParent looks for the parent of g.row. If it is missing, Finish looks again: a later change may write it.
+// checkParent checks that the parent of g.row exists. If not, Finish checks again, since a later change may write it.
 func (c *Changes) checkParent(ctx context.Context, g *target, key []byte) error {
 	c.parts = c.parts[:0]
 	lock := LockCheck

@@ -12,7 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// checkValue refuses a value that the column may not hold, as it is defined now or as an ALTER COLUMN under way redefines it.
+// checkValue refuses a value that the column may not hold. It checks the column's current definition and, while an
+// ALTER COLUMN is under way, also the new one.
 func (c *Changes) checkValue(t *schema.Table, col *schema.Column, v value.Value) error {
 	if err := c.checkAs(t, col, v); err != nil || col.Becoming == nil {
 		return err
@@ -30,8 +31,8 @@ func (c *Changes) checkValues(t *schema.Table, columns []*schema.Column, row []v
 	return nil
 }
 
-// retyped converts a value, or the elements of an array, to a type that a column may change to: among STRING, BYTES and PROTO, and between INT64 and ENUM.
-// A number that an ENUM does not have stays an INT64.
+// retyped converts a value, or the elements of an array, to the new type of a column. A column may change among STRING,
+// BYTES and PROTO, and between INT64 and ENUM. A number that does not fit into an ENUM stays an INT64.
 func retyped(v value.Value, t *value.Type) value.Value {
 	switch {
 	case v.IsNull() || v.IsPending() || v.Kind() == t.Kind && t.Elem == nil:
@@ -61,7 +62,7 @@ func enumOf(v value.Value) value.Value {
 	return v
 }
 
-// checkAs is checkValue for a column as it is defined.
+// checkAs is checkValue for one definition of a column.
 func (c *Changes) checkAs(t *schema.Table, col *schema.Column, v value.Value) error {
 	switch {
 	case v.IsPending():
@@ -114,12 +115,12 @@ func checkElement(t *schema.Table, col *schema.Column, e value.Value) error {
 	return checkScalar(t, col, col.Type.Elem, e)
 }
 
-// isNumber says whether a value is what enumOf leaves an INT64.
+// isNumber reports whether v is a number that enumOf has left an INT64.
 func isNumber(v value.Value, t *value.Type) bool {
 	return t.Kind == value.Enum && v.Kind() == value.Int64
 }
 
-// checkScalar checks a value, or an element of an array, of type is.
+// checkScalar checks a value, or an element of an array, of the type is.
 func checkScalar(t *schema.Table, col *schema.Column, is *value.Type, v value.Value) error {
 	if is.Kind == value.Enum {
 		if !hasNumber(is, v.AsInt64()) {
@@ -130,12 +131,12 @@ func checkScalar(t *schema.Table, col *schema.Column, is *value.Type, v value.Va
 	return checkText(t, col, v)
 }
 
-// hasNumber says whether an ENUM type has a number.
+// hasNumber reports whether an ENUM type has a number.
 func hasNumber(t *value.Type, number int64) bool {
 	return number == int64(int32(number)) && t.Enumeration().Values().ByNumber(protoreflect.EnumNumber(number)) != nil
 }
 
-// maxCell is the limit of a cell, which is what JSON and PROTO may fill.
+// maxCell is the size limit of a cell in bytes. A JSON or PROTO value may be that large.
 const maxCell = 10 << 20
 
 func checkText(t *schema.Table, col *schema.Column, v value.Value) error {
@@ -161,7 +162,7 @@ func checkText(t *schema.Table, col *schema.Column, v value.Value) error {
 	return nil
 }
 
-// textLength is the length of a value as limits count it: a STRING's in characters, otherwise in bytes.
+// textLength returns the length of a value as limits count it: of a STRING in characters, otherwise in bytes.
 func textLength(v value.Value) int64 {
 	if v.Kind() == value.String {
 		return int64(utf8.RuneCount(v.AsBytes()))
@@ -169,7 +170,8 @@ func textLength(v value.Value) int64 {
 	return int64(len(v.AsBytes()))
 }
 
-// safeKeyBytes is how long a key may be that is certainly within the limit: the encoding of a part is at most 8 bytes shorter than what the part counts.
+// safeKeyBytes is an encoded length at which a key is certainly within the limit. The encoding of a part is at most 8
+// bytes shorter than the size that the limit counts for it.
 const safeKeyBytes = MaxKeyBytes - 8*maxStoredParts
 
 // checkKeySize refuses a key over the limit. A STRING or BYTES value counts its bytes, others the size of their type.
@@ -206,8 +208,7 @@ func keySize(v value.Value) int {
 	return 8
 }
 
-// checkRow evaluates the CHECKs that read a changed column. One that fails is evaluated
-// again by Finish.
+// checkRow evaluates the CHECKs that read a changed column. If one fails, Finish evaluates it again.
 func (c *Changes) checkRow(g *target, key []byte, row []value.Value) error {
 	for _, k := range g.table.Checks {
 		if !anyChanged(k.Expr.Uses, g.changed) && (k.Becoming == nil || !anyChanged(k.Becoming.Expr.Uses, g.changed)) {
@@ -225,7 +226,8 @@ func (c *Changes) checkRow(g *target, key []byte, row []value.Value) error {
 	return nil
 }
 
-// passes says whether row satisfies a CHECK, as it is and as a schema change under way redefines it: it does if the expression is TRUE or NULL.
+// passes reports whether row satisfies a CHECK: its expression is TRUE or NULL. While a schema change redefines the
+// CHECK, the row must satisfy the new expression, too.
 func (g *target) passes(k *schema.Check, row []value.Value) (bool, error) {
 	v, err := g.evaluate(k.Expr, row)
 	if ok := v.IsNull() || v.AsBool(); !ok || err != nil || k.Becoming == nil {

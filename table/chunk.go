@@ -2,30 +2,32 @@ package table
 
 import "context"
 
-// Long work on a table goes on in chunks, each in a transaction of its own. These limits keep a chunk small enough not to
-// hold up others, and its buffered writes far below what a commit may hold (MaxCommitBytes), yet large enough to make its sync cheap.
+// Long work on a table proceeds in chunks, each in a transaction of its own. A chunk must be small enough not to hold
+// up other transactions. Its buffered writes must stay far below the limit of a commit (MaxCommitBytes). Yet it must be
+// large enough that its sync to disk costs little in proportion.
 const (
-	// ChunkRows and ChunkBytes bound what a chunk reads.
+	// ChunkRows and ChunkBytes limit what a chunk reads.
 	ChunkRows  = 1000
 	ChunkBytes = 4 << 20
-	// ChunkWriteBytes bounds what it writes: keys and values, those of index entries included.
+	// ChunkWriteBytes limits what a chunk writes: keys and values, index entries included.
 	ChunkWriteBytes = 16 << 20
 )
 
-// Limits bound how many rows, and how many bytes of keys and values, are taken at a time. The first row is taken even if it is larger.
+// Limits bounds the rows of a chunk, and the bytes of their keys and values. A chunk takes its first row even if that
+// is larger.
 type Limits struct{ Rows, Bytes int64 }
 
-// FullChunk are the limits of most chunks.
+// FullChunk holds the limits of most chunks.
 var FullChunk = Limits{Rows: ChunkRows, Bytes: ChunkBytes}
 
-// Chunk is a run of rows of a table, or of entries of an index, in the order of their keys: those behind the key After, up to and
+// Chunk is a run of rows of a table, or of entries of an index, in key order: those after the key After, up to and
 // including the key Last.
 type Chunk struct {
-	After []byte // nil: from the first row on
-	Last  []byte // After, if there are no more rows
-	Rows  int64  // that there is work for
+	After []byte // nil begins at the first row
+	Last  []byte // equals After if there are no more rows
+	Rows  int64  // the rows that need work
 	Bytes int64  // of the keys and values of all rows in the run
-	More  bool   // there may be rows behind Last
+	More  bool   // there may be rows after Last
 }
 
 // FindChunk finds the next chunk of the rows or entries of a layout.
@@ -35,8 +37,8 @@ func FindChunk(ctx context.Context, view View, l *Layout, after []byte, limits L
 	return limits.take(rows, after, func() (bool, error) { return true, nil })
 }
 
-// take reads rows until it has a chunk: at most limits.Rows of those for which wanted is true, and at most ChunkRows and
-// limits.Bytes of all.
+// take reads rows until the chunk is full. A chunk has at most limits.Rows rows for which wanted returns true, and at
+// most ChunkRows rows with limits.Bytes bytes in all.
 func (limits Limits) take(rows *Rows, after []byte, wanted func() (bool, error)) (Chunk, error) {
 	c := Chunk{After: after, Last: after}
 	var last []byte
@@ -67,14 +69,14 @@ func (limits Limits) take(rows *Rows, after []byte, wanted func() (bool, error))
 	}
 }
 
-// Span holds the keys of the chunk, in the space of its layout.
+// Span returns the range of the chunk's keys in the space of its layout.
 func (c *Chunk) Span(l *Layout) Span {
 	span := l.rest(c.After)
 	span.End = afterKey(c.Last)
 	return span
 }
 
-// rest is the part of the layout's space behind the key after, all of it if that is nil.
+// rest returns the part of the layout's space after the key after, or all of the space if after is nil.
 func (l *Layout) rest(after []byte) Span {
 	span, _ := l.Space()
 	if after != nil {

@@ -4,8 +4,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Fill moves to the rows that follow, one after the other, and appends each to columns straight from its stored bytes, until the rows have size bytes
-// as they are stored. There is a column for each of the projection. It returns how many rows it has appended; 0 at the end.
+// Fill appends the next rows to columns, straight from their stored bytes. columns has one column for each of the
+// projection. Fill stops once the appended rows have size stored bytes. It returns the number of rows; 0 at the end.
 func (r *Rows) Fill(columns []value.Column, size int) (rows int, err error) {
 	for size > 0 {
 		ok, err := r.Next()
@@ -21,8 +21,9 @@ func (r *Rows) Fill(columns []value.Column, size int) (rows int, err error) {
 	return rows, nil
 }
 
-// FillBatch is Fill for at most so many rows, of about size bytes. It ends behind a row that is large, while that is charged. It returns the rows that it has
-// appended even if there is an error. What it appends is not counted by DataSize.
+// FillBatch is Fill with a limit: it appends at most most rows, of about size stored bytes. It stops after a large row,
+// while that row is still charged. It returns the number of appended rows even if there is an error. DataSize does not
+// count these rows.
 func (r *Rows) FillBatch(columns []value.Column, most, size int) (rows int, err error) {
 	for rows < most && size > 0 {
 		ok, err := r.Next()
@@ -41,7 +42,7 @@ func (r *Rows) FillBatch(columns []value.Column, most, size int) (rows int, err 
 	return rows, nil
 }
 
-// decodeTo is appendTo without counting.
+// decodeTo is appendTo, but does not count the bytes of data.
 func (l *located) decodeTo(columns []value.Column) (err error) {
 	for i := range l.p.sources {
 		s, to := &l.p.sources[i], columns[i]
@@ -64,7 +65,7 @@ func (l *located) decodeTo(columns []value.Column) (err error) {
 	return nil
 }
 
-// appendTo appends each column of the row to the one of columns that takes it.
+// appendTo appends each value of the row to its column in columns.
 func (l *located) appendTo(columns []value.Column) (err error) {
 	size := 0
 	for i := range l.p.sources {

@@ -15,7 +15,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestErrorsComeThrough lets each call on the Writer fail in turn: what fails below is never lost or taken for something else.
+// TestErrorsComeThrough lets each call on the Writer fail in turn. The error must never be lost or replaced by another
+// one.
 func TestErrorsComeThrough(t *testing.T) {
 	script := newScript()
 	if err := script.ddl(modelDDL); err != nil {
@@ -48,7 +49,7 @@ func TestErrorsComeThrough(t *testing.T) {
 	}
 }
 
-// TestReadErrorsComeThrough does so for reads.
+// TestReadErrorsComeThrough is the same test for reads.
 func TestReadErrorsComeThrough(t *testing.T) {
 	s, tab := small(t, "CREATE INDEX I ON T (S)")
 	ctx := context.Background()
@@ -94,7 +95,7 @@ func TestDamagedRows(t *testing.T) {
 		spans, _ := p.Spans(KeySet{All: true})
 		_, err := Read{Projection: p, Spans: spans}.Open(context.Background(), s.m).Next()
 		if name == "key without end" {
-			// As if something were interleaved here.
+			// The key looks as if a row were interleaved here.
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -106,7 +107,7 @@ func TestDamagedRows(t *testing.T) {
 	}
 }
 
-// TestBadValues hands values to columns that the layers above should not let through, and some that they do.
+// TestBadValues writes values to columns that the layers above should refuse, and some that they let through.
 func TestBadValues(t *testing.T) {
 	s := newScript()
 	if err := s.ddl("CREATE TABLE T (Id INT64, S STRING(9), A ARRAY<STRING(9)>, J JSON) PRIMARY KEY (Id)"); err != nil {

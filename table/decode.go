@@ -6,21 +6,23 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A Decoder appends rows as they are stored to columns, like Rows.Fill, for a reader that finds the rows itself. It serves one goroutine.
+// A Decoder appends stored rows to columns, like Rows.Fill. It serves a reader that finds the rows itself. It serves
+// one goroutine.
 type Decoder struct {
 	row  located
 	skip []byte
 }
 
-// NewDecoder makes a decoder of rows of a projection.
+// NewDecoder makes a decoder for the rows of a projection.
 func NewDecoder(p *Projection) *Decoder {
 	d := new(Decoder)
 	d.row.init(p)
 	return d
 }
 
-// Find looks at a key of the projection's space. If it is that of a row, or an entry, own is true and Append may follow. If it is
-// another table's or index's, skip is the bound at which the projection's keys may go on.
+// Find looks at a key in the projection's space. own is true if the key belongs to a row or entry of the projection;
+// then Append may follow. If it belongs to another table or index, skip is the next bound at which the projection's
+// keys may continue.
 func (d *Decoder) Find(key []byte) (own bool, skip []byte, err error) {
 	switch at := d.row.p.walk(key, d.row.offsets); at.where {
 	case ownKey:
@@ -34,7 +36,8 @@ func (d *Decoder) Find(key []byte) (own bool, skip []byte, err error) {
 	}
 }
 
-// Append appends the row at the key that Find has found, whose value is val, to columns: one for each of the projection.
+// Append appends the row whose key Find has found and whose value is val. There is one column for each of the
+// projection.
 func (d *Decoder) Append(columns []value.Column, val []byte) error {
 	if err := d.row.locate(d.row.key, val); err != nil {
 		return err

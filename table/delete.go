@@ -8,7 +8,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// deleteKeys applies a Delete mutation. It counts one for each key and range named.
+// deleteKeys applies a Delete mutation. Each key and each range that it names counts as one mutation.
 func (c *Changes) deleteKeys(ctx context.Context, t *schema.Table, ks KeySet) error {
 	g, err := c.target(t)
 	if err != nil {
@@ -56,8 +56,8 @@ func (c *Changes) deleteSpan(ctx context.Context, g *target, span Span) error {
 	return c.each(ctx, exclusively(g.layout, span), func(old Stored) error { return c.delete(ctx, g, old) })
 }
 
-// each calls do with copies of the rows or entries of a read, of one span. do may write. A cursor that is open need not see such
-// writes, so rows are collected first, as many at a time as a chunk may read.
+// each reads one span and calls do with a copy of each row or entry. do may write. An open cursor need not see such
+// writes, so each collects rows, up to FullChunk at a time, before it calls do.
 func (c *Changes) each(ctx context.Context, read Read, do func(Stored) error) error {
 	for {
 		found, more, err := collect(ctx, c.w, read, FullChunk)
@@ -76,22 +76,23 @@ func (c *Changes) each(ctx context.Context, read Read, do func(Stored) error) er
 	}
 }
 
-// afterKey is the bound between a row and what is interleaved in it.
+// afterKey returns the bound between a row and the rows interleaved in it.
 func afterKey(key []byte) []byte { return appendBound(nil, key[:len(key)-1], afterRow) }
 
-// exclusively is the read of what a layout has in span, locked exclusively.
+// exclusively returns a read of a layout's rows or entries in span that locks them exclusively.
 func exclusively(l *Layout, span Span) Read {
 	read := whole(l, span)
 	read.Lock = LockExclusive
 	return read
 }
 
-// whole is the read of all rows or entries of a layout in span.
+// whole returns a read of all rows or entries of a layout in span.
 func whole(l *Layout, span Span) Read {
 	return Read{Projection: &Projection{Layout: l}, Spans: []Span{span}, AllowPending: true}
 }
 
-// collect copies rows or entries of a read, as many as the limits allow and at least one; more says that there may be others.
+// collect copies rows or entries of a read: at least one, and no more than the limits permit. more says that there may
+// be others.
 func collect(ctx context.Context, view View, read Read, limits Limits) (found []Stored, more bool, err error) {
 	rows := read.Open(ctx, view)
 	defer rows.Close()
@@ -105,8 +106,8 @@ func collect(ctx context.Context, view View, read Read, limits Limits) (found []
 	return found, c.More, err
 }
 
-// delete deletes one row with its index entries, its children, and the rows
-// that refer to it by foreign keys ON DELETE CASCADE. It does not change old.
+// delete deletes one row with its index entries and children, and the rows that refer to it by foreign keys ON DELETE
+// CASCADE. It does not change old.
 func (c *Changes) delete(ctx context.Context, g *target, old Stored) error {
 	c.parent = nil
 	if !g.needsOld {
@@ -140,11 +141,12 @@ func (c *Changes) delete(ctx context.Context, g *target, old Stored) error {
 type childRule uint8
 
 const (
-	ifParentGone childRule = iota // if, after all changes, it is still there and its parent is not
+	ifParentGone childRule = iota // if, after all changes, the child still exists and its parent does not
 	always                        // at once
 )
 
-// deleteChildren deletes the rows interleaved in the row of g at key, or refuses to, as their tables say.
+// deleteChildren deletes the rows interleaved in the row of g at key. If their tables say ON DELETE NO ACTION, it
+// applies rule instead.
 func (c *Changes) deleteChildren(ctx context.Context, g *target, key []byte, rule childRule) error {
 	for _, child := range g.children {
 		if child.Interleave == schema.InterleaveIn {
@@ -167,7 +169,7 @@ func (c *Changes) deleteChildren(ctx context.Context, g *target, key []byte, rul
 	return nil
 }
 
-// under is the span of the rows of g interleaved in its parent's row at key.
+// under returns the span of the rows of g that are interleaved in the parent row at key.
 func (g *target) under(key []byte) Span {
 	prefix := append(bytes.Clone(key[:len(key)-1]), g.layout.markers[len(g.layout.markers)-1].id...)
 	return prefixSpan(prefix)

@@ -10,17 +10,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Descriptors are what writing rows takes that follows from one schema version: a descriptor of each table that was written, made when
-// that first happened. They live as long as the version does. Many goroutines may use them at once.
+// Descriptors caches what writers of rows derive from one schema version. It holds a descriptor of each table that was
+// written, made at the first write. It lives as long as the version does. Many goroutines may use it at once.
 type Descriptors struct {
 	catalog *schema.Catalog
 	byTable sync.Map // *schema.Table to *descriptor
 }
 
-// NewDescriptors is the descriptors of the tables of a catalog.
+// NewDescriptors returns empty Descriptors for the tables of a catalog.
 func NewDescriptors(c *schema.Catalog) *Descriptors { return &Descriptors{catalog: c} }
 
-// Catalog is the catalog that the tables are of.
+// Catalog returns the catalog that the tables belong to.
 func (d *Descriptors) Catalog() *schema.Catalog { return d.catalog }
 
 // of finds or makes the descriptor of a table.
@@ -36,27 +36,28 @@ func (d *Descriptors) of(t *schema.Table) (*descriptor, error) {
 	return found.(*descriptor), nil
 }
 
-// descriptor is what writing rows of a table takes that follows from its definition. Making it takes longer than a commit of one row. A
-// descriptor is immutable.
+// descriptor holds what writers of rows derive from the definition of a table. To make it takes longer than a commit of
+// one row. A descriptor is immutable.
 type descriptor struct {
 	table    *schema.Table
 	layout   *Layout
 	parent   *Layout // of the parent table, if every row must have a parent row; else nil
 	children []*schema.Table
-	stored   []*schema.Column // that are in rows' values, by ID
+	stored   []*schema.Column // the columns that stand in rows' values, by ID
 	indexes  []*indexTarget
-	whole    *Projection // to all key columns and stored columns
-	// floatKeys are the columns of the primary key whose values become what the key holds of them.
+	whole    *Projection // decodes all stored columns, those of the key included
+	// floatKeys lists the columns of the primary key whose values a key cannot hold exactly (see asKeys).
 	floatKeys []*schema.Column
 	// foreign and referencedBy are the enforced foreign keys from and to the table.
 	foreign, referencedBy []*foreignKey
-	cascades              *cascades // nil if none of them is ON DELETE CASCADE
-	// computed are all generated columns, each after those that it reads; written are those of them that
-	// keys, rows, index entries and checks need, with the columns that they read.
+	cascades              *cascades // nil if no foreign key from or to the table is ON DELETE CASCADE
+	// computed lists all generated columns, each after those that it reads. written lists only those that keys, rows,
+	// index entries and checks need, and the generated columns that these read.
 	computed, written []*schema.Column
 	// watches are the change streams that watch the table; nil if none does.
 	watches []*Watch
-	// needsOld says that the table has children, indexes, foreign keys or change streams, so that an old row must be read before it goes.
+	// needsOld says that a writer must read an old row before it overwrites or deletes it. That is so if the table has
+	// children, indexes, foreign keys or change streams.
 	needsOld bool
 }
 
@@ -105,14 +106,14 @@ func newDescriptor(catalog *schema.Catalog, t *schema.Table) (*descriptor, error
 	return d, err
 }
 
-// indexTarget is an index as Changes writes it.
+// indexTarget describes an index for Changes.
 type indexTarget struct {
 	index   *schema.Index
 	layout  *Layout
 	storing []*schema.Column // by ID
-	// exact are the columns that the value of an entry may hold: storing, and those of the key that isExact says.
+	// exact lists the columns that an entry's value may hold: storing, and the key columns for which isExact is true.
 	exact []*schema.Column
-	uses  []bool // by ordinal: the columns whose change changes the entry
+	uses  []bool // by ordinal: whether the entry depends on the column
 }
 
 func newIndexTarget(x *schema.Index) *indexTarget {
@@ -135,10 +136,11 @@ func newIndexTarget(x *schema.Index) *indexTarget {
 	return t
 }
 
-// isExact says whether entries of an index hold the value of a column of their key once more if the key does not hold it as it is.
+// isExact reports whether an index entry also holds a column of its key in its value. It does so where the encoding in
+// the key loses something of the value.
 func isExact(c *schema.Column) bool { return c.KeyOrdinal < 0 && value.KeyLoses(c.Type) }
 
-// appendValue appends the value of the entry that the index has for row, and adds the places of commit timestamps to pending.
+// appendValue appends the value of the index's entry for row, and adds the places of commit timestamps to pending.
 func (x *indexTarget) appendValue(dst []byte, row []value.Value, pending []Pending) ([]byte, []Pending) {
 	columns := x.storing
 	if len(x.exact) > len(columns) {
@@ -156,7 +158,8 @@ func sortByID(columns []*schema.Column) {
 	slices.SortFunc(columns, func(a, b *schema.Column) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// orderGenerated lists the generated columns that are wanted and the generated columns that they read, each after those that it reads.
+// orderGenerated lists the generated columns that are wanted and the generated columns that these read. Each column
+// comes after those that it reads.
 func orderGenerated(t *schema.Table, wanted func(*schema.Column) bool) (order []*schema.Column, err error) {
 	const visiting, done = 1, 2
 	state := make([]uint8, len(t.Columns))
@@ -188,7 +191,7 @@ func orderGenerated(t *schema.Table, wanted func(*schema.Column) bool) (order []
 	return order, nil
 }
 
-// writes says whether a row, a key, an index entry or a check needs the column.
+// writes reports whether a row, a key, an index entry or a check needs the column.
 func (d *descriptor) writes(c *schema.Column) bool {
 	if c.Stored || c.KeyOrdinal >= 0 {
 		return true

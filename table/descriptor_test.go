@@ -7,7 +7,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// TestDescriptors has many goroutines write a table for the first time: they share one descriptor, which a later version does not.
+// TestDescriptors lets many goroutines write a table for the first time. They must share one descriptor. A later
+// version of the schema must have another.
 func TestDescriptors(t *testing.T) {
 	script := newScript()
 	if err := script.ddl("CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)"); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// writeEntries brings the index entries of g.row up to date; old is the row before the change, or nil.
+// writeEntries brings the index entries of g.row up to date. old is the row before the change, or nil.
 func (c *Changes) writeEntries(ctx context.Context, g *target, old []value.Value) error {
 	for _, x := range g.indexes {
 		if old != nil && !x.affected(g.changed) {
@@ -31,7 +31,7 @@ func (x *indexTarget) affected(changed []bool) bool {
 	return false
 }
 
-// holds says whether row has an entry in the index.
+// holds reports whether row has an entry in the index.
 func (x *indexTarget) holds(row []value.Value) bool {
 	for _, c := range x.index.NotNullColumns {
 		if v := row[c.Ordinal]; v.IsNull() {
@@ -41,8 +41,9 @@ func (x *indexTarget) holds(row []value.Value) bool {
 	return true
 }
 
-// writeEntry counts one mutation for an entry that goes, and for one that is
-// written its declared key columns and the STORING columns that are new.
+// writeEntry replaces the entry of the row old by the entry of row. It counts one mutation for an entry that it
+// deletes. For an entry that it writes, it counts one for each declared key column and for each STORING column with a
+// new value.
 func (c *Changes) writeEntry(ctx context.Context, x *indexTarget, old, row []value.Value) error {
 	had := old != nil && x.holds(old)
 	if had {
@@ -88,7 +89,7 @@ func (c *Changes) removeEntry(ctx context.Context) error {
 	return c.remove(ctx, c.entryKey)
 }
 
-// changes counts the columns in the value of an entry that are new.
+// changes counts the columns of an entry's value that differ between old and row.
 func (x *indexTarget) changes(old, row []value.Value) int {
 	n := 0
 	for _, c := range x.exact {
@@ -113,8 +114,8 @@ func (c *Changes) removeEntries(ctx context.Context, g *target, old []value.Valu
 	return nil
 }
 
-// checkUnique locks the declared key of a UNIQUE index's new entry and sees
-// whether another entry has it. If one has, Finish looks again: a later change may delete it.
+// checkUnique locks the declared key of a UNIQUE index's new entry and checks that no other entry has it. If one has,
+// Finish checks again, since a later change may delete it.
 func (c *Changes) checkUnique(ctx context.Context, x *indexTarget, key []byte, row []value.Value) error {
 	if !x.index.ChecksUnique() {
 		return nil
@@ -139,7 +140,7 @@ func (c *Changes) checkUnique(ctx context.Context, x *indexTarget, key []byte, r
 	return nil
 }
 
-// keysIn counts keys of the layout in span, without the one at except, up to most.
+// keysIn counts the keys of the layout in span, except the key except. It stops at most keys.
 func keysIn(ctx context.Context, view View, l *Layout, span Span, lock Lock, except []byte, most int) (n int, err error) {
 	cur, err := view.Scan(ctx, span, ScanOptions{Lock: lock})
 	if err != nil {
@@ -160,7 +161,7 @@ func keysIn(ctx context.Context, view View, l *Layout, span Span, lock Lock, exc
 	return n, cur.Err()
 }
 
-// entryColumns are the columns that an entry of x holds, key and STORING.
+// entryColumns lists the columns that an entry of x holds, both key and STORING.
 func entryColumns(x *schema.Index) []*schema.Column {
 	columns := make([]*schema.Column, 0, len(x.Key)+len(x.Suffix)+len(x.Storing))
 	for _, p := range x.Key {

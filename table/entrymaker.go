@@ -7,8 +7,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// An EntryMaker walks over the rows of a table in a View and makes the entries that an index has for them. Of the rows it decodes only what
-// the index holds. It must be closed.
+// An EntryMaker walks over the rows of a table in a View and makes an index's entries for them. It decodes only the
+// columns that the index holds. It must be closed.
 type EntryMaker struct {
 	index    *indexTarget
 	rows     *Rows
@@ -17,7 +17,7 @@ type EntryMaker struct {
 	key, val []byte
 }
 
-// MakeEntries begins behind the row whose stored key is after, at the first row if that is nil.
+// MakeEntries begins after the row whose stored key is after, or at the first row if after is nil.
 func MakeEntries(ctx context.Context, view View, x *schema.Index, after []byte) (*EntryMaker, error) {
 	m := &EntryMaker{index: newIndexTarget(x), row: make([]value.Value, len(x.Table.Columns))}
 	var columns []*schema.Column
@@ -34,16 +34,17 @@ func MakeEntries(ctx context.Context, view View, x *schema.Index, after []byte) 
 	return m, nil
 }
 
-// Next moves to the next row; false at the end.
+// Next moves to the next row. It returns false at the end.
 func (m *EntryMaker) Next() (bool, error) { return m.rows.Next() }
 
-// RowKey is the stored key of the current row, good until the next move.
+// RowKey returns the stored key of the current row. It is valid until the next move.
 func (m *EntryMaker) RowKey() []byte { return m.rows.Key() }
 
-// RowSize is how many bytes key and value of the current row have.
+// RowSize returns the size of the current row's key and value in bytes.
 func (m *EntryMaker) RowSize() int { return m.rows.StoredSize() }
 
-// Entry is what the index has for the current row, good until the next call; ok is false if that is nothing.
+// Entry returns the index entry for the current row. It is valid until the next call. ok is false if the row has no
+// entry.
 func (m *EntryMaker) Entry() (key, val []byte, ok bool, err error) {
 	m.vals = m.rows.Values(m.vals[:0])
 	for i, c := range m.rows.read.Columns {

@@ -9,15 +9,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Expired is a row that has expired by its table's row deletion policy.
+// Expired is a row that its table's row deletion policy permits to delete.
 type Expired struct {
 	Key []byte    // as stored
-	At  time.Time // what the policy's column held
+	At  time.Time // the value of the policy's column
 }
 
-// FindExpired finds the rows that have expired in the next chunk of a table, or of one of its indexes (see ExpiryLayout): the column
-// that the row deletion policy of t names lies before a time. It reads only expired rows if the primary key or an index
-// begins with that column, else the whole table.
+// FindExpired finds the expired rows in the next chunk of a table or of one of its indexes (see ExpiryLayout). A row
+// has expired if the column of t's row deletion policy lies before the time before. FindExpired reads only expired rows
+// if the primary key or an index begins with that column. Otherwise it reads the whole table.
 func FindExpired(ctx context.Context, view View, t *schema.Table, before time.Time, after []byte, limits Limits) (found []Expired, chunk Chunk, err error) {
 	if before.Unix() < value.MinTimestampSeconds {
 		return nil, chunk, nil
@@ -45,7 +45,7 @@ func FindExpired(ctx context.Context, view View, t *schema.Table, before time.Ti
 	return found, chunk, err
 }
 
-// ExpiryLayout is the layout of the table, or of the index, in which FindExpired looks for expired rows of t.
+// ExpiryLayout returns the layout of the table or index in which FindExpired looks for expired rows of t.
 func ExpiryLayout(t *schema.Table) *Layout {
 	if x := expiryIndex(t); x != nil {
 		return IndexLayout(x)
@@ -53,9 +53,9 @@ func ExpiryLayout(t *schema.Table) *Layout {
 	return TableLayout(t)
 }
 
-// expiry is where the expired rows of a table are looked for: in the table, or in an index.
+// expiry says where to look for the expired rows of a table: in the table, or in an index.
 type expiry struct {
-	*Projection // to the primary key, if of an index, and the policy's column
+	*Projection // reads the policy's column and, in an index, the primary key
 	spans       []Span
 	table       *Layout
 	before      value.Value
@@ -79,8 +79,8 @@ func newExpiry(t *schema.Table, before value.Value) (*expiry, error) {
 	return e, err
 }
 
-// expiryIndex is an index that begins with the policy's column and holds every row that can expire. It is nil if there is none, or if
-// the primary key begins with the column.
+// expiryIndex returns an index that begins with the policy's column and holds every row that can expire. It returns nil
+// if there is none, or if the primary key begins with the column.
 func expiryIndex(t *schema.Table) *schema.Index {
 	column := t.RowDeletionPolicy.Column
 	if beginsWith(t.Key, column) {
@@ -98,7 +98,7 @@ func beginsWith(key []schema.KeyPart, c *schema.Column) bool {
 	return len(key) > 0 && key[0].Column == c
 }
 
-// leavesOut says whether the index leaves out rows because of a NULL in another column than c.
+// leavesOut reports whether the index leaves out rows because of a NULL in another column than c.
 func leavesOut(x *schema.Index, c *schema.Column) bool {
 	for _, n := range x.NotNullColumns {
 		if n != c {
@@ -108,8 +108,8 @@ func leavesOut(x *schema.Index, c *schema.Column) bool {
 	return false
 }
 
-// expiredKeys covers the keys of all rows whose column lies before a time: a range without NULLs if the key begins with the column,
-// else all keys.
+// expiredKeys returns a key set with all rows whose column lies before a time. It is a range without NULLs if the key
+// begins with the column, else all keys.
 func expiredKeys(key []schema.KeyPart, column *schema.Column, before value.Value) KeySet {
 	if !beginsWith(key, column) {
 		return KeySet{All: true}
@@ -127,7 +127,7 @@ func isBefore(at, limit value.Value) bool {
 	return !at.IsNull() && value.Compare(at, limit, value.TimestampType) < 0
 }
 
-// rowKey is the key, in the table, of the row that rows has come to, or whose index entry it has come to.
+// rowKey returns the table key of the current row of rows, or of the row to which the current index entry belongs.
 func (e *expiry) rowKey(rows *Rows, vals []value.Value) []byte {
 	if e.Index == nil {
 		return bytes.Clone(rows.Key())
@@ -135,8 +135,9 @@ func (e *expiry) rowKey(rows *Rows, vals []value.Value) []byte {
 	return e.table.AppendKey(nil, vals[:len(vals)-1])
 }
 
-// DeleteExpired deletes those rows of t that still exist and have still expired, with their index entries and children, and
-// returns how many. It writes at most so many bytes, and no more than MaxCommitBytes.
+// DeleteExpired deletes the given rows of t that still exist and are still expired, with their index entries and
+// children. It returns their number. Writing more than the given number of bytes, or more than MaxCommitBytes, is an
+// error.
 func DeleteExpired(ctx context.Context, w Writer, tables *Descriptors, t *schema.Table, before time.Time, rows []Expired, bytes int64) (deleted int, err error) {
 	c := NewChanges(w, tables, time.Time{})
 	c.maxBytes = min(bytes, MaxCommitBytes)

@@ -9,7 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// foreignKey is a foreign key as it is checked.
+// foreignKey is a foreign key prepared for its checks.
 type foreignKey struct {
 	*schema.ForeignKey
 	from, to side
@@ -19,7 +19,7 @@ func newForeignKey(fk *schema.ForeignKey) *foreignKey {
 	return &foreignKey{fk, newSide(fk.Table, fk.Index, fk.Columns), newSide(fk.Referenced, fk.ReferencedIndex, fk.ReferencedColumns)}
 }
 
-// newForeignKeys are those of list that are enforced.
+// newForeignKeys prepares the foreign keys of list that are enforced.
 func newForeignKeys(list []*schema.ForeignKey) (enforced []*foreignKey) {
 	for _, fk := range list {
 		if !fk.NotEnforced {
@@ -29,11 +29,11 @@ func newForeignKeys(list []*schema.ForeignKey) (enforced []*foreignKey) {
 	return enforced
 }
 
-// side is one side of a foreign key, the referencing or the referenced one: the table or index in which to look for rows that have
-// given values in its columns.
+// side is the referencing or the referenced side of a foreign key. It names the table or index in which to look for
+// rows with given values in the key's columns.
 type side struct {
-	layout *Layout // whose key begins with the columns
-	order  []int   // which of the columns each of these key parts is
+	layout *Layout // its key begins with the columns
+	order  []int   // for each of these key parts, the position of its column in the foreign key
 }
 
 func newSide(t *schema.Table, index *schema.Index, columns []*schema.Column) side {
@@ -65,7 +65,7 @@ type reference struct {
 	gone   bool // the row that held it was deleted, not updated
 }
 
-// foreignValues are the values of columns in row; ok is false if one is NULL: such a row refers to nothing.
+// foreignValues returns the values of columns in row. ok is false if one is NULL: such a row refers to nothing.
 func foreignValues(columns []*schema.Column, row []value.Value) (vals []value.Value, ok bool) {
 	vals = make([]value.Value, len(columns))
 	for i, c := range columns {
@@ -77,7 +77,8 @@ func foreignValues(columns []*schema.Column, row []value.Value) (vals []value.Va
 	return vals, true
 }
 
-// referencing is the table or index, and the span in it, of the rows that refer to the key.
+// referencing returns the span of the rows that refer to the key, and the layout of the table or index where that span
+// lies.
 func (r reference) referencing() (*Layout, Span) {
 	span := r.fk.from.span(r.values)
 	if span.IsPoint() {
@@ -86,7 +87,7 @@ func (r reference) referencing() (*Layout, Span) {
 	return r.fk.from.layout, span
 }
 
-// found says whether there is a row with the key referred to.
+// found reports whether there is a row with the key that r refers to.
 func (r reference) found(ctx context.Context, view View) (bool, error) {
 	span := r.fk.to.span(r.values)
 	if span.IsPoint() {
@@ -97,7 +98,8 @@ func (r reference) found(ctx context.Context, view View) (bool, error) {
 	return n > 0, err
 }
 
-// checkForeignKeys checks what g.row refers to, and what refers to the values that it no longer has.
+// checkForeignKeys checks that the rows exist to which g.row refers. It also handles the rows that refer to values of
+// old that g.row no longer has.
 func (c *Changes) checkForeignKeys(ctx context.Context, g *target, old []value.Value) error {
 	for _, fk := range g.foreign {
 		if !anyChanged(fk.Columns, g.changed) {
@@ -120,7 +122,8 @@ func (c *Changes) checkForeignKeys(ctx context.Context, g *target, old []value.V
 	return nil
 }
 
-// checkReferenced looks for the row that r names. If it is missing, Finish looks again: a later change may write it.
+// checkReferenced checks that the row exists to which r refers. If not, Finish checks again, since a later change may
+// write it.
 func (c *Changes) checkReferenced(ctx context.Context, r reference) error {
 	if ok, err := r.found(ctx, c.w); ok || err != nil {
 		return err
@@ -138,8 +141,8 @@ func (c *Changes) checkReferenced(ctx context.Context, r reference) error {
 	return nil
 }
 
-// referencesTo lists the keys by which other rows may refer to the row old of g, and which row, the one that
-// replaces it, no longer has; row is nil if old was deleted.
+// referencesTo lists the keys of the row old to which other rows may refer and which row, its replacement, no longer
+// has. row is nil if old was deleted.
 func (c *Changes) referencesTo(g *target, old, row []value.Value) []reference {
 	var list []reference
 	for _, fk := range g.referencedBy {
@@ -161,8 +164,8 @@ func sameValues(columns []*schema.Column, a, b []value.Value) bool {
 	return true
 }
 
-// releaseReference handles the rows that refer to values that a row no longer
-// has: ON DELETE CASCADE deletes them; otherwise another row must have the values when Finish looks.
+// releaseReference handles the rows that refer to values that a row no longer has. ON DELETE CASCADE deletes them.
+// Otherwise another row must have the values when Finish checks.
 func (c *Changes) releaseReference(ctx context.Context, r reference) error {
 	l, span := r.referencing()
 	if r.gone && r.fk.Cascade {
@@ -184,7 +187,8 @@ func (c *Changes) releaseReference(ctx context.Context, r reference) error {
 	return nil
 }
 
-// deleteReferencing deletes the rows of the layout's table in span; each counts as a mutation.
+// deleteReferencing deletes the rows of r's referencing table that have a key in span of layout l. Each counts as a
+// mutation.
 func (c *Changes) deleteReferencing(ctx context.Context, r reference, l *Layout, span Span) error {
 	g, err := c.target(r.fk.Table)
 	if err != nil {
@@ -192,7 +196,7 @@ func (c *Changes) deleteReferencing(ctx context.Context, r reference, l *Layout,
 	}
 	return c.each(ctx, exclusively(l, span), func(s Stored) error {
 		old, ok, err := c.baseRow(ctx, g, l, s)
-		if !ok || err != nil { // it may have been deleted by a cascade that came another way
+		if !ok || err != nil { // a cascade along another path may have deleted it
 			return err
 		}
 		if err := c.add(1); err != nil {
@@ -203,7 +207,7 @@ func (c *Changes) deleteReferencing(ctx context.Context, r reference, l *Layout,
 	})
 }
 
-// baseRow reads the row of g that a row or index entry of layout l belongs to.
+// baseRow reads the row of g to which s belongs. s is a row or an index entry of layout l.
 func (c *Changes) baseRow(ctx context.Context, g *target, l *Layout, s Stored) (Stored, bool, error) {
 	key := s.Key
 	if l.Index != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// byteSource makes random numbers of the fuzzer's bytes, so that it steers what is random.
+// byteSource makes random numbers from the fuzzer's bytes, so that the fuzzer controls random choices.
 type byteSource struct {
 	data  []byte
 	drawn uint64
@@ -21,11 +21,12 @@ func (s *byteSource) Uint64() uint64 {
 	n := copy(b[:2], s.data)
 	s.data = s.data[n:]
 	s.drawn++
-	// Spread over all bits, since IntN takes the high ones, and never the same for ever, since it may reject.
+	// The number must spread over all bits, because IntN uses the high ones. It must also change for ever, because IntN
+	// may reject numbers.
 	return (binary.LittleEndian.Uint64(b[:])<<32 + s.drawn) * 0x9E3779B97F4A7C15
 }
 
-// FuzzMutations applies a commit that the fuzzer steers to a store and to the model.
+// FuzzMutations applies a commit, which the fuzzer chooses, to a store and to the model.
 func FuzzMutations(f *testing.F) {
 	for i := range byte(4) {
 		f.Add([]byte{i, 50 * i, 99, i, 7, 3, 5, 1, 2, 200, i, 180, 4, 100, i, 77, 31, 8, 250, 60, 20, 10, i, 90})
@@ -51,7 +52,7 @@ func FuzzMutations(f *testing.F) {
 	})
 }
 
-// FuzzKeySets reads key sets that the fuzzer steers from a store with a few rows.
+// FuzzKeySets reads key sets, which the fuzzer chooses, from a store with a few rows.
 func FuzzKeySets(f *testing.F) {
 	f.Add(uint64(1), []byte{1, 2, 3, 4, 5, 6, 7, 8, 9})
 	f.Add(uint64(2), []byte{200, 9, 100, 40, 50, 60, 70, 80, 90, 250, 3})
@@ -77,7 +78,7 @@ func FuzzKeySets(f *testing.F) {
 	})
 }
 
-// FuzzStored hands damaged keys and values to what decodes them: it must end in an error or a row, never in a panic.
+// FuzzStored decodes damaged keys and values. The result must be an error or a row, never a panic.
 func FuzzStored(f *testing.F) {
 	script := newScript()
 	if err := script.ddl(modelDDL); err != nil {

@@ -8,24 +8,23 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// KeySet names rows of a table, or entries of an index, by key: those that any of its parts
-// covers. Values have the types of Layout.Key.
+// KeySet names rows of a table, or entries of an index, by key. It covers all rows that any of its fields covers.
+// Values have the types of Layout.Key.
 type KeySet struct {
 	All    bool
 	Keys   [][]value.Value
 	Ranges []KeyRange
 }
 
-// KeyRange is the keys from Start to End in stored order: for parts in
-// descending order the larger value comes first. Start and End may be shorter
-// than a key; they then stand for all keys that begin with them.
+// KeyRange holds the keys from Start to End in stored order: for parts in descending order the larger value comes
+// first. If Start or End has fewer parts than a key, it stands for all keys that begin with these parts.
 type KeyRange struct {
 	Start, End         []value.Value
 	StartOpen, EndOpen bool
 }
 
-// Spans returns what ks covers: sorted, disjoint spans. A whole key of a table
-// becomes a point (see Span.IsPoint), to be got rather than scanned.
+// Spans returns the sorted, disjoint spans that ks covers. A whole key of a table becomes a point (see Span.IsPoint),
+// which is read with Get and not with Scan.
 func (l *Layout) Spans(ks KeySet) ([]Span, error) {
 	if ks.All {
 		if err := l.checkKeySet(ks); err != nil {
@@ -71,7 +70,7 @@ func (l *Layout) checkKeySet(ks KeySet) error {
 	return nil
 }
 
-// checkKey refuses a key with the wrong number of parts. An index key may be given up to the suffix or with it.
+// checkKey refuses a key with the wrong number of parts. A key of an index may include the suffix, whole or in part.
 func (l *Layout) checkKey(k []value.Value, least int) error {
 	if len(k) < least || len(k) > len(l.Key) {
 		return usererror.WrongKeyParts(l.Name(), l.declared, len(k), keyText(k))
@@ -91,7 +90,7 @@ func (l *Layout) checkRange(r KeyRange) error {
 	return l.checkKey(r.End, 0)
 }
 
-// keySpan makes the span of one key; its bytes are appended to arena.
+// keySpan makes the span of one key. It appends the span's bytes to arena.
 func (l *Layout) keySpan(k []value.Value, arena []byte) (Span, []byte) {
 	at := len(arena)
 	arena = l.appendPrefix(arena, k)
@@ -128,7 +127,7 @@ func (l *Layout) appendRangeBound(arena []byte, k []value.Value, after bool) (bo
 	return arena[at:len(arena):len(arena)], arena
 }
 
-// mergeSpans sorts spans and unites those that overlap or repeat; it uses their memory.
+// mergeSpans sorts spans and unites those that overlap or repeat. It reuses their memory.
 func mergeSpans(spans []Span) []Span {
 	if !slices.IsSortedFunc(spans, compareSpans) {
 		slices.SortFunc(spans, compareSpans)
@@ -149,7 +148,7 @@ func mergeSpans(spans []Span) []Span {
 
 func compareSpans(a, b Span) int { return bytes.Compare(a.Start, b.Start) }
 
-// joins says whether next, which starts at or after the start of s, overlaps s or begins where s ends.
+// joins reports whether next overlaps s or begins where s ends. next must not start before s.
 func (s Span) joins(next Span) bool {
 	if s.IsPoint() {
 		return bytes.Equal(s.Start, next.Start)
@@ -158,7 +157,7 @@ func (s Span) joins(next Span) bool {
 	return c < 0 || c == 0 && !next.IsPoint()
 }
 
-// Within cuts spans (sorted, disjoint) down to what lies in the range limit.
+// Within returns the parts of spans, which are sorted and disjoint, that lie in the range limit.
 func Within(spans []Span, limit Span) []Span {
 	var cut []Span
 	for _, s := range spans {
@@ -181,8 +180,8 @@ func Within(spans []Span, limit Span) []Span {
 	return cut
 }
 
-// After cuts spans (sorted, disjoint) down to what a scan still has to read
-// that has come as far as the row at key, from the front or, reverse, from the end.
+// After returns the parts of spans, which are sorted and disjoint, that a scan has yet to read after the row at key. A
+// reverse scan reads towards the front.
 func After(spans []Span, key []byte, reverse bool) []Span {
 	if reverse {
 		return Within(spans, Span{End: key})

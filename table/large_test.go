@@ -13,8 +13,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestLargeRows: a large row is charged while it is the current one, whether it is got by its key or found by a scan. One for which there is no
-// room is refused.
+// TestLargeRows checks that a large row is charged while it is the current one, whether Get or a scan has found it. A
+// row must be refused if there is no memory for it.
 func TestLargeRows(t *testing.T) {
 	sizes := []int{10, 1 << 20, 10, 2 << 20}
 	s, p := rowsOf(t, sizes)
@@ -48,7 +48,7 @@ func TestLargeRows(t *testing.T) {
 	}
 }
 
-// rowsOf makes a table with a row of each size.
+// rowsOf makes a table with one row of each size.
 func rowsOf(t *testing.T, sizes []int) (*script, *Projection) {
 	t.Helper()
 	s := newScript()
@@ -70,7 +70,8 @@ func rowsOf(t *testing.T, sizes []int) (*script, *Projection) {
 	return s, p
 }
 
-// TestLargeRowsKeepTheirCharge: while another request waits for memory, a scan goes from one large row to the next in what it has been charged.
+// TestLargeRowsKeepTheirCharge checks that a scan reuses its charge from one large row to the next while another
+// request waits for memory.
 func TestLargeRowsKeepTheirCharge(t *testing.T) {
 	s, p := rowsOf(t, []int{1 << 20, 1<<20 - 1, 10})
 	synctest.Test(t, func(t *testing.T) {

@@ -11,13 +11,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Bytes that end a key or bound a range of keys. What follows a whole part of a
-// key is 0x00 (the end), a key part (0x01 to 0xFE) or the ID of a table or index
-// (0x02 to 0xF4): so, with P a key cut after some part,
+// These bytes end a key, or the bound of a range of keys. After a complete key part comes 0x00 (the end), another key
+// part (0x01 to 0xFE) or the ID of a table or index (0x02 to 0xF4). So if P is a key that was cut after some part:
 //
-//	P 00       is the row P itself, and comes before all else that begins with P
-//	P 01 00    comes after that row and before what is interleaved in it
-//	P FF 00    comes after all that begins with P
+//	P 00       is the key of the row P itself, the first key that begins with P
+//	P 01 00    sorts after that row and before the rows interleaved in it
+//	P FF 00    sorts after all keys that begin with P
 //
 // Bounds end in 00 like keys, so that package mvcc does not take their last bytes for a version.
 const (
@@ -26,30 +25,30 @@ const (
 	afterPrefix = 0xFF
 )
 
-// Layout is how the keys of a table or an index are made of values:
+// Layout describes the keys of a table's rows or of an index's entries. It makes them from values and reads them:
 //
 //	ID of the root table, its key parts, [ID of its child, the child's further key parts], ..., 00
 //
-// An index that is interleaved in a table hangs below it as a child does; any
-// other begins with its own ID. A Layout is immutable.
+// The keys of an index that is interleaved in a table continue the keys of that table, as a child's do. The keys of any
+// other index begin with its own ID. A Layout is immutable.
 type Layout struct {
 	Table *schema.Table
 	Index *schema.Index // nil for the rows of the table themselves
-	// Key is the whole stored key: of an index, the declared parts and then the suffix.
+	// Key lists all parts of the stored key. For an index these are the declared parts and then the suffix.
 	Key []schema.KeyPart
 
-	declared int // how many of Key a user gives in a key set
+	declared int // the number of parts of Key that a user gives in a key set
 	markers  []marker
-	columns  []int // for each column of Table (by Ordinal) its place in Key, -1 if it has none
+	columns  []int // for each column of Table, by Ordinal, its position in Key; -1 if it is not in the key
 }
 
-// marker is an ID in a key: it stands before part number before.
+// marker is the ID of a table or index in a key. It stands in front of the key part number before.
 type marker struct {
 	before int
 	id     []byte
 }
 
-// TableLayout is the layout of the rows of t.
+// TableLayout returns the layout of the rows of t.
 func TableLayout(t *schema.Table) *Layout {
 	l := &Layout{Table: t, Key: t.Key, declared: len(t.Key)}
 	l.markers = pathMarkers(t)
@@ -57,7 +56,7 @@ func TableLayout(t *schema.Table) *Layout {
 	return l
 }
 
-// IndexLayout is the layout of the entries of x.
+// IndexLayout returns the layout of the entries of x.
 func IndexLayout(x *schema.Index) *Layout {
 	l := &Layout{Table: x.Table, Index: x, declared: len(x.Key)}
 	l.Key = append(append(make([]schema.KeyPart, 0, len(x.Key)+len(x.Suffix)), x.Key...), x.Suffix...)
@@ -94,7 +93,8 @@ func keyColumns(t *schema.Table, key []schema.KeyPart) []int {
 	return columns
 }
 
-// IDs of one byte are ID + 1, from 0x02; longer ones are their length + 0xF0 and their bytes.
+// An ID up to shortIDs is one byte, ID + 1, from 0x02 on. A longer ID is the byte 0xF0 + its length, and then its
+// bytes.
 const (
 	shortIDs = 0xEE
 	longID   = 0xF0
@@ -112,7 +112,7 @@ func appendID(dst []byte, id schema.TableID) []byte {
 	return append(dst, b[4-n:]...)
 }
 
-// decodeID reads the ID that a key, or the rest of one, begins with; false if none stands there.
+// decodeID reads the ID at the start of key, which may be the rest of a longer key. It returns false if there is no ID.
 func decodeID(key []byte) (schema.TableID, bool) {
 	if len(key) == 0 || key[0] <= afterRow || key[0] > longID+4 {
 		return 0, false
@@ -129,7 +129,7 @@ func decodeID(key []byte) (schema.TableID, bool) {
 	return schema.TableID(binary.BigEndian.Uint32(b[:])), true
 }
 
-// Name is the name of the table or index.
+// Name returns the name of the table or index.
 func (l *Layout) Name() string {
 	if l.Index != nil {
 		return l.Index.FullName()
@@ -137,7 +137,7 @@ func (l *Layout) Name() string {
 	return l.Table.FullName()
 }
 
-// ID is the number of the table or index.
+// ID returns the ID of the table or index.
 func (l *Layout) ID() schema.TableID {
 	if l.Index != nil {
 		return l.Index.ID
@@ -145,17 +145,17 @@ func (l *Layout) ID() schema.TableID {
 	return l.Table.ID
 }
 
-// KeySetColumns are the columns whose values a key of a KeySet gives, in
-// order. A key of an index may go on with the columns of its suffix.
+// KeySetColumns returns the key parts that a key in a KeySet must give, in order. A key of an index may also give the
+// parts of the suffix.
 func (l *Layout) KeySetColumns() []schema.KeyPart { return l.Key[:l.declared] }
 
-// AppendKey appends the key of the row or entry whose key parts have these values, one for each of Key.
+// AppendKey appends the key of the row or entry with these key parts. vals has one value for each part of Key.
 func (l *Layout) AppendKey(dst []byte, vals []value.Value) []byte {
 	return append(l.appendPrefix(dst, vals), keyEnd)
 }
 
-// appendPrefix appends the bytes with which all keys begin that have these first key parts. An ID that
-// follows the last of the parts is included.
+// appendPrefix appends the prefix that all keys with these first key parts share. It includes an ID that follows the
+// last of the parts.
 func (l *Layout) appendPrefix(dst []byte, vals []value.Value) []byte {
 	markers := l.markers
 	for i := 0; ; i++ {
@@ -170,7 +170,8 @@ func (l *Layout) appendPrefix(dst []byte, vals []value.Value) []byte {
 	}
 }
 
-// appendRowKey is AppendKey for a whole row, by ordinal. It adds the places of commit timestamps to pending.
+// appendRowKey is AppendKey for a whole row, whose values are by ordinal. It appends the places of pending commit
+// timestamps to pending.
 func (l *Layout) appendRowKey(dst []byte, row []value.Value, pending []Pending) ([]byte, []Pending) {
 	start := len(dst)
 	markers := l.markers
@@ -191,10 +192,11 @@ func (l *Layout) appendRowKey(dst []byte, row []value.Value, pending []Pending) 
 	}
 }
 
-// maxStoredParts is the most parts that a stored key has: 16 of an index and, behind them, 16 of its table's key.
+// maxStoredParts is the largest number of parts in a stored key: 16 of an index, then 16 of the primary key of its
+// table.
 const maxStoredParts = 32
 
-// DecodeKey appends the values of the key parts of a row's or entry's key.
+// DecodeKey decodes the key of a row or entry and appends the values of its parts to dst.
 func (l *Layout) DecodeKey(dst []value.Value, key []byte) ([]value.Value, error) {
 	var buf [maxStoredParts]int
 	offsets := buf[:len(l.Key)]
@@ -211,8 +213,8 @@ func (l *Layout) DecodeKey(dst []value.Value, key []byte) ([]value.Value, error)
 	return dst, nil
 }
 
-// DecodeStart returns the values of the key parts that a key, or the bound of a range, begins with, and how many of its bytes
-// those are; 0 if it does not lie in the layout's space.
+// DecodeStart decodes the key parts at the start of a key or of a range's bound. It returns their values and the number
+// of bytes that they take; 0 if the key does not lie in the layout's space.
 func (l *Layout) DecodeStart(key []byte) (vals []value.Value, length int) {
 	markers, rest := l.markers, key
 	for i := 0; ; i++ {
@@ -238,7 +240,7 @@ func (l *Layout) DecodeStart(key []byte) (vals []value.Value, length int) {
 	return vals, len(key) - len(rest)
 }
 
-// LayoutOf is the layout of the table or index of a catalog with a number, or nil.
+// LayoutOf returns the layout of the table or index with this ID, or nil if the catalog has none.
 func LayoutOf(c *schema.Catalog, id schema.TableID) *Layout {
 	if t := c.TableByID(id); t != nil {
 		return TableLayout(t)
@@ -249,7 +251,7 @@ func LayoutOf(c *schema.Catalog, id schema.TableID) *Layout {
 	return nil
 }
 
-// Layouts are those of all tables and indexes of a catalog.
+// Layouts yields the layouts of all tables and indexes of a catalog.
 func Layouts(c *schema.Catalog) iter.Seq[*Layout] {
 	return func(yield func(*Layout) bool) {
 		for t := range c.Tables() {
@@ -265,8 +267,8 @@ func Layouts(c *schema.Catalog) iter.Seq[*Layout] {
 	}
 }
 
-// Locate finds the layout of the table or index that a key, or the bound of a range, lies in, and the values of the key parts that
-// it begins with; nil if it lies in none.
+// Locate finds the table or index in which a key, or the bound of a range, lies. It returns its layout and the values
+// of the key parts at the start of key; nil if the key lies in no table or index.
 func Locate(c *schema.Catalog, key []byte) (found *Layout, vals []value.Value) {
 	length := 0
 	for {
@@ -286,14 +288,15 @@ func Locate(c *schema.Catalog, key []byte) (found *Layout, vals []value.Value) {
 	}
 }
 
-// Space is the smallest span that holds all keys of the table or index. With alone, the span holds no other keys
-// than these and those of what is interleaved in the table.
+// Space returns the smallest span that holds all keys of the table or index. If alone is true, the span holds only
+// these keys and the keys of what is interleaved in the table.
 func (l *Layout) Space() (span Span, alone bool) {
 	prefix := l.appendPrefix(nil, nil)
 	return prefixSpan(prefix), len(l.markers) == 1
 }
 
-// Reaches says whether keys of the table or index can lie in a range, whose Start and End may be nil for the ends of the database.
+// Reaches reports whether keys of the table or index can lie in the range r. A nil Start or End of r stands for that
+// end of the database.
 func (l *Layout) Reaches(r Span) bool {
 	space, _ := l.Space()
 	if bytes.Compare(r.Start, space.Start) <= 0 {
@@ -302,7 +305,8 @@ func (l *Layout) Reaches(r Span) bool {
 	return bytes.Compare(r.Start, space.End) < 0 && (r.End == nil || bytes.Compare(l.next(r.Start), r.End) < 0)
 }
 
-// next is the first place, at or behind the bound from, at which keys of the layout can lie. from lies in the layout's space.
+// next returns the first position at or after from where a key of the layout can lie. from is a bound in the layout's
+// space.
 func (l *Layout) next(from []byte) []byte {
 	var offsets [maxStoredParts]int
 	at := l.walk(from, offsets[:len(l.Key)])
@@ -325,31 +329,31 @@ func appendBound(dst, prefix []byte, end byte) []byte {
 	return append(dst, keyEnd)
 }
 
-// where says where a key lies in relation to the keys of a layout.
+// where says how the position of a key relates to the keys of a layout.
 type where uint8
 
 const (
 	ownKey    where = iota
 	badKey          // malformed, or not in the layout's space
-	beforeOwn       // a row above, or something interleaved there in front of the rows of this layout
-	afterOwn        // something interleaved in a row above, behind the rows of this layout, or in such a row
+	beforeOwn       // a row of a table above, or something interleaved in it that sorts before the rows of this layout
+	afterOwn        // something interleaved in a row of a table above that sorts after the rows of this layout, or something interleaved in these
 )
 
-// place is what walk finds: where a key lies, and how many of its bytes decide that.
+// place is the result of walk: where a key lies, and how many of its bytes decide that.
 type place struct {
 	where  where
 	length int
-	marker int // for beforeOwn: the marker that should stand at length
+	marker int // for beforeOwn: the marker that a key of the layout would have at length
 }
 
-// Owns says whether key is that of a row, or an entry, of the layout.
+// Owns reports whether key is the key of a row or entry of the layout.
 func (l *Layout) Owns(key []byte) bool {
 	var buf [maxStoredParts]int
 	return l.walk(key, buf[:len(l.Key)]).where == ownKey
 }
 
-// walk finds the offsets at which the parts of key begin. It stops where key differs from the keys
-// of this layout.
+// walk writes the offsets at which the parts of key begin to offsets. It stops where key differs from the keys of this
+// layout.
 func (l *Layout) walk(key []byte, offsets []int) place {
 	n, m := 0, 0
 	for i := 0; ; i++ {
@@ -380,8 +384,8 @@ func (l *Layout) walk(key []byte, offsets []int) place {
 	return place{where: afterOwn, length: n}
 }
 
-// PrefixLen is how many bytes of a key of the layout, or of the bound of a range of them, are its first parts. An ID that follows the last of
-// them is included.
+// PrefixLen returns the length in bytes of the first parts of a key of the layout, or of a bound of a range of such
+// keys. It includes an ID that follows the last of the parts.
 func (l *Layout) PrefixLen(key []byte, parts int) int {
 	n, markers := 0, l.markers
 	for i := 0; ; i++ {
@@ -400,7 +404,7 @@ func (l *Layout) PrefixLen(key []byte, parts int) int {
 	}
 }
 
-// misplaced says where a key lies that has the bytes rest in the place of marker m.
+// misplaced returns where a key lies whose bytes from the position of marker m on are rest.
 func (l *Layout) misplaced(rest []byte, m int) where {
 	switch {
 	case m == 0 || len(rest) == 0:
@@ -411,8 +415,8 @@ func (l *Layout) misplaced(rest []byte, m int) where {
 	return afterOwn
 }
 
-// appendSkip appends the bound at which the keys of this layout may go on after
-// key, for which walk gave p, not ownKey and not badKey.
+// appendSkip appends the first bound after key at which keys of this layout can lie again. p is the result of walk for
+// key, and neither ownKey nor badKey.
 func (l *Layout) appendSkip(dst, key []byte, p place) []byte {
 	if p.where == afterOwn {
 		return appendBound(dst, key[:p.length], afterPrefix)

@@ -50,7 +50,7 @@ func TestMutationLimit(t *testing.T) {
 	_, err = Apply(ctx, s.m, NewDescriptors(s.catalog), []Mutation{rows, smallRows(tab, 1, "y")}, testNow)
 	wantFault(t, err, codes.InvalidArgument, "The transaction contains too many mutations")
 
-	// A delete of a range counts once, however many rows it hits.
+	// A delete of a range counts once, however many rows it deletes.
 	c, err = Apply(ctx, s.m, NewDescriptors(s.catalog), []Mutation{{Op: Delete, Table: tab, Keys: KeySet{All: true}}}, testNow)
 	if c.Count() != 1 || err != nil || s.m.rows.Len() != 0 {
 		t.Errorf("%d mutations, %d rows left: %v", c.Count(), s.m.rows.Len(), err)
@@ -74,7 +74,8 @@ func TestCommitSizeLimit(t *testing.T) {
 	wantFault(t, err, codes.InvalidArgument, "maximum total bytes-size")
 }
 
-// TestParentScanSkipsChildren pins that reading parents takes steps by the number of parents, not of children.
+// TestParentScanSkipsChildren checks that the steps of reading parents depend on the number of parents, not of
+// children.
 func TestParentScanSkipsChildren(t *testing.T) {
 	s, tab := small(t, "CREATE TABLE C (Id INT64, K INT64) PRIMARY KEY (Id, K), INTERLEAVE IN PARENT T ON DELETE CASCADE")
 	child := s.catalog.Table("C")
@@ -102,7 +103,7 @@ func TestParentScanSkipsChildren(t *testing.T) {
 	}
 }
 
-// TestParentsAreLookedUpOnce pins that children of one parent, one after the other, look for it once.
+// TestParentsAreLookedUpOnce checks that successive children of one parent look it up once.
 func TestParentsAreLookedUpOnce(t *testing.T) {
 	s, tab := small(t, "CREATE TABLE C (Id INT64, K INT64) PRIMARY KEY (Id, K), INTERLEAVE IN PARENT T ON DELETE CASCADE")
 	child := s.catalog.Table("C")

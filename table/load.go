@@ -9,13 +9,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A loader makes the keys and values of rows that come as columns straight from these. It does so for tables where what is written of a row is the
-// row itself, and follows from its own columns: see isPlain.
+// A loader makes keys and values of rows straight from columns of input. It works for tables where a row's key and
+// value are all that is written, and follow from the row's own columns: see isPlain.
 type loader struct {
 	*rowBuilder
-	columns []loadedColumn // of the mutation
-	key     []value.Source // by part of the key
-	stored  []loadedColumn // that are in rows' values, by ID
+	columns []loadedColumn // the columns of the mutation
+	key     []value.Source // a source for each part of the key
+	stored  []loadedColumn // the columns that stand in rows' values, by ID
 }
 
 // loadedColumn is a column of a mutation.
@@ -23,20 +23,21 @@ type loadedColumn struct {
 	column *schema.Column
 	source value.Source
 	check  loadCheck
-	id     []byte // as rows' values have it
+	id     []byte // the column ID, encoded as in rows' values
 }
 
-// loadCheck is what there is to look at before a value of a column is written.
+// loadCheck says what must be checked before a value of a column is written.
 type loadCheck uint8
 
 const (
-	checkNull  loadCheck = iota // whether it is NULL
-	checkShort                  // also whether its bytes are a text no longer than the column takes
-	checkWhole                  // everything that is checked of a Value
+	checkNull  loadCheck = iota // whether the value is NULL
+	checkShort                  // also whether it is valid text and no longer than the column permits
+	checkWhole                  // all checks of checkValue
 )
 
-// isPlain says whether the rows of a mutation can be written without looking at a row as a whole, or at others: nothing is generated, has a default or a
-// CHECK, and there are no parents, index entries, foreign keys or change streams.
+// isPlain reports whether the rows of a mutation can be written without looking at a whole row or at other rows. That
+// is so if no column is generated, has a default or a CHECK, and if there are no parents, index entries, foreign keys
+// or change streams.
 func (b *rowBuilder) isPlain() bool {
 	d := b.descriptor
 	if !b.blind && b.op != Insert || len(d.indexes)+len(d.foreign)+len(d.watches)+len(b.generated)+len(b.refreshed)+len(b.table.Checks) > 0 || d.parent != nil {
@@ -127,7 +128,7 @@ func (c *Changes) load(ctx context.Context, l *loader, count int) error {
 	return nil
 }
 
-// run checks rows and makes their keys and values.
+// run checks the next rows and makes a Run of their keys and values.
 func (l *loader) run(c *Changes, count int) (*Run, error) {
 	var r *Run
 	for row := range count {
@@ -146,10 +147,11 @@ func (l *loader) run(c *Changes, count int) (*Run, error) {
 	return r, nil
 }
 
-// rowBytesSpread is by how much the rows of a run may be longer than its first, on average, before its room is enlarged.
+// rowBytesSpread is the room that a run reserves for each row, in bytes, beyond the size of its first row. Longer rows
+// enlarge the buffer.
 const rowBytesSpread = 16
 
-// rowBytes is about how many bytes a row takes.
+// rowBytes estimates how many bytes a row takes.
 func (l *loader) rowBytes(row int) int {
 	n := 16
 	for _, c := range l.columns {
@@ -160,7 +162,7 @@ func (l *loader) rowBytes(row int) int {
 	return n
 }
 
-// checkAt is checkValue for a row.
+// checkAt is checkValue for the value of one row.
 func (l *loadedColumn) checkAt(c *Changes, t *schema.Table, row int) error {
 	if !l.source.IsNull(row) {
 		switch l.check {
@@ -177,7 +179,7 @@ func (l *loadedColumn) checkAt(c *Changes, t *schema.Table, row int) error {
 	return c.checkValue(t, l.column, l.source.Value(row))
 }
 
-// add adds a row to a run.
+// add appends a row to a run.
 func (l *loader) add(c *Changes, r *Run, row int) error {
 	c.key = l.appendKey(c.key[:0], row)
 	if err := l.checkKeySizeAt(len(c.key), row); err != nil {

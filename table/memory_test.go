@@ -17,7 +17,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// mapWriter is a Writer over a sorted map. trace, if set, hears of what is written.
+// mapWriter is a Writer over a sorted map. It calls trace, if set, for each write.
 type mapWriter struct {
 	rows    *btree.Map[string, string]
 	pending map[string]pendingRow
@@ -25,14 +25,14 @@ type mapWriter struct {
 	scans   int
 	skips   int
 	steps   int
-	// captured counts the changes that change streams were given.
+	// captured counts the calls of Capture.
 	captured int
 	trace    func(op string, key, val []byte)
-	// failAt is the number of the call that fails, counted down; 0 none.
+	// failAt counts calls down to the one that fails; 0 lets none fail.
 	failAt int
 }
 
-// pendingRow is where a row holds commit timestamps not known yet.
+// pendingRow holds the places of pending commit timestamps in a row.
 type pendingRow struct{ key, val []Pending }
 
 func newMemory() *mapWriter {
@@ -41,7 +41,7 @@ func newMemory() *mapWriter {
 
 var errInjected = errors.New("injected")
 
-// fails counts a call and says whether it is to fail.
+// fails counts a call and reports whether it must fail.
 func (m *mapWriter) fails() bool {
 	m.failAt--
 	return m.failAt == 0
@@ -59,7 +59,7 @@ func (m *mapWriter) Get(_ context.Context, key []byte, _ Lock) ([]byte, bool, er
 	return bytesOf(val), ok, nil
 }
 
-// checkBound panics on what the layers below could take for a key with a version.
+// checkBound panics on a bound that the layers below could mistake for a key with a version.
 func checkBound(key []byte) {
 	if len(key) == 0 || key[len(key)-1] != keyEnd {
 		panic(fmt.Sprintf("key or bound %x does not end in 00", key))
@@ -120,7 +120,7 @@ func (m *mapWriter) PutRun(ctx context.Context, r *Run, fresh bool) ([]byte, err
 	return nil, nil
 }
 
-// Capture keeps nothing: package changestream shows what becomes of changes.
+// Capture discards the change: package changestream tests what is done with changes.
 func (m *mapWriter) Capture(_ context.Context, c *Change) (int, error) {
 	m.captured++
 	return 0, nil
@@ -142,7 +142,7 @@ func (m *mapWriter) commit(ts mvcc.Timestamp) {
 	clear(m.pending)
 }
 
-// attempt runs f and, if it fails, takes back what it wrote.
+// attempt runs f. If f fails, attempt undoes its writes.
 func (m *mapWriter) attempt(f func() error) error {
 	before := m.rows.Copy()
 	err := f()
@@ -174,7 +174,7 @@ func (c *memoryCursor) Next() bool {
 	ok := false
 	switch {
 	case c.reverse && !c.begun:
-		// The last key before the end.
+		// This is the last key before the end.
 		if ok = c.iter.Seek(c.end); ok {
 			ok = c.iter.Prev()
 		} else {
@@ -313,5 +313,5 @@ func operate(op ast.BinaryOp, l, r evaluator) evaluator {
 	}
 }
 
-// testNow is the time that the tests live in.
+// testNow is the current time in the tests.
 var testNow = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)

@@ -37,8 +37,8 @@ CREATE UNIQUE NULL_FILTERED INDEX DeepUnique ON Deep (V);
 CREATE INDEX CascIn ON Casc (A, S DESC, V), INTERLEAVE IN P;
 `
 
-// TestModel applies random commits to tables and to plain maps that know the
-// rules; both must agree on what fails, on every row and index entry, and on what key sets hold.
+// TestModel applies random commits to tables and to plain maps that know the rules. Both must agree on which commits
+// fail, on every row and index entry, and on the rows in key sets.
 func TestModel(t *testing.T) {
 	seeds := []uint64{*seed}
 	if *seed == 0 {
@@ -52,7 +52,8 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// floatDDL has columns of values that are equal by SQL and differ in bytes, in every part of keys, indexes and entries.
+// floatDDL has columns of floats in each part of keys, indexes and entries. Floats may be equal in SQL and differ in
+// bytes.
 const floatDDL = `
 CREATE TABLE K (F FLOAT64, H FLOAT32, V FLOAT64, W FLOAT32, A ARRAY<FLOAT64>) PRIMARY KEY (F, H DESC);
 CREATE TABLE Child (F FLOAT64, H FLOAT32, B FLOAT64, V INT64) PRIMARY KEY (F, H DESC, B), INTERLEAVE IN PARENT K ON DELETE CASCADE;
@@ -63,14 +64,15 @@ CREATE UNIQUE NULL_FILTERED INDEX OneW ON K (W, F) STORING (V);
 CREATE INDEX ByB ON Child (B DESC);
 `
 
-// TestModelOfFloats is TestModel for zeros of both signs and several NaNs, with copies in indexes that must show what the rows show.
+// TestModelOfFloats is TestModel with zeros of both signs and several NaNs. The copies in indexes must show the same
+// values as the rows.
 func TestModelOfFloats(t *testing.T) {
 	for s := range modelSeeds(30) {
 		t.Run(fmt.Sprint(s), func(t *testing.T) { runModel(t, floatDDL, s, 120) })
 	}
 }
 
-// modelSeeds is the number of seeds of a model, of which the short tests run some.
+// modelSeeds returns the number of seeds of a model test. Short tests use only some of them.
 func modelSeeds(all uint64) uint64 {
 	if testing.Short() {
 		return all / 6
@@ -105,7 +107,7 @@ func runModel(t *testing.T, ddl string, seed uint64, steps int) {
 	}
 }
 
-// verify sees that a check of the stored data finds nothing.
+// verify checks that a Verifier finds nothing wrong in the stored data.
 func (m *model) verify(t *testing.T, store *mapWriter) {
 	t.Helper()
 	v := Verifier{View: store, Tables: NewDescriptors(m.catalog), Now: testNow, Report: func(f Finding) { t.Error(f) }}
@@ -121,7 +123,7 @@ func (m *model) verify(t *testing.T, store *mapWriter) {
 	}
 }
 
-// agree sees that a commit ended in one of the ways that the model knows.
+// agree checks that the result of a commit is one of those that the model permits.
 func (m *model) agree(t *testing.T, err error, want []codes.Code, muts []Mutation) {
 	t.Helper()
 	if !slices.Contains(want, usererror.CodeOf(err)) {
@@ -129,7 +131,7 @@ func (m *model) agree(t *testing.T, err error, want []codes.Code, muts []Mutatio
 	}
 }
 
-// model is rows of tables in maps, by the text of their keys.
+// model holds the rows of tables in maps, by the text of their keys.
 type model struct {
 	catalog *schema.Catalog
 	r       *rand.Rand
@@ -164,7 +166,7 @@ func (m *model) randomValue(t *value.Type) value.Value {
 	return values[m.r.IntN(len(values))]
 }
 
-// modelValues are the values of a type, beside NULL.
+// modelValues returns the values of a type that the model uses, without NULL.
 func modelValues(t *value.Type) (values []value.Value) {
 	switch t.Kind {
 	case value.String:
@@ -238,7 +240,7 @@ func (m *model) randomRows(mut *Mutation) {
 	}
 }
 
-// someAsColumns gives the rows of some of the mutations as columns.
+// someAsColumns turns some of the mutations into ones whose rows come as columns.
 func (m *model) someAsColumns(muts []Mutation) []Mutation {
 	muts = slices.Clone(muts)
 	for i := range muts {
@@ -249,7 +251,7 @@ func (m *model) someAsColumns(muts []Mutation) []Mutation {
 	return muts
 }
 
-// asColumns is a mutation whose rows come as columns.
+// asColumns returns a mutation whose rows come as columns.
 func asColumns(mut Mutation) Mutation {
 	mut.Count, mut.Sources = len(mut.Rows), make([]value.Source, len(mut.Columns))
 	for i, c := range mut.Columns {
@@ -263,7 +265,7 @@ func asColumns(mut Mutation) Mutation {
 	return mut
 }
 
-// valueSource is a value.Source of values.
+// valueSource is a value.Source that holds Values.
 type valueSource struct {
 	values []value.Value
 	typ    *value.Type
@@ -285,7 +287,7 @@ func (s valueSource) AppendKey(dst []byte, row int, desc bool) []byte {
 	return value.AppendKey(dst, s.values[row], desc)
 }
 
-// randomRow is one of the rows of t, sometimes none.
+// randomRow returns one of the rows of t, or sometimes none.
 func (m *model) randomRow(t *schema.Table) []value.Value {
 	if len(m.rows[t]) == 0 || m.r.IntN(5) == 0 {
 		return nil
@@ -323,7 +325,7 @@ func (m *model) randomKeySet(l *Layout, most int) KeySet {
 
 func modelKey(t *schema.Table, row []value.Value) string { return keyText(keyOf(row, t.Key)) }
 
-// commit applies mutations and returns the codes that may come of it: OK, or those of its failures.
+// commit applies mutations. It returns the codes that a commit may return: OK, or the codes of its violations.
 func (m *model) commit(muts []Mutation) []codes.Code {
 	before := map[*schema.Table]map[string][]value.Value{}
 	for t, rows := range m.rows {
@@ -435,7 +437,8 @@ func (m *model) delete(t *schema.Table, key string) {
 	delete(m.rows[t], key)
 }
 
-// deleteChildren deletes the children of a row under ON DELETE CASCADE; it says whether there are none under NO ACTION.
+// deleteChildren deletes the children of a row under ON DELETE CASCADE. It returns false if the row has children under
+// NO ACTION.
 func (m *model) deleteChildren(t *schema.Table, key string) bool {
 	free := true
 	for _, child := range m.catalog.Children(t) {
@@ -454,7 +457,7 @@ func (m *model) deleteChildren(t *schema.Table, key string) bool {
 	return free
 }
 
-// violations are the codes of all that must not be when a commit ends.
+// violations returns the codes of all constraints that are violated at the end of a commit.
 func (m *model) violations() []codes.Code {
 	var failures []codes.Code
 	for t := range m.catalog.Tables() {
@@ -481,7 +484,7 @@ func (m *model) violations() []codes.Code {
 	return failures
 }
 
-// indexKeyText is the text of an index key, the same for values that are equal.
+// indexKeyText returns the text of an index key. Equal values have the same text.
 func indexKeyText(row []value.Value, key []schema.KeyPart) string {
 	parts := slices.Clone(keyOf(row, key))
 	for i := range parts {
@@ -490,7 +493,7 @@ func indexKeyText(row []value.Value, key []schema.KeyPart) string {
 	return keyText(parts)
 }
 
-// compareParts compares rows by key parts, as they are stored.
+// compareParts compares rows by key parts, in stored order.
 func compareParts(parts []schema.KeyPart, a, b []value.Value) int {
 	for i, p := range parts[:min(len(a), len(b))] {
 		c := value.Compare(a[i], b[i], p.Column.Type)
@@ -523,7 +526,7 @@ func (m *model) inKeySet(l *Layout, ks KeySet, row []value.Value) bool {
 	return false
 }
 
-// read is what reading a key set of a table or index must give: rows in key order.
+// read returns the expected result of reading a key set of a table or index: rows in key order.
 func (m *model) read(t *schema.Table, x *schema.Index, ks KeySet) [][]value.Value {
 	l := TableLayout(t)
 	if x != nil {
@@ -541,7 +544,7 @@ func (m *model) read(t *schema.Table, x *schema.Index, ks KeySet) [][]value.Valu
 	return rows
 }
 
-// compare reads all tables and indexes, and sees that nothing else is stored.
+// compare reads all tables and indexes and compares them with the model. It also checks that nothing else is stored.
 func (m *model) compare(t *testing.T, store *mapWriter, what string) {
 	t.Helper()
 	total := 0
@@ -556,7 +559,7 @@ func (m *model) compare(t *testing.T, store *mapWriter, what string) {
 	}
 }
 
-// compareKeySet reads a random key set, forward or reverse, with or without limit, resumed in the middle or not.
+// compareKeySet reads a random key set, forward or reverse, with or without limit, in one go or resumed in the middle.
 func (m *model) compareKeySet(t *testing.T, store *mapWriter) {
 	t.Helper()
 	tab := m.anyTable()
@@ -604,7 +607,7 @@ func (m *model) compareRead(t *testing.T, store *mapWriter, tab *schema.Table, x
 	return n
 }
 
-// readAll reads rows, beginning anew behind row number resume.
+// readAll reads rows. After row number resume, it opens a new read.
 func readAll(t *testing.T, store *mapWriter, read Read, resume int) [][]value.Value {
 	t.Helper()
 	var got [][]value.Value
@@ -636,7 +639,7 @@ func readAll(t *testing.T, store *mapWriter, read Read, resume int) [][]value.Va
 	}
 }
 
-// rowsText prints rows, given by ordinal or as columns list them.
+// rowsText prints rows, whose values are by ordinal or in the order of columns.
 func rowsText(columns []*schema.Column, rows [][]value.Value, byOrdinal bool) string {
 	var b strings.Builder
 	for _, row := range rows {

@@ -8,15 +8,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Limits of one commit's mutations, of one DML statement, and of a key
+// Limits of the mutations of one commit, of one DML statement, and of a key
 // (https://cloud.google.com/spanner/quotas#limits_for_creating_reading_updating_and_deleting_data).
 const (
 	MaxMutations   = 80_000
-	MaxCommitBytes = 100 << 20 // keys and values written, those of indexes included
+	MaxCommitBytes = 100 << 20 // keys and values that are written, index entries included
 	MaxKeyBytes    = 8 << 10
 )
 
-// Op is what a Mutation does with a row that exists, or does not.
+// Op says what a Mutation does if its row exists and if it does not.
 type Op uint8
 
 const (
@@ -31,17 +31,17 @@ const (
 type Mutation struct {
 	Op      Op
 	Table   *schema.Table
-	Columns []*schema.Column // that each of Rows gives; not for Delete
+	Columns []*schema.Column // the columns of each of Rows; not for Delete
 	Rows    [][]value.Value
 	Keys    KeySet // of Delete
-	// Sources, if not nil, has a source for each of Columns in the place of Rows; each gives Count values.
+	// Sources, if not nil, replaces Rows. It has a source for each of Columns, and each gives Count values.
 	Sources []value.Source
 	Count   int
 }
 
-// Apply applies the mutations of one commit, all to tables of one schema version, in order, and then checks the
-// constraints that need to hold only after all of them. A value for a column with allow_commit_timestamp may not be later than now.
-// The changes that it returns know the mutation count of commit_stats.
+// Apply applies the mutations of one commit in order. Then it checks the constraints that need to hold only after all
+// of them. All tables belong to one schema version. A value for a column with allow_commit_timestamp may not be later
+// than now. Count of the returned Changes is the mutation count for commit_stats.
 func Apply(ctx context.Context, w Writer, tables *Descriptors, muts []Mutation, now time.Time) (*Changes, error) {
 	c := NewChanges(w, tables, now)
 	c.dml, c.actions = false, newActions(muts)
@@ -53,7 +53,8 @@ func Apply(ctx context.Context, w Writer, tables *Descriptors, muts []Mutation, 
 	return c, c.Finish(ctx)
 }
 
-// RowMutations is how many mutations a row with these columns counts as at most, index entries included that it replaces and writes.
+// RowMutations returns the largest number of mutations that a row with these columns may count as. It includes the
+// index entries that the row replaces and writes.
 func RowMutations(tables *Descriptors, t *schema.Table, op Op, columns []*schema.Column) (int64, error) {
 	d, err := tables.of(t)
 	if err != nil {

@@ -9,18 +9,18 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Projection is what a read needs to know to turn keys and values of one table
-// or index into columns. It is made once for a (table, index, columns), immutable, and
-// good for as long as the catalog it was made of.
+// Projection holds what a read needs to turn keys and values of one table or index into columns. A table, or an index,
+// and a list of columns determine it. It is immutable, and valid as long as the catalog that it was made from.
 type Projection struct {
 	*Layout
-	Columns []*schema.Column // as they come out; may repeat
+	Columns []*schema.Column // in the order of the result; may repeat
 
 	sources []source          // for each of Columns
-	fields  []schema.ColumnID // the columns to be found in a row's value, ascending
-	virtual []virtual         // what must be computed, in this order
-	// pending are the columns, with their sources, whose commit timestamp must be known for a row to be read:
-	// those that are read, and all that an index holds.
+	fields  []schema.ColumnID // the IDs of the columns that stand in a row's value, ascending
+	virtual []virtual         // the virtual columns to compute, each after those that it reads
+	// pending lists the columns that can hold a pending commit timestamp, with their sources. A read of a row fails
+	// while one of them is pending. They are the columns that the read asks for and, in an index, all columns that the
+	// index holds.
 	pending []pendingSource
 }
 
@@ -29,18 +29,18 @@ type pendingSource struct {
 	source source
 }
 
-// source says where a column's value comes from.
+// source says where a read finds the value of a column.
 type source struct {
 	kind  sourceKind
-	place int // of the key part, the field, or the virtual column
-	field int // of fromEither
+	place int // the index of the key part, of the field, or of the virtual column
+	field int // the index of the field, for fromEither
 	desc  bool
 	typ   *value.Type
-	size  int // the data size of its values, if all have the same, or one of the following
+	size  int // the data size of a value if all values of the type have the same, or one of the following
 }
 
 const (
-	sizeOfPayload = 0 // it is the length of the payload
+	sizeOfPayload = 0 // the data size is the length of the payload
 	sizeOfParts   = -1
 )
 
@@ -57,7 +57,7 @@ type sourceKind uint8
 const (
 	fromKey sourceKind = iota
 	fromValue
-	fromEither // from the value of an index entry if that holds it, else from the key (isExact)
+	fromEither // in the value of an index entry if the column is there, else in the key (isExact)
 	computed
 )
 
@@ -65,10 +65,10 @@ const (
 type virtual struct {
 	column *schema.Column
 	args   []source
-	peeks  bool // it is computed by its Peek
+	peeks  bool // Generated.Peek computes it
 }
 
-// NewProjection makes the projection of t's rows, or of index's entries if index is not nil, to columns.
+// NewProjection makes a projection to columns: of t's rows, or of index's entries if index is not nil.
 func NewProjection(t *schema.Table, index *schema.Index, columns []*schema.Column) (*Projection, error) {
 	p := &Projection{Columns: columns}
 	if index == nil {
@@ -101,7 +101,8 @@ func NewProjection(t *schema.Table, index *schema.Index, columns []*schema.Colum
 	return p, nil
 }
 
-// source finds where c comes from; a field's place is its ColumnID until numberFields. depth guards against circles.
+// source finds where the value of c is stored. The place of a field is its ColumnID until numberFields runs. depth
+// guards against circles.
 func (p *Projection) source(c *schema.Column, depth int) (source, error) {
 	if c.Ordinal < 0 {
 		return p.virtualSource(c, depth)
@@ -146,7 +147,7 @@ func (p *Projection) virtualSource(c *schema.Column, depth int) (source, error) 
 	return source{kind: computed, place: len(p.virtual) - 1, typ: c.Type}, nil
 }
 
-// numberFields sorts the fields and turns the ColumnIDs in sources into places among them.
+// numberFields sorts the fields and replaces the ColumnIDs in sources by their positions among the fields.
 func (p *Projection) numberFields() {
 	slices.Sort(p.fields)
 	p.fields = slices.Compact(p.fields)
@@ -176,18 +177,18 @@ func (p *Projection) number(s *source) {
 // wireTag is the tag of a value in google.spanner.v1.PartialResultSet: field 2, length-delimited.
 const wireTag = 2<<3 | 2
 
-// located is one row, found in its bytes by a Projection but not decoded.
+// located is one row in its stored form. It knows where the key parts and fields lie, but has not decoded them.
 type located struct {
 	p        *Projection
 	key, val []byte
-	offsets  []int         // of the key parts
-	fields   []field       // in val
+	offsets  []int         // where the key parts begin
+	fields   []field       // where the fields lie in val
 	virtual  []value.Value // computed columns
 	data     int64         // bytes of data that appendWire has appended
-	args     []value.Value // room for computing them
+	args     []value.Value // arguments of computed columns, kept for reuse
 	text     textArena
 
-	// Room for offsets and fields of most projections, so that they need no memory of their own.
+	// These arrays hold the offsets and fields of most projections, so that they need no allocation.
 	someOffsets [4]int
 	someFields  [12]field
 }
@@ -207,7 +208,8 @@ func (l *located) init(p *Projection) {
 	}
 }
 
-// locate finds the parts of the row at key, whose parts offsets holds already.
+// locate makes l the row at key. It finds the fields of val and computes the virtual columns. The caller has put the
+// offsets of the key parts in l.offsets.
 func (l *located) locate(key, val []byte) error {
 	l.key, l.val = key, val
 	if len(l.p.fields) > 0 {
@@ -223,7 +225,7 @@ func (l *located) locate(key, val []byte) error {
 	return nil
 }
 
-// locateDeleted is locate for a row that was deleted: there is its key alone.
+// locateDeleted is locate for a deleted row, which has no value: all its fields are NULL.
 func (l *located) locateDeleted(key []byte) {
 	l.key, l.val = key, nil
 	for i := range l.p.fields {
@@ -231,7 +233,8 @@ func (l *located) locateDeleted(key []byte) {
 	}
 }
 
-// from is where the row has a column: the kind of its source, which is not fromEither, and the place.
+// from returns where this row holds the column of s: in its key, in its value or computed, and at which index. For
+// fromEither it chooses fromKey or fromValue.
 func (l *located) from(s *source) (sourceKind, int) {
 	switch {
 	case s.kind != fromEither:
@@ -260,7 +263,8 @@ func (l *located) compute(i int) error {
 	return err
 }
 
-// peek computes a virtual column from the stored bytes of the column that it reads, to which its value may refer.
+// peek computes virtual column i from the stored bytes of the column that it reads. The result may refer to these
+// bytes.
 func (l *located) peek(i int, v *virtual) (err error) {
 	if f := l.fields[v.args[0].place]; f.isNull() {
 		l.virtual[i] = value.Null(v.column.Type.Kind)
@@ -270,7 +274,7 @@ func (l *located) peek(i int, v *virtual) (err error) {
 	return err
 }
 
-// keepVirtual has no virtual column refer to the row's bytes.
+// keepVirtual copies the virtual columns that refer to the row's bytes, so that they outlive these.
 func (l *located) keepVirtual() {
 	for i := range l.p.virtual {
 		if l.p.virtual[i].peeks {
@@ -279,7 +283,8 @@ func (l *located) keepVirtual() {
 	}
 }
 
-// argument is a column from which a virtual one is computed. What a plan computes of a PROTO does not refer to its bytes, so these are not copied.
+// argument decodes a column from which virtual column v is computed. It does not copy a PROTO if v belongs to a query
+// plan: what a plan computes from a PROTO does not refer to its bytes.
 func (l *located) argument(v *virtual, s source) (value.Value, error) {
 	if v.column.Ordinal < 0 && s.kind == fromValue && s.typ.Kind == value.Proto && !l.fields[s.place].isNull() {
 		return value.OfProto(l.fields[s.place].of(l.val)), nil
@@ -287,7 +292,7 @@ func (l *located) argument(v *virtual, s source) (value.Value, error) {
 	return l.decode(s)
 }
 
-// pendingColumn is the first of the projection's pending columns whose commit timestamp is not known yet, or nil.
+// pendingColumn returns the first of the projection's pending columns whose commit timestamp is not known yet, or nil.
 func (l *located) pendingColumn() *schema.Column {
 	for i := range l.p.pending {
 		if p := &l.p.pending[i]; l.isPending(p.source) {
@@ -297,7 +302,7 @@ func (l *located) pendingColumn() *schema.Column {
 	return nil
 }
 
-// The bytes of a commit timestamp that is not known yet, ascending and descending.
+// These bytes stand for a commit timestamp that is not known yet, in ascending and in descending order.
 const (
 	pendingBytes = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
 	pendingDesc  = "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
@@ -349,7 +354,7 @@ func (l *located) appendWire(dst []byte, sources []source) []byte {
 	return dst
 }
 
-// rowSize is the data size of a stored payload.
+// rowSize returns the data size of a stored payload.
 func (s *source) rowSize(payload []byte) int {
 	switch {
 	case s.size > 0:
@@ -360,7 +365,7 @@ func (s *source) rowSize(payload []byte) int {
 	return value.RowDataSize(payload, s.typ)
 }
 
-// wireSize is the data size of a key part that has been appended as field.
+// wireSize returns the data size of a key part. field is the part in wire form, as appendWire has appended it.
 func (s *source) wireSize(field []byte) int {
 	if s.size > 0 && !value.IsNullField(field) {
 		return s.size
@@ -368,7 +373,7 @@ func (s *source) wireSize(field []byte) int {
 	return value.WireDataSize(field, s.typ)
 }
 
-// decode makes the value of one column; it does not refer to the row's bytes.
+// decode returns the value of one column. It does not refer to the row's bytes.
 func (l *located) decode(s source) (value.Value, error) {
 	kind, place := l.from(&s)
 	switch kind {

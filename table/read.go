@@ -10,28 +10,31 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Read reads rows of a table or entries of an index, in key order. It is what a
-// READ request becomes, and an SQL query that needs no more than that.
+// Read reads rows of a table or entries of an index, in key order. A READ request becomes a Read, and so does an SQL
+// query that only scans.
 type Read struct {
 	*Projection
-	Spans   []Span // sorted and disjoint, as Layout.Spans makes them
-	Limit   int64  // 0 reads all
+	Spans   []Span // sorted and disjoint, as Layout.Spans returns them
+	Limit   int64  // the largest number of rows; 0 is no limit
 	Reverse bool
-	// Deleted permits rows that were deleted to be among those of a range that is not read in Reverse, as far as the engine still has their keys: a read that looks
-	// for the values of a key does not have to walk past many of them. The Projection must be of the key alone.
+	// Deleted permits a read of ranges to return deleted rows as well, as long as the engine still has their keys. Then
+	// a read that looks for the values of a key need not walk past many deleted rows. The Projection must have key
+	// columns only, and Reverse must be false.
 	Deleted bool
 	// Partial says that the reader may stop before the end, even without a Limit.
 	Partial bool
 	Lock    Lock
-	// AllowPending lets rows through that hold commit timestamps not known yet: Values then
-	// gives them as pending. Otherwise reading such a column is an error.
+	// AllowPending permits rows with commit timestamps that are not known yet; Values returns these as pending. Without
+	// it, such a row in a column that is read is an error.
 	AllowPending bool
-	// Memory is an account of the request. A large row is charged to another account beside it; nil counts nothing.
+	// Memory is an account of the request. Rows charges a large row to a new account beside it. If Memory is nil,
+	// nothing is charged.
 	Memory *memory.Account
 }
 
-// A stored row of more than LargeRow bytes is charged largeRowFactor times as many from when it is found until the next one is: the storage engine holds
-// the block that the row is in, which is as large and lies outside Go's heap, and the row is copied once, by Get or by Values.
+// A stored row of more than LargeRow bytes is charged largeRowFactor times its size, from the moment it is found until
+// the next row is. The storage engine holds the block with the row, which is as large and lies outside Go's heap. Get
+// or Values then copies the row once.
 const (
 	LargeRow       = 64 << 10
 	largeRowFactor = 2
@@ -48,7 +51,7 @@ func (r Read) Open(ctx context.Context, view View) *Rows {
 	return rows
 }
 
-// Reopen begins the read anew over other spans, in the memory that r has already; limit is as in Read.
+// Reopen begins the read again over other spans and reuses the memory of r. limit is as in Read.
 func (r *Rows) Reopen(spans []Span, limit int64) error {
 	err := r.closeCursor()
 	r.read.Spans, r.read.Limit = spans, limit
@@ -59,24 +62,24 @@ func (r *Rows) Reopen(spans []Span, limit int64) error {
 	return err
 }
 
-// Rows walks over the rows of a Read. A row is not decoded before it is asked
-// for, and then straight into what is asked for; it is good until the next call on Rows or on the View.
+// Rows walks over the rows of a Read. It decodes a row only when a method asks for its columns, and directly into the
+// form that this method returns. A row is valid until the next call on Rows or on the View.
 type Rows struct {
 	ctx    context.Context
 	view   View
 	read   Read
 	row    located
-	next   int    // how many spans have been begun
+	next   int    // the number of spans that were begun
 	cursor Cursor // over the current span, or nil
-	left   int64  // rows still to give, -1 for all
-	skip   []byte // room for the bound to skip to
+	left   int64  // the number of rows that may still be returned; -1 for all
+	skip   []byte // buffer for the bound of SkipTo
 	err    error
-	kept   []byte          // the current row, if Release was called
-	large  *memory.Account // charged the current row if it is large; nil before the first such row
-	ahead  *ahead          // rows that were read before they are asked for; nil before the first
+	kept   []byte          // a copy of the current row, if Release was called
+	large  *memory.Account // charged for the current row if that is large; nil before the first large row
+	ahead  *ahead          // rows that were read before Reopen asks for them; nil before the first
 }
 
-// Next moves to the next row; false at the end.
+// Next moves to the next row. It returns false at the end.
 func (r *Rows) Next() (bool, error) {
 	if r.err != nil || r.left == 0 {
 		return false, r.err
@@ -155,7 +158,7 @@ func (r *Rows) get(key []byte) (bool, error) {
 	return true, r.locate(key, val)
 }
 
-// locate makes the row at key, whose parts have been found, the current one.
+// locate makes the row at key the current one. walk has found the parts of key.
 func (r *Rows) locate(key, val []byte) error {
 	if r.read.Deleted && len(val) == 0 {
 		r.row.locateDeleted(key)
@@ -169,8 +172,9 @@ func (r *Rows) locate(key, val []byte) error {
 	return r.row.locate(key, val)
 }
 
-// hold charges a row of n bytes in the place of the one before, and keeps that one's charge if it fits, so that a scan of large rows does not take
-// a new one for each. A row that is charged more than maxWaiting bytes does not wait for room: it would hold the engine's block meanwhile.
+// hold charges a row of n bytes and releases the charge of the row before. It keeps the old charge if that fits, so
+// that a scan of large rows does not take a new one for each row. A charge of more than maxWaiting bytes does not wait
+// for room, because the engine would hold the block meanwhile.
 func (r *Rows) hold(n int) error {
 	need := int64(n) * largeRowFactor
 	if charged := r.large.Used(); n > LargeRow && need <= charged && need > charged/2 {
@@ -192,13 +196,13 @@ func (r *Rows) hold(n int) error {
 	return nil
 }
 
-// StoredSize is how many bytes key and value of the current row have.
+// StoredSize returns the size of the current row's key and value in bytes.
 func (r *Rows) StoredSize() int { return len(r.row.key) + len(r.row.val) }
 
-// IsLarge says whether the current row is larger than LargeRow.
+// IsLarge reports whether the value of the current row has more than LargeRow bytes.
 func (r *Rows) IsLarge() bool { return len(r.row.val) > LargeRow }
 
-// advanceCursor finds the next key of the layout in the current span, past what others keep there.
+// advanceCursor moves to the next key of the layout in the current span. It skips the keys of other tables and indexes.
 func (r *Rows) advanceCursor() (bool, error) {
 	for r.cursor.Next() {
 		key := r.cursor.Key()
@@ -216,8 +220,8 @@ func (r *Rows) advanceCursor() (bool, error) {
 	return false, r.cursor.Err()
 }
 
-// SkipPrefix moves on, in a read of ranges that is not Reverse, so that Next finds the first row whose first parts of the key are not those of the
-// current one.
+// SkipPrefix skips the rows that have the same first parts of the key as the current row. It works in a read of ranges
+// that is not Reverse.
 func (r *Rows) SkipPrefix(parts int) {
 	if r.cursor == nil {
 		return
@@ -226,14 +230,14 @@ func (r *Rows) SkipPrefix(parts int) {
 	r.cursor.SkipTo(r.skip)
 }
 
-// AppendKeyPart appends the bytes of one part of the current row's key. They compare as the part's values do in keys, or the other way round if
-// inverted is set.
+// AppendKeyPart appends the bytes of one part of the current row's key. They sort as in the key, or in the opposite
+// order if inverted is set.
 func (r *Rows) AppendKeyPart(dst []byte, part int, inverted bool) []byte {
 	bytes := r.row.key[r.row.offsets[part]:]
 	p := r.read.Key[part]
 	rest, err := value.SkipKey(bytes, p.Column.Type, p.Desc)
 	if err != nil {
-		return dst // Next has walked over the key
+		return dst // Next has checked the key already
 	}
 	from := len(dst)
 	dst = append(dst, bytes[:len(bytes)-len(rest)]...)
@@ -249,8 +253,8 @@ func (r *Rows) corrupt(key []byte) error {
 	return fmt.Errorf("malformed key in %s: %x", r.read.Name(), key)
 }
 
-// AppendWire appends the current row's values, each as an element of field
-// `values` of google.spanner.v1.PartialResultSet, straight from the stored bytes.
+// AppendWire appends the current row's values in wire form, straight from the stored bytes. Each value becomes an
+// element of the field `values` of google.spanner.v1.PartialResultSet.
 func (r *Rows) AppendWire(dst []byte) []byte { return r.row.appendWire(dst, r.row.p.sources) }
 
 // AppendColumn is AppendWire for one column.
@@ -258,7 +262,8 @@ func (r *Rows) AppendColumn(dst []byte, i int) []byte {
 	return r.row.appendWire(dst, r.row.p.sources[i:i+1])
 }
 
-// Size is about how many bytes AppendWire appends. For a large row, or one with generated columns, it is no less than that.
+// Size estimates how many bytes AppendWire appends. For a large row, or one with computed columns, it is an upper
+// bound.
 func (r *Rows) Size() int {
 	n := len(r.row.key) + len(r.row.val)
 	if n <= LargeRow && len(r.row.virtual) == 0 {
@@ -271,7 +276,7 @@ func (r *Rows) Size() int {
 	return n
 }
 
-// ColumnSize is how many bytes AppendColumn appends at most.
+// ColumnSize returns an upper bound of the bytes that AppendColumn appends.
 func (r *Rows) ColumnSize(i int) int {
 	s := &r.row.p.sources[i]
 	kind, place := r.row.from(s)
@@ -284,10 +289,12 @@ func (r *Rows) ColumnSize(i int) int {
 	return r.row.virtual[place].WireSize()
 }
 
-// DataSize is how many bytes of data AppendWire and AppendColumn have appended so far: those of the values, not of their coding.
+// DataSize returns the size of the values, in bytes of data, that AppendWire and AppendColumn have appended so far. It
+// does not count their encoding.
 func (r *Rows) DataSize() int64 { return r.row.data }
 
-// Values appends the current row's values to dst; they stay good. A malformed one becomes the error of the following Next.
+// Values appends the current row's values to dst. They do not refer to the row's bytes. If one is malformed, the
+// following Next returns the error.
 func (r *Rows) Values(dst []value.Value) []value.Value {
 	for i := range r.row.p.sources {
 		v, err := r.row.decode(r.row.p.sources[i])
@@ -299,11 +306,11 @@ func (r *Rows) Values(dst []value.Value) []value.Value {
 	return dst
 }
 
-// Key is the stored key of the current row, good until the next move. It
-// can be handed to After, and to a Changes if the read is of a table.
+// Key returns the stored key of the current row, which is valid until the next move. After takes such a key, and so
+// does Changes if the read is of a table.
 func (r *Rows) Key() []byte { return r.row.key }
 
-// Version is the timestamp of the commit that wrote the current row of a range; 0 is unknown.
+// Version returns the timestamp of the commit that wrote the current row of a range; 0 if it is unknown.
 func (r *Rows) Version() mvcc.Timestamp {
 	if r.cursor == nil {
 		return 0
@@ -311,7 +318,7 @@ func (r *Rows) Version() mvcc.Timestamp {
 	return r.cursor.Version()
 }
 
-// Stored copies the current row as it is stored.
+// Stored returns a copy of the current row in its stored form.
 func (r *Rows) Stored() Stored {
 	b := make([]byte, len(r.row.key)+len(r.row.val))
 	n := copy(b, r.row.key)
@@ -319,11 +326,11 @@ func (r *Rows) Stored() Stored {
 	return Stored{Key: b[:n:n], Value: b[n:]}
 }
 
-// Stored is a row as it is stored: see Layout and rowVersion for the form.
+// Stored is a row in its stored form. Layout describes the key, rowVersion the value.
 type Stored struct{ Key, Value []byte }
 
-// Release lets go of what the storage engine holds for a read of ranges of a snapshot: the reader is about to wait for long. The current row stays good, and
-// Next goes on behind it. In a read-write transaction it does nothing.
+// Release releases the storage engine's resources for a snapshot read of ranges. Call it before the reader waits for
+// long. The current row stays valid, and Next continues after it. In a read-write transaction Release does nothing.
 func (r *Rows) Release() {
 	c, ok := r.cursor.(interface{ Release() })
 	if !ok {

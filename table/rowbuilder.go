@@ -8,29 +8,29 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// rowBuilder makes whole rows of the values that a mutation or a DML statement gives for some columns. What follows from the list of
-// columns is worked out once for all rows.
+// rowBuilder makes whole rows from the values that a mutation or a DML statement gives for some columns. It works out
+// once, for all rows, what follows from the list of columns.
 type rowBuilder struct {
 	*target
 	op      Op
 	columns []*schema.Column
-	given   []bool // by ordinal
-	// omitted are the columns, not generated, that an insert fills with defaults or NULL.
+	given   []bool // whether the column is given, by ordinal
+	// omitted lists the columns that are not given and not generated. An insert fills them with defaults or NULL.
 	omitted []*schema.Column
 	// missing is the first omitted column that must have a value and has no default; nil if there is none.
 	missing *schema.Column
-	// refreshed are the columns that an update sets by ON UPDATE.
+	// refreshed lists the columns that an update sets by ON UPDATE.
 	refreshed []*schema.Column
 	// blind says that a row can be written without reading the row that it replaces.
 	blind bool
-	// written, by ordinal, are the columns that an insert gives a value: those given, and those with a default or stored and generated. It is nil
-	// if no change stream watches the table.
+	// written says, by ordinal, whether an insert gives the column a value: columns that are given, have a default, or
+	// are generated and stored. It is nil if no change stream watches the table.
 	written []bool
-	// inserts and updates are how many mutations an inserted and an updated row count as, index entries not included.
+	// inserts and updates are the mutations that an inserted and an updated row count as, without index entries.
 	inserts, updates int64
 }
 
-// newRowBuilder makes the builder of mutations or inserts, whose columns name the key.
+// newRowBuilder makes the builder for mutations and for SQL inserts. Their columns include the key.
 func newRowBuilder(g *target, op Op, columns []*schema.Column) (*rowBuilder, error) {
 	b, err := makeRowBuilder(g, op, columns)
 	if err != nil {
@@ -42,7 +42,7 @@ func newRowBuilder(g *target, op Op, columns []*schema.Column) (*rowBuilder, err
 	return b, b.checkKeyGiven()
 }
 
-// newUpdateBuilder makes the builder of an SQL update, whose columns are not of the key.
+// newUpdateBuilder makes the builder for an SQL update. Its columns must not include key columns.
 func newUpdateBuilder(g *target, columns []*schema.Column) (*rowBuilder, error) {
 	for _, c := range columns {
 		if c.KeyOrdinal >= 0 {
@@ -88,7 +88,7 @@ func makeRowBuilder(g *target, op Op, columns []*schema.Column) (*rowBuilder, er
 	return b, nil
 }
 
-// setsNonKey says whether any column outside the key is given.
+// setsNonKey reports whether any column outside the key is given.
 func (b *rowBuilder) setsNonKey() bool {
 	for _, c := range b.columns {
 		if c.KeyOrdinal < 0 {
@@ -98,7 +98,8 @@ func (b *rowBuilder) setsNonKey() bool {
 	return false
 }
 
-// checkKeyGiven refuses an update that does not name the row. It must give each part of the key, or what a generated part is computed from.
+// checkKeyGiven refuses an Update mutation whose columns do not determine the row. They must give each part of the key,
+// or the columns from which a generated part is computed.
 func (b *rowBuilder) checkKeyGiven() error {
 	if b.op != Update {
 		return nil
@@ -123,8 +124,8 @@ func (b *rowBuilder) checkKeyGiven() error {
 	return nil
 }
 
-// isBlind says whether the new row does not depend on the old one, and the old one has no index entries, children or references that
-// would have to go with it.
+// isBlind reports whether the new row can be written without reading the old one. That is so if the new row does not
+// depend on the old one, and if the old one has no index entries, children or references that would have to go with it.
 func (b *rowBuilder) isBlind() bool {
 	if b.needsOld || b.op == Insert || b.op == Update {
 		return false
@@ -132,7 +133,7 @@ func (b *rowBuilder) isBlind() bool {
 	return b.op == Replace || len(b.omitted) == len(b.refreshed)
 }
 
-// writtenByInsert is the columns that a new row gets a value for; the others are NULL because they were left out.
+// writtenByInsert returns, by ordinal, the columns that get a value in a new row. The other columns are NULL.
 func (b *rowBuilder) writtenByInsert() []bool {
 	written := slices.Clone(b.given)
 	for _, c := range b.table.Columns {
@@ -143,8 +144,8 @@ func (b *rowBuilder) writtenByInsert() []bool {
 	return written
 }
 
-// count works out the mutation count of one row: the columns written, the key's always among them,
-// and what defaults, ON UPDATE and stored generated columns write besides.
+// count works out how many mutations a row counts as: the columns given, the columns of the key in any case, and the
+// columns that defaults, ON UPDATE and generated stored columns write.
 func (b *rowBuilder) count() {
 	var given, filled, refreshed int64
 	for _, c := range b.table.Columns {
@@ -188,7 +189,7 @@ func (b *rowBuilder) fillNew(c *Changes, row []value.Value, vals []value.Value) 
 	return c.checkValues(b.table, b.generated, row)
 }
 
-// propose makes row the new row with these values, and checks nothing.
+// propose makes row the new row with these values, without checks.
 func (b *rowBuilder) propose(row []value.Value, vals []value.Value) error {
 	clear(row)
 	b.give(row, vals)
@@ -219,14 +220,14 @@ func (b *rowBuilder) give(row []value.Value, vals []value.Value) {
 	b.asKeys(row)
 }
 
-// asKeys makes the values of the primary key in row what the key holds of them.
+// asKeys replaces the values of the primary key in row by the values that the key can hold.
 func (g *target) asKeys(row []value.Value) {
 	for _, c := range g.floatKeys {
 		row[c.Ordinal] = value.AsKey(row[c.Ordinal])
 	}
 }
 
-// fillOmitted puts defaults or NULL in the columns of a new row that no value was given for.
+// fillOmitted puts defaults or NULL in the columns of a new row that are not given.
 func (b *rowBuilder) fillOmitted(row []value.Value) (err error) {
 	for _, col := range b.omitted {
 		if row[col.Ordinal], err = DefaultOf(col); err != nil {
@@ -237,7 +238,7 @@ func (b *rowBuilder) fillOmitted(row []value.Value) (err error) {
 	return nil
 }
 
-// DefaultOf is what a column of a new row holds that no value was given for: the value of its DEFAULT, or NULL.
+// DefaultOf returns the value of a column in a new row that does not give it: the value of its DEFAULT, or NULL.
 func DefaultOf(c *schema.Column) (value.Value, error) {
 	if c.Default == nil {
 		return value.Null(c.Type.Kind), nil
@@ -253,7 +254,7 @@ func (b *rowBuilder) generateNew(row []value.Value) error {
 	return b.generate(row, b.changed)
 }
 
-// fillUpdate changes row, which holds the old values, to what it is after an update, and checks what changes.
+// fillUpdate turns row from the old values to the new ones, and checks the columns that change.
 func (b *rowBuilder) fillUpdate(c *Changes, row []value.Value, vals []value.Value) error {
 	b.give(row, vals)
 	if err := c.checkValues(b.table, b.columns, row); err != nil {
@@ -283,7 +284,7 @@ func (b *rowBuilder) fillUpdate(c *Changes, row []value.Value, vals []value.Valu
 	return nil
 }
 
-// fill computes a column of row by an expression, and checks the value.
+// fill sets a column of row to the value of an expression, and checks that value.
 func (b *rowBuilder) fill(c *Changes, row []value.Value, col *schema.Column, e *schema.Expr) error {
 	v, err := b.evaluate(e, row)
 	if err != nil {

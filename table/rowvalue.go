@@ -8,17 +8,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// The value of a row holds its columns that are not in the key and not NULL, by ascending ColumnID:
+// The value of a row holds the columns that are not NULL and not in the key, by ascending ColumnID:
 //
 //	01, then for each column: ColumnID (uvarint), length of its payload (uvarint), payload
 //
-// An index entry's value holds the STORING columns in the same way, and a FLOAT64 or FLOAT32 of its key that the key part does not give back
-// as it is (value.AsKey): an index on a column shows -0 where the row does. In a primary key, -0 is 0. A reader
-// passes over IDs it does not know: those columns have been dropped. A column
-// that is missing is NULL: it was added after the row was written.
+// The value of an index entry holds the STORING columns in the same form. It also holds a FLOAT64 or FLOAT32 of the
+// entry's key if the encoding in the key loses something of the value (value.AsKey): an index on a column must show -0
+// where the row does. In a primary key, -0 is 0. A reader skips unknown IDs: those columns were dropped. A missing
+// column is NULL; it may have been added after the row was written.
 const rowVersion = 1
 
-// field is where a column's payload lies in a row's value: [start, end). absent means NULL.
+// field is the position of a column's payload in a row's value: [start, end). absent means NULL.
 type field struct{ start, end uint32 }
 
 var absent = field{}
@@ -26,7 +26,7 @@ var absent = field{}
 func (f field) isNull() bool       { return f.end == 0 }
 func (f field) of(b []byte) []byte { return b[f.start:f.end] }
 
-// findFields finds the columns ids (ascending) in the value of a row.
+// findFields finds the positions of the columns ids, which are ascending, in the value of a row.
 func findFields(val []byte, ids []schema.ColumnID, fields []field) error {
 	if len(val) == 0 || val[0] != rowVersion {
 		return errRow(val)
@@ -75,8 +75,8 @@ func errRow(val []byte) error {
 	return fmt.Errorf("malformed stored row: %x", val[:min(len(val), 32)])
 }
 
-// appendRowValue appends the value of a row or index entry with these columns
-// (by ascending ID) of row, and adds the places of commit timestamps to pending.
+// appendRowValue appends the value of a row or index entry. It holds those of the columns, sorted by ID, that are not
+// NULL in row. The places of commit timestamps are added to pending.
 func appendRowValue(dst []byte, columns []*schema.Column, row []value.Value, pending []Pending) ([]byte, []Pending) {
 	start := len(dst)
 	dst = append(dst, rowVersion)

@@ -31,12 +31,12 @@ import (
 //	read table[@index] (columns) [limit=n] [reverse] [pending]     key set, one item per line
 //	spans table[@index]                 key set: the spans it covers
 //	fill index | validate KIND table [column]   with chunk=n
-//	expired table before=time           the rows found to have expired, in chunks of two, and where they were looked for
-//	expire table before=time [bytes=n]  deletes those that expired found last
+//	expired table before=time           the expired rows that are found, in chunks of two, and the table or index that was searched
+//	expire table before=time [bytes=n]  deletes the rows that the last expired has found
 //	dump                                all keys and values
 //
-// A key set item is all, a key [1, "a"] or a range [1] .. (2): brackets are
-// closed ends, parentheses open ones. A failed commit or dml leaves nothing behind.
+// A key set item is all, a key [1, "a"] or a range [1] .. (2): brackets are closed ends, parentheses open ones. A
+// failed commit or dml leaves nothing behind.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
 		s := newScript()
@@ -63,7 +63,7 @@ type script struct {
 	sql     tinySQL
 	m       *mapWriter
 	ts      mvcc.Timestamp
-	found   []Expired // by the last expired
+	found   []Expired // the rows that the last expired has found
 	out     strings.Builder
 }
 
@@ -114,7 +114,7 @@ func (s *script) run(d *datadriven.TestData) error {
 	return fmt.Errorf("unknown command %s", d.Cmd)
 }
 
-// settle runs one transaction, shows what it writes, and commits it.
+// settle runs one transaction, prints its writes, and commits it.
 func (s *script) settle(d *datadriven.TestData, f func() error) error {
 	if !d.HasArg("quiet") {
 		s.m.trace = s.print
@@ -257,7 +257,7 @@ func keyColumnsOf(l *Layout) []*schema.Column {
 	return columns
 }
 
-// object finds table or table@index.
+// object returns the table, or the table and index, named table or table@index.
 func (s *script) object(name string) (*schema.Table, *schema.Index, *Layout) {
 	name, index, ok := strings.Cut(name, "@")
 	t := s.catalog.Table(name)
@@ -304,7 +304,7 @@ func (s *script) read(ctx context.Context, d *datadriven.TestData) error {
 	}
 }
 
-// showRow prints a row as the wire has it, which must be what Values has.
+// showRow prints a row in wire form. The row must be the same as from Values.
 func (s *script) showRow(rows *Rows, columns []*schema.Column) error {
 	var set spannerpb.PartialResultSet
 	if err := proto.Unmarshal(rows.AppendWire(nil), &set); err != nil {
@@ -457,7 +457,7 @@ func (s *script) policy(d *datadriven.TestData) (*schema.Table, time.Time, error
 	return s.catalog.Table(d.CmdArgs[0].Key), before, err
 }
 
-// argOf is the value of a command's argument, "" if there is none.
+// argOf returns the value of a command's argument, or "".
 func argOf(d *datadriven.TestData, name string) string {
 	for _, arg := range d.CmdArgs {
 		if arg.Key == name && len(arg.Vals) > 0 {
@@ -482,7 +482,7 @@ func (s *script) validation(t *schema.Table, x *schema.Index, d *datadriven.Test
 	return v
 }
 
-// print shows a key and value decoded, beside their bytes.
+// print shows a key and value, both decoded and as bytes.
 func (s *script) print(op string, key, val []byte) {
 	fmt.Fprintf(&s.out, "%s%s%s\n    %x", op, map[bool]string{true: " "}[op != ""], s.decode(key, val), key)
 	if op != "delete" {
@@ -556,7 +556,7 @@ func show(v value.Value, t *value.Type) string {
 	return string(b)
 }
 
-// lineParser takes words, column lists and JSON arrays off the front of a line.
+// lineParser parses words, column lists and JSON arrays at the front of a line.
 type lineParser struct{ rest string }
 
 func (p *lineParser) done() bool {
@@ -581,7 +581,7 @@ func (p *lineParser) columns(t *schema.Table) []*schema.Column {
 	return columns
 }
 
-// json takes a JSON array, also one in parentheses.
+// json parses a JSON array, which may have parentheses instead of brackets.
 func (p *lineParser) json() (items []any, open bool, err error) {
 	p.done()
 	text := p.rest
@@ -607,7 +607,7 @@ func (p *lineParser) row(columns []*schema.Column) ([]value.Value, error) {
 	return valuesOf(items, columns)
 }
 
-// valuesOf makes values of JSON; those without a column are INT64.
+// valuesOf makes values from JSON. Values without a column are INT64.
 func valuesOf(items []any, columns []*schema.Column) ([]value.Value, error) {
 	vals := make([]value.Value, len(items))
 	for i, item := range items {

@@ -8,18 +8,18 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// target is a table as one Changes writes it: its descriptor, and buffers for the rows at hand.
+// target is a table that one Changes writes: its descriptor, and buffers for the current rows.
 type target struct {
 	*descriptor
-	generated []*schema.Column // computed or written
-	read      located          // where the columns of whole stand in the row that is being decoded
+	generated []*schema.Column // either computed or written
+	read      located          // the positions of the stored columns in the row that decode reads
 	old       []value.Value
 	row       []value.Value
-	changed   []bool // by ordinal: the columns of row that are written
+	changed   []bool // by ordinal: whether the column of row is written
 	args      []value.Value
 }
 
-// newTarget makes the target of a table; virtual says that virtual columns are wanted even if nothing that is written needs them.
+// newTarget makes the target of a table. If virtual is true, it computes virtual columns even if no write needs them.
 func newTarget(d *descriptor, virtual bool) *target {
 	t := d.table
 	g := &target{descriptor: d, generated: d.written}
@@ -33,7 +33,7 @@ func newTarget(d *descriptor, virtual bool) *target {
 	return g
 }
 
-// decode puts the values of a stored row in row, by ordinal.
+// decode decodes a stored row into row, by ordinal, and computes its virtual columns.
 func (g *target) decode(row []value.Value, s Stored) error {
 	if at := g.layout.walk(s.Key, g.read.offsets); at.where != ownKey {
 		return fmt.Errorf("malformed key in %s: %x", g.layout.Name(), s.Key)
@@ -51,11 +51,11 @@ func (g *target) decode(row []value.Value, s Stored) error {
 	return g.generate(row, nil)
 }
 
-// generate computes the generated columns of row: those that are not stored, and the stored ones that
-// read a changed column. It marks in changed the ones that may have another value now. If changed is nil, no column has changed.
+// generate computes the generated columns of row that are not stored, and the stored ones that read a changed column.
+// It marks in changed the columns that may now have another value. If changed is nil, no column has changed.
 func (g *target) generate(row []value.Value, changed []bool) error {
 	for _, c := range g.generated {
-		// Every column of a new row is changed: also one that is computed from none.
+		// In a new row every column counts as changed, even one that is computed from no other column.
 		affected := changed != nil && (changed[c.Ordinal] || anyChanged(c.Generated.Uses, changed))
 		if stored := c.Stored || c.KeyOrdinal >= 0; stored && !affected {
 			continue
@@ -77,8 +77,8 @@ func (g *target) generate(row []value.Value, changed []bool) error {
 	return nil
 }
 
-// checkBecoming refuses a row in which a generated column that a schema change under way redefines would have another value than it has now. Such a column is
-// stored somewhere.
+// checkBecoming refuses a row while a schema change redefines a generated column, if the new expression gives another
+// value than the current one. Such a column is stored in the row, in a key or in an index.
 func (g *target) checkBecoming(c *schema.Column, row []value.Value) error {
 	if c.Becoming == nil || c.Becoming.Generated == nil {
 		return nil

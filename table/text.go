@@ -22,7 +22,7 @@ func keyText(key []value.Value) string {
 	return b.String()
 }
 
-// rowText prints the key of a row given by ordinal.
+// rowText prints the key of a row, whose values are by ordinal.
 func (l *Layout) rowText(row []value.Value) string { return keyText(keyOf(row, l.Key)) }
 
 func keyOf(row []value.Value, parts []schema.KeyPart) []value.Value {
@@ -51,7 +51,7 @@ var kindNames = map[value.Kind]string{
 	value.Numeric: "Numeric", value.UUID: "Uuid", value.Enum: "Enum",
 }
 
-// maxShown is how much of a text in a key an error shows.
+// maxShown is the number of bytes of a text in a key that an error shows.
 const maxShown = 64
 
 func writePart(b *strings.Builder, v value.Value) {

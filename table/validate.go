@@ -12,8 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Validate sees whether the rows of the next chunk of a table, or the entries of an index, meet a condition that a schema change
-// sets; the first that does not is an error.
+// Validate checks that the next chunk of a table's rows, or of an index's entries, meets a condition of a schema
+// change. It returns an error for the first row or entry that does not.
 func Validate(ctx context.Context, view View, v schema.Validation, now time.Time, after []byte, limits Limits) (Chunk, error) {
 	if v.Kind == schema.ValidateUnique {
 		return validateUnique(ctx, view, v.Index, after, limits)
@@ -38,7 +38,7 @@ func Validate(ctx context.Context, view View, v schema.Validation, now time.Time
 	})
 }
 
-// validated are the columns that a validation looks at.
+// validated lists the columns that a validation reads.
 func validated(v schema.Validation) []*schema.Column {
 	switch v.Kind {
 	case schema.ValidateCheck:
@@ -61,7 +61,7 @@ func validated(v schema.Validation) []*schema.Column {
 	return []*schema.Column{v.Column}
 }
 
-// asWritten is the validated column with the type that existing rows have.
+// asWritten returns the validated column with the type that existing rows have.
 func asWritten(v schema.Validation) *schema.Column {
 	c := *v.Column
 	c.Type = v.Old.Type
@@ -77,7 +77,7 @@ type validator struct {
 	now     time.Time
 }
 
-// row checks one row: its key, and the values of the columns that validated lists.
+// row checks one row. vals are the values of the columns that validated lists.
 func (v *validator) row(ctx context.Context, key []byte, vals []value.Value) error {
 	switch v.Kind {
 	case schema.ValidateNotNull:
@@ -118,7 +118,7 @@ func (v *validator) row(ctx context.Context, key []byte, vals []value.Value) err
 	return nil
 }
 
-// sameValue says whether two values of a type are stored alike.
+// sameValue reports whether two values of a type are stored alike.
 func sameValue(a, b value.Value, t *value.Type) bool {
 	if a.IsNull() || b.IsNull() {
 		return a.IsNull() && b.IsNull()
@@ -126,7 +126,8 @@ func sameValue(a, b value.Value, t *value.Type) bool {
 	return bytes.Equal(value.AppendRow(nil, a, t), value.AppendRow(nil, b, t))
 }
 
-// text checks the length, and the UTF-8 of what becomes STRING, of a value or of the elements of an array.
+// text checks the length of a value or of an array's elements. If the column becomes STRING, it also checks that the
+// bytes are valid UTF-8.
 func (v *validator) text(key []byte, val value.Value) error {
 	if val.IsNull() {
 		return nil
@@ -152,7 +153,7 @@ func (v *validator) text(key []byte, val value.Value) error {
 	return nil
 }
 
-// vector checks how many elements an array has, and that none of them is NULL.
+// vector checks that an array has the right number of elements and that none of them is NULL.
 func (v *validator) vector(key []byte, val value.Value) error {
 	if val.IsNull() {
 		return nil
@@ -167,7 +168,8 @@ func (v *validator) vector(key []byte, val value.Value) error {
 	return nil
 }
 
-// enum checks that the type that a column of ENUM or INT64 gets has the number of a value, or of the elements of an array.
+// enum checks that the new type of a column has a value, or the elements of an array, among its numbers. The column
+// changes to ENUM or INT64.
 func (v *validator) enum(key []byte, val value.Value) error {
 	if val.IsNull() {
 		return nil
@@ -216,9 +218,9 @@ func validateUnique(ctx context.Context, view View, x *schema.Index, after []byt
 		return Chunk{}, err
 	}
 	declared := func(key []byte) []byte { return key[:p.PrefixLen(key, len(x.Key))] }
-	var last []byte // the declared key of the entry before
+	var last []byte // the declared key of the previous entry
 	if after != nil {
-		_, live, err := view.Get(ctx, after, LockShared) // it may have gone since the chunk before was read
+		_, live, err := view.Get(ctx, after, LockShared) // it may have been deleted since the previous chunk was read
 		if err != nil {
 			return Chunk{}, err
 		}

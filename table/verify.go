@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// FindingKind is what is wrong with stored data.
+// FindingKind names a kind of error in stored data.
 type FindingKind string
 
 const (
@@ -28,16 +28,16 @@ const (
 	DuplicateEntry FindingKind = "two entries of a UNIQUE index with one key"
 )
 
-// Finding is one thing that is wrong with stored data.
+// Finding is one error in stored data.
 type Finding struct {
 	Kind   FindingKind
 	Object string // the table or index
-	Detail string // key, and what else is known
+	Detail string // the key, and what else is known
 }
 
-// Verifier compares the rows of tables with their schema, and with what depends on them: index entries, parent rows, referenced rows. It
-// reads each row and each entry once, and looks up what belongs to it, so it needs no memory that grows with them. It reports what it finds
-// and goes on behind it.
+// Verifier compares the rows of tables with their schema, with their index entries, and with the parent rows and
+// referenced rows that they need. It reads each row and each entry once and looks up what belongs to it. So its memory
+// does not grow with the data. After it has reported a finding, it goes on.
 type Verifier struct {
 	View   View
 	Tables *Descriptors
@@ -45,7 +45,7 @@ type Verifier struct {
 	Report func(Finding)
 }
 
-// Rows verifies the rows of a table, and returns how many there are.
+// Rows verifies the rows of a table and returns their number.
 func (v *Verifier) Rows(ctx context.Context, t *schema.Table) (rows int64, err error) {
 	d, err := v.Tables.of(t)
 	if err != nil {
@@ -55,7 +55,7 @@ func (v *Verifier) Rows(ctx context.Context, t *schema.Table) (rows int64, err e
 	return v.each(ctx, r.layout, func(s Stored) { r.row(ctx, s) })
 }
 
-// Entries verifies that each entry of an index belongs to a row, and returns how many entries there are.
+// Entries verifies that each entry of an index belongs to a row. It returns the number of entries.
 func (v *Verifier) Entries(ctx context.Context, x *schema.Index) (entries int64, err error) {
 	d, err := v.Tables.of(x.Table)
 	if err != nil {
@@ -65,7 +65,7 @@ func (v *Verifier) Entries(ctx context.Context, x *schema.Index) (entries int64,
 	return v.each(ctx, e.x.layout, func(s Stored) { e.entry(ctx, s) })
 }
 
-// each calls f for every row, or entry, of a layout. f may keep nothing of it.
+// each calls f for every row, or entry, of a layout and returns their number. f may keep nothing of its argument.
 func (v *Verifier) each(ctx context.Context, l *Layout, f func(Stored)) (n int64, err error) {
 	span, _ := l.Space()
 	cur, err := v.View.Scan(ctx, span, ScanOptions{})
@@ -117,7 +117,7 @@ func (r *rowVerifier) row(ctx context.Context, s Stored) {
 	}
 }
 
-// values verifies what the columns hold.
+// values verifies that the columns may hold their values.
 func (r *rowVerifier) values(key []byte) {
 	row, check := r.target.row, Changes{now: r.Now}
 	for _, c := range r.table.Columns {
@@ -138,7 +138,7 @@ func (r *rowVerifier) values(key []byte) {
 	}
 }
 
-// constraints verifies that the rows exist that this one needs.
+// constraints verifies that the row's parent and the rows to which it refers exist.
 func (r *rowVerifier) constraints(ctx context.Context, key []byte) {
 	row := r.target.row
 	if r.parent != nil {
@@ -162,7 +162,7 @@ func (r *rowVerifier) constraints(ctx context.Context, key []byte) {
 	}
 }
 
-// entry verifies that an index has the entry of the row, with the values of the row.
+// entry verifies that an index has an entry for the row, with the values of the row.
 func (r *rowVerifier) entry(ctx context.Context, key []byte, x *indexTarget) {
 	if !x.holds(r.target.row) {
 		return
@@ -185,7 +185,8 @@ func (r *rowVerifier) entry(ctx context.Context, key []byte, x *indexTarget) {
 	}
 }
 
-// sameFields says whether two values have the same columns. An entry may have more: STORING columns that were dropped.
+// sameFields reports whether two stored values hold the same columns with the same bytes. It compares only the given
+// columns, because an entry may still hold STORING columns that were dropped.
 func sameFields(a, b []byte, columns []*schema.Column) (bool, error) {
 	ids := make([]schema.ColumnID, len(columns))
 	for i, c := range columns {
@@ -212,7 +213,7 @@ type entryVerifier struct {
 	*target
 	x        *indexTarget
 	key      []byte
-	declared []byte // the declared key of the entry before
+	declared []byte // the declared key of the previous entry
 }
 
 func (e *entryVerifier) entry(ctx context.Context, s Stored) {
@@ -245,7 +246,7 @@ func (e *entryVerifier) entry(ctx context.Context, s Stored) {
 	}
 }
 
-// unique compares the declared key with that of the entry before.
+// unique reports a duplicate if the declared key equals the one of the previous entry.
 func (e *entryVerifier) unique(key []byte, parts []value.Value) {
 	if !e.x.index.Unique || len(e.x.index.Suffix) == 0 {
 		return

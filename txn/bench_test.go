@@ -104,7 +104,7 @@ func fsyncMedian(tb testing.TB, dir string) time.Duration {
 	return took[len(took)/2]
 }
 
-// loaded has rows of 1 kB, in tables as far as they do not fit into memory.
+// loaded makes a database with rows of 1 kB. Rows that do not fit into memtables are in tables.
 func loaded(b *testing.B, rows int) *Manager {
 	b.Helper()
 	m := newManager(b, openStore(b, vfs.NewMem(), "data"), time.Now)
@@ -142,7 +142,7 @@ func BenchmarkPointRead(b *testing.B) {
 	}
 }
 
-// BenchmarkScan is per row of 1 kB, in a snapshot and in a transaction that has written elsewhere.
+// BenchmarkScan scans rows of 1 kB, in a snapshot and in a transaction that has written elsewhere. One operation is a row.
 func BenchmarkScan(b *testing.B) {
 	const rows = 50_000
 	m := loaded(b, rows)
@@ -184,7 +184,8 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
-// BenchmarkScanBesideCommits is per row of 1 kB, in a transaction that locks as it scans and beside which another commits elsewhere after every row.
+// BenchmarkScanBesideCommits scans rows of 1 kB in a transaction that locks as it scans. After every row, another transaction commits elsewhere. One
+// operation is a row.
 func BenchmarkScanBesideCommits(b *testing.B) {
 	const rows = 50_000
 	m := loaded(b, rows)
@@ -206,7 +207,7 @@ func BenchmarkScanBesideCommits(b *testing.B) {
 	}
 }
 
-// BenchmarkPointLock is what a locking read adds: in a transaction with few locks, and in one with many.
+// BenchmarkPointLock measures the cost that locking adds to a read, in a transaction with few locks and in one with many.
 func BenchmarkPointLock(b *testing.B) {
 	m := newManager(b, openStore(b, vfs.NewMem(), "data"), time.Now)
 	ctx := context.Background()
@@ -223,7 +224,7 @@ func BenchmarkPointLock(b *testing.B) {
 	}
 }
 
-// BenchmarkContention is 32 clients that read and then write one row, on disk; aborts/op is how often one had to run again.
+// BenchmarkContention runs 32 clients that read and then write one row, on disk. aborts/op counts how often a client had to retry.
 func BenchmarkContention(b *testing.B) {
 	m := newManager(b, openStore(b, vfs.Default, b.TempDir()), time.Now)
 	ctx := context.Background()
@@ -261,7 +262,7 @@ func BenchmarkContention(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "commits/s")
 }
 
-// BenchmarkStrong is the choice of a strong read's timestamp: of one reader, of many at once, and of many beside commits.
+// BenchmarkStrong chooses timestamps of strong reads: for one reader, for many at once, and for many beside commits.
 func BenchmarkStrong(b *testing.B) {
 	ctx := context.Background()
 	for _, c := range []struct {

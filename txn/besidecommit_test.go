@@ -16,11 +16,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// besideCommits is how many transactions are committed while readers of the same transaction read.
+// besideCommits is the number of transactions that commit while other requests of the same transaction read.
 const besideCommits = 300
 
-// TestReadBesideCommit: a request of a transaction that runs beside its Commit is refused, or what it was answered is
-// still so when the transaction takes effect.
+// TestReadBesideCommit: a request that runs beside the Commit of its transaction is refused, or its result is still
+// valid at the commit timestamp.
 func TestReadBesideCommit(t *testing.T) {
 	for _, mode := range modes[:2] { // in RepeatableRead, what was read may have changed
 		for _, how := range []struct {
@@ -98,7 +98,7 @@ func readBesideCommit(t *testing.T, m *Manager, o Options, read func(*Request) (
 	}
 }
 
-// valueAt is a at a timestamp.
+// valueAt returns the value of a at a timestamp.
 func valueAt(t *testing.T, m *Manager, at mvcc.Timestamp) string {
 	t.Helper()
 	s, err := m.Snapshot(context.Background(), Bound{Kind: ReadTimestamp, Time: at.Time()})
@@ -114,7 +114,7 @@ func valueAt(t *testing.T, m *Manager, at mvcc.Timestamp) string {
 
 func getA(r *Request) (string, error) {
 	ctx := context.Background()
-	// Its own write, too, whose value the commit completes.
+	// Readers also read the transaction's own write, into whose value the commit fills its timestamp.
 	if _, _, err := r.Get(ctx, key("b"), table.LockShared); err != nil {
 		return "", err
 	}

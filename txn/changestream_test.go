@@ -44,7 +44,7 @@ func newWatched(tb testing.TB) *watched {
 	return w
 }
 
-// record has the transactions of a manager recorded. The stream is there already if the store has it.
+// record makes a change stream record the transactions of a manager. The store may have the stream already.
 func (w *watched) record(m *Manager, store kv.Store) error {
 	log, err := changestream.Open(changestream.Config{Space: 1, Store: store, Oracle: m.oracle, Clock: m.oracle.clock})
 	if err != nil {
@@ -63,7 +63,7 @@ func (w *watched) record(m *Manager, store kv.Store) error {
 	return nil
 }
 
-// insert writes a row at a key, with a value that the record has too.
+// insert writes a row at a key, with a value that is also in the record.
 func (w *watched) insert(ctx context.Context, to table.Writer, k, val string) error {
 	if err := to.Put(ctx, key(k), []byte(val), nil, nil); err != nil {
 		return err
@@ -71,7 +71,7 @@ func (w *watched) insert(ctx context.Context, to table.Writer, k, val string) er
 	return w.capture(ctx, to, k, val)
 }
 
-// capture has the insert of a row recorded.
+// capture passes the insert of a row to the change stream.
 func (w *watched) capture(ctx context.Context, to table.Writer, k, val string) error {
 	_, err := to.Capture(ctx, &table.Change{
 		Table: w.table, Watches: w.watches, Op: table.Insert, Key: key(k), New: []value.Value{value.OfString(k), value.OfString(val)}, Written: []bool{true, true},
@@ -79,7 +79,7 @@ func (w *watched) capture(ctx context.Context, to table.Writer, k, val string) e
 	return err
 }
 
-// recordsIn are the stored records, as bytes, by commit.
+// recordsIn returns the bytes of the stored records by commit timestamp.
 func recordsIn(store kv.Store) (map[mvcc.Timestamp]string, error) {
 	prefix := append(make([]byte, 4), "changestream/record/"...)
 	it, err := store.NewIter(prefix, append(prefix[:len(prefix):len(prefix)], 0xff))
@@ -99,7 +99,7 @@ func recordsIn(store kv.Store) (map[mvcc.Timestamp]string, error) {
 	return found, it.Error()
 }
 
-// mustRecords are the records of one commit, the only ones in the store.
+// mustRecords returns the records of one commit, which must be the only ones in the store.
 func mustRecords(t *testing.T, store kv.Store, at mvcc.Timestamp) string {
 	t.Helper()
 	found, err := recordsIn(store)
@@ -112,7 +112,8 @@ func mustRecords(t *testing.T, store kv.Store, at mvcc.Timestamp) string {
 	return found[at]
 }
 
-// TestRecordsOfRefusedCommit: a commit that a full disk refuses leaves no records; made again it leaves each once, and sent again none.
+// TestRecordsOfRefusedCommit: a commit that a full disk refuses leaves no records. The repeated commit leaves each record once, and a second
+// repetition adds none.
 func TestRecordsOfRefusedCommit(t *testing.T) {
 	store := &disktest.Refusing{Store: openStore(t, vfs.NewMem(), "data")}
 	clock := new(fakeClock)
@@ -151,7 +152,7 @@ func TestRecordsOfRefusedCommit(t *testing.T) {
 	}
 }
 
-// TestSavepointTakesRecords: what is rolled back is not recorded and not charged.
+// TestSavepointTakesRecords: changes that are rolled back are neither recorded nor charged.
 func TestSavepointTakesRecords(t *testing.T) {
 	store := openStore(t, vfs.NewMem(), "data")
 	clock := new(fakeClock)
@@ -191,7 +192,7 @@ func TestSavepointTakesRecords(t *testing.T) {
 	}
 }
 
-// TestRecordsCountTowardsCommitSize: a transaction may write as many bytes as a commit may have, records included.
+// TestRecordsCountTowardsCommitSize: the limit on the bytes of a commit includes its records.
 func TestRecordsCountTowardsCommitSize(t *testing.T) {
 	store := openStore(t, vfs.NewMem(), "data")
 	m, w, ctx := newManager(t, store, new(fakeClock).now), newWatched(t), context.Background()

@@ -26,16 +26,16 @@ import (
 // again and again: at each point the machine stops, a random part of what had not been synced is
 // lost, and the store is opened from what remains. Then
 //
-//   - no acknowledged commit or schema change is missing, and none is there by half;
-//   - the outcome of a commit is there if its writes are, with their timestamp, and only then; so are its records of a change stream;
-//   - visible means durable: all that was visible is there;
-//   - nothing will ever appear at or below a timestamp that was visible or read
-//     at: what the store gives out next is above it, and above all that the store
-//     holds, whatever the clock says.
+//   - no acknowledged commit or schema change is missing, and none is incomplete;
+//   - the outcome of a commit is stored if and only if its writes are, with their timestamp, and so are its change stream records;
+//   - visible means durable: every commit that was visible is stored;
+//   - no commit will ever appear at or below a timestamp that was visible or read
+//     at: the next timestamp is above it, and above all timestamps in the store,
+//     whatever the clock shows.
 //
-// A seed fixes what the clients do and at which operations of the file system
-// the machine stops. With one client these come in the same order each time, but
-// for reservations of timestamps in the background.
+// A seed fixes the actions of the clients, and the operations of the file system
+// at which the machine stops. With one client these come in the same order each
+// time, except for reservations of timestamps in the background.
 func TestCrash(t *testing.T) {
 	seeds, points := uint64(32), atomic.Int64{}
 	if testing.Short() {
@@ -72,7 +72,7 @@ type crashRun struct {
 
 	mu      sync.Mutex // also of rng
 	rng     *rand.Rand
-	oracle  *Oracle // of the running store, once it is open
+	oracle  *Oracle // the oracle of the running store; nil before it is open
 	issued  [][]string
 	acked   map[int]mvcc.Timestamp
 	changed []mvcc.Timestamp // schema changes that were acknowledged
@@ -189,7 +189,7 @@ func (r *crashRun) step(m *Manager, rng *rand.Rand) {
 	r.mu.Unlock()
 }
 
-// clientID is what the client of commit n knows its transaction by.
+// clientID returns the ClientID of the transaction of commit n.
 func clientID(n int) ClientID { return ClientID{Start: 1, Number: uint64(n + 1)} }
 
 // changeSchema publishes a catalog: a version of one key, in a space that holds nothing else.
@@ -225,7 +225,7 @@ func (r *crashRun) checkCatalogs(store kv.Store) (newest mvcc.Timestamp, err err
 
 func (r *crashRun) readAt(m *Manager, rng *rand.Rand) {
 	b := Bound{Kind: ExactStaleness, Duration: time.Duration(rng.IntN(100)) * time.Millisecond}
-	if rng.IntN(2) == 0 { // below the bound, which is moved in the background
+	if rng.IntN(2) == 0 { // stay below the bound, so that it is moved in the background
 		b = Bound{}
 	}
 	for range 1 + rng.IntN(4) {
@@ -261,7 +261,7 @@ func (r *crashRun) maybeCrash(op errorfs.Op) {
 	r.crashes = append(r.crashes, promised)
 }
 
-// recover opens what a crash has left and checks it against what was issued and acknowledged. r.mu is held.
+// recover opens the store that a crash has left, and compares it with the commits issued and acknowledged before. The caller holds r.mu.
 func (r *crashRun) recover(fs *vfs.MemFS, has map[mvcc.Timestamp]bool, floor mvcc.Timestamp) error {
 	store, err := pebble.Open("data", fs)
 	if err != nil {
@@ -340,7 +340,7 @@ func checkOutcomes(store kv.Store, commits map[mvcc.Timestamp]commitFound) error
 	return nil
 }
 
-// goOn commits after a crash, with a clock that may have gone back; what it commits survives the next crash.
+// goOn commits after a crash, with a clock that may have gone back, and checks that these commits survive the next crash.
 func (r *crashRun) goOn(store kv.Store, fs *vfs.MemFS, floor mvcc.Timestamp) error {
 	clock := new(fakeClock)
 	clock.micros.Store(r.clock.micros.Load() - int64(r.rng.IntN(2))*3_600_000_000)
@@ -371,7 +371,7 @@ func (r *crashRun) goOn(store kv.Store, fs *vfs.MemFS, floor mvcc.Timestamp) err
 	return nil
 }
 
-// commitFound is a commit as the store has it: the number in its values, and the keys.
+// commitFound is a commit found in the store: the number in its values, and its keys.
 type commitFound struct {
 	n    int
 	keys map[string]bool

@@ -6,9 +6,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
 )
 
-// cursor walks over committed keys with the writes of its transaction, as they
-// were when it was made, laid over them. It answers nothing once the
-// transaction has ended, for its locks may be gone.
+// cursor merges the committed keys with the writes of its transaction as they
+// were when the cursor was made. It fails once the transaction has ended, since
+// the locks may be gone.
 type cursor struct {
 	t       *Tx
 	at      mvcc.Timestamp
@@ -20,20 +20,20 @@ type cursor struct {
 	err     error
 
 	key, value []byte
-	keyBuf     []byte    // of a key that a write was shown for
-	span       *readSpan // what to shrink if the scan ends early; nil if it is not validated
-	growing    *scanLock // nil if all there is to lock is locked
+	keyBuf     []byte    // holds key if that comes from a write
+	span       *readSpan // the span to validate, which shrinks if the scan ends early; nil if the scan is not validated
+	growing    *scanLock // locks the span piece by piece; nil if no such lock is needed
 
-	// With writes to lay over, both sides are looked at one key ahead.
-	writes   *btree.Map[string, write] // a copy of the transaction's own, which does not change
+	// If there are writes, over and base each rest on the next key that is not shown.
+	writes   *btree.Map[string, write] // a copy of the transaction's writes, which does not change
 	over     btree.MapIter[string, write]
 	overOK   bool // over rests on a key of the range that has not been shown
-	baseOK   bool // the same for base
+	baseOK   bool // base rests on a key of the range that has not been passed
 	baseRead bool // base has been moved to its first key
 	merged   bool
 }
 
-// open makes the committed side, of the keys in [start, end), and lays the writes of the transaction over it.
+// open opens the scan of the committed keys in [start, end) and positions the overlay of the transaction's writes.
 func (c *cursor) open(start, end string) (err error) {
 	c.start, c.end = start, end
 	c.baseOK, c.baseRead = false, false
@@ -64,7 +64,7 @@ func (t *Tx) copyWrites() *btree.Map[string, write] {
 
 var noWrites = new(btree.Map[string, write])
 
-// overlay begins to lay writes over the committed keys.
+// overlay positions over on the first write of the range, in the direction of the scan.
 func (c *cursor) overlay() {
 	c.over = c.writes.Iter()
 	if c.reverse {
@@ -81,7 +81,7 @@ func (c *cursor) overlay() {
 	c.merged = c.overOK
 }
 
-// bound ends the overlay where the range ends.
+// bound ends the overlay if over has left the range.
 func (c *cursor) bound() {
 	if c.overOK && (c.over.Key() < c.start || c.over.Key() >= c.end) {
 		c.overOK = false
@@ -127,13 +127,13 @@ func (c *cursor) step() (more bool) {
 	return more
 }
 
-// merge moves to the next key of either side; a write hides what is committed, a delete hides itself too.
+// merge moves to the next key of either side. A write hides the committed value of its key. A deleted key is not shown at all.
 func (c *cursor) merge() bool {
 	if !c.baseRead {
 		c.baseRead = true
 		c.baseOK = c.base.Next()
 	} else if c.baseOK && string(c.key) == string(c.base.Key()) {
-		c.baseOK = c.base.Next() // what was shown came from base, or was laid over it
+		c.baseOK = c.base.Next() // the last key shown was base's, with its value or that of a write
 	}
 	for c.overOK || c.baseOK {
 		switch order := c.order(); {
@@ -157,7 +157,7 @@ func (c *cursor) merge() bool {
 	return false
 }
 
-// order is negative if the overlay's key comes first, positive if the committed one does, 0 if they are the same.
+// order is negative if the overlay's key comes first, positive if the committed key does, and 0 if they are equal.
 func (c *cursor) order() int {
 	switch {
 	case !c.baseOK:
@@ -189,7 +189,7 @@ func (c *cursor) SkipTo(key []byte) {
 	}
 	if c.baseRead && c.baseOK && string(c.base.Key()) < string(key) {
 		c.baseOK = c.base.Next()
-		c.key = nil // what was shown is behind
+		c.key = nil // the key shown last is behind base now
 	}
 	for steps := 0; c.overOK && c.over.Key() < string(key); steps++ {
 		if steps == overSteps {
@@ -201,7 +201,7 @@ func (c *cursor) SkipTo(key []byte) {
 	}
 }
 
-// overSteps are tried before a seek.
+// overSteps is the number of steps that SkipTo tries before it seeks.
 const overSteps = 4
 
 // Key implements table.Cursor.
@@ -226,7 +226,7 @@ func (c *cursor) Close() error {
 	return c.base.Close()
 }
 
-// shrink takes what a scan that was not read to its end never saw out of what will be validated.
+// shrink limits the span to validate to the keys that the scan has shown, if it was closed before its end.
 func (c *cursor) shrink() {
 	if c.span == nil || c.ended || c.key == nil {
 		return

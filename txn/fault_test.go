@@ -26,10 +26,10 @@ import (
 
 // TestFaults runs clients that commit, read and change the schema on a disk that fails at one call, or from that call on, or is full from there on. Then
 //
-//   - every request has returned: a request that hangs lets the test run into the limit of go test;
-//   - the store either goes on, and takes commits again when the disk has room, or has reported that it failed, and answers errors;
-//   - every acknowledged commit, or schema change, is there when the store is opened again, after the death of the process and after that of the
-//     machine, and none is there by half.
+//   - every request has returned (if one hangs, the test runs into the time limit of go test);
+//   - the store either goes on, and accepts commits again when the disk has room, or it has reported its failure and returns errors;
+//   - every acknowledged commit or schema change is there when the store is opened again, after a crash of the process and after a crash of the
+//     machine, and none is incomplete.
 //
 // A few calls of each kind are tried, which a seed chooses; CROWFOOT_TEST_FAULTS=all tries all of them.
 func TestFaults(t *testing.T) {
@@ -78,7 +78,7 @@ var faultKinds = []faultKind{
 	{"read", []errorfs.OpKind{errorfs.OpFileRead, errorfs.OpFileReadAt, errorfs.OpOpen, errorfs.OpOpenDir, errorfs.OpList, errorfs.OpStat, errorfs.OpFileStat}, syscall.EIO},
 }
 
-// fault is a kind of call that fails from the at-th call on; if it is not lasting, that one alone.
+// fault makes calls of one kind fail: all from the at-th on if it is lasting, otherwise only the at-th.
 type fault struct {
 	kind    faultKind
 	at      int64
@@ -88,7 +88,7 @@ type fault struct {
 const (
 	faultClients = 3
 	faultCommits = 14 // of each client
-	// faultDisk is so small that tables in memory are small too, and many are flushed and compacted.
+	// faultDisk is so small that memtables are small, too, and many are flushed and compacted.
 	faultDisk = 8 << 20
 )
 
@@ -148,7 +148,7 @@ func (f fault) String() string {
 	return fmt.Sprintf("%s at call %d", f.kind.name, f.at)
 }
 
-// serve runs the clients, and says whether the store goes on afterwards.
+// serve runs the clients, and reports whether the store goes on afterwards.
 func (r *faultRun) serve(store kv.Store) {
 	oracle, err := NewOracle(store, r.clock.now)
 	if err != nil {

@@ -23,14 +23,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// TestSerialOrder runs random transactions of all modes at once and checks each
-// one that committed, at timestamp C, against the past as the database itself
-// tells it:
+// TestSerialOrder runs random transactions of all modes at once. It compares the
+// reads of each transaction that committed, at timestamp C, with reads of the
+// database in the past:
 //
-//   - serializable: everything it read is what was there just before C, so the
-//     order of timestamps is a serial order;
-//   - repeatable read: everything it read is what was there at its snapshot, and
-//     nobody else wrote its keys between that and C;
+//   - serializable: each read returned the state just before C, so the order of
+//     timestamps is a serial order;
+//   - repeatable read: each read returned the state at the transaction's snapshot,
+//     and no other transaction wrote its keys between that and C;
 //   - external consistency: timestamps agree with real time.
 func TestSerialOrder(t *testing.T) {
 	for seed := range uint64(4) {
@@ -51,7 +51,7 @@ func TestSerialOrder(t *testing.T) {
 	}
 }
 
-// workload is clients that run random transactions over a few keys.
+// workload runs clients with random transactions over a few keys.
 type workload struct {
 	m            *Manager
 	seed         uint64
@@ -63,7 +63,7 @@ type workload struct {
 	done []*ran
 }
 
-// ran is a committed transaction and what it saw.
+// ran is a committed transaction with its reads and writes.
 type ran struct {
 	name         string
 	began, ended int64 // by workload.clock
@@ -73,7 +73,7 @@ type ran struct {
 	wrote        map[string]string // "" is a delete
 }
 
-// seen is one read, with what the transaction had written itself by then.
+// seen is one read, with the transaction's own writes before it.
 type seen struct {
 	start, end string // end is empty for a point
 	own        map[string]string
@@ -94,7 +94,7 @@ func (w *workload) run(t *testing.T) []*ran {
 	return w.done
 }
 
-// transaction runs one until it commits, or gives it up.
+// transaction runs a transaction until it commits, or gives it up.
 func (w *workload) transaction(t *testing.T, rng *rand.Rand, name string) {
 	options := modes[rng.IntN(len(modes))].options
 	for try := range 20 {
@@ -180,7 +180,7 @@ func (r *ran) read(ctx context.Context, s seen, lock table.Lock) (err error) {
 	return err
 }
 
-// readPart reads up to limit rows of a range. What it has seen is as much of the range as it has come over.
+// readPart reads up to limit rows of a range. It records as read only the part of the range that it has scanned.
 func (r *ran) readPart(ctx context.Context, s seen, limit int, opts table.ScanOptions) error {
 	s.own = maps.Clone(r.wrote)
 	c, err := r.tx.Scan(ctx, table.Span{Start: key(s.start), End: key(s.end)}, opts)
@@ -211,7 +211,7 @@ func (r *ran) readPart(ctx context.Context, s seen, limit int, opts table.ScanOp
 	return nil
 }
 
-// from reads the point or range in a view, with own writes laid over it.
+// from reads the point or range in a view and merges the own writes into the result.
 func (s seen) from(ctx context.Context, view table.View, own map[string]string, lock table.Lock) (string, error) {
 	rows := map[string]string{}
 	if s.end == "" {
@@ -251,7 +251,7 @@ func (s seen) from(ctx context.Context, view table.View, own map[string]string, 
 	return strings.Join(keys, " "), nil
 }
 
-// check compares what a transaction saw with what the database had.
+// check compares the reads of a transaction with the state of the database then.
 func (r *ran) check(m *Manager) error {
 	at := r.ts - 1
 	if r.tx.readAt != 0 && (r.tx.opts.Isolation == RepeatableRead || len(r.wrote) == 0) {
@@ -283,7 +283,7 @@ func (r *ran) check(m *Manager) error {
 	return nil
 }
 
-// checkRealTime: what began after another one had ended has the greater timestamp, if it wrote.
+// checkRealTime checks that a transaction that wrote, and that began after another one had ended, has the greater timestamp.
 func checkRealTime(t *testing.T, done []*ran) {
 	byEnd := slices.Clone(done)
 	sort.Slice(byEnd, func(i, j int) bool { return byEnd[i].ended < byEnd[j].ended })
@@ -301,7 +301,7 @@ func checkRealTime(t *testing.T, done []*ran) {
 	}
 }
 
-// TestLinearizable lets porcupine judge lists to which serializable transactions append, and strong reads of them.
+// TestLinearizable runs serializable transactions that append to lists, and strong reads of the lists. Porcupine checks that they are linearizable.
 func TestLinearizable(t *testing.T) {
 	for seed := range uint64(6) {
 		m := newManager(t, slowStore{openStore(t, vfs.NewMem(), "data")}, time.Now)
@@ -333,7 +333,7 @@ func TestLinearizable(t *testing.T) {
 	}
 }
 
-// lists is what the model knows: every list, by key.
+// lists is the state of the model: every list, by key.
 type lists [3]string
 
 // listOp is a transaction: the keys that it reads and then appends to.

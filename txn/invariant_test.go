@@ -19,8 +19,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// gatedStore holds batches between being applied and being durable: each Commit sends a release on arrived, and
-// returns what is sent to it.
+// gatedStore stops each Commit after its batch was applied and before it is durable. The Commit sends a channel on
+// arrived, and returns the error that it receives from that channel.
 type gatedStore struct {
 	kv.Store
 	arrived chan chan error
@@ -46,7 +46,7 @@ func (b *gatedBatch) Commit() error {
 	return <-release
 }
 
-// gated is a database whose commits are held one by one, at a clock that stands still. It has committed once.
+// gated makes a database on a gatedStore, with a clock that stands still. It has committed once.
 func gated(t *testing.T) (*Manager, *gatedStore, *fakeClock) {
 	t.Helper()
 	s := &gatedStore{Store: openStore(t, vfs.NewMem(), "data"), arrived: make(chan chan error), open: true}
@@ -72,7 +72,7 @@ func commitKey(m *Manager, k, v string) (mvcc.Timestamp, error) {
 	return m.Begin(Options{}).Commit(ctx, func(w table.Writer) error { return w.Put(ctx, key(k), []byte(v), nil, nil) }, CommitOptions{})
 }
 
-// outcome of something that runs beside the test.
+// outcome is the result of a function that runs beside the test.
 type outcome struct {
 	ts  mvcc.Timestamp
 	err error
@@ -87,7 +87,7 @@ func beside(f func() (mvcc.Timestamp, error)) chan outcome {
 	return c
 }
 
-// stillRuns fails the test, which runs in a synctest bubble, unless what c is the outcome of waits for something.
+// stillRuns fails the test unless the function whose outcome c will get is blocked. The test runs in a synctest bubble.
 func stillRuns(t *testing.T, c chan outcome, what string) {
 	t.Helper()
 	synctest.Wait()
@@ -190,7 +190,8 @@ func testNoCommitInThePast(t *testing.T) {
 	}
 }
 
-// TestEveryRowOfACommitHasItsTimestamp: the answer's timestamp is the version of every row, and stands where it was pending, in values and keys.
+// TestEveryRowOfACommitHasItsTimestamp: the timestamp that Commit returns is the version of every row, and replaces the pending timestamps in
+// values and keys.
 func TestEveryRowOfACommitHasItsTimestamp(t *testing.T) {
 	m := newManager(t, openStore(t, vfs.NewMem(), "data"), time.Now)
 	ctx := context.Background()
@@ -284,8 +285,8 @@ func testPendingKeysAreLocked(t *testing.T) {
 	}
 }
 
-// TestPendingKeysGoTogether: transactions that write keys with a commit timestamp do not wait for each other, nor abort each other, while those that read
-// where the keys will lie, or write a complete key there, wait for all of them.
+// TestPendingKeysGoTogether: transactions that write keys with a commit timestamp neither wait for each other nor abort each other. Transactions that
+// read in the range of these keys, or write a complete key there, wait for all of them.
 func TestPendingKeysGoTogether(t *testing.T) {
 	for _, mode := range modes {
 		for _, desc := range []bool{false, true} {

@@ -5,18 +5,18 @@ import (
 	"sync/atomic"
 )
 
-// landings are the commits that had something to write, and the keys of the newest of them. A scan that finds keys before it locks them asks
-// whether a commit may have written there in between: see scanLock.
+// landings counts the commits that had something to write, and keeps the keys of the newest ones. A scan that reads keys before it locks them
+// asks landings whether a commit may have written there in between: see scanLock.
 type landings struct {
-	count  atomic.Uint64 // of the commits; a commit counts itself once it is visible or has failed, and before it releases its locks
+	count  atomic.Uint64 // commits; each counts itself when it is visible or has failed, before it releases its locks
 	mu     sync.Mutex
-	newest *[keptLandings]written // that of commit n is at n modulo keptLandings; nil before the first
+	newest *[keptLandings]written // commit n is at n modulo keptLandings; nil before the first commit
 }
 
-// keptLandings is how many commits' keys are kept. A scan that falls further behind looks again.
+// keptLandings is the number of commits whose keys are kept. A scan that falls further behind reads its range again.
 const keptLandings = 64
 
-// add counts a commit that has written somewhere.
+// add counts a commit and keeps its keys.
 func (l *landings) add(w *written) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -28,7 +28,7 @@ func (l *landings) add(w *written) {
 	l.count.Store(n)
 }
 
-// quiet says whether none of the commits after the first since can have written in [start, end), and how many commits there are.
+// quiet returns the number of commits so far. quiet is true if no commit after the one numbered since can have written in [start, end).
 func (l *landings) quiet(since uint64, start, end string) (count uint64, quiet bool) {
 	if count = l.count.Load(); count == since {
 		return count, true
@@ -47,14 +47,14 @@ func (l *landings) quiet(since uint64, start, end string) (count uint64, quiet b
 	return count, true
 }
 
-// written is the keys that a commit wrote: each of them if they are few, otherwise the first and the last.
+// written holds the keys that a commit wrote: each of them if they are at most writtenKeys, otherwise the first and the last.
 type written struct {
 	keys   [writtenKeys]prefix
 	length uint8 // how many of keys are in use
-	many   bool  // keys has the first and the last
+	many   bool  // keys[0] is the first key and keys[1] the last
 }
 
-// writtenKeys is enough for a row and the entries of some indexes.
+// writtenKeys is large enough for a row and its entries in five indexes.
 const writtenKeys = 6
 
 // add adds a key. Keys come in any order.
@@ -87,7 +87,7 @@ func (w *written) widen(key []byte) {
 	}
 }
 
-// meets says whether a key may lie in [start, end).
+// meets reports whether one of the keys may lie in [start, end).
 func (w *written) meets(start, end string) bool {
 	if w.many {
 		return w.keys[0].before(end) && w.keys[1].reaches(start)
@@ -115,10 +115,10 @@ func prefixOf(key []byte) (p prefix) {
 
 func (p *prefix) text() []byte { return p.bytes[:p.length] }
 
-// before says whether the key may be before end.
+// before reports whether the key may be before end.
 func (p *prefix) before(end string) bool { return string(p.text()) < end }
 
-// reaches says whether the key may be at start or behind it.
+// reaches reports whether the key may be at or after start.
 func (p *prefix) reaches(start string) bool {
 	if p.length == prefixSize { // the rest of the key is not known
 		start = start[:min(len(start), prefixSize)]

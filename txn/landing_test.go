@@ -12,8 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// TestScanBesideCommits: a scan that locks as it goes looks again only if a commit may have written in the range that it locks next, or if there
-// were too many commits to tell. It misses no row.
+// TestScanBesideCommits: a scan that locks as it goes reads a range again only if a commit may have written in it before the lock, or if there were
+// more commits than landings keeps. It misses no row.
 func TestScanBesideCommits(t *testing.T) {
 	ctx := context.Background()
 	for _, c := range []struct {
@@ -55,7 +55,7 @@ func TestScanBesideCommits(t *testing.T) {
 	}
 }
 
-// TestScanBehindCommitsElsewhere: commits that write nowhere in the rest of the span are forgotten as the scan goes, however many they become.
+// TestScanBehindCommitsElsewhere: commits that write outside the rest of the span do not make the scan read again, however many they are.
 func TestScanBehindCommitsElsewhere(t *testing.T) {
 	m := newManager(t, openStore(t, vfs.NewMem(), "data"), time.Now)
 	for i := range 3 * keptLandings {
@@ -75,8 +75,8 @@ func TestScanBehindCommitsElsewhere(t *testing.T) {
 	}
 }
 
-// TestWrittenMeets: a commit's keys meet a range that has one of them, and if they are many a range that lies between them; also if keys are
-// longer than what is kept of them.
+// TestWrittenMeets: a commit's keys meet a range that contains one of them. If there are many keys, they also meet a range that lies between the
+// first and the last. Both hold for keys that are longer than the kept prefix, too.
 func TestWrittenMeets(t *testing.T) {
 	long := strings.Repeat("x", 100)
 	many := strings.Fields("k d j e i f h g")

@@ -15,16 +15,17 @@ import (
 // https://cloud.google.com/spanner/docs/transactions#idle_transactions.
 const IdleLimit = 10 * time.Second
 
-// recheck is how often a waiting request looks whether a transaction that it waits for has become idle.
+// recheck is the interval at which a waiting request checks whether a transaction that blocks it has become idle.
 const recheck = 50 * time.Millisecond
 
 // lockTable holds the locks of a database, on points (logical keys, present or
-// not) and on ranges, and the requests that wait for them. Locks of readers go beside each other, and so do those of writers of keys whose commit
-// timestamp is pending; an exclusive lock goes beside no other.
+// not) and on ranges, and the requests that wait for them. Shared locks are
+// compatible with each other. So are the locks of writers of keys whose commit
+// timestamp is pending. An exclusive lock is compatible with none.
 //
 // Conflicts are resolved by age (wound-wait): a transaction waits for older
-// ones, and aborts younger ones that hold what it wants. An aborted transaction
-// loses its locks at once, for it can never commit; its reads that still run look
+// ones, and aborts younger ones that hold a lock it wants. An aborted transaction
+// loses its locks at once, for it can never commit. Its running reads check
 // afterwards whether it was aborted. A transaction past its point of no return is
 // not aborted: others wait for it, and it waits for none. Hence a transaction
 // waits only for older ones or for one that ends without waiting, and there is no
@@ -34,17 +35,17 @@ const recheck = 50 * time.Millisecond
 // oldest in time. A background transaction counts as younger than all others and
 // does not wait.
 //
-// One mutex guards the table: locking a point is one look-up in a small ordered
-// map, which costs less than finding the shard of a table in several parts.
+// One mutex guards the table. To lock a point takes one look-up in a small ordered
+// map, which costs less than to find the shard of a sharded table.
 type lockTable struct {
 	m  *Manager
 	mu sync.Mutex
 
-	points btree.Map[string, *request] // the requests for each point, linked
+	points btree.Map[string, *request] // by key: the linked list of requests for the point
 	ranges rangeTree
-	// waiting is every request not yet granted, oldest transaction first.
+	// waiting lists the requests not yet granted, oldest transaction first.
 	waiting []*request
-	// counts has in Locks every request in the table, and nothing in Waiting; see Manager.Metrics.
+	// counts.Locks counts every request in the table, granted or waiting; counts.Waiting is not used. See Manager.Metrics.
 	counts Metrics
 }
 
@@ -57,13 +58,13 @@ type request struct {
 	granted bool
 	ready   chan struct{} // closed when granted, or when tx has ended; nil if granted at once
 	next    *request      // in the list of its point
-	// run, if not nil, is the keys that the request is for, in the place of the range, which is from the first of them to behind the last. It is exclusive.
+	// run, if not nil, holds the keys that the request locks, always exclusively. The range [start, end) then only bounds them.
 	run *table.Run
 }
 
 func (r *request) isPoint() bool { return r.end == "" }
 
-// overlaps tells whether two requests share a key, in any modes.
+// overlaps reports whether two requests share a key, whatever their modes.
 func (r *request) overlaps(o *request) bool {
 	switch {
 	case !r.meets(o):
@@ -76,7 +77,7 @@ func (r *request) overlaps(o *request) bool {
 	return true
 }
 
-// meets is overlaps for the ranges of requests.
+// meets reports whether the points or ranges of two requests overlap. It ignores runs.
 func (r *request) meets(o *request) bool {
 	switch {
 	case r.isPoint() && o.isPoint():
@@ -89,7 +90,7 @@ func (r *request) meets(o *request) bool {
 	return r.start < o.end && o.start < r.end
 }
 
-// covers tells whether holding r makes o unnecessary.
+// covers reports whether the lock r makes the request o of the same transaction unnecessary.
 func (r *request) covers(o *request) bool {
 	if !r.granted || r.tx != o.tx || (r.mode != table.LockExclusive && r.mode != o.mode) {
 		return false
@@ -103,7 +104,7 @@ func (r *request) covers(o *request) bool {
 	return r.start <= o.start && (o.end <= r.end && !o.isPoint() || o.isPoint() && o.start < r.end)
 }
 
-// blocks tells whether o must wait while r is there.
+// blocks reports whether o, which overlaps r, must wait while r is in the table.
 func (r *request) blocks(o *request) bool {
 	if r.tx == o.tx || (r.mode == o.mode && r.mode != table.LockExclusive) {
 		return false
@@ -111,14 +112,14 @@ func (r *request) blocks(o *request) bool {
 	return r.granted || r.tx.older(o.tx)
 }
 
-// acquire locks a point (end is empty) or a range for t, waiting if it must.
+// acquire locks a point (end is empty) or a range for t. It waits for locks that conflict.
 func (l *lockTable) acquire(ctx context.Context, t *Tx, start, end string, mode table.Lock) error {
 	_, err := l.grow(ctx, nil, &request{tx: t, start: start, end: end, mode: mode})
 	return err
 }
 
-// grow acquires r. If held is not nil, it is a range that r's transaction has locked in the same mode and that r continues; where
-// no other request is in the way, held is made longer instead. grow returns the lock that the next such request may continue.
+// grow acquires r. held may be a range that r's transaction has locked in the same mode and that is adjacent to r. If nothing
+// blocks r, grow extends held instead of adding a lock. It returns the lock that the next call may pass as held, or nil.
 func (l *lockTable) grow(ctx context.Context, held, r *request) (*request, error) {
 	l.mu.Lock()
 	if err := r.tx.check(); err != nil {
@@ -160,7 +161,7 @@ func (l *lockTable) grow(ctx context.Context, held, r *request) (*request, error
 	return r, r.tx.chargeLock(ctx, count)
 }
 
-// contention tells whether a request in the table blocks r, or covers it. r is not in the table yet.
+// contention reports whether a request in the table blocks r, or covers it. r is not in the table yet.
 func (l *lockTable) contention(r *request) (blocked, covered bool) {
 	l.each(r, func(o *request) bool {
 		if o.covers(r) {
@@ -173,7 +174,7 @@ func (l *lockTable) contention(r *request) (blocked, covered bool) {
 	return blocked, covered
 }
 
-// blocked tells whether anything blocks r.
+// blocked reports whether any request in the table blocks r.
 func (l *lockTable) blocked(r *request) (blocked bool) {
 	l.each(r, func(o *request) bool {
 		blocked = o.blocks(r)
@@ -206,7 +207,7 @@ func (l *lockTable) resolve(r *request) {
 	}
 }
 
-// await returns when r has been granted, or its transaction has ended, or ctx.
+// await returns when r is granted, its transaction ends, or ctx ends.
 func (l *lockTable) await(ctx context.Context, r *request) error {
 	timer := time.NewTicker(recheck)
 	defer timer.Stop()
@@ -229,7 +230,7 @@ func (l *lockTable) await(ctx context.Context, r *request) error {
 	}
 }
 
-// withdraw takes a request out of the table if it still waits.
+// withdraw removes a request from the table if it still waits, and reports whether it did.
 func (l *lockTable) withdraw(r *request) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -257,7 +258,7 @@ func (l *lockTable) wait(r *request) {
 	l.waiting = slices.Insert(l.waiting, i, r)
 }
 
-// grant makes a waiting request a lock.
+// grant turns a waiting request into a lock.
 func (l *lockTable) grant(r *request) {
 	i := slices.Index(l.waiting, r)
 	l.waiting = slices.Delete(l.waiting, i, i+1)
@@ -272,7 +273,7 @@ func (l *lockTable) abort(t *Tx, reason AbortReason) {
 	l.release(t)
 }
 
-// release takes the requests of t, granted or waiting, out of the table, and grants requests that waited for them.
+// release removes the requests of t, granted or waiting, from the table, and grants the requests that waited for them.
 func (l *lockTable) release(t *Tx) {
 	held := t.held
 	t.held = nil
@@ -289,11 +290,11 @@ func (l *lockTable) release(t *Tx) {
 	l.serve(held)
 }
 
-// maxFiltered is how many released locks are compared with every waiting request. If there are more, it is cheaper to look
-// into the table for each waiting request.
+// maxFiltered is the maximum number of released locks that serve compares with every waiting request. If there are more, it is
+// cheaper to look up the conflicts of each waiting request in the table.
 const maxFiltered = 16
 
-// serve grants, oldest first, the requests that waited for locks that are gone.
+// serve grants the waiting requests that nothing blocks any longer, oldest first. gone are the requests that were removed.
 func (l *lockTable) serve(gone []*request) {
 	for i := 0; i < len(l.waiting); i++ {
 		r := l.waiting[i]
@@ -307,7 +308,7 @@ func (l *lockTable) serve(gone []*request) {
 	}
 }
 
-// each calls f for everything in the table that overlaps r, until it returns false.
+// each calls f for each request in the table that overlaps r, until f returns false.
 func (l *lockTable) each(r *request, f func(*request) bool) {
 	if r.isPoint() {
 		for o, _ := l.points.Get(r.start); o != nil; o = o.next {

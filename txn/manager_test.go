@@ -83,7 +83,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestStrongStaysFresh: though nothing is written, a strong read is at most a second old.
+// TestStrongStaysFresh: even if nothing is written, the timestamp of a strong read is at most a second old.
 func TestStrongStaysFresh(t *testing.T) {
 	m, clock := manual(t)
 	for range 5 {
@@ -151,7 +151,7 @@ func testFutureRead(t *testing.T) {
 	}
 }
 
-// TestRetention: reads below the horizon are refused, before and after versions go, in snapshots that were open and transactions too.
+// TestRetention: reads below the horizon are refused, before and after versions are deleted, also in snapshots and transactions that were open.
 func TestRetention(t *testing.T) {
 	m, clock := manual(t)
 	ctx := context.Background()
@@ -231,7 +231,7 @@ func testCommittingIsWaitedFor(t *testing.T) {
 	}
 }
 
-// TestCancelledWait: a context that ends takes back the request, and the transaction goes on; a cancelled commit can be repeated.
+// TestCancelledWait: if a context ends, its lock request is withdrawn and the transaction goes on. A cancelled commit can be repeated.
 func TestCancelledWait(t *testing.T) { synctest.Test(t, testCancelledWait) }
 
 func testCancelledWait(t *testing.T) {
@@ -266,7 +266,7 @@ func testCancelledWait(t *testing.T) {
 	}
 }
 
-// TestFailedCommit: an error of the mutations ends the transaction, and is repeated.
+// TestFailedCommit: an error of the mutations ends the transaction, and every later request returns it.
 func TestFailedCommit(t *testing.T) {
 	m, _ := manual(t)
 	ctx := context.Background()
@@ -289,7 +289,7 @@ func TestFailedCommit(t *testing.T) {
 	commitOne(t, m, "a", "1") // its lock is free
 }
 
-// TestTooLarge: 100 MiB of writes, counted without what was overwritten.
+// TestTooLarge: a transaction may write 100 MiB. Overwritten values do not count.
 func TestTooLarge(t *testing.T) {
 	m, _ := manual(t)
 	ctx := context.Background()
@@ -363,7 +363,7 @@ func testOpenCursorIsNotIdle(t *testing.T) {
 	wantCode(t, tx.Err(), codes.Aborted)
 }
 
-// TestMaxCommitDelay: commits that may wait go together, when the first must, or with one that may not wait.
+// TestMaxCommitDelay: delayed commits go on together, when the delay of the first is over or when a commit without a delay comes.
 func TestMaxCommitDelay(t *testing.T) { synctest.Test(t, testMaxCommitDelay) }
 
 func testMaxCommitDelay(t *testing.T) {

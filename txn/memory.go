@@ -7,28 +7,28 @@ import (
 )
 
 const (
-	// A write is kept twice: by the transaction until it ends, and in the batch that commits it. writeBytes is what else the transaction keeps
-	// of it: its place among the others.
+	// A write is kept twice: by the transaction until it ends, and in the batch that commits it. writeBytes is the overhead of its entry in
+	// the transaction's map of writes.
 	copies     = 2
 	writeBytes = 192
 	// A transaction is charged chargeBytes at a time, so that a small one is not charged at all.
 	chargeBytes = 64 << 10
-	// lockBytes is about what a lock takes in the lock table, with its key. A transaction is charged for chargeLocks at a time.
+	// lockBytes estimates the size of a lock in the lock table, with its key. A transaction is charged for chargeLocks locks at a time.
 	lockBytes   = 256
 	chargeLocks = chargeBytes / lockBytes
 )
 
-// footprint is what a transaction keeps in memory: writes, and locks on what it has read. The transaction's mu guards it.
+// footprint counts the memory of a transaction's writes and locks. The transaction's mu guards it.
 type footprint struct {
 	account memory.Account
-	counts  bool  // the account is one of a budget
+	counts  bool  // the account belongs to a budget; otherwise nothing is charged
 	writes  int64 // bytes
 	locks   int64 // bytes
-	charged int64 // of both, to the account
+	charged int64 // bytes of writes and locks charged to the account so far
 	ended   bool  // the account is closed
 }
 
-// due is how many bytes the transaction must be charged now. The caller charges them.
+// due returns the bytes that the transaction must be charged now, and counts them as charged. The caller must pass them to Tx.charge.
 func (f *footprint) due() (due int64) {
 	if due = f.writes + f.locks - f.charged; due < chargeBytes || !f.counts || f.ended {
 		return 0
@@ -37,7 +37,7 @@ func (f *footprint) due() (due int64) {
 	return due
 }
 
-// chargeLock charges the transaction for a lock that it has got: with it, it had count of them, and may have given up requests for some since.
+// chargeLock charges the transaction for a lock that it was granted. count is the number of its locks and requests when it asked for the lock.
 func (t *Tx) chargeLock(ctx context.Context, count int) error {
 	if count%chargeLocks != 0 {
 		return nil
@@ -49,8 +49,8 @@ func (t *Tx) chargeLock(ctx context.Context, count int) error {
 	return t.charge(ctx, due, nil)
 }
 
-// charge charges due bytes, which footprint.due has returned. It may wait for them, so the caller must hold no mutex. request is what else the
-// request is charged that needs them; nil if that is not known.
+// charge charges due bytes, a result of footprint.due. It may wait for memory, so the caller must hold no mutex. request is the account of the
+// other memory of the request that needs the bytes; nil if it is not known.
 func (t *Tx) charge(ctx context.Context, due int64, request *memory.Account) error {
 	if due == 0 {
 		return nil
@@ -80,7 +80,7 @@ func (t *Tx) charge(ctx context.Context, due int64, request *memory.Account) err
 	return err
 }
 
-// Prepay moves n bytes, which another account was charged for what the transaction is about to write, to the transaction.
+// Prepay moves n bytes from another account to the transaction. The account was charged them for writes that the transaction is about to make.
 func (t *Tx) Prepay(from *memory.Account, n int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -93,7 +93,7 @@ func (t *Tx) Prepay(from *memory.Account, n int64) {
 	}
 }
 
-// rollbackTo takes back all but so many bytes of writes. Locks stay.
+// rollbackTo sets the bytes of writes back to an earlier number and gives the difference back to the budget. Locks stay.
 func (f *footprint) rollbackTo(writes int64) {
 	f.writes = writes
 	if less := f.charged - f.writes - f.locks; less > 0 && f.counts && !f.ended {

@@ -11,7 +11,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// TestLocksAreCharged: a transaction is charged for its locks, whether it had to wait for them or not, and once for each.
+// TestLocksAreCharged: a transaction is charged once for each of its locks, whether it had to wait for it or not.
 func TestLocksAreCharged(t *testing.T) { synctest.Test(t, testLocksAreCharged) }
 
 func testLocksAreCharged(t *testing.T) {

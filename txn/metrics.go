@@ -11,7 +11,7 @@ type Metrics struct {
 	Locks        int           // granted now: points and ranges
 	Waiting      int           // requests for a lock that are waiting now
 	LockWaits    int64         // requests for a lock that had to wait, and are no longer waiting
-	LockWaitTime time.Duration // of these requests together
+	LockWaitTime time.Duration // sum of the waits counted in LockWaits
 	Aborts       [AbortReasons]int64
 }
 
@@ -21,11 +21,11 @@ type AbortReason uint8
 const (
 	AbortWounded      AbortReason = iota // an older transaction wanted a lock that this one held or waited for
 	AbortGaveWay                         // it is a background transaction, and would have had to wait for a lock
-	AbortConflict                        // another transaction changed what this one read or writes
+	AbortConflict                        // another transaction changed a key that this one read or writes
 	AbortIdle                            // it was idle, and another transaction wanted a lock that it held
-	AbortSchemaChange                    // a schema change altered what it read or wrote
-	AbortExpired                         // it asked about a time whose versions may have been collected
-	// AbortReasons is how many there are.
+	AbortSchemaChange                    // a schema change altered a schema object that it read or wrote
+	AbortExpired                         // its read timestamp is so old that versions may have been collected
+	// AbortReasons is the number of reasons.
 	AbortReasons
 )
 
@@ -33,7 +33,7 @@ var abortReasonNames = [AbortReasons]string{"wounded", "gave way", "conflict", "
 
 func (r AbortReason) String() string { return abortReasonNames[r] }
 
-// error is what the transaction answers once it is aborted.
+// error returns the error of every request of a transaction that was aborted for the reason.
 func (r AbortReason) error(backoff time.Duration) error {
 	switch r {
 	case AbortConflict:
@@ -48,7 +48,7 @@ func (r AbortReason) error(backoff time.Duration) error {
 	return usererror.Wounded(backoff)
 }
 
-// Metrics are as of one moment.
+// Metrics returns the metrics, all as of one moment.
 func (m *Manager) Metrics() Metrics {
 	m.locks.mu.Lock()
 	defer m.locks.mu.Unlock()

@@ -22,8 +22,8 @@ import (
 )
 
 // TestModel takes random steps in several transactions, in one goroutine, and
-// compares everything that is read with a plain model: a list of committed
-// states. Whoever would have to wait gives up instead. It predicts which
+// compares all reads with a plain model: a list of committed states. A
+// transaction that would have to wait gives up instead. The model predicts which
 // optimistic commits conflict. A failing seed replays.
 func TestModel(t *testing.T) {
 	seeds := uint64(150)
@@ -70,7 +70,7 @@ type modelTx struct {
 	tried bool // a commit was cancelled: it may have left locks
 }
 
-// modelRead is what an optimistic commit validates: a point if end is empty.
+// modelRead is a span that an optimistic commit validates: a point if end is empty.
 type modelRead struct{ start, end string }
 
 const modelRetention = 100 * time.Millisecond
@@ -117,7 +117,7 @@ func (m *model) step() {
 	case n < 95:
 		m.clock.advance(time.Duration(m.rng.IntN(12)-1) * time.Millisecond)
 	case n < 99:
-		if m.rng.IntN(3) == 0 { // now every transaction is older than the versions that are kept
+		if m.rng.IntN(3) == 0 { // from now on every transaction is older than the kept versions
 			m.clock.advance(modelRetention + time.Millisecond)
 		}
 		m.note("collect")
@@ -137,7 +137,7 @@ func (m *model) step() {
 	}
 }
 
-// key is one of few, some of which begin as others do.
+// key returns one of a few keys, some of which have a common prefix.
 func (m *model) key() string {
 	k := string(rune('a' + m.rng.IntN(5)))
 	if m.rng.IntN(3) == 0 {
@@ -155,7 +155,7 @@ func (m *model) bounds() (start, end string) {
 	return start, end + "~"
 }
 
-// at is the state at a timestamp, with own laid over it.
+// at returns the state at a timestamp, with the own writes merged into it.
 func (m *model) at(ts mvcc.Timestamp, own map[string]string) map[string]string {
 	rows := map[string]string{}
 	for _, c := range m.commits {
@@ -177,7 +177,7 @@ func lay(rows, wrote map[string]string) {
 	}
 }
 
-// changed tells whether a range, or a point, was written after a timestamp.
+// changed reports whether a range, or a point, was written after a timestamp.
 func (m *model) changed(start, end string, since mvcc.Timestamp) bool {
 	for _, c := range m.commits {
 		for k := range c.wrote {
@@ -280,7 +280,7 @@ func (m *model) txStep() {
 	}
 }
 
-// act takes one step of a transaction and tells whether it has ended.
+// act takes one step of a transaction and reports whether the transaction has ended.
 func (m *model) act(x *modelTx) (ended bool) {
 	lock := table.Lock(m.rng.IntN(3))
 	var err error
@@ -326,7 +326,7 @@ func (m *model) act(x *modelTx) (ended bool) {
 	return m.over(x, err)
 }
 
-// putRun writes some keys together, where none of them may be there or where they may.
+// putRun writes some keys with PutRun, with or without the condition that none of them exists.
 func (m *model) putRun(x *modelTx) error {
 	run, v := table.NewRun(0, 0), fmt.Sprint(len(m.log))
 	var keys []string
@@ -371,7 +371,7 @@ func (m *model) putRun(x *modelTx) error {
 	return nil
 }
 
-// wounded: only transactions with locks lose them, and those that are older than the versions that are kept.
+// wounded checks that only transactions with locks were wounded, or those whose snapshots are older than the kept versions.
 func (m *model) wounded(x *modelTx, err error) {
 	expired := x.tx.snapshots && x.tx.readAt != 0 && x.tx.readAt < m.m.versions.Horizon()
 	if !x.tx.locksNow && !x.tried && !expired {
@@ -398,7 +398,7 @@ func put(w table.Writer, k, v string) error {
 	return w.Put(stopped, key(k), []byte(v), nil, nil)
 }
 
-// rows is what a transaction should see.
+// rows returns the rows that a transaction should see.
 func (m *model) rows(x *modelTx) map[string]string {
 	if x.tx.snapshots {
 		return m.at(x.tx.readAt, x.own)
@@ -406,7 +406,7 @@ func (m *model) rows(x *modelTx) map[string]string {
 	return m.at(mvcc.Latest, x.own)
 }
 
-// validated tells whether a read is checked at commit.
+// validated reports whether a read is validated at commit.
 func (x *modelTx) validated(lock table.Lock) bool {
 	return !x.tx.locksNow && (x.tx.opts.Isolation == Serializable || lock != table.LockShared)
 }

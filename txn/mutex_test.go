@@ -13,8 +13,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// TestCallbacksHoldNoMutex: functions that are handed to txn run while it holds none of the mutexes that it holds for moments only, as
-// the package's comment promises, so they may call txn again and use mutexes of their own.
+// TestCallbacksHoldNoMutex: when txn calls a function of its caller, it holds none of the mutexes that the package comment marks "for moments".
+// So the function may call txn again and use mutexes of its own.
 func TestCallbacksHoldNoMutex(t *testing.T) { synctest.Test(t, testCallbacksHoldNoMutex) }
 
 func testCallbacksHoldNoMutex(t *testing.T) {

@@ -17,26 +17,26 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 )
 
-// The oracle answers two questions: which timestamp does a commit get, and at which does a strong read read? It answers both from the clock,
-// so that programs can compare timestamps with clocks of their own. It promises:
+// The oracle chooses the timestamps of commits and of strong reads. It takes both from the clock, so that programs can compare timestamps
+// with their own clocks. It promises:
 //
 //  1. No commit gets a timestamp at or below one that was given out or read at: reads are repeatable.
 //  2. A strong read sees every commit that was acknowledged before it began.
 //  3. No read sees a commit that a crash could take back.
 //
-// In a running process, (1) takes one number, last, which commits and reads move: the next timestamp is above it, even if the clock has gone
-// back. A restart does not know last and cannot trust the clock. So there is a bound on disk, ahead of need. No read reads above the bound on
-// disk, and a commit above it carries a higher bound in its own batch, since batches may become durable in another order than that of their
-// timestamps. A restart begins at the bound.
+// In a running process, one number ensures (1): last, the newest timestamp that was given out or read at. The next timestamp is above it, even
+// if the clock has gone back. A restart does not know last and cannot trust the clock. So the oracle keeps a bound on disk, ahead of need. No
+// read reads above the bound on disk. A commit above it writes a higher bound in its own batch, since batches may become durable in another
+// order than that of their timestamps. A restart begins at the bound.
 //
-// (2) and (3) are the watermark, visible: every commit at or below it is durable, and by (1) no other will join them. Commits move it in the
-// order of their timestamps. A strong read first moves it as near to the clock as it can without waiting: to just below the oldest commit in
-// flight, and not above the bound. So two reads have different timestamps if the clock has gone on between them.
+// The watermark, visible, ensures (2) and (3): every commit at or below it is durable, and by (1) no later commit gets a timestamp there.
+// Commits move it in the order of their timestamps. A strong read first moves it as near to the clock as it can without waiting: to just below
+// the oldest commit in flight, and not above the bound. So two reads have different timestamps if the clock has gone on between them.
 //
-// To move the bound costs a synced write. Commits write anyway, and one that comes near to the bound carries the next. Reads that come near to it
-// have it moved in the background and go on below the old one: one small write a second while reads come, and none in an idle database. The
-// first read after a pause finds the bound in the past. It waits for one sync rather than read at a timestamp that is more than freshness old,
-// and that might even be older than the versions that are kept.
+// To move the bound costs a synced write. Commits write anyway, so one that comes near the bound writes the next. When a read comes near the
+// bound, a goroutine moves it in the background, and the read goes on below the old one. That makes one small write a second while reads come,
+// and none in an idle database. The first read after a pause finds the bound in the past. It waits for one sync, because its timestamp would
+// otherwise be more than freshness old, and might even be older than the versions that are kept.
 //
 // The nearer the bound, the more often it is written. The farther the bound, the farther ahead of the clock are the first timestamps after a crash,
 // for a restart does not know how much of the reservation was used. Neither commits nor reads wait for the clock then, but a client that
@@ -47,13 +47,13 @@ const (
 	// reservation is how far ahead of need timestamps are reserved. It is also how far, after a crash, the first
 	// timestamps may be ahead of the clock.
 	reservation = mvcc.Timestamp(1250 * time.Millisecond / time.Microsecond)
-	// renewal is how much of the reservation is left when more is reserved: time enough for a sync on a disk that is busy.
+	// renewal is the rest of the reservation below which more is reserved. It leaves time for a sync on a busy disk.
 	renewal = mvcc.Timestamp(250 * time.Millisecond / time.Microsecond)
-	// freshness is how old the timestamp of a strong read may be that does not wait.
+	// freshness is the greatest age of a strong read's timestamp. The read waits for a newer one rather than exceed it.
 	freshness = mvcc.Timestamp(time.Second / time.Microsecond)
-	// staleAfter is how old it may be while a commit is in flight, which a newer one would have to wait for.
+	// staleAfter takes the place of freshness while a commit is in flight, since the read would have to wait for that commit.
 	staleAfter = mvcc.Timestamp(time.Minute / time.Microsecond)
-	// clockPoll is how long a read in the future sleeps at most before it looks at the clock again.
+	// clockPoll is the longest sleep between two looks at the clock, for a read at a timestamp in the future.
 	clockPoll = 20 * time.Millisecond
 )
 
@@ -69,32 +69,32 @@ type Oracle struct {
 	store kv.Store
 	clock func() time.Time
 
-	visible  atomic.Int64 // the watermark: what strong reads read at
+	visible  atomic.Int64 // the watermark: strong reads read at it
 	durable  atomic.Int64 // the bound that is on disk
-	inFlight atomic.Int32
+	inFlight atomic.Int32 // length of flights
 
-	reserving sync.Mutex // one extension of the bound beside commits at a time
+	reserving sync.Mutex // held while extend writes a bound; commits write theirs without it
 
 	mu      sync.Mutex
-	last    mvcc.Timestamp // the newest one given out or read at: all that follow are above
-	claimed mvcc.Timestamp // the bound that is on disk or on its way there
-	flights []*flight      // given out, not yet visible; oldest first
-	failed  error          // the store may have lost a commit, or is closed: nothing goes on
+	last    mvcc.Timestamp // the newest timestamp given out or read at; later ones are above it
+	claimed mvcc.Timestamp // the bound that is on disk or being written
+	flights []*flight      // commits with a timestamp that are not yet visible; oldest first
+	failed  error          // set if the store may have lost a commit, or is closed; then every commit fails
 
-	renewing bool // a goroutine extends the bound for reads to come
+	renewing bool // a goroutine extends the bound for later reads
 }
 
-// flight is a commit from its timestamp to its visibility.
+// flight is a commit that has its timestamp and is not yet visible.
 type flight struct {
 	ts    mvcc.Timestamp
-	bound mvcc.Timestamp // what its batch must carry as a reservation, or 0
-	old   mvcc.Timestamp // the bound on disk that it replaces
-	done  bool           // applied and durable, or given up
-	gone  bool           // visible has passed it
-	wake  chan struct{}  // closed when gone; nil if no goroutine waits for it
+	bound mvcc.Timestamp // the bound that its batch must write, or 0
+	old   mvcc.Timestamp // the bound on disk that its batch deletes
+	done  bool           // applied and durable, or abandoned
+	gone  bool           // visible has passed ts
+	wake  chan struct{}  // closed when gone, or when the store fails; nil if no goroutine waits
 }
 
-// NewOracle reads what a store has given out and goes on above it.
+// NewOracle reads the bound of a store and gives out timestamps above it.
 func NewOracle(store kv.Store, clock func() time.Time) (*Oracle, error) {
 	o := &Oracle{store: store, clock: clock}
 	bound, err := o.readBound()
@@ -112,7 +112,7 @@ func NewOracle(store kv.Store, clock func() time.Time) (*Oracle, error) {
 // Later commits fail. When it returns, the oracle does not use the store any more.
 func (o *Oracle) Close() error {
 	landed := o.landed(context.Background(), o.newest())
-	o.reserving.Lock() // waits for a renewal that writes; a later one finds the oracle closed, or failed
+	o.reserving.Lock() // waits for a renewal that is writing; a later one finds the oracle closed or failed
 	defer o.reserving.Unlock()
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -135,10 +135,10 @@ func (o *Oracle) Close() error {
 
 var errClosed = errors.New("store is closing")
 
-// Visible is the watermark: the newest timestamp at which everything is known.
+// Visible returns the watermark: all commits at or below it are durable and visible, and no other will join them.
 func (o *Oracle) Visible() mvcc.Timestamp { return mvcc.Timestamp(o.visible.Load()) }
 
-// Now is the clock's time, or the watermark if that is ahead: staleness is counted from here.
+// Now returns the clock's time, or the watermark if that is ahead. Staleness is counted from it.
 func (o *Oracle) Now() mvcc.Timestamp { return max(mvcc.TimestampOf(o.clock()), o.Visible()) }
 
 // Strong returns a timestamp at or above every commit that was acknowledged before the call. It is ahead of the clock only if commits are: the
@@ -160,8 +160,8 @@ func (o *Oracle) Strong(ctx context.Context) (mvcc.Timestamp, error) {
 	return o.Visible(), nil
 }
 
-// approach moves visible as near to now, which the clock has shown, as it can without waiting: below the commits in flight, and up to the
-// durable bound.
+// approach moves visible towards now, a time that the clock has shown, and returns it. It does not wait, so visible stays below the commits
+// in flight and does not pass the durable bound.
 func (o *Oracle) approach(now mvcc.Timestamp) mvcc.Timestamp {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -206,9 +206,10 @@ func (o *Oracle) WaitFor(ctx context.Context, at mvcc.Timestamp) error {
 	return o.CloseAt(ctx, at)
 }
 
-// CloseAt closes a timestamp that the clock has shown: when it returns,
-// everything at or below at is visible and no commit will join it. It waits for
-// commits in flight, and not for the clock, which may have gone back since.
+// CloseAt closes a timestamp that the clock has shown: when it returns, every
+// commit at or below at is visible and no later one will get such a timestamp.
+// It waits for commits in flight. It does not wait for the clock, which may have
+// gone back since.
 func (o *Oracle) CloseAt(ctx context.Context, at mvcc.Timestamp) error {
 	if at <= o.Visible() {
 		return nil
@@ -270,7 +271,7 @@ func (o *Oracle) landed(ctx context.Context, at mvcc.Timestamp) error {
 	}
 }
 
-// waiter is closed when the flight is gone. The oracle's mu is held.
+// waiter returns a channel that is closed when the flight is gone or the store fails. The caller holds the oracle's mu.
 func (f *flight) waiter() chan struct{} {
 	if f.wake == nil {
 		f.wake = make(chan struct{})
@@ -278,8 +279,8 @@ func (f *flight) waiter() chan struct{} {
 	return f.wake
 }
 
-// show moves visible forward, up to the durable bound: the timestamp of a commit that was abandoned may be above it. mu is held, so
-// visible never goes back.
+// show moves visible forward to at, or to the durable bound if at is above it: an abandoned commit may have such a timestamp. The caller
+// holds mu, so visible never goes back.
 func (o *Oracle) show(at mvcc.Timestamp) {
 	if at = min(at, mvcc.Timestamp(o.durable.Load())); at > o.Visible() {
 		o.visible.Store(int64(at))
@@ -296,8 +297,8 @@ func (o *Oracle) take() (*flight, error) {
 	}
 	o.last = max(o.last+1, now)
 	f := &flight{ts: o.last}
-	// Every batch above the durable bound carries a bound of its own, for it may become durable without the others. One that comes near to the
-	// bound carries the next, so that few are above it.
+	// Every batch above the durable bound writes a bound of its own, for it may become durable without the others. A batch near the claimed
+	// bound writes the next one, so that few batches are above the durable bound.
 	durable := mvcc.Timestamp(o.durable.Load())
 	near := f.ts+renewal > o.claimed
 	if near {
@@ -311,7 +312,8 @@ func (o *Oracle) take() (*flight, error) {
 	return f, nil
 }
 
-// commitAt runs fn, which commits one batch at a timestamp, or none if it fails, and returns when the timestamp is visible.
+// commitAt gives fn a timestamp and a function that commits one batch at it. It returns when the timestamp is visible. If fn fails, it has
+// committed nothing, or the commit has failed.
 func (o *Oracle) commitAt(fn func(ts mvcc.Timestamp, commit func(kv.Batch) error) error) (err error) {
 	f, err := o.take()
 	if err != nil {
@@ -336,10 +338,11 @@ func (o *Oracle) commitAt(fn func(ts mvcc.Timestamp, commit func(kv.Batch) error
 	})
 }
 
-// errCut is how a commit ended that has not returned: it panicked.
+// errCut is the error of a commit that panicked, so that it did not return one.
 var errCut = errors.New("the commit was cut short")
 
-// Take implements changestream.Oracle. The caller may hold a mutex that other commits wait for when it calls Take, but not when it lands the flight.
+// Take implements changestream.Oracle. When the caller lands the flight, it must not hold a mutex that other commits wait for. It may hold one
+// when it calls Take.
 func (o *Oracle) Take(b kv.Batch) (mvcc.Timestamp, changestream.Flight, error) {
 	f, err := o.take()
 	if err != nil {
@@ -357,17 +360,17 @@ type taken struct {
 func (t taken) Land(committed error) error { return t.o.land(t.f, committed) }
 func (t taken) Abandon() error             { return t.o.abandon(t.f) }
 
-// abandon lands a flight of which nothing was written.
+// abandon lands a flight whose batch was not written.
 func (o *Oracle) abandon(f *flight) error {
 	f.bound = 0
 	return o.land(f, nil)
 }
 
-// land says how the commit of a flight ended: err is what Commit of its batch has returned. It returns when the commit is visible, which waits for
-// those before it.
+// land ends a flight. err is the result of Commit of its batch. land returns when the commit is visible, so it waits for all commits with lower
+// timestamps.
 //
-// Of a batch that the store has refused nothing was written. If the store failed it is unknown what it kept: no commit becomes visible any more, and
-// every later one fails.
+// If the store has refused the batch, nothing of it was written. If the store failed, it is unknown what it kept. Then no commit becomes visible
+// any more, and every later one fails.
 func (o *Oracle) land(f *flight, err error) error {
 	if errors.Is(err, kv.ErrRefused) {
 		return cmp.Or(o.abandon(f), err)
@@ -401,7 +404,7 @@ func (o *Oracle) land(f *flight, err error) error {
 	return nil
 }
 
-// advance moves visible over the flights that are done. mu is held.
+// advance moves visible past the flights that are done, up to the first one that is not. The caller holds mu.
 func (o *Oracle) advance() {
 	n := 0
 	for ; n < len(o.flights) && o.flights[n].done; n++ {
@@ -428,8 +431,8 @@ func (o *Oracle) wakeAll() {
 	}
 }
 
-// The bound is kept as keys without values in space 0, the highest of which counts: batches may be applied in
-// another order than that of their timestamps.
+// The bound is stored as the key of a record without a value, in space 0. There may be several such keys, since batches may be applied in
+// another order than that of their timestamps. The highest one counts.
 const boundName = "txn/bound/"
 
 func boundKey(bound mvcc.Timestamp) []byte {
@@ -454,7 +457,7 @@ func putBound(b kv.Batch, bound, old mvcc.Timestamp) error {
 	return b.Put(boundKey(bound), nil)
 }
 
-// reserve makes the durable bound at least at, with a reservation above.
+// reserve makes sure that the durable bound is at least at. If it must move the bound, it moves it to at plus reservation.
 func (o *Oracle) reserve(at mvcc.Timestamp) error {
 	if at <= mvcc.Timestamp(o.durable.Load()) {
 		return nil
@@ -462,7 +465,7 @@ func (o *Oracle) reserve(at mvcc.Timestamp) error {
 	return o.extend(at, at+reservation)
 }
 
-// extend moves the durable bound to another one, unless it is at or above need.
+// extend moves the durable bound to at least to, unless it is at or above need already.
 func (o *Oracle) extend(need, to mvcc.Timestamp) error {
 	o.reserving.Lock()
 	defer o.reserving.Unlock()
@@ -484,8 +487,9 @@ func (o *Oracle) extend(need, to mvcc.Timestamp) error {
 	return nil
 }
 
-// claim returns the durable bound, old, and the one that must take its place, or old again if that is at or above need. If a commit carries one that
-// is high enough, it is that one: two would leave one behind, for a batch deletes the bound that was durable alone.
+// claim returns the durable bound, old, and the bound that the caller must write in its place. If old is at or above need, both are old. If a
+// commit is writing a bound that is high enough, claim returns the same one. Two different bounds would leave one behind, since each batch
+// deletes only the bound that was durable.
 func (o *Oracle) claim(need, to mvcc.Timestamp) (bound, old mvcc.Timestamp, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -73,8 +73,8 @@ func newSynced(t *testing.T) (*Manager, *syncedStore, *fakeClock) {
 	return newManager(t, s, clock.now), s, clock
 }
 
-// TestStrongReadsFollowClock: in a database that nothing writes to, strong reads have the clock's time, each another one. The store is
-// synced once a second while reads come, and not at all while none do.
+// TestStrongReadsFollowClock: without commits, each strong read has the clock's time, and no two have the same. The store is synced once a
+// second while reads come, and not at all while none do.
 func TestStrongReadsFollowClock(t *testing.T) { synctest.Test(t, testStrongReadsFollowClock) }
 
 func testStrongReadsFollowClock(t *testing.T) {
@@ -104,8 +104,8 @@ func testStrongReadsFollowClock(t *testing.T) {
 	}
 }
 
-// TestStrongReadsDoNotWait: neither for the sync of a reservation nor for commits in flight, as long as what they can have is fresh; and no commit
-// is given a timestamp below one that was read at.
+// TestStrongReadsDoNotWait: strong reads wait neither for the sync of a reservation nor for commits in flight, as long as the timestamp that they can
+// get at once is fresh. No commit gets a timestamp below one that was read at.
 func TestStrongReadsDoNotWait(t *testing.T) { synctest.Test(t, testStrongReadsDoNotWait) }
 
 func testStrongReadsDoNotWait(t *testing.T) {
@@ -182,7 +182,7 @@ func testReserveBesideCommit(t *testing.T) {
 	}
 }
 
-// TestStrongReadsOnFullDisk: while no timestamps can be reserved, strong reads see what was acknowledged, at timestamps up to the bound. They
+// TestStrongReadsOnFullDisk: while no timestamps can be reserved, strong reads see all acknowledged commits, at timestamps up to the bound. They
 // follow the clock again once there is room.
 func TestStrongReadsOnFullDisk(t *testing.T) { synctest.Test(t, testStrongReadsOnFullDisk) }
 
@@ -248,9 +248,9 @@ func testCloseDuringRenewal(t *testing.T) {
 	}
 }
 
-// TestStrongReadsBeforeCrash reads a database that nothing writes to, and stops the machine again and again: before writes to the file system
-// and after reads, with a part of what was not synced lost. A start from the rest commits above all timestamps that strong reads had before,
-// and reads at none below them, whatever the clock says.
+// TestStrongReadsBeforeCrash reads a database without commits, and stops the machine again and again, before writes to the file system and after
+// reads. Each time a random part of the unsynced data is lost. After the restart, commits get timestamps above those of all strong reads before
+// the crash, and strong reads get none below them, whatever the clock shows.
 func TestStrongReadsBeforeCrash(t *testing.T) {
 	var points atomic.Int64
 	for seed := range uint64(8) {

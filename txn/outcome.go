@@ -10,30 +10,30 @@ import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
 )
 
-// OutcomeLife is how long the outcome of a commit is kept at least, for a client that did not get the reply and asks again.
+// OutcomeLife is the least time for which the outcome of a commit is kept, for a client that did not get the reply and asks again.
 const OutcomeLife = time.Hour
 
-// A ClientID is what a transaction is known by to its client, which can name it after a restart, too. It is unique in the store. The zero
-// value is that of a transaction that no client can name, whose outcome is not kept.
+// A ClientID names a transaction to its client, also after a restart of the server. It is unique in the store. A transaction that no client
+// can name has the zero ClientID, and its outcome is not kept.
 type ClientID struct {
-	Start  uint32 // which start of the server gave it out; see database.Identity
-	Number uint64 // Manager.Now at its begin, or more if several began in one microsecond
+	Start  uint32 // number of the server start that made the id; see database.Identity
+	Number uint64 // Manager.Now when the transaction began, or more if several began in one microsecond
 }
 
-// An Outcome is what is kept of a commit.
+// An Outcome is the stored result of a commit.
 type Outcome struct {
 	Timestamp mvcc.Timestamp
 	Mutations int64 // as commit_stats counts them
 	Isolation Isolation
 }
 
-// Outcomes are records of space 0, each in the batch of the commit that it tells of:
+// Outcomes are records of space 0. Each is written in the batch of its commit:
 //
 //	key    space 0 (4 bytes) | txn/outcome/ | period (4) | start (4) | number (8) | 00
 //	value  timestamp (8 bytes) | isolation (1) | mutations, uvarint
 //
-// The period is that of the commit timestamp, or of the transaction's begin if the clock has gone back since. The records of a period are deleted
-// together, by their range. A look-up, which is rare, tries every period that is kept.
+// The period is that of the commit timestamp, or of the transaction's begin if the clock has gone back since. One range deletion deletes the
+// records of a period. A look-up, which is rare, tries every period that is kept.
 const (
 	outcomeName   = "txn/outcome/"
 	outcomePeriod = mvcc.Timestamp(10 * time.Minute / time.Microsecond)
@@ -41,17 +41,17 @@ const (
 
 func periodOf(ts mvcc.Timestamp) uint32 { return uint32(ts / outcomePeriod) }
 
-// Began is when the transaction began, or a little later.
+// Began returns when the transaction began, or a little later.
 func (id ClientID) Began() mvcc.Timestamp { return mvcc.Timestamp(id.Number) }
 
-// outcomePrefix begins the keys of a period's outcomes.
+// outcomePrefix returns the common prefix of the keys of a period's outcomes.
 func outcomePrefix(period uint32) []byte {
 	key := append(make([]byte, 4, 4+len(outcomeName)+4+4+8+1), outcomeName...)
 	return binary.BigEndian.AppendUint32(key, period)
 }
 
-// outcomeBound is before all outcomes of a period, and behind those of the one before. Like all keys that are no versions it ends in 00, since
-// the store takes the last byte for the mark of a version.
+// outcomeBound returns a bound before all outcomes of a period and after those of the period before. It ends in 00 like all keys without a
+// version, since the store takes a last byte of 09 for the mark of a version.
 func outcomeBound(period uint32) []byte { return append(outcomePrefix(period), 0) }
 
 func outcomeKey(period uint32, id ClientID) []byte {
@@ -66,8 +66,8 @@ func putOutcome(b kv.Batch, id ClientID, o Outcome) error {
 	return b.Put(outcomeKey(periodOf(max(o.Timestamp, id.Began())), id), binary.AppendUvarint(val, uint64(o.Mutations)))
 }
 
-// Outcome is the outcome of a transaction of any database of the store. ok is false if it has written nothing: it is open, has ended without
-// a commit, or had nothing to write. If it is not outlived, that is certain.
+// Outcome returns the outcome of a transaction of any database of the store. ok is false if none is stored: the transaction is open, has ended
+// without a commit, or had nothing to write. If Outlived returns true, the outcome may also have been deleted.
 func (m *Manager) Outcome(id ClientID) (outcome Outcome, ok bool, err error) {
 	newest := periodOf(max(m.oracle.Now(), id.Began()))
 	for period := m.oracle.oldestPeriod(); period <= newest && !ok && err == nil; period++ {
@@ -76,10 +76,10 @@ func (m *Manager) Outcome(id ClientID) (outcome Outcome, ok bool, err error) {
 	return outcome, ok, err
 }
 
-// Outlived says whether a transaction began so long ago that the outcome of its commit may have been deleted.
+// Outlived reports whether a transaction began so long ago that the outcome of its commit may have been deleted.
 func (m *Manager) Outlived(id ClientID) bool { return id.Began() < m.oracle.outcomesFrom() }
 
-// outcomesFrom is since when outcomes are kept.
+// outcomesFrom returns the time since which all outcomes are kept.
 func (o *Oracle) outcomesFrom() mvcc.Timestamp {
 	return max(o.Now()-mvcc.Timestamp(OutcomeLife.Microseconds()), 0)
 }
@@ -107,7 +107,7 @@ func (o *Oracle) outcomeIn(period uint32, id ClientID) (outcome Outcome, ok bool
 	return Outcome{mvcc.Timestamp(binary.BigEndian.Uint64(val)), int64(mutations), Isolation(val[8])}, true, nil
 }
 
-// ForgetOutcomes deletes the outcomes that are no longer kept. It does not wait until that is durable, for it can be done again.
+// ForgetOutcomes deletes the outcomes of periods older than OutcomeLife. It does not sync, since the deletion can be repeated.
 func (o *Oracle) ForgetOutcomes() error {
 	lower, upper := outcomeBound(0), outcomeBound(o.oldestPeriod())
 	it, err := o.store.NewIter(lower, upper)

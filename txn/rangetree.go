@@ -1,8 +1,8 @@
 package txn
 
-// rangeTree holds the requests for ranges, granted or waiting, ordered by start:
-// a treap whose subtrees know their greatest end, so that finding the k requests
-// that overlap a range costs O(log n + k).
+// rangeTree holds the requests for ranges, granted or waiting, ordered by start.
+// It is a treap. Each node has the greatest end in its subtree, so that finding
+// the k requests that overlap a range costs O(log n + k).
 type rangeTree struct {
 	root *rangeNode
 	seed uint64
@@ -15,7 +15,7 @@ type rangeNode struct {
 	left, right *rangeNode
 }
 
-// before orders by start; requests with the same one lie anywhere to the right.
+// before reports whether n belongs to the left of a request at start. Requests with equal starts may lie on either side of each other.
 func (n *rangeNode) before(start string) bool { return n.r.start < start }
 
 func (n *rangeNode) update() {
@@ -28,7 +28,7 @@ func (n *rangeNode) update() {
 	}
 }
 
-// each calls f for every range that overlaps r, until it returns false.
+// each calls f for each request that overlaps r, until f returns false.
 func (t *rangeTree) each(r *request, f func(*request) bool) {
 	t.root.each(r, f)
 }
@@ -58,7 +58,7 @@ func (t *rangeTree) insert(r *request) {
 	t.root = join(join(left, n), right)
 }
 
-// split parts a tree into what starts before start and the rest.
+// split divides a tree into the requests that start before start, and the others.
 func split(n *rangeNode, start string) (left, right *rangeNode) {
 	if n == nil {
 		return nil, nil
@@ -74,7 +74,7 @@ func split(n *rangeNode, start string) (left, right *rangeNode) {
 	return left, right
 }
 
-// join is the inverse: everything in left starts before, or where, right does.
+// join is the inverse of split: no request in left starts after one in right.
 func join(left, right *rangeNode) *rangeNode {
 	switch {
 	case left == nil:
@@ -92,7 +92,7 @@ func join(left, right *rangeNode) *rangeNode {
 	}
 }
 
-// stretch makes a range in the tree longer by one that continues it on either side.
+// stretch extends r, which is in the tree, by an adjacent range on either side.
 func (t *rangeTree) stretch(r, by *request) {
 	if by.start == r.end {
 		r.end = by.end
@@ -104,13 +104,13 @@ func (t *rangeTree) stretch(r, by *request) {
 	t.insert(r)
 }
 
-// raise lets the subtrees that hold r know that its end has gone up.
+// raise updates maxEnd of the nodes on the path to r, whose end has gone up. It reports whether it found r below n.
 func (n *rangeNode) raise(r *request) (found bool) {
 	if n == nil {
 		return false
 	}
 	found = n.r == r ||
-		n.r.start >= r.start && n.left.raise(r) || // those with r's start may be on either side of an equal one
+		n.r.start >= r.start && n.left.raise(r) || // requests with r's start may lie on either side of each other
 		n.r.start <= r.start && n.right.raise(r)
 	if found {
 		n.maxEnd = max(n.maxEnd, r.end)
@@ -127,7 +127,7 @@ func (n *rangeNode) remove(r *request) (rest *rangeNode, found bool) {
 	if n.r == r {
 		return join(n.left, n.right), true
 	}
-	// Those with r's start may be on either side of an equal one.
+	// Requests with r's start may lie on either side of each other.
 	if n.r.start >= r.start {
 		if n.left, found = n.left.remove(r); found {
 			n.update()

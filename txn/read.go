@@ -12,7 +12,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Request is a table.Writer on a transaction for one goroutine. What its Get returns is good until its next Get.
+// Request is a table.Writer on a transaction for one goroutine. A value that Get returns is valid until the next Get.
 type Request struct {
 	*Tx
 	// DML says that the request is a DML statement: in RepeatableRead, what it reads is locked exclusively, or
@@ -20,15 +20,15 @@ type Request struct {
 	DML bool
 	// mutates says that the request applies the mutations of a Commit, which has closed the transaction to all others.
 	mutates bool
-	charged *memory.Account // for what else the request takes; nil if that is not known
+	charged *memory.Account // of the request's other memory; nil if that is not known
 	buf     []byte
 	encoder *changestream.Encoder // nil before the first change that a stream watches
 }
 
-// Request returns a new one.
+// Request returns a new Request on t.
 func (t *Tx) Request() *Request { return &Request{Tx: t} }
 
-// enter is Enter, which does not keep Commit's own request out.
+// enter is Enter, except that it lets Commit's own request in after Commit has closed the transaction.
 func (r *Request) enter() error {
 	if r.mutates {
 		return r.Tx.enter()
@@ -84,7 +84,7 @@ func (t *Tx) written(key string) (write, bool) {
 	return t.writes.Get(key)
 }
 
-// storeError aborts t if versions have been collected that it asks for: a retry reads newer ones.
+// storeError aborts t if err says that its read timestamp is too old (ErrCollected): a retry reads at a newer one.
 func (t *Tx) storeError(err error) error {
 	if errors.Is(err, mvcc.ErrCollected) {
 		return t.abort(AbortExpired)
@@ -92,12 +92,12 @@ func (t *Tx) storeError(err error) error {
 	return err
 }
 
-// readSpan is a point (end is empty) or range that was read at readAt and must not have changed at commit.
+// readSpan is a point (end is empty) or range that was read at readAt. Commit checks that it has not changed since.
 type readSpan struct{ start, end string }
 
-// protect locks a point (end is empty) or a range that is about to be read, or
-// has Commit validate it, or neither, as the isolation mode demands. It returns
-// the timestamp to read at, and the span that Commit will validate; nil for none.
+// protect prepares the read of a point (end is empty) or a range. As the isolation
+// mode demands, it locks it, or adds it to the spans that Commit validates, or does
+// neither. It returns the timestamp to read at, and the span to validate or nil.
 func (r *Request) protect(ctx context.Context, start, end string, lock table.Lock) (at mvcc.Timestamp, span *readSpan, err error) {
 	if at, err = r.readTimestamp(ctx); err != nil {
 		return 0, nil, err
@@ -116,7 +116,7 @@ func (r *Request) protect(ctx context.Context, start, end string, lock table.Loc
 	return at, nil, r.unchanged(start, end)
 }
 
-// validateLater has Commit validate what is about to be read. A Commit that has collected these spans refuses more.
+// validateLater adds a span, which is about to be read, to those that Commit validates. It fails once Commit was called.
 func (r *Request) validateLater(span *readSpan) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -127,13 +127,13 @@ func (r *Request) validateLater(span *readSpan) error {
 	return nil
 }
 
-// protection is how a read is kept true until the commit.
+// protection says how a transaction makes sure that a read is still valid at the commit.
 type protection uint8
 
 const (
 	locked      protection = iota
-	validated              // Commit looks whether it has changed
-	unprotected            // it is true at the snapshot; what happens afterwards does not matter
+	validated              // Commit checks that it has not changed
+	unprotected            // it need only be valid at the snapshot
 )
 
 func (r *Request) protection(lock table.Lock) protection {
@@ -155,7 +155,7 @@ func lockMode(lock table.Lock) table.Lock {
 	return table.LockShared
 }
 
-// readTimestamp is what the transaction reads at: its snapshot, or the newest versions.
+// readTimestamp returns the timestamp at which the transaction reads: that of its snapshot, or Latest if it has none.
 func (t *Tx) readTimestamp(ctx context.Context) (mvcc.Timestamp, error) {
 	if !t.snapshots {
 		return mvcc.Latest, nil
@@ -163,7 +163,7 @@ func (t *Tx) readTimestamp(ctx context.Context) (mvcc.Timestamp, error) {
 	return t.snapshot(ctx)
 }
 
-// snapshot fixes, at the first read, the timestamp that all reads see.
+// snapshot returns the timestamp at which all reads of the transaction read. The first call chooses it.
 func (t *Tx) snapshot(ctx context.Context) (mvcc.Timestamp, error) {
 	for {
 		if at := t.snapshotAt(); at != 0 {
@@ -178,7 +178,7 @@ func (t *Tx) snapshot(ctx context.Context) (mvcc.Timestamp, error) {
 	}
 }
 
-// fixSnapshot makes at the timestamp that all reads see, unless they see another already or the schema has changed meanwhile.
+// fixSnapshot sets the read timestamp, unless it is set already or the schema has changed since catalog was loaded.
 func (t *Tx) fixSnapshot(at mvcc.Timestamp, catalog *schema.Catalog) {
 	t.m.locks.mu.Lock()
 	defer t.m.locks.mu.Unlock()
@@ -189,15 +189,15 @@ func (t *Tx) fixSnapshot(at mvcc.Timestamp, catalog *schema.Catalog) {
 	}
 }
 
-// snapshotAt is the timestamp that all reads see; 0 if there is none, or none yet.
+// snapshotAt returns the timestamp of the transaction's snapshot; 0 if it has none, or none yet.
 func (t *Tx) snapshotAt() mvcc.Timestamp {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.readAt
 }
 
-// unchanged aborts t if another transaction has written, since t's snapshot, what t has just locked. A transaction without a snapshot
-// reads the newest versions.
+// unchanged aborts t if another transaction has written in a span since t's snapshot. t has just locked the span. Without a snapshot it does
+// nothing, since t then reads the newest versions.
 func (t *Tx) unchanged(start, end string) error {
 	since := t.snapshotAt()
 	if since == 0 {
@@ -219,7 +219,7 @@ func (t *Tx) unchanged(start, end string) error {
 	return nil
 }
 
-// abort aborts t by its own request, unless it has ended otherwise meanwhile or is being committed. It returns what further requests answer.
+// abort aborts t on behalf of its own request, unless t has ended or is being committed. It returns the error of further requests.
 func (t *Tx) abort(reason AbortReason) error {
 	t.m.locks.mu.Lock()
 	defer t.m.locks.mu.Unlock()

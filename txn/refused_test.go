@@ -17,9 +17,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// TestRefusedCommit: a commit that the store refuses leaves its transaction open, with what it had written and locked before: the same
-// commit succeeds once the store takes it, others cannot write meanwhile what it has locked, older ones can abort it, and a schema
-// change does not wait for it.
+// TestRefusedCommit: a commit that the store refuses leaves its transaction open, with its writes and locks. The same commit succeeds once
+// the store accepts it. Meanwhile others cannot write the locked keys, older transactions can abort it, and a schema change does not wait
+// for it.
 func TestRefusedCommit(t *testing.T) {
 	for _, opts := range []Options{{}, {ReadLock: Optimistic}, {Isolation: RepeatableRead}} {
 		store := &disktest.Refusing{Store: openStore(t, vfs.NewMem(), "data")}
@@ -70,7 +70,7 @@ func TestRefusedCommit(t *testing.T) {
 	}
 }
 
-// TestRefusedCommitKeepsWrites: what a request has written, and was told so, stays when a commit beside it is refused.
+// TestRefusedCommitKeepsWrites: acknowledged writes of a request stay when a commit beside it is refused.
 func TestRefusedCommitKeepsWrites(t *testing.T) {
 	store := &disktest.Refusing{Store: openStore(t, vfs.NewMem(), "data")}
 	m := newManager(t, store, time.Now)

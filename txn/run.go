@@ -14,7 +14,7 @@ func (t *Tx) PutRun(ctx context.Context, run *table.Run, fresh bool) (existing [
 	return t.Request().PutRun(ctx, run, fresh)
 }
 
-// PutRun implements table.Writer. A transaction that writes nothing else locks the keys by one lock and keeps the run as it is.
+// PutRun implements table.Writer. A transaction that has written nothing yet locks all keys with one lock and keeps the run as it is.
 func (r *Request) PutRun(ctx context.Context, run *table.Run, fresh bool) (existing []byte, err error) {
 	if run.Len() == 0 {
 		return nil, nil
@@ -45,7 +45,8 @@ func (r *Request) PutRun(ctx context.Context, run *table.Run, fresh bool) (exist
 	return nil, r.charge(ctx, due, r.charged)
 }
 
-// takesRun says whether a run can be kept as it is. In other modes each key is compared with the transaction's snapshot.
+// takesRun reports whether the transaction can keep a run as it is: it has written nothing yet, and it reads no snapshot.
+// With a snapshot, each key must be compared with it.
 func (t *Tx) takesRun() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -73,7 +74,7 @@ func (r *Request) putEach(ctx context.Context, run *table.Run, fresh bool) (exis
 	return nil, nil
 }
 
-// bufferRun keeps a run for the commit. It returns what the transaction must be charged for.
+// bufferRun keeps a run for the commit. It returns the bytes that the transaction must be charged now.
 func (r *Request) bufferRun(run *table.Run) (due int64, err error) {
 	t := r.Tx
 	t.mu.Lock()
@@ -89,7 +90,8 @@ func (r *Request) bufferRun(run *table.Run) (due int64, err error) {
 	return t.memory.due(), nil
 }
 
-// unpackRun makes writes of the transaction's run, for what looks at writes one by one. The transaction's mu is held.
+// unpackRun moves the pairs of the transaction's run into writes. Every function that uses single writes calls it first.
+// The caller holds the transaction's mu.
 func (t *Tx) unpackRun() {
 	run := t.run
 	if run == nil {
@@ -102,14 +104,14 @@ func (t *Tx) unpackRun() {
 	t.memory.writes += int64(run.Len()) * writeBytes
 }
 
-// wrote says whether the transaction has written anything.
+// wrote reports whether the transaction has written anything.
 func (t *Tx) wrote() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.keys() > 0
 }
 
-// keys is how many the transaction writes. Its mu is held.
+// keys returns the number of keys that the transaction writes. The caller holds its mu.
 func (t *Tx) keys() int {
 	if t.run != nil {
 		return t.run.Len()
@@ -117,7 +119,7 @@ func (t *Tx) keys() int {
 	return t.writes.Len()
 }
 
-// onlyRun is the run that is all that the transaction writes; nil if it writes something else.
+// onlyRun returns the run if the transaction writes one run and nothing else. Otherwise it returns nil.
 func (t *Tx) onlyRun() *table.Run {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -134,7 +136,7 @@ func fillRun(b *mvcc.Batch, run *table.Run, at mvcc.Timestamp) error {
 	return nil
 }
 
-// firstOf is the first key of a run, which is locked, that the store has; nil if it has none of them.
+// firstOf returns the first key of a run that exists in the store, or nil if none does. The caller has locked the run.
 func (m *Manager) firstOf(run *table.Run) (key []byte, err error) {
 	last := run.Key(run.Len() - 1)
 	c, err := m.versions.Scan(run.Key(0), mvcc.After(nil, last), mvcc.Latest, false)

@@ -9,7 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// TestRunOverlaps: requests for points, ranges and runs overlap where they have a key in common, and one covers another that has none beside its own.
+// TestRunOverlaps: requests for points, ranges and runs overlap if they have a key in common. One covers another if it has all keys of the other.
 func TestRunOverlaps(t *testing.T) {
 	const keys = 12
 	name := func(i int) string { return fmt.Sprintf("%02d\x00", i) }

@@ -11,22 +11,24 @@ import (
 // it covers only the keys that the scan has read, and the gaps between them.
 //
 // The cursor finds the next key, locks the range up to it, and only then shows
-// it. Another transaction may commit into that range after the cursor has looked
-// and before it has the lock. A commit adds itself to landings before it releases
-// its locks, so if none was added that may have written in the range, the cursor
-// has missed nothing there; otherwise it looks again, now that the range is locked.
+// it. Another transaction may commit into that range after the cursor has read
+// it and before the cursor has the lock. A commit adds itself to landings before
+// it releases its locks. So if landings has no new commit that may have written in
+// the range, the cursor has missed nothing. Otherwise it reads the range again,
+// which is locked now.
 type scanLock struct {
 	ctx        context.Context // of the scan
 	mode       table.Lock
 	start, end string   // the part of the span that is not locked yet
-	held       *request // the lock that is made longer; nil if the next part needs one of its own
-	landed     uint64   // how many commits landings had when the cursor looked, or when none of them had written in the rest of the span
+	held       *request // the lock to extend; nil if the next part needs a new lock
+	landed     uint64   // landings.count at a time since which no commit has written in the range that the cursor has yet to show
 	skipped    []byte   // the argument of the last SkipTo
 	after      []byte   // scratch: the end of the range to lock
 }
 
 // secure locks the range up to the key that c has found, or up to the end of
-// the span if there is none (more is false), and tells whether there is a key now that it is locked.
+// the span if it found none (more is false). It reports whether there is a key
+// to show, which may differ from more once the range is locked.
 func (c *cursor) secure(more bool) bool {
 	for c.err == nil {
 		l := c.growing
@@ -58,7 +60,7 @@ func (c *cursor) secure(more bool) bool {
 	return false
 }
 
-// unlocked is the range to lock before the cursor shows its key, or its end.
+// unlocked returns the range to lock before the cursor shows its key, or reports the end of the span.
 func (c *cursor) unlocked(more bool) (start, end string) {
 	start, end = c.growing.start, c.growing.end
 	switch {
@@ -82,7 +84,7 @@ func (l *scanLock) lock(c *cursor, start, end string) (err error) {
 	return err
 }
 
-// reopen has the cursor look again at [start, end), which was not locked when it looked first.
+// reopen makes the cursor read [start, end) again, because the range was not locked when the cursor first read it.
 func (c *cursor) reopen(start, end string) error {
 	if err := c.base.Close(); err != nil {
 		return err

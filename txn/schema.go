@@ -11,32 +11,33 @@ import (
 )
 
 // schemaGate keeps commits and schema changes apart, and knows which
-// transactions a change may concern. The lock table's mu guards its fields but
-// turn; catalog changes under it and may be read without it.
+// transactions a change may abort. The lock table's mu guards all fields except
+// turn. catalog is stored under the mutex and may be read without it.
 type schemaGate struct {
-	turn       chan struct{} // holds one token while a change runs: one at a time
+	turn       chan struct{} // holds one token while a schema change runs, so that one runs at a time
 	open       chan struct{} // closed when the running change ends; nil if none runs
 	committing int           // commits past their point of no return
 	drained    chan struct{} // closed when committing falls to 0
 
 	catalog    atomic.Pointer[schema.Catalog] // the newest one
-	dependents map[*Tx]struct{}               // active transactions that depend on something
+	dependents map[*Tx]struct{}               // active transactions that have called DependOn
 }
 
-// ChangeSchema makes next the newest catalog. It runs fn as the only thing in
-// the database that writes: commits that are past their point of no return are
-// waited for, other requests of read-write transactions wait for the end of fn.
-// What fn writes at ts, in the one batch that it commits by means of commit,
-// becomes visible when it returns. If fn fails, the catalog stays as it is: it
-// has committed nothing, or the commit has failed. If it is unknown what the
-// store has kept of that, nothing commits any more, as after such a commit of a
+// ChangeSchema makes next the newest catalog. It runs fn while nothing else
+// writes in the database: it waits for the commits that are past their point of
+// no return, and later commits and calls of DependOn wait for the end of fn. fn
+// writes at ts, in one batch that it commits by calling commit. The batch becomes
+// visible when fn returns. If fn fails, it has committed nothing, or the commit
+// has failed, and the catalog stays as it is. If it is unknown whether the store
+// kept the batch, nothing commits any more, as after such a commit of a
 // transaction.
 //
-// Afterwards the transactions are aborted whose dependencies (see DependOn) do
-// not hold in next. Others go on, and see next from their next statement on.
+// Afterwards ChangeSchema aborts the transactions whose dependencies (see
+// DependOn) do not hold in next. Others go on, and see next from their next
+// statement on.
 //
-// Commits of the whole store become visible only after fn: long work, such as
-// back-filling, belongs before it, into transactions.
+// Commits of the whole store become visible only after fn. So long work, such as
+// back-filling, belongs into transactions before it.
 func (m *Manager) ChangeSchema(ctx context.Context, next *schema.Catalog, fn func(ts mvcc.Timestamp, commit func(kv.Batch) error) error) error {
 	select {
 	case m.schema.turn <- struct{}{}:
@@ -56,7 +57,7 @@ func (m *Manager) ChangeSchema(ctx context.Context, next *schema.Catalog, fn fun
 	return nil
 }
 
-// adopt makes next the newest catalog and aborts the transactions that it concerns.
+// adopt makes next the newest catalog and aborts the transactions whose dependencies do not hold in it.
 func (m *Manager) adopt(next *schema.Catalog) {
 	m.locks.mu.Lock()
 	defer m.locks.mu.Unlock()
@@ -88,7 +89,7 @@ func (m *Manager) openGate() {
 	m.schema.open = nil
 }
 
-// drain waits for commits past their point of no return.
+// drain waits for the commits that are past their point of no return.
 func (m *Manager) drain(ctx context.Context) error {
 	for {
 		m.locks.mu.Lock()
@@ -107,7 +108,7 @@ func (m *Manager) drain(ctx context.Context) error {
 	}
 }
 
-// leave counts a commit out that was past its point of no return. The lock table's mu is held.
+// leave takes a commit that has ended out of committing. The caller holds the lock table's mu.
 func (g *schemaGate) leave() {
 	if g.committing--; g.committing == 0 && g.drained != nil {
 		close(g.drained)
@@ -115,8 +116,8 @@ func (g *schemaGate) leave() {
 	}
 }
 
-// lockGate waits until no schema change runs, and keeps the next one from beginning: it returns with the lock table's mu held,
-// unless it fails.
+// lockGate waits until no schema change runs. It returns with the lock table's mu locked, unless it fails, so that the next schema
+// change cannot begin.
 func (m *Manager) lockGate(ctx context.Context) error {
 	for {
 		m.locks.mu.Lock()
@@ -141,10 +142,11 @@ func awaitClosed(ctx context.Context, c chan struct{}) error {
 	}
 }
 
-// DependOn must be called before the transaction reads or writes what it names
-// by means of a catalog: d is what it counts on of c, which was the newest
-// catalog a moment ago. A schema change to which d does not hold aborts the
-// transaction. A transaction that has not called DependOn is aborted by none.
+// DependOn must be called before the transaction reads or writes schema objects
+// that it has looked up in a catalog. c is that catalog, which was the newest one
+// a moment ago, and d lists the objects. A schema change after which d does not
+// hold aborts the transaction. No schema change aborts a transaction that has not
+// called DependOn.
 func (t *Tx) DependOn(ctx context.Context, d *schema.Dependencies, c *schema.Catalog) error {
 	m := t.m
 	if err := m.lockGate(ctx); err != nil {
@@ -159,7 +161,7 @@ func (t *Tx) DependOn(ctx context.Context, d *schema.Dependencies, c *schema.Cat
 			return nil
 		}
 	}
-	// Commits until now may have been made by the newest catalog. What is read at a snapshot was written by the catalog of its time.
+	// Rows up to now may have been written with the newest catalog, and rows of the snapshot with the catalog of its time.
 	for _, also := range []*schema.Catalog{m.schema.catalog.Load(), t.readCatalog} {
 		if also != nil && also != c && !d.HoldIn(also) {
 			m.locks.abort(t, AbortSchemaChange)

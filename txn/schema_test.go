@@ -15,7 +15,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// catalogs are those after each of some statements.
+// catalogs returns the catalog after each of the statements.
 func catalogs(t *testing.T, statements ...string) (list []*schema.Catalog) {
 	t.Helper()
 	c := schema.NewCatalog()
@@ -39,8 +39,8 @@ func writing(c *schema.Catalog, name string) *schema.Dependencies {
 
 func nothing(mvcc.Timestamp, func(kv.Batch) error) error { return nil }
 
-// TestChangeSchema: it waits for commits that are under way, and commits wait for it; what it writes has its timestamp and is seen at
-// its end; a failure changes nothing. Transactions that do not depend on what it alters go on from where they were.
+// TestChangeSchema: a schema change waits for running commits, and commits wait for it. Its writes have its timestamp and are visible at its
+// end. A failed change changes nothing. Transactions that do not depend on the altered objects go on.
 func TestChangeSchema(t *testing.T) {
 	m, s, _ := gated(t)
 	ctx := context.Background()
@@ -156,8 +156,8 @@ func TestChangeSchemaFails(t *testing.T) {
 	commitOne(t, m, "a", "1")
 }
 
-// TestChangeSchemaUnknown: if it is unknown what the store has kept of a change, the change is not seen, and nothing commits any more. If the store has
-// refused it, all goes on.
+// TestChangeSchemaUnknown: if it is unknown whether the store has kept a change, the change is not visible and nothing commits any more. If the
+// store has refused the change, commits go on.
 func TestChangeSchemaUnknown(t *testing.T) {
 	for _, unknown := range []bool{false, true} {
 		m, s, _ := gated(t)
@@ -213,7 +213,7 @@ func TestChangeSchemaGivesUp(t *testing.T) {
 	commitOne(t, m, "a", "2")
 }
 
-// TestDependOn: a schema change aborts the transactions that depend on what it alters, and requests that wait for their locks go on.
+// TestDependOn: a schema change aborts the transactions that depend on an altered object, and requests that wait for their locks go on.
 func TestDependOn(t *testing.T) {
 	for _, mode := range modes {
 		m, _ := manual(t)
@@ -262,7 +262,7 @@ func TestDependOn(t *testing.T) {
 	}
 }
 
-// TestDependOnOlderCatalog: what was prepared with a catalog that is no longer the newest must hold in the newest too.
+// TestDependOnOlderCatalog: the dependencies of a statement that was prepared with an older catalog must hold in the newest one, too.
 func TestDependOnOlderCatalog(t *testing.T) {
 	m, _ := manual(t)
 	ctx := context.Background()
@@ -274,7 +274,7 @@ func TestDependOnOlderCatalog(t *testing.T) {
 	}
 }
 
-// TestSnapshotOfAnOlderCatalog: a transaction that reads at a snapshot cannot read by a newer catalog what another one wrote then.
+// TestSnapshotOfAnOlderCatalog: a transaction with a snapshot cannot use a newer catalog to read rows that were written with an older one.
 func TestSnapshotOfAnOlderCatalog(t *testing.T) {
 	for _, mode := range modes[1:] {
 		m, _ := manual(t)

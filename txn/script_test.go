@@ -122,7 +122,7 @@ func newManager(tb testing.TB, store kv.Store, clock func() time.Time) *Manager 
 	return NewManager(mvcc.New(store).In(1), oracle, Config{})
 }
 
-// stop has the oracle let go of the store, which is about to be closed, as a crash does: it gives nothing back.
+// stop ends the oracle's use of the store as a crash does, so no reserved timestamps are given back. The store is closed next.
 func (o *Oracle) stop() {
 	o.reserving.Lock()
 	defer o.reserving.Unlock()

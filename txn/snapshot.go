@@ -10,15 +10,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// BoundKind is how the timestamp of a snapshot is chosen.
+// BoundKind says how the timestamp of a snapshot is chosen.
 type BoundKind uint8
 
 const (
-	Strong           BoundKind = iota // everything committed before the call
+	Strong           BoundKind = iota // sees everything committed before the call
 	ReadTimestamp                     // exactly Time; waits if it is in the future
 	ExactStaleness                    // exactly Duration ago
-	MinReadTimestamp                  // the newest that needs no waiting, but at least Time
-	MaxStaleness                      // the newest that needs no waiting, but at most Duration ago
+	MinReadTimestamp                  // the newest timestamp that needs no waiting, but at least Time
+	MaxStaleness                      // the newest timestamp that needs no waiting, but at most Duration ago
 )
 
 // Bound is a timestamp bound. The zero value is a strong read.
@@ -28,16 +28,16 @@ type Bound struct {
 	Duration time.Duration
 }
 
-// Snapshot is the database at a timestamp. It implements table.View, for one
-// goroutine at a time; At gives others their own.
+// Snapshot is the database at a timestamp. It implements table.View. One
+// goroutine at a time may use it; At returns another one for a second goroutine.
 type Snapshot struct {
 	m   *Manager
 	at  mvcc.Timestamp
 	buf []byte
 }
 
-// Snapshot returns the database at a timestamp within the bound. It waits while
-// a commit that the snapshot must show is on its way, and for a timestamp in the
+// Snapshot returns the database at a timestamp within the bound. It waits for
+// commits in flight that the snapshot must show, and for a timestamp in the
 // future.
 func (m *Manager) Snapshot(ctx context.Context, b Bound) (*Snapshot, error) {
 	at, err := m.resolve(ctx, b)
@@ -76,7 +76,8 @@ func (m *Manager) exact(ctx context.Context, at mvcc.Timestamp, closeAt closing)
 	return at, closeAt(ctx, at)
 }
 
-// atLeast takes the watermark if that is new enough: nothing newer can be had without waiting.
+// atLeast returns the watermark if that is at or above at, since any newer timestamp might have to wait. Otherwise it closes at, or the
+// earliest timestamp that may be read.
 func (m *Manager) atLeast(ctx context.Context, at mvcc.Timestamp, closeAt closing) (mvcc.Timestamp, error) {
 	if visible := m.oracle.Visible(); visible >= at && visible >= m.Earliest() {
 		return visible, nil
@@ -84,13 +85,13 @@ func (m *Manager) atLeast(ctx context.Context, at mvcc.Timestamp, closeAt closin
 	return m.exact(ctx, max(at, m.Earliest()), closeAt)
 }
 
-// Timestamp is what the snapshot reads at.
+// Timestamp returns the timestamp at which the snapshot reads.
 func (s *Snapshot) Timestamp() mvcc.Timestamp { return s.at }
 
-// At returns a view of its own at a timestamp that is not above s's: for another goroutine, say.
+// At returns a new snapshot at ts, or at s's timestamp if ts is above it. Another goroutine may use it.
 func (s *Snapshot) At(ts mvcc.Timestamp) *Snapshot { return &Snapshot{m: s.m, at: min(ts, s.at)} }
 
-// Close ends the snapshot. It holds nothing back: versions go when their retention ends.
+// Close does nothing. An open snapshot does not keep versions from being collected after their retention.
 func (s *Snapshot) Close() error { return nil }
 
 // Get implements table.View.

@@ -16,28 +16,28 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Isolation is what a read-write transaction promises.
+// Isolation is the isolation level of a read-write transaction.
 type Isolation uint8
 
 const (
 	Serializable Isolation = iota
-	// RepeatableRead is snapshot isolation: reads see one timestamp, and the transaction is aborted if another one has
-	// written the rows that it writes since then.
+	// RepeatableRead is snapshot isolation: all reads see one timestamp. The transaction is aborted if another one has
+	// since written a row that it writes.
 	RepeatableRead
 )
 
-// ReadLock says when conflicts of what was read are found.
+// ReadLock says when a transaction finds that another one has changed what it read.
 type ReadLock uint8
 
 const (
 	DefaultReadLock ReadLock = iota // Pessimistic, or Optimistic in RepeatableRead
-	Pessimistic                     // what is read is locked
-	Optimistic                      // what was read is validated at commit
+	Pessimistic                     // at once: a read locks
+	Optimistic                      // at commit, which validates all reads
 )
 
 // Age decides which of two transactions in conflict goes first. A retry has the age of the attempt that it repeats.
 type Age struct {
-	rank     uint64 // lower is older; 0 is none yet
+	rank     uint64 // lower is older; 0 means not set yet
 	attempts uint8
 }
 
@@ -46,35 +46,35 @@ type Options struct {
 	Isolation Isolation
 	ReadLock  ReadLock
 	Tag       string
-	// ID is what the client knows the transaction by. If it is not zero, the outcome of the commit is kept: see Manager.Outcome.
+	// ID names the transaction to the client. If it is not zero, the outcome of the commit is kept: see Manager.Outcome.
 	ID ClientID
 	// Previous is the Age of the aborted transaction that this one retries.
 	Previous Age
-	// Background makes the transaction give way to all others, whenever they began: a transaction that wants one of its locks
-	// aborts it, and it is aborted where it would have to wait for a lock.
+	// Background makes the transaction give way to all others, whenever they began. A transaction that wants one of its locks
+	// aborts it. It is also aborted instead of waiting for a lock.
 	Background bool
 	// Excluded says that change streams that allow it do not record the transaction: exclude_txn_from_change_streams.
 	Excluded bool
-	// System says that the server writes by itself: change streams tell their readers, and may leave out what it deletes.
+	// System marks a transaction of the server itself. Change streams tell their readers so, and may leave out its deletes.
 	System bool
-	// AnySize lifts the limit on the bytes that it writes, table.MaxCommitBytes.
+	// AnySize lifts the limit on the bytes written, table.MaxCommitBytes.
 	AnySize bool
 	// Waited, if it is not nil, is called after every wait of this transaction for a lock.
 	Waited func(*LockWait)
-	// Memory is charged what the transaction writes and locks; nil counts nothing.
+	// Memory is the budget charged for the transaction's writes and locks; nil counts nothing.
 	Memory *memory.Budget
-	// Owner is what the caller knows the transaction by: LockParty.Owner.
+	// Owner identifies the transaction to the caller in a LockParty.
 	Owner any
 }
 
-// Stats is what a transaction cost.
+// Stats counts the cost of a transaction so far.
 type Stats struct {
 	LockWait time.Duration // spent waiting for locks
 	Keys     int           // written, index entries included
-	Bytes    int           // of them and their values, and of the records of change streams
+	Bytes    int           // written: keys, values and the records of change streams
 }
 
-// states of a transaction. It ends in one of the last four.
+// The states of a transaction. It ends in one of the last four.
 const (
 	active int32 = iota
 	committing
@@ -86,17 +86,17 @@ const (
 
 // Tx is a read-write transaction. It implements table.Writer.
 //
-// Any method may be called by any goroutine. A Request saves the allocation that each call of Get makes.
+// Any goroutine may call any method. Get of a Request saves the allocation that Get of the Tx makes.
 type Tx struct {
 	m         *Manager
 	opts      Options
 	id        uint64
 	age       Age
 	snapshots bool // reads see the versions at readAt
-	locksNow  bool // a statement takes the locks that it needs; otherwise Commit takes them
+	locksNow  bool // reads and writes lock at once; otherwise Commit takes the locks
 
-	calls    atomic.Int32 // requests that are running
-	lastUse  atomic.Int64 // when the last one ended, in nanoseconds of the clock
+	calls    atomic.Int32 // running requests
+	lastUse  atomic.Int64 // when the last request ended, in nanoseconds of the clock
 	lockWait atomic.Int64 // time.Duration
 	lateTag  atomic.Pointer[string]
 	state    atomic.Int32 // changed under the lock table's mu
@@ -104,22 +104,22 @@ type Tx struct {
 	// The lock table's mu guards these; err is written before state.
 	held         []*request
 	dependencies []*schema.Dependencies
-	room         [4]*schema.Dependencies // of dependencies, for the common case
+	room         [4]*schema.Dependencies // first backing array of dependencies; saves an allocation
 	readCatalog  *schema.Catalog         // as of readAt, or a little older
 	err          error                   // why it ended
 
-	ending sync.Mutex // one Commit at a time; the second learns what the first did
+	ending sync.Mutex // held by the one Commit that runs; a second one returns the result of the first
 	ts     mvcc.Timestamp
-	closed atomic.Bool // Commit was called: only its own request reads and writes; changed under mu
+	closed atomic.Bool // Commit was called: only Commit's own Request may read and write; changed under mu
 
 	mu     sync.Mutex // guards what follows
 	readAt mvcc.Timestamp
 	writes *btree.Map[string, write]
-	run    *table.Run // all that it writes, in the place of writes; nil if that is not a run
+	run    *table.Run // all that the transaction writes, if it wrote one run and nothing else; then writes is empty
 	size   int
 	reads  []*readSpan // to be validated at commit
 	memory footprint
-	// changes are those of rows that change streams watch.
+	// changes are the changes of rows that change streams watch.
 	changes changestream.Changes
 }
 
@@ -153,13 +153,13 @@ func (m *Manager) Begin(opts Options) *Tx {
 	return t
 }
 
-// Age is what a retry of this transaction gives as Previous.
+// Age returns the age that a retry of this transaction passes as Options.Previous.
 func (t *Tx) Age() Age { return Age{rank: t.age.rank, attempts: min(t.age.attempts+1, maxAttempts)} }
 
-// Options returns what the transaction was begun with, with defaults in the place of zero values.
+// Options returns the options that were passed to Begin, with the default in place of DefaultReadLock.
 func (t *Tx) Options() Options { return t.opts }
 
-// Tag is the transaction's tag.
+// Tag returns the transaction's tag.
 func (t *Tx) Tag() string {
 	if late := t.lateTag.Load(); late != nil {
 		return *late
@@ -167,7 +167,7 @@ func (t *Tx) Tag() string {
 	return t.opts.Tag
 }
 
-// SetTag gives a transaction a tag that was begun without one: some clients send it only with what follows BeginTransaction.
+// SetTag sets the tag of a transaction that has none. Some clients send the tag only with a later request than BeginTransaction.
 func (t *Tx) SetTag(tag string) {
 	if tag == "" || t.opts.Tag != "" {
 		return
@@ -176,7 +176,7 @@ func (t *Tx) SetTag(tag string) {
 	t.lateTag.CompareAndSwap(nil, &late)
 }
 
-// Stats may be asked for at any time.
+// Stats returns the counts so far. It may be called at any time.
 func (t *Tx) Stats() Stats {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -199,7 +199,7 @@ func (t *Tx) EachWrite(f func(key []byte)) {
 	})
 }
 
-// older tells whether t goes before o.
+// older reports whether t is older than o, by rank and then by id. In a conflict the older transaction goes first.
 func (t *Tx) older(o *Tx) bool {
 	if t.age.rank != o.age.rank {
 		return t.age.rank < o.age.rank
@@ -209,18 +209,18 @@ func (t *Tx) older(o *Tx) bool {
 
 const (
 	firstBackoff = 2 * time.Millisecond
-	maxAttempts  = 6 // so the longest delay is 64 firstBackoffs and its share
+	maxAttempts  = 6 // so backoff returns less than 128 times firstBackoff
 )
 
-// backoff is how long the client should wait before it retries. It doubles with each attempt, and transactions that
-// conflicted get different ones, so that their retries do not conflict again.
+// backoff returns how long the client should wait before it retries. The delay doubles with each attempt. It depends on the
+// transaction's id, so that transactions that conflicted do not meet again when they retry.
 func (t *Tx) backoff() time.Duration {
 	d := firstBackoff << t.age.attempts
 	share := (t.id * 0x9E3779B97F4A7C15) >> 56 // 0 to 255
 	return d + d*time.Duration(share)/256
 }
 
-// Err is nil while the transaction may go on, else what every further request answers.
+// Err returns nil while the transaction is active or committing. Afterwards it returns the error of every further request.
 func (t *Tx) Err() error {
 	t.m.locks.mu.Lock()
 	defer t.m.locks.mu.Unlock()
@@ -230,10 +230,10 @@ func (t *Tx) Err() error {
 	return t.check()
 }
 
-// check fails unless the transaction is active. It takes no lock, so it may miss what is happening now.
+// check fails unless the transaction is active. It takes no lock, so it may miss a change that happens at the same time.
 //
-// A read that finds the transaction active after it has read is part of it: what it locked was locked before the commit
-// got its timestamp, or the commit will validate it.
+// A read calls check after it has read. If the transaction is still active then, the read is part of it: its locks were
+// taken before the commit got its timestamp, or the commit will validate the read.
 func (t *Tx) check() error {
 	switch t.state.Load() {
 	case active:
@@ -244,7 +244,7 @@ func (t *Tx) check() error {
 	return t.err
 }
 
-// idle reports whether a transaction that waits for t may abort it, because t has run no request for so long.
+// idle reports whether t has run no request for IdleLimit, so that a transaction that waits for its locks may abort it.
 func (t *Tx) idle() bool {
 	idle := t.m.clock().UnixNano() - t.lastUse.Load()
 	return t.calls.Load() == 0 && idle >= int64(IdleLimit)
@@ -285,7 +285,7 @@ func (t *Tx) Leave() {
 	t.calls.Add(-1)
 }
 
-// Fail ends the transaction with an error that is not to be retried; every further request answers it.
+// Fail ends an active transaction with an error that a retry would meet again. Every further request returns err.
 func (t *Tx) Fail(err error) {
 	t.m.locks.mu.Lock()
 	defer t.m.locks.mu.Unlock()
@@ -295,7 +295,7 @@ func (t *Tx) Fail(err error) {
 	}
 }
 
-// Rollback gives the transaction up. It fails only after a commit.
+// Rollback ends the transaction without a commit. It fails only if the transaction has committed.
 func (t *Tx) Rollback() error {
 	t.m.locks.mu.Lock()
 	if t.state.Load() == committing {

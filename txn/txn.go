@@ -8,14 +8,14 @@
 // isolation in REPEATABLE READ; for snapshots, that a read at a timestamp gives
 // the same answer for ever. A value is durable before a client is shown it.
 //
-// The life of a commit: the mutations are applied to the transaction's buffer;
-// what it writes is locked exclusively; what it read optimistically is locked
-// and validated; the oracle gives a timestamp; the versions are written and
-// synced, together with those of other commits; the oracle makes them visible in
-// the order of timestamps; the locks go.
+// A commit takes these steps. It applies the mutations to the transaction's
+// buffer, locks the written keys exclusively, and locks and validates the keys
+// that were read optimistically. The oracle gives it a timestamp. It writes and
+// syncs the versions, together with those of other commits. The oracle makes the
+// commits visible in the order of their timestamps. Then it releases the locks.
 //
-// A schema change aborts the open transactions that depend on what it alters
-// (DependOn, ChangeSchema), and no others.
+// A schema change aborts the open transactions that depend on a schema object it
+// alters (DependOn, ChangeSchema), and no others.
 //
 // It leaves out sessions and transaction ids (package server) and what rows
 // mean (packages database and table). Locks are kept in memory: one process
@@ -32,13 +32,13 @@
 //	Oracle.mu           for moments, and for all of Oracle.Close
 //	delays.mu           for moments
 //
-// The last three are never locked under lockTable.mu or Tx.mu. While it holds a
-// mutex for a moment, txn waits for nothing, does not use the store and, but for
-// the clock, calls no function that it was given (Waited, the argument of
-// EachWrite). So the packages above may hold mutexes of their own when they call
-// txn: server takes the turn of a transaction, then its mu, then those of its
-// attempt and of statistics; database takes the token of a schema change before
-// it calls ChangeSchema.
+// The last three are never locked under lockTable.mu or Tx.mu. While a goroutine
+// holds a mutex "for moments", it waits for nothing, does not use the store and
+// calls none of the caller's functions (Waited, the argument of EachWrite) except
+// the clock. So the packages above may hold mutexes of their own when they call
+// txn: server locks the turn of a transaction, then its mu, then the mutexes of
+// its attempt and of statistics. Package database takes the token of a schema
+// change before it calls ChangeSchema.
 //
 // Imports of this module: changestream, kv, memory, mvcc, schema, stats/cpu, table, usererror.
 package txn
@@ -57,10 +57,10 @@ import (
 // https://cloud.google.com/spanner/docs/pitr#ways-to-recover.
 const DefaultRetention = time.Hour
 
-// Config is what a Manager is told about its database.
+// Config describes a database to its Manager.
 type Config struct {
 	Retention time.Duration   // 0: DefaultRetention
-	Catalog   *schema.Catalog // the newest one; see ChangeSchema
+	Catalog   *schema.Catalog // the newest catalog; ChangeSchema replaces it
 	// Waited, if it is not nil, is called after every wait for a lock.
 	Waited func(*LockWait)
 	// Streams are the change streams of the database; nil records nothing.
@@ -101,24 +101,24 @@ func NewManager(versions *mvcc.Versions, oracle *Oracle, cfg Config) *Manager {
 // SetRetention changes how long versions are kept: version_retention_period.
 func (m *Manager) SetRetention(d time.Duration) { m.retention.Store(int64(d)) }
 
-// Retention is how long versions are kept.
+// Retention returns how long versions are kept.
 func (m *Manager) Retention() time.Duration { return time.Duration(m.retention.Load()) }
 
 // Landed counts the commits that had something to write since the Manager was made.
 func (m *Manager) Landed() uint64 { return m.landings.count.Load() }
 
-// Now is the clock's time, or the newest timestamp that reads see if that is ahead: the clock has gone back.
+// Now returns the clock's time, or the newest timestamp that reads see if the clock has gone back behind it.
 func (m *Manager) Now() mvcc.Timestamp { return m.oracle.Now() }
 
-// Earliest is the oldest timestamp that may be read: earliest_version_time.
+// Earliest returns the oldest timestamp that may be read: earliest_version_time.
 func (m *Manager) Earliest() mvcc.Timestamp {
 	kept := m.oracle.Now() - mvcc.Timestamp(m.Retention().Microseconds())
 	return max(kept, m.versions.Horizon())
 }
 
-// Collect deletes the versions that no read at or above olderThan can see, and all versions of the keys for which dead, if it is not
-// nil, returns true. olderThan is what Earliest returned at some time; later reads below it fail, also if the retention period
-// is made longer meanwhile. Calls must not overlap.
+// Collect deletes the versions that no read at or above olderThan can see. If dead is not nil, Collect also deletes all versions of
+// the keys for which dead returns true. olderThan is a result of Earliest. Later reads below it fail, even if the retention period has
+// been made longer meanwhile. Calls must not overlap.
 func (m *Manager) Collect(ctx context.Context, olderThan mvcc.Timestamp, dead func(key []byte) bool) (mvcc.Collected, error) {
 	return m.versions.Collect(ctx, olderThan, dead)
 }

@@ -11,7 +11,7 @@ import (
 // maxWaitHolders is the maximum number of lock holders listed in a LockWait.
 const maxWaitHolders = 20
 
-// A LockWait is a request for a lock that had to wait, once the wait is over.
+// A LockWait describes a finished wait of a request for a lock.
 type LockWait struct {
 	Start, End []byte // logical keys; End is empty for a point
 	Began      time.Time
@@ -27,7 +27,7 @@ type LockParty struct {
 	Mode  table.Lock
 }
 
-// newWait describes the wait that r begins. The table's mu is held; r is not in the table yet.
+// newWait describes the wait that r begins. The caller holds the table's mu, and r is not in the table yet.
 func (l *lockTable) newWait(r *request) *LockWait {
 	w := &LockWait{Start: []byte(r.start), End: []byte(r.end), Began: l.m.clock(), Wanted: r.party()}
 	l.each(r, func(o *request) bool {
@@ -43,7 +43,7 @@ func (r *request) party() LockParty {
 	return LockParty{Tag: r.tx.Tag(), Owner: r.tx.opts.Owner, Mode: r.mode}
 }
 
-// waitFor waits until r is granted or its transaction has ended, then counts the wait and calls the functions that want to know.
+// waitFor waits until r is granted, or its transaction or ctx has ended. Then it counts the wait and calls both Waited functions.
 func (l *lockTable) waitFor(ctx context.Context, r *request, w *LockWait) error {
 	over := cpu.Waiting(ctx)
 	err := l.await(ctx, r)

@@ -13,7 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// write is what a transaction will write to one key.
+// write is a buffered put or delete of one key.
 type write struct {
 	val        []byte
 	deleted    bool
@@ -21,12 +21,12 @@ type write struct {
 	pending    []table.Pending
 }
 
-// Put implements table.Writer. It copies what it is given.
+// Put implements table.Writer. It copies its arguments.
 func (t *Tx) Put(ctx context.Context, key, val []byte, pendingKey, pending []table.Pending) error {
 	return t.Request().Put(ctx, key, val, pendingKey, pending)
 }
 
-// Put implements table.Writer. It copies what it is given.
+// Put implements table.Writer. It copies its arguments.
 func (r *Request) Put(ctx context.Context, key, val []byte, pendingKey, pending []table.Pending) error {
 	return r.put(ctx, string(key), write{val: bytes.Clone(val), pendingKey: slices.Clone(pendingKey), pending: slices.Clone(pending)})
 }
@@ -56,7 +56,7 @@ func (r *Request) put(ctx context.Context, key string, w write) error {
 	return r.charge(ctx, due, r.charged)
 }
 
-// buffer keeps a write for the commit. It returns what the transaction must be charged for.
+// buffer keeps a write for the commit. It returns the bytes that the transaction must be charged now.
 func (r *Request) buffer(key string, w write) (due int64, err error) {
 	t := r.Tx
 	t.mu.Lock()
@@ -80,7 +80,7 @@ func (r *Request) buffer(key string, w write) (due int64, err error) {
 	return t.memory.due(), nil
 }
 
-// grow adds bytes to what the commit writes. The transaction's mu is held.
+// grow adds bytes to the size of the commit, and fails if that becomes too large. The caller holds the transaction's mu.
 func (t *Tx) grow(bytes int) error {
 	if t.size += bytes; t.size > table.MaxCommitBytes && !t.opts.AnySize {
 		return usererror.CommitTooLarge(table.MaxCommitBytes)
@@ -93,7 +93,7 @@ func (t *Tx) Capture(ctx context.Context, c *table.Change) (bytes int, err error
 	return t.Request().Capture(ctx, c)
 }
 
-// Capture implements table.Writer. The row is locked, because it was written.
+// Capture implements table.Writer. It takes no lock: the transaction has written the row, so the row is locked.
 func (r *Request) Capture(ctx context.Context, c *table.Change) (bytes int, err error) {
 	if r.m.streams == nil {
 		return 0, nil
@@ -123,13 +123,13 @@ func (r *Request) Capture(ctx context.Context, c *table.Change) (bytes int, err 
 	return bytes, nil
 }
 
-// origin is what change streams want to know of the transaction.
+// origin returns the properties of the transaction that change streams record or depend on.
 func (t *Tx) origin() changestream.Transaction {
 	return changestream.Transaction{Tag: t.Tag(), Excluded: t.opts.Excluded, System: t.opts.System}
 }
 
-// bufferMod keeps what a change stream records for the commit. It returns the bytes that this adds to the commit, and what the transaction must be
-// charged for.
+// bufferMod keeps a change for the commit, which a change stream will record. It returns the bytes that this adds to the commit, and the bytes
+// that the transaction must be charged now.
 func (r *Request) bufferMod(m changestream.Mod) (size int, due int64, err error) {
 	t := r.Tx
 	t.mu.Lock()
@@ -146,8 +146,8 @@ func (r *Request) bufferMod(m changestream.Mod) (size int, due int64, err error)
 }
 
 // lockWrite locks a key exclusively before it is written. In RepeatableRead it aborts the transaction if another one has written the
-// key since the snapshot. Of a key whose commit timestamp is pending it locks the range in which the key will lie: not against others that write
-// such keys, each of which will have another timestamp.
+// key since the snapshot. If the key holds a pending commit timestamp, lockWrite locks the range in which the key will lie. That lock is
+// compatible with those of other such writers, since each of them will have another timestamp.
 func (t *Tx) lockWrite(ctx context.Context, key string, pendingKey []table.Pending) error {
 	if len(pendingKey) > 0 {
 		start, end := futureKeys(key, pendingKey[0], t.m.oracle.Visible())
@@ -162,8 +162,8 @@ func (t *Tx) lockWrite(ctx context.Context, key string, pendingKey []table.Pendi
 	return t.unchanged(key, "")
 }
 
-// futureKeys is the range in which a key will lie whose commit timestamp is not known yet: what begins as it does up
-// to the timestamp and goes on with one above after. It holds the key as it is now, too.
+// futureKeys returns the range in which a key will lie whose commit timestamp is not known yet. The range holds the keys with
+// the same bytes before the timestamp and a timestamp above after. It also holds the key with its placeholder, as it is now.
 func futureKeys(key string, p table.Pending, after mvcc.Timestamp) (start, end string) {
 	from := []byte(key[:p.Offset+timestampLen])
 	p.Fill(from, after)
@@ -176,39 +176,39 @@ func futureKeys(key string, p table.Pending, after mvcc.Timestamp) (start, end s
 const (
 	timestampLen = 12
 	maxTimestamp = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
-	// maxKey is above every byte that may follow in a key: see table.
+	// maxKey is above every byte that may follow in a key: see package table.
 	maxKey = "\xff"
 )
 
-// Savepoint is what a transaction had written when Savepoint was called.
+// Savepoint holds the writes of a transaction at the call of Tx.Savepoint.
 type Savepoint struct {
 	writes *btree.Map[string, write]
 	run    *table.Run
 	size   int
 	memory int64 // bytes
-	mods   int   // of changes
+	mods   int   // number of changes for change streams
 }
 
-// Savepoint remembers the writes so far. It costs no copy.
+// Savepoint returns the writes so far. It does not copy them: the copy of the map is made lazily.
 func (t *Tx) Savepoint() Savepoint {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.savepoint()
 }
 
-// savepoint is Savepoint. The transaction's mu is held.
+// savepoint is Savepoint for a caller that holds the transaction's mu.
 func (t *Tx) savepoint() Savepoint {
 	return Savepoint{writes: t.writes.Copy(), run: t.run, size: t.size, memory: t.memory.writes, mods: t.changes.Len()}
 }
 
-// RollbackTo forgets what was written since s. Locks stay.
+// RollbackTo undoes the writes since s. Locks stay.
 func (t *Tx) RollbackTo(s Savepoint) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.rollbackTo(s)
 }
 
-// rollbackTo is RollbackTo. The transaction's mu is held.
+// rollbackTo is RollbackTo for a caller that holds the transaction's mu.
 func (t *Tx) rollbackTo(s Savepoint) {
 	t.writes, t.run, t.size = s.writes.Copy(), s.run, s.size
 	t.changes.Truncate(s.mods)

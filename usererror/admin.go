@@ -4,47 +4,48 @@ import "google.golang.org/grpc/codes"
 
 // Errors of instance and database administration.
 
-// Unimplemented: a method of the API that this server does not have.
+// Unimplemented returns the error for a method of the API that this server does not have.
 func Unimplemented(method string) *Error {
 	return newError(codes.Unimplemented, "Method %s is not implemented.", method)
 }
 
-// Unsupported: what, which begins the sentence, is a feature of Spanner that this server does not have.
+// Unsupported reports that Spanner has a feature and this server does not. what names the feature and begins the
+// sentence.
 func Unsupported(what string) *Error {
 	return newError(codes.Unimplemented, "%s is not supported.", what)
 }
 
-// OperationNotFound: the operation does not exist, or it ended before the server last started.
+// OperationNotFound reports that the operation does not exist, or it ended before the server last started.
 func OperationNotFound(name string) *Error {
 	return newError(codes.NotFound, "Operation not found: %s", name)
 }
 
-// OperationExists: an operation with this operation_id exists.
+// OperationExists reports that an operation with this operation_id exists.
 func OperationExists(name string) *Error {
 	return newError(codes.AlreadyExists, "Operation already exists: %s", name)
 }
 
-// InvalidOperationID: an operation_id that breaks the rules.
+// InvalidOperationID returns the error for an operation_id that breaks the rules.
 func InvalidOperationID(id string) *Error {
 	return newError(codes.InvalidArgument, "Invalid operation_id: %s. It must begin with a lower-case letter and hold lower-case letters, digits and underscores only.", shorten(id))
 }
 
-// InstanceConfigNotFound: no such configuration.
+// InstanceConfigNotFound reports that no instance configuration has this name.
 func InstanceConfigNotFound(name string) *Error {
 	return newError(codes.NotFound, "Instance config not found: %s", shorten(name))
 }
 
-// InvalidCapacity: a size that an instance cannot have.
+// InvalidCapacity returns the error for a size that an instance cannot have.
 func InvalidCapacity() *Error {
 	return newError(codes.InvalidArgument, "Invalid instance size: node_count must be positive; processing_units must be a multiple of 100 below 1000 and a multiple of 1000 above.")
 }
 
-// AmbiguousCapacity: node_count and processing_units are both set, and differ.
+// AmbiguousCapacity reports that node_count and processing_units are both set, and differ.
 func AmbiguousCapacity() *Error {
 	return newError(codes.InvalidArgument, "Only one of node_count and processing_units may be set.")
 }
 
-// InvalidFieldMask: a field that cannot be updated.
+// InvalidFieldMask returns the error for a field that cannot be updated.
 func InvalidFieldMask(path string) *Error {
 	return newError(codes.InvalidArgument, "Invalid field mask: %s cannot be updated.", shorten(path))
 }

@@ -8,18 +8,19 @@ import (
 
 // Errors of queries that read a change stream, in Spanner's wording.
 
-// ChangeStreamNotFound is a change stream that does not exist, or was dropped while a query read it.
+// ChangeStreamNotFound returns the error for a change stream that does not exist, or was dropped while a query read it.
 func ChangeStreamNotFound(stream string) *Error {
 	return newError(codes.NotFound, "Change Stream not found: %s", shorten(stream))
 }
 
-// ChangeStreamUnary is a query of a change stream by ExecuteSql.
+// ChangeStreamUnary returns the error for a query of a change stream by ExecuteSql.
 func ChangeStreamUnary() *Error { return changeStreamRefused("the ExecuteSql API") }
 
-// ChangeStreamPartitionQuery is a query of a change stream that is to be cut into partitions of a batch.
+// ChangeStreamPartitionQuery returns the error for PartitionQuery with a query of a change stream.
 func ChangeStreamPartitionQuery() *Error { return changeStreamRefused("the PartitionQuery API") }
 
-// ChangeStreamMultiUse is a query of a change stream in a transaction of several requests, or at a timestamp.
+// ChangeStreamMultiUse returns the error for a query of a change stream in a transaction of several requests, or at a
+// timestamp.
 func ChangeStreamMultiUse() *Error { return changeStreamRefused("multi use transactions") }
 
 func changeStreamRefused(by string) *Error {
@@ -27,62 +28,65 @@ func changeStreamRefused(by string) *Error {
 		"Change stream queries are not supported for %s. Change stream queries must be strong reads executed via single use transactions using the ExecuteStreamingSql API.", by)
 }
 
-// StreamStartNull is a start_timestamp that is NULL.
+// StreamStartNull returns the error for a start_timestamp that is NULL.
 func StreamStartNull() *Error {
 	return newError(codes.InvalidArgument, "start_timestamp must not be null.")
 }
 
-// StreamEndBeforeStart is an end_timestamp before the start_timestamp.
+// StreamEndBeforeStart returns the error for an end_timestamp before the start_timestamp.
 func StreamEndBeforeStart(start, end time.Time) *Error {
 	return newError(codes.InvalidArgument,
 		"If end_timestamp is specified, start_timestamp must be <= end_timestamp. Received start_timestamp: %s, end_timestamp: %s.", streamTime(start), streamTime(end))
 }
 
-// StreamHeartbeatNull is a heartbeat_milliseconds that is NULL.
+// StreamHeartbeatNull returns the error for a heartbeat_milliseconds that is NULL.
 func StreamHeartbeatNull() *Error {
 	return newError(codes.InvalidArgument, "heartbeat_milliseconds must not be null.")
 }
 
-// StreamHeartbeatRange is a heartbeat_milliseconds that is not between least and most.
+// StreamHeartbeatRange returns the error for a heartbeat_milliseconds that is not between least and most.
 func StreamHeartbeatRange(least, most, heartbeat int64) *Error {
 	return newError(codes.OutOfRange, "heartbeat_milliseconds must be within min %d and max %d. Received heartbeat_milliseconds: %d.", least, most, heartbeat)
 }
 
-// StreamReadOptions is a read_options that is not NULL.
+// StreamReadOptions returns the error for a read_options that is not NULL.
 func StreamReadOptions() *Error {
 	return newError(codes.Unimplemented, "read_options must be null.")
 }
 
-// ChangeStreamCombined is a query of a change stream that does anything beside calling its function, which is called READ_<stream>.
+// ChangeStreamCombined returns the error for a query of a change stream that does more than call its function,
+// READ_<stream>.
 func ChangeStreamCombined(function string) *Error {
 	return newError(codes.Unimplemented,
 		"Change stream TVF must not be combined with any other SQL statements. Change stream records should be read using `SELECT ChangeRecord FROM %s(<args>)`.",
 		shorten(function))
 }
 
-// ChangeStreamArgument is an argument, counted from 1, that must be computed or converted.
+// ChangeStreamArgument returns the error for an argument of a change stream function that is not a literal or parameter
+// of the right type. Arguments count from 1.
 func ChangeStreamArgument(function string, argument int) *Error {
 	return newError(codes.InvalidArgument,
 		"Invalid argument of change stream TVF %s. Argument %d is not a literal or parameter. Implicit type conversions are not supported.",
 		shorten(function), argument)
 }
 
-// StreamStartInFuture is a start_timestamp that is not between earliest and latest, but later.
+// StreamStartInFuture returns the error for a start_timestamp after latest.
 func StreamStartInFuture(earliest, latest, start time.Time) *Error {
 	return newError(codes.OutOfRange,
 		"Specified start_timestamp is too far in the future. Please specify a start_timestamp within the earliest read timestamp: %s, and the current maximum start timestamp: %s. Received start_timestamp: %s.",
 		streamTime(earliest), streamTime(latest), streamTime(start))
 }
 
-// StreamStartTooOld is a start_timestamp before the stream's retention period, or before the stream; or a reader that was so slow that what it
-// has not read yet is not kept any more.
+// StreamStartTooOld returns the error for a start_timestamp before the retention period of the stream, or before its
+// creation. It also ends a query that reads so slowly that the records it has yet to read were deleted.
 func StreamStartTooOld(earliest, start time.Time) *Error {
 	return newError(codes.OutOfRange,
 		"Specified start_timestamp is too far in the past. Please specify a start_timestamp within the earliest read timestamp: %s. Received start_timestamp: %s.",
 		streamTime(earliest), streamTime(start))
 }
 
-// StreamStartOutsidePartition is a start_timestamp before the partition begins or after it has ended; until is zero if it has not.
+// StreamStartOutsidePartition returns the error for a start_timestamp before the beginning or after the end of the
+// partition. until is zero if the partition has not ended.
 func StreamStartOutsidePartition(from, until, start time.Time) *Error {
 	last := "infinite-future"
 	if !until.IsZero() {
@@ -93,13 +97,13 @@ func StreamStartOutsidePartition(from, until, start time.Time) *Error {
 		streamTime(from), last, streamTime(start))
 }
 
-// ForeignStreamToken is a partition_token that was not given out for the change stream.
+// ForeignStreamToken returns the error for a partition_token that was not given out for the change stream.
 func ForeignStreamToken(token string) *Error {
 	return newError(codes.InvalidArgument,
 		"Specified partition_token is invalid, as it does not belong to the Change Stream associated with the TVF. Received partition_token: %s.", shorten(token))
 }
 
-// PartitionExpired is a partition_token of a partition of which nothing is kept any more.
+// PartitionExpired returns the error for a partition_token whose partition has no records left.
 func PartitionExpired() *Error {
 	return newError(codes.OutOfRange,
 		"This partition is no longer valid. All Change Stream records associated with this partition have expired and have been deleted, as specified by the Change Stream retention period.")

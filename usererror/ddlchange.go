@@ -6,9 +6,9 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Interleaving. child is "Table T" or "Index I".
+// Errors of interleaving. child is "Table T" or "Index I".
 
-// ParentKeyMissing is a child whose key lacks a column of its parent's key.
+// ParentKeyMissing returns the error for a child whose key lacks a column of its parent's key.
 func ParentKeyMissing(child, column string) *Error {
 	of := ""
 	if strings.HasPrefix(child, "Index ") {
@@ -17,223 +17,231 @@ func ParentKeyMissing(child, column string) *Error {
 	return newError(codes.FailedPrecondition, "%s does not reference %sparent key column %s.", child, of, column)
 }
 
-// ParentKeyPosition is a child whose key has a column of its parent's key at another position; positions count from 0.
+// ParentKeyPosition returns the error for a child whose key has a column of its parent's key at another position;
+// positions count from 0.
 func ParentKeyPosition(child, column string, position int) *Error {
 	return newError(codes.FailedPrecondition, "%s references parent key column %s at incorrect position %d.", child, column, position)
 }
 
-// ParentKeyOrder is a child key column that sorts in the other direction than the parent's, which is order.
+// ParentKeyOrder returns the error for a child key column that sorts in another direction than in the parent's key.
+// order is the parent's direction.
 func ParentKeyOrder(child, column, order string) *Error {
 	return newError(codes.FailedPrecondition, "%s references parent key column %s with incorrect order %s.", child, column, order)
 }
 
-// ParentKeyType is a child key column of another type.
+// ParentKeyType returns the error for a child key column of another type.
 func ParentKeyType(child, column, have, want string) *Error {
 	return newError(codes.FailedPrecondition, "%s references parent key column %s with incorrect type %s (should be %s).",
 		child, column, have, want)
 }
 
-// ParentKeyLength is a child key column of another length.
+// ParentKeyLength returns the error for a child key column of another length.
 func ParentKeyLength(child, column, have, want string) *Error {
 	return newError(codes.FailedPrecondition, "%s references parent key column %s with incorrect length %s (should be %s).",
 		child, column, have, want)
 }
 
-// ParentKeyNullability is a child key column that differs in NOT NULL.
+// ParentKeyNullability returns the error for a child key column that differs in NOT NULL.
 func ParentKeyNullability(child, column, parent, have string) *Error {
 	return newError(codes.FailedPrecondition, "%s references parent key column %s that is %s, but child key is %s.",
 		child, column, parent, have)
 }
 
-// ChildWithoutColumns is a table without columns that is interleaved in another.
+// ChildWithoutColumns returns the error for a table without columns that is interleaved in another.
 func ChildWithoutColumns(table string) *Error {
 	return newError(codes.FailedPrecondition, "Table %s adds no columns and is not a top level table.", table)
 }
 
-// OnDeleteWithoutParent is ON DELETE on a table that is not interleaved.
+// OnDeleteWithoutParent returns the error for ON DELETE on a table that is not interleaved.
 func OnDeleteWithoutParent(table string) *Error {
 	return newError(codes.InvalidArgument, "Cannot SET ON DELETE on table %s that does not have an INTERLEAVE clause.", table)
 }
 
-// OnDeleteOfInterleaveIn is ON DELETE on a table that is INTERLEAVE IN, without PARENT.
+// OnDeleteOfInterleaveIn returns the error for ON DELETE on a table that is INTERLEAVE IN, without PARENT.
 func OnDeleteOfInterleaveIn(table string) *Error {
 	return newError(codes.InvalidArgument, "Cannot SET ON DELETE on an INTERLEAVE IN table %s.", table)
 }
 
-// InterleaveChange is SET INTERLEAVE IN on a table that is not interleaved.
+// InterleaveChange returns the error for SET INTERLEAVE IN on a table that is not interleaved.
 func InterleaveChange(table string) *Error {
 	return newError(codes.InvalidArgument, "Cannot change interleaving behavior of table %s.", table)
 }
 
-// InterleaveParentChange is SET INTERLEAVE IN with another parent.
+// InterleaveParentChange returns the error for SET INTERLEAVE IN with another parent.
 func InterleaveParentChange(table string) *Error {
 	return newError(codes.InvalidArgument, "Cannot change the interleaving table of table %s.", table)
 }
 
-// InterleaveToCascade is SET INTERLEAVE IN PARENT ... ON DELETE CASCADE on a table that is INTERLEAVE IN.
+// InterleaveToCascade returns the error for SET INTERLEAVE IN PARENT ... ON DELETE CASCADE on a table that is
+// INTERLEAVE IN.
 func InterleaveToCascade(table string) *Error {
 	return newError(codes.Unimplemented,
 		"Altering the table %s from INTERLEAVE IN to INTERLEAVE IN PARENT ON DELETE CASCADE is not supported. Please migrate the table to INTERLEAVE IN PARENT ON DELETE NO ACTION first, then migrate it to ON DELETE CASCADE.",
 		table)
 }
 
-// Dropping.
+// Errors of dropping objects.
 
-// DropTableWithChildren is DROP TABLE of a parent.
+// DropTableWithChildren returns the error for DROP TABLE of a parent.
 func DropTableWithChildren(table, children string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop table %s with interleaved tables: %s.", table, children)
 }
 
-// DropTableWithIndexes is DROP TABLE of an indexed table.
+// DropTableWithIndexes returns the error for DROP TABLE of an indexed table.
 func DropTableWithIndexes(table, indexes string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop table %s with indices: %s.", table, indexes)
 }
 
-// DropTableReferenced is DROP TABLE of a table that foreign keys of others point to.
+// DropTableReferenced returns the error for DROP TABLE of a table that foreign keys of others point to.
 func DropTableReferenced(table, foreignKeys string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Cannot drop table `%s`. It is referenced by one or more foreign keys: %s. You must drop the foreign keys before dropping the table.",
 		table, foreignKeys)
 }
 
-// DropSchemaInUse is DROP SCHEMA of a schema with something in it: contents are lines, each of which begins with a line break.
+// DropSchemaInUse returns the error for DROP SCHEMA of a schema that is not empty. contents lists the content; each of
+// its lines begins with a line break.
 func DropSchemaInUse(schema, contents string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop schema %s while it has dependencies.%s", schema, contents)
 }
 
-// DropKeyColumn is DROP COLUMN of a key column.
+// DropKeyColumn returns the error for DROP COLUMN of a key column.
 func DropKeyColumn(table, column string) *Error {
 	return newError(codes.InvalidArgument, "Cannot drop key column %s from table %s.", column, table)
 }
 
-// DropIndexedColumn is DROP COLUMN of a column that an index has.
+// DropIndexedColumn returns the error for DROP COLUMN of a column that an index holds.
 func DropIndexedColumn(table, column, index string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop column %s from table %s because it is used by index %s.",
 		column, table, index)
 }
 
-// DropColumnInForeignKey is DROP COLUMN of a column that foreign keys have.
+// DropColumnInForeignKey returns the error for DROP COLUMN of a column that foreign keys use.
 func DropColumnInForeignKey(table, column, foreignKeys string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Cannot drop column `%s` from table `%s`. It is used by one or more foreign keys: %s. You must drop the foreign keys before dropping the column.",
 		column, table, foreignKeys)
 }
 
-// DropColumnInGenerated is DROP COLUMN of a column that a generated column reads.
+// DropColumnInGenerated returns the error for DROP COLUMN of a column that a generated column reads.
 func DropColumnInGenerated(table, column, generated string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop column `%s` from table `%s` because it is referenced by generated column `%s`.",
 		column, table, generated)
 }
 
-// DropColumnInCheck is DROP COLUMN of a column that a check constraint reads.
+// DropColumnInCheck returns the error for DROP COLUMN of a column that a check constraint reads.
 func DropColumnInCheck(column, check string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop column `%s` on which there is a dependent check constraint: %s.", column, check)
 }
 
-// DropManagedIndex is DROP INDEX of an index that foreign keys need.
+// DropManagedIndex returns the error for DROP INDEX of an index that foreign keys need.
 func DropManagedIndex(index, foreignKeys string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop index `%s`. It is in use by foreign keys: %s.", index, foreignKeys)
 }
 
-// Changing columns.
+// Errors of changing columns.
 
-// AddNotNullColumn is ADD COLUMN ... NOT NULL without a value for existing rows.
+// AddNotNullColumn returns the error for ADD COLUMN ... NOT NULL without a value for existing rows.
 func AddNotNullColumn(table, column string) *Error {
 	return newError(codes.Unimplemented, "Cannot add NOT NULL column %s.%s to existing table %s.", table, column, table)
 }
 
-// AddKeyColumn is ADD COLUMN ... PRIMARY KEY.
+// AddKeyColumn returns the error for ADD COLUMN ... PRIMARY KEY.
 func AddKeyColumn(table, column string) *Error {
 	return newError(codes.InvalidArgument, "Cannot add primary key column %s.%s to existing table %s.", table, column, table)
 }
 
-// ChangeColumnType is a type change that is not allowed.
+// ChangeColumnType returns the error for a type change that is not allowed.
 func ChangeColumnType(column, from, to string) *Error {
 	return newError(codes.InvalidArgument, "Cannot change type of column `%s` from `%s` to `%s`", column, from, to)
 }
 
-// ChangeKeyColumn is a change of a key column that is not allowed.
+// ChangeKeyColumn returns the error for a change of a key column that is not allowed.
 func ChangeKeyColumn(column string) *Error {
 	return newError(codes.InvalidArgument, "Cannot change key column %s.", column)
 }
 
-// ChangeParentKeyColumn is a change of a key column that comes from the parent.
+// ChangeParentKeyColumn returns the error for a change of a key column that comes from the parent.
 func ChangeParentKeyColumn(column string) *Error {
 	return newError(codes.InvalidArgument, "Cannot alter parent key column %s.", column)
 }
 
-// ChangeInheritedKeyColumn is a change of a key column that children have.
+// ChangeInheritedKeyColumn returns the error for a change of a key column that children have.
 func ChangeInheritedKeyColumn(column string) *Error {
 	return newError(codes.InvalidArgument, "Requested change to key column %s could not be made.", column)
 }
 
-// ChangeArrayNullability is NOT NULL added to an ARRAY column.
+// ChangeArrayNullability returns the error for NOT NULL added to an ARRAY column.
 func ChangeArrayNullability(column string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot change ARRAY column %s to NOT NULL.", column)
 }
 
-// ChangeIndexedNullability is a change of NOT NULL that an index depends on.
+// ChangeIndexedNullability returns the error for a change of NOT NULL that an index depends on.
 func ChangeIndexedNullability(column, index string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Changing NOT NULL constraints on column %s is not allowed because it affects index %s.", column, index)
 }
 
-// ChangeForeignKeyColumn is a change ("nullability", "type") of a column that foreign keys have.
+// ChangeForeignKeyColumn returns the error for a change of a column that foreign keys use. what is "nullability" or
+// "type".
 func ChangeForeignKeyColumn(what, column, table, foreignKeys string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Cannot change the %s for column `%s` of table `%s`. It is used by one or more foreign keys: %s.", what, column, table, foreignKeys)
 }
 
-// ChangeTypeUnderGenerated is a type change of a column that a stored generated column reads.
+// ChangeTypeUnderGenerated returns the error for a type change of a column that a stored generated column reads.
 func ChangeTypeUnderGenerated(column string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Cannot change the data type of column `%s`, which has a dependent stored generated column.", column)
 }
 
-// ChangeTypeUnderCheck is a type change of a column that a check constraint reads.
+// ChangeTypeUnderCheck returns the error for a type change of a column that a check constraint reads.
 func ChangeTypeUnderCheck(column, check string) *Error {
 	return newError(codes.InvalidArgument, "Cannot change the data type of column `%s`, which is used by check constraint `%s`.", column, check)
 }
 
-// GeneratedToRegular is ALTER COLUMN of a generated column without AS.
+// GeneratedToRegular returns the error for ALTER COLUMN of a generated column without AS.
 func GeneratedToRegular(column string) *Error {
 	return newError(codes.InvalidArgument, "Cannot convert generated column `%s` to a regular column.", column)
 }
 
-// RegularToGenerated is ALTER COLUMN with AS of a column that is not generated.
+// RegularToGenerated returns the error for ALTER COLUMN with AS of a column that is not generated.
 func RegularToGenerated(column string) *Error {
 	return newError(codes.InvalidArgument, "Cannot convert column `%s` to a generated column.", column)
 }
 
-// ChangeGeneratedStored is a change between stored and virtual.
+// ChangeGeneratedStored returns the error for a change between stored and virtual.
 func ChangeGeneratedStored(column string) *Error {
 	return newError(codes.InvalidArgument, "Cannot change the STORED attribute for generated column `%s`.", column)
 }
 
-// ChangeGeneratedExpression is a new expression for a generated column whose values are stored somewhere.
+// ChangeGeneratedExpression returns the error for a new expression for a generated column whose values are stored
+// somewhere.
 func ChangeGeneratedExpression(column string) *Error {
 	return newError(codes.InvalidArgument,
 		"Cannot change the expression of a generated column `%s` because it is stored or has other dependencies.", column)
 }
 
-// GeneratedValueChanges is a row in which a generated column, whose values are stored somewhere, would get another value by a schema change.
+// GeneratedValueChanges returns the error for an existing row in which a schema change would change the value of a
+// generated column that is stored somewhere.
 func GeneratedValueChanges(column, key string) *Error {
 	return newError(codes.FailedPrecondition,
 		"The value of generated column `%s`, which is stored or has other dependencies, would change at key: %s", column, key)
 }
 
-// GeneratedValueChanging is a row that is written while a schema change is under way by which a generated column would get another value.
+// GeneratedValueChanging returns the error for a write of a row whose generated column would change its value in a
+// schema change under way.
 func GeneratedValueChanging(column string) *Error {
 	return newError(codes.FailedPrecondition,
 		"The value of generated column `%s`, which is stored or has other dependencies, would change by the schema change under way.", column)
 }
 
-// ChangeGeneratedType is a new type for a stored generated column.
+// ChangeGeneratedType returns the error for a new type for a stored generated column.
 func ChangeGeneratedType(column string) *Error {
 	return newError(codes.InvalidArgument, "Cannot change the data type of a stored generated column `%s`.", column)
 }
 
-// DefaultOnGenerated is SET DEFAULT on a generated column.
+// DefaultOnGenerated returns the error for SET DEFAULT on a generated column.
 func DefaultOnGenerated(column string) *Error {
 	return newError(codes.FailedPrecondition, "Column %s with a DEFAULT value cannot be a generated column and vice versa.", column)
 }

@@ -6,111 +6,116 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Views and functions. Their errors have the emulator's words.
+// Errors of views and functions. Their texts are the emulator's.
 
-// NoSQLSecurity is a CREATE VIEW or CREATE FUNCTION without the clause SQL SECURITY; kind is "View" or "Function".
+// NoSQLSecurity returns the error for CREATE VIEW or CREATE FUNCTION without the clause SQL SECURITY; kind is "View" or
+// "Function".
 func NoSQLSecurity(kind, name string) *Error {
 	return newError(codes.InvalidArgument, "%s `%s` is missing the SQL SECURITY clause.", kind, name)
 }
 
-// BadDefinition is a view or function whose text cannot be analyzed; kind is "view" or "function".
+// BadDefinition returns the error for a view or function whose text cannot be analyzed; kind is "view" or "function".
 func BadDefinition(kind, name string, cause error) *Error {
 	return newError(codes.InvalidArgument, "Error parsing the definition of %s `%s`: %s", kind, name, cause).quoting(cause)
 }
 
-// BadReplacement is CREATE OR REPLACE with a text that cannot be analyzed; kind is "View" or "Function".
+// BadReplacement returns the error for CREATE OR REPLACE with a text that cannot be analyzed; kind is "View" or
+// "Function".
 func BadReplacement(kind, name string, cause error) *Error {
 	return newError(codes.FailedPrecondition, "Cannot replace %s `%s` because new definition is invalid with the following diagnostic message:\n\n%s",
 		strings.ToUpper(kind), name, cause).quoting(cause)
 }
 
-// RecursiveReplacement is CREATE OR REPLACE with a text that names the object itself, or something that does.
+// RecursiveReplacement returns the error for CREATE OR REPLACE with a text that names the object itself, directly or
+// through others.
 func RecursiveReplacement(kind, name string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot replace %s `%s` because new definition is recursive.", strings.ToUpper(kind), name)
 }
 
-// TooDeepViews is a view or function that names one that names one, and so on.
+// TooDeepViews returns the error for a chain of views and functions, each of which names the next, that is too long.
 func TooDeepViews(name string, limit int) *Error {
 	return newError(codes.FailedPrecondition, "The definition of `%s` is nested too deeply: the limit is %d levels of views and functions.", name, limit)
 }
 
-// DropUnderViews is a DROP of what views name; what is "TABLE `t`", "column `c`", and so on.
+// DropUnderViews returns the error for a DROP of something that views name. what is "TABLE `t`", "column `c`", and so
+// on.
 func DropUnderViews(what, views string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop %s on which there are dependent views: %s.", what, views)
 }
 
-// DropUnderFunction is a DROP of what functions name.
+// DropUnderFunction returns the error for a DROP of something that functions name.
 func DropUnderFunction(what, functions string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop %s on which there is a dependent function: %s.", what, functions)
 }
 
-// DependentInvalid is a change, such as "alter VIEW", after which a view or function that names what it changes could not be analyzed.
+// DependentInvalid returns the error for a change, such as "alter VIEW", that would make the text of a dependent view
+// or function invalid. cause is the changed object.
 func DependentInvalid(action, cause, kind, dependent, reason string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Cannot %s `%s`. The new definition causes the definition of %s `%s` to become invalid with the following diagnostic message: %s",
 		action, cause, strings.ToUpper(kind), dependent, reason)
 }
 
-// DependentRenamed is a change that would give an output column of a view another name.
+// DependentRenamed returns the error for a change that would give an output column of a view another name.
 func DependentRenamed(action, cause, view, from, to string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Cannot %s `%s`. Action would implicitly change the name of an output column for VIEW `%s` from `%s` to `%s`.\nTip: Give explicit names to output columns in the VIEW definition before making this change.",
 		action, cause, view, from, to)
 }
 
-// DependentRetyped is a change that would give an output column of a view another type.
+// DependentRetyped returns the error for a change that would give an output column of a view another type.
 func DependentRetyped(action, cause, view, from, to string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Cannot %s `%s`. Action would implicitly change the type of an output column for VIEW `%s` from `%s` to `%s`.\nTip: Give explicit type to output columns in the VIEW definition before making this change by adding casts/conversions to the intended final output type.",
 		action, cause, view, from, to)
 }
 
-// LockInDefinition is FOR UPDATE in the text of a view or function.
+// LockInDefinition returns the error for FOR UPDATE in the text of a view or function.
 func LockInDefinition() *Error {
 	return newError(codes.InvalidArgument, "Unexpected lock mode in function body query.")
 }
 
-// ViewWrite is DML on a view.
+// ViewWrite returns the error for DML on a view.
 func ViewWrite(view string) *Error {
 	return newError(codes.InvalidArgument, "Cannot modify view %s: views are read-only.", view)
 }
 
-// ViewForceIndex is a hint FORCE_INDEX on a view.
+// ViewForceIndex returns the error for a hint FORCE_INDEX on a view.
 func ViewForceIndex(view string) *Error {
 	return newError(codes.InvalidArgument, "The hint FORCE_INDEX does not apply to view %s: only tables have indexes.", view)
 }
 
-// SynonymExists is another synonym for a table that has one.
+// SynonymExists returns the error for another synonym for a table that has one.
 func SynonymExists(synonym, table string) *Error {
 	return newError(codes.InvalidArgument, "Cannot add a synonym to table %s because the table already has a synonym %s.", table, synonym)
 }
 
-// SynonymNotFound is DROP SYNONYM of a synonym that the table does not have.
+// SynonymNotFound returns the error for DROP SYNONYM of a synonym that the table does not have.
 func SynonymNotFound(synonym, table string) *Error {
 	return newError(codes.InvalidArgument, "SYNONYM %s does not exist on table %s.", synonym, table)
 }
 
-// NameInOtherSchema is a new name for a table, or for its synonym, that is written with another schema than the table's.
+// NameInOtherSchema returns the error for a new name of a table or its synonym with another schema than the table's.
 func NameInOtherSchema(name, table string) *Error {
 	return newError(codes.InvalidArgument, "The name %s is not in the schema of table %s. A table cannot be moved to another schema.", name, table)
 }
 
-// DropUnderColumn is a DROP of a function that the expression of a column calls; column is "t.c".
+// DropUnderColumn returns the error for DROP of a function that the expression of a column calls; column is "t.c".
 func DropUnderColumn(what, column string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop %s on which there is a dependent column: %s.", what, column)
 }
 
-// DropUnderCheck is a DROP of a function that a check constraint calls.
+// DropUnderCheck returns the error for DROP of a function that a check constraint calls.
 func DropUnderCheck(what, check string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop %s on which there is a dependent check constraint: %s.", what, check)
 }
 
-// BuiltInName is a function with the name of one of SQL's own.
+// BuiltInName returns the error for a function with the name of a built-in function.
 func BuiltInName(kind, name string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot create a %s with the same name as builtin function `%s`. This may be supported in a future release.", kind, name)
 }
 
-// SafeFunction is SAFE. before a user-defined function.
+// SafeFunction returns the error for the prefix SAFE. before a user-defined function.
 func SafeFunction(name string) *Error {
 	return newError(codes.InvalidArgument, "Function %s does not support SAFE error mode.", name)
 }

@@ -6,146 +6,149 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Errors of evaluating expressions that are well-formed.
-// The wordings are those of GoogleSQL's reference implementation.
+// Errors of evaluating well-formed expressions. The texts are those of GoogleSQL's reference implementation.
 
-// Overflow: the result does not fit its type. operation is written out: 9223372036854775807 + 1.
+// Overflow reports that a result does not fit its type. operation is the computation, such as 9223372036854775807 + 1.
 func Overflow(typ, operation string) *Error {
 	return newError(codes.OutOfRange, "%s overflow: %s", typ, operation)
 }
 
-// DivisionByZero names the division: 1 / 0.
+// DivisionByZero returns the error for a division by zero. division is the computation, such as 1 / 0.
 func DivisionByZero(division string) *Error {
 	return newError(codes.OutOfRange, "division by zero: %s", division)
 }
 
-// FloatingPoint: a function has no value for its argument: LN(-1).
+// FloatingPoint reports that a function has no value for its argument, such as LN(-1).
 func FloatingPoint(call string) *Error {
 	return newError(codes.OutOfRange, "Floating point error in function: %s", call)
 }
 
-// FloatingPointOverflow: a function's value is too large for FLOAT64: COSH(1000).
+// FloatingPointOverflow reports that the value of a function is too large for FLOAT64, such as COSH(1000).
 func FloatingPointOverflow(call string) *Error {
 	return newError(codes.OutOfRange, "Floating point overflow in function: %s", call)
 }
 
-// NegativeSquareRoot is SQRT of a negative number.
+// NegativeSquareRoot returns the error for SQRT of a negative number.
 func NegativeSquareRoot(x string) *Error {
 	return newError(codes.OutOfRange, "Argument to SQRT cannot be negative: %s", x)
 }
 
-// NegativeShift is << or >> by a negative number of bits.
+// NegativeShift returns the error for << or >> by a negative number of bits.
 func NegativeShift() *Error {
 	return newError(codes.OutOfRange, "Bitwise binary shift by negative offset.")
 }
 
-// NegativeShiftOfBytes is the same for BYTES.
+// NegativeShiftOfBytes returns the error for << or >> of BYTES by a negative number of bits.
 func NegativeShiftOfBytes() *Error {
 	return newError(codes.OutOfRange, "Bitwise shift by negative offset.")
 }
 
-// BadValue: a text is not a value of the type; typ is in GoogleSQL's lower case for numbers: Bad int64 value: abc.
+// BadValue reports that a text is not a value of the type: Bad int64 value: abc. typ is in lower case for numbers, as
+// GoogleSQL writes it.
 func BadValue(typ, text string) *Error {
 	return newError(codes.OutOfRange, "Bad %s value: %s", typ, text)
 }
 
-// InvalidValue: a text is not a value of a calendar type: Invalid date: '2020-02-30'.
+// InvalidValue reports that a text is not a value of a calendar type: Invalid date: '2020-02-30'.
 func InvalidValue(what, text string) *Error {
 	return newError(codes.OutOfRange, "Invalid %s: '%s'", what, text)
 }
 
-// CastOutOfRange: a number does not fit the type that it is converted to.
+// CastOutOfRange reports that a number does not fit the type that it is converted to.
 func CastOutOfRange(typ, number string) *Error {
 	return newError(codes.OutOfRange, "%s out of range: %s", typ, number)
 }
 
-// FloatToInteger: NaN, an infinity or too large a number is converted to an integer.
+// FloatToInteger reports that NaN, an infinity or too large a number is converted to an integer.
 func FloatToInteger(number string) *Error {
 	return newError(codes.OutOfRange, "Illegal conversion of non-finite floating point number to an integer: %s", number)
 }
 
-// BytesNotUTF8 is a cast to STRING of BYTES that are not valid UTF-8.
+// BytesNotUTF8 returns the error for a cast to STRING of BYTES that are not valid UTF-8.
 func BytesNotUTF8() *Error {
 	return newError(codes.OutOfRange, "Invalid cast of bytes to UTF8 string")
 }
 
-// NoCast: there is no conversion between the types.
+// NoCast reports that there is no conversion between the types.
 func NoCast(from, to string) *Error {
 	return newError(codes.InvalidArgument, "Invalid cast from %s to %s", from, to)
 }
 
-// ArrayIndex is array[OFFSET(i)] or array[ORDINAL(i)] beyond the array.
+// ArrayIndex returns the error for array[OFFSET(i)] or array[ORDINAL(i)] beyond the array.
 func ArrayIndex(index int64) *Error {
 	return newError(codes.OutOfRange, "Array index %d is out of bounds", index)
 }
 
-// UserError is ERROR(text).
+// UserError returns the error for a call of ERROR(text).
 func UserError(text string) *Error {
 	return newError(codes.OutOfRange, "%s", text)
 }
 
-// BadArgument: a function refuses the value of an argument. The caller gives the whole sentence.
+// BadArgument reports that a function refuses the value of an argument. The caller gives the whole sentence.
 func BadArgument(sentence string) *Error {
 	return newError(codes.OutOfRange, "%s", sentence)
 }
 
-// BadRegexp: a regular expression is not one of RE2's.
+// BadRegexp reports that a text is not a regular expression of RE2.
 func BadRegexp(problem string) *Error {
 	return newError(codes.OutOfRange, "Cannot parse regular expression: %s", problem)
 }
 
-// UnsupportedFunction: GoogleSQL has the function with these argument types, Crowfoot does not.
+// UnsupportedFunction reports that GoogleSQL has the function with these argument types and Crowfoot does not.
 func UnsupportedFunction(name string, args []string) *Error {
 	return newError(codes.Unimplemented, "Unsupported built-in function: %s(%s)", name, strings.Join(args, ", "))
 }
 
-// DateOverflow: adding to or subtracting from a date or timestamp leaves the calendar.
+// DateOverflow reports that adding to or subtracting from a date or timestamp leaves the calendar.
 func DateOverflow(doing string, n int64, part, typ, from string) *Error {
 	return newError(codes.OutOfRange, "%s %d %s to %s %s causes overflow", doing, n, part, typ, from)
 }
 
-// NullSeparator: the separator of STRING_AGG is a parameter that is NULL.
+// NullSeparator reports that the separator of STRING_AGG is a parameter that is NULL.
 func NullSeparator() *Error {
 	return newError(codes.InvalidArgument, "Illegal NULL separator in STRING_AGG")
 }
 
-// IntervalRange: an interval outside of 10,000 years.
+// IntervalRange returns the error for an interval outside of 10,000 years.
 func IntervalRange() *Error {
 	return newError(codes.OutOfRange, "Interval is out of range: years, months, days and time must each stay within 10000 years")
 }
 
-// TimestampRange: a timestamp before year 1 or after 9999.
+// TimestampRange returns the error for a timestamp before year 1 or after 9999.
 func TimestampRange() *Error {
 	return newError(codes.OutOfRange, "Timestamp is out of range: it must be from 0001-01-01 00:00:00 to 9999-12-31 23:59:59.999999999 UTC")
 }
 
-// DateRange: a date before year 1 or after 9999.
+// DateRange returns the error for a date before year 1 or after 9999.
 func DateRange() *Error {
 	return newError(codes.OutOfRange, "Date is out of range: it must be from 0001-01-01 to 9999-12-31")
 }
 
-// PutOff is an error that evaluating an aggregate met in a branch of IF or CASE. It is answered only if the branch is taken.
+// PutOff returns an error that occurred in a branch of IF or CASE while an aggregate was computed. A query fails with
+// it only if it takes the branch.
 func PutOff(code codes.Code, message string) *Error {
 	return newError(code, "%s", message)
 }
 
-// AggregateOverflow: a sum does not fit its type.
+// AggregateOverflow reports that a sum does not fit its type.
 func AggregateOverflow(typ string) *Error {
 	return newError(codes.OutOfRange, "%s overflow", typ)
 }
 
-// QueryMemory is a statement that has kept more than limit bytes of rows. The code is that of other errors of running
-// SQL: official clients repeat a unary call that answers RESOURCE_EXHAUSTED for as long as they may, and this one would fail each time.
+// QueryMemory returns the error for a statement that has kept more than limit bytes of rows. Its code is not
+// RESOURCE_EXHAUSTED: official clients repeat a unary call with that code for as long as they may, and this one would
+// fail each time.
 func QueryMemory(limit int64) *Error {
 	return newError(codes.OutOfRange, "The query needs more memory than the %d bytes that one query may take. Filter, group or limit its rows earlier.", limit)
 }
 
-// NoRoomToSpill is a statement whose rows fit neither into memory nor into what temporary files may take of the disk.
+// NoRoomToSpill returns the error for a statement whose rows fit neither into memory nor into the disk space that
+// temporary files may take.
 func NoRoomToSpill() *Error {
 	return newError(codes.ResourceExhausted, "The query needs more temporary disk space than there is. Filter, group or limit its rows earlier, or try again when other queries have ended.")
 }
 
-// ValueTooLarge is a value that an expression would make, larger than values may be.
+// ValueTooLarge returns the error for an expression whose value would exceed the size limit of values.
 func ValueTooLarge(limit int) *Error {
 	return newError(codes.OutOfRange, "The value is too large: the limit is %d bytes.", limit)
 }

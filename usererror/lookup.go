@@ -8,24 +8,26 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Errors of READ requests and mutations that name what does not exist. SQL answers these mistakes INVALID_ARGUMENT, see sql.go.
+// Errors of READ requests and mutations that name an object that does not exist. For the same mistakes in SQL the code
+// is INVALID_ARGUMENT, see sql.go.
 
-// TableNotFound: no table has this name.
+// TableNotFound reports that no table has this name.
 func TableNotFound(table string) *Error {
 	return newError(codes.NotFound, "Table not found: %s", shorten(table))
 }
 
-// IndexNotFound: the table has no index of this name.
+// IndexNotFound reports that the table has no index of this name.
 func IndexNotFound(index, table string) *Error {
 	return newError(codes.NotFound, "No index %s was found for table %s.", shorten(index), table)
 }
 
-// ColumnNotFound: the table has no column of this name.
+// ColumnNotFound reports that the table has no column of this name.
 func ColumnNotFound(table, column string) *Error {
 	return newError(codes.NotFound, "Column not found in table %s: %s", table, shorten(column))
 }
 
-// AtTimestamp adds the read timestamp to err, which is about a name that the schema of that time does not have. The code stays.
+// AtTimestamp adds the read timestamp to err, which says that the schema of that time does not have a name. It keeps
+// the code.
 func AtTimestamp(err error, at time.Time) error {
 	var e *Error
 	if !errors.As(err, &e) {

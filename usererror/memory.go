@@ -7,18 +7,21 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Errors of the memory that requests share. Official clients send a request that got RESOURCE_EXHAUSTED again if the error says when, as
-// google.rpc.RetryInfo (https://pkg.go.dev/cloud.google.com/go/spanner: its retryer). So a request that would find room at another moment says so,
-// and one for which there can be no room does not. A Commit and the other methods that answer with one message are sent again either way,
-// by the Go client for up to an hour if the application gives no deadline (the retry settings of its generated part).
+// Errors of the memory that requests share. Official clients repeat a request that failed with RESOURCE_EXHAUSTED if
+// the error says when, as google.rpc.RetryInfo (https://pkg.go.dev/cloud.google.com/go/spanner: its retryer). So the
+// error says when if the request could find memory at another time, and does not if it never can. Clients repeat a
+// Commit, and the other methods that answer with one message, in either case. The Go client does so for up to an hour
+// if the application sets no deadline (the retry settings of its generated part).
 
-// memoryRetryAfter is when a request that found no room may come again: most requests are over by then.
+// memoryRetryAfter is the time after which a request that found no memory may be repeated. Most requests are over by
+// then.
 const memoryRetryAfter = time.Second
 
-// IsExhausted says whether an error is RESOURCE_EXHAUSTED: the same request may succeed later.
+// IsExhausted reports whether an error is RESOURCE_EXHAUSTED. Then the same request may succeed later.
 func IsExhausted(err error) bool { return CodeOf(err) == codes.ResourceExhausted }
 
-// MemoryTaken: a request waited for want bytes of memory, if it could, and other requests kept the budget of limit bytes for all that time.
+// MemoryTaken reports that a request found no memory. It needed want bytes and waited, if it could, but other requests
+// kept the budget of limit bytes all that time.
 func MemoryTaken(want, limit int64, waited time.Duration) *Error {
 	since := ""
 	if waited > 0 {
@@ -30,13 +33,14 @@ func MemoryTaken(want, limit int64, waited time.Duration) *Error {
 	return e
 }
 
-// TooManySessions: sessions take taken bytes of memory, and there is no room for more of them.
+// TooManySessions reports that there is no memory for more sessions. The sessions take taken bytes.
 func TooManySessions(taken int64) *Error {
 	return newError(codes.ResourceExhausted, "There is no memory for more sessions: those that exist take %d bytes. Delete sessions that are not used, "+
 		"or start the server with more: --memory.", taken)
 }
 
-// TooMuchMemory: a request needs want bytes of memory for what it has done so far, and it may take limit bytes even if it is alone.
+// TooMuchMemory reports that a request has so far needed want bytes of memory, which is more than the limit bytes that
+// it could have if it ran alone.
 func TooMuchMemory(want, limit int64) *Error {
 	return newError(codes.ResourceExhausted, "The request needs at least %d bytes of memory, and may take %d bytes. Make it smaller, or start the server with more: --memory.", want, limit)
 }

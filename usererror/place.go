@@ -6,16 +6,16 @@ import (
 	"unicode/utf8"
 )
 
-// Place is where in the text of a statement an error is.
+// Place is the position of an error in the text of a statement.
 type Place struct {
 	Line, Column int // from 1; the column counts characters
-	// Excerpt is the line of the text and, below it, a caret under the place. Cloud Spanner sends it behind the message, as GoogleSQL's
-	// ERROR_MESSAGE_MULTI_LINE_WITH_CARET does: at most 80 characters of the line, and spaces for tabs. Errors of DDL other than of its syntax and types
-	// have none.
+	// Excerpt is the line of the text and, below it, a caret under the place. Like Cloud Spanner, the server sends it
+	// after the message. Its form is that of GoogleSQL's ERROR_MESSAGE_MULTI_LINE_WITH_CARET: at most 80 characters of
+	// the line, and spaces for tabs. For DDL only errors of syntax and types have an excerpt.
 	Excerpt string
 }
 
-// PointAt is the error at an offset of the text that the user wrote.
+// PointAt returns the error with its place: an offset of the text that the user wrote.
 func (e *Error) PointAt(text string, pos int) *Error {
 	pos = min(max(pos, 0), len(text))
 	line, column := LineAndColumn(text[:pos])
@@ -24,7 +24,8 @@ func (e *Error) PointAt(text string, pos int) *Error {
 	return &placed
 }
 
-// In is the error in a statement of DDL, at or behind an offset of its text. An excerpt that it has already stays: that of an expression in the statement.
+// In returns the error with its place in a DDL statement: at or after an offset of the statement's text. If the error
+// has an excerpt already, of an expression in the statement, that excerpt stays.
 func (e *Error) In(text string, pos int) *Error {
 	placed := *e
 	placed.Place = new(Place)
@@ -35,7 +36,8 @@ func (e *Error) In(text string, pos int) *Error {
 	return &placed
 }
 
-// Text is what a client is told: the message and the excerpt. Error leaves the excerpt out, so that no log quotes statements.
+// Text returns the text for the client: the message and the excerpt. Error omits the excerpt, so that no log quotes
+// statements.
 func (e *Error) Text() string {
 	if e.Place == nil || e.Place.Excerpt == "" {
 		return e.Message
@@ -43,13 +45,13 @@ func (e *Error) Text() string {
 	return e.Message + "\n" + e.Place.Excerpt
 }
 
-// LineAndColumn are those of the place behind the beginning of a text.
+// LineAndColumn returns the line and column after the text before, both from 1.
 func LineAndColumn(before string) (line, column int) {
 	return 1 + strings.Count(before, "\n"), 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
 }
 
-// Offset leads from a line and a column of GoogleSQL, both from 1, to an offset of the text. A line ends in \n, \r\n or \r, and a tab goes to the
-// next column that is a multiple of eight.
+// Offset converts a line and a column of GoogleSQL, both from 1, to an offset of the text. A line ends in \n, \r\n or
+// \r. A tab goes to the next column that is a multiple of eight.
 func Offset(text string, line, column int) int {
 	pos := 0
 	for ; line > 1; line-- {
@@ -71,7 +73,7 @@ func Offset(text string, line, column int) int {
 	return len(text)
 }
 
-// PositionOf leads from an offset of the text to the line and column that Offset leads back from.
+// PositionOf converts an offset of the text to a line and a column. It is the inverse of Offset.
 func PositionOf(text string, pos int) (line, column int) {
 	before := text[:pos]
 	line = 1 + strings.Count(before, "\n") + strings.Count(before, "\r") - strings.Count(before, "\r\n")
@@ -90,7 +92,7 @@ const (
 	ellipsis     = "..."
 )
 
-// after is the column behind a character that begins at a column, both from 0.
+// after returns the column after a character that begins at column. Columns count from 0.
 func after(column int, c rune) int {
 	if c == '\t' {
 		return column - column%tabWidth + tabWidth
@@ -98,7 +100,8 @@ func after(column int, c rune) int {
 	return column + 1
 }
 
-// excerpt is the line of a text with a caret below the place at an offset. A line may be the whole of a statement, so only what may be shown of it is expanded.
+// excerpt returns the line at an offset of a text, with a caret below the offset. A line may hold a whole long
+// statement, so excerpt expands only the part that it shows.
 func excerpt(text string, pos int) string {
 	if strings.HasSuffix(text[:pos], "\r") && strings.HasPrefix(text[pos:], "\n") {
 		pos--
@@ -112,7 +115,7 @@ func excerpt(text string, pos int) string {
 	for _, c := range line[:pos] {
 		at = after(at, c)
 	}
-	from := 0 // the column of the first of the characters in shown
+	from := 0 // the column of the first character in shown
 	if at > excerptWidth {
 		from = at - excerptWidth
 	}
@@ -131,8 +134,8 @@ func excerpt(text string, pos int) string {
 	return string(shown) + "\n" + strings.Repeat(" ", at-begin+len(cut)) + "^"
 }
 
-// wordNear is where to begin a line that is too long to be shown from its start: at a word that puts the place at into the middle third, or else so that
-// at is in the middle.
+// wordNear returns where to begin the excerpt of a line that is too long to be shown from its start. It chooses the
+// beginning of a word so that the place at is in the middle third. If there is none, it puts at in the middle.
 func wordNear(line []rune, at int) int {
 	for i := at - 2*third; i < at-third; i++ {
 		if i > 0 && inWord(line[i]) && !inWord(line[i-1]) {
@@ -144,7 +147,7 @@ func wordNear(line []rune, at int) int {
 
 func inWord(c rune) bool { return c == '_' || unicode.IsLetter(c) || unicode.IsDigit(c) }
 
-// expanded are the characters of a line in the columns from one up to another, with spaces for tabs.
+// expanded returns the characters of a line in the columns [from, to), with spaces for tabs.
 func expanded(line string, from, to int) (shown []rune) {
 	at := 0
 	for _, c := range line {

@@ -9,7 +9,7 @@ import (
 )
 
 func TestExcerpt(t *testing.T) {
-	words := strings.Repeat("word_12 ", 40) // words of seven characters, every eight
+	words := strings.Repeat("word_12 ", 40) // words of seven characters, one every eight characters
 	for _, c := range []struct {
 		name, text   string
 		line, column int // as GoogleSQL counts
@@ -50,7 +50,7 @@ func TestExcerpt(t *testing.T) {
 	}
 }
 
-// TestPositionOf: Offset leads back from the line and column of each character.
+// TestPositionOf checks that Offset returns each character's offset for its line and column.
 func TestPositionOf(t *testing.T) {
 	for _, text := range []string{"", "SELECT\n\tx,\n 1234567\ty", "a\r\n\tb\rc\n\nd", "'ä\t\tö' ñ"} {
 		for pos, c := range text + " " {
@@ -62,7 +62,8 @@ func TestPositionOf(t *testing.T) {
 	}
 }
 
-// FuzzExcerpt shows any place of any text: the excerpt has two short lines, and the caret is below the character at the place.
+// FuzzExcerpt shows arbitrary places of arbitrary texts. The excerpt must have two short lines, and the caret must be
+// below the character at the place.
 func FuzzExcerpt(f *testing.F) {
 	f.Add("SELECT x\r\nFROM\tt", 9)
 	f.Add(strings.Repeat("a b\tä\r", 50), 133)

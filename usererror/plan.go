@@ -2,96 +2,97 @@ package usererror
 
 import "google.golang.org/grpc/codes"
 
-// Errors of planning and running statements, but for those of evaluating expressions (eval.go).
+// Errors of planning and running statements, except for those of evaluating expressions (eval.go).
 
-// UnsupportedQueryShape: GoogleSQL accepts the statement, and Crowfoot has no plan for it.
+// UnsupportedQueryShape reports that GoogleSQL accepts the statement but Crowfoot cannot plan it.
 func UnsupportedQueryShape() *Error {
 	return newError(codes.Unimplemented, "Unsupported query shape.")
 }
 
-// NullFilteredIndex: FORCE_INDEX names a null-filtered index, which may lack rows that the query returns.
+// NullFilteredIndex reports that FORCE_INDEX names a null-filtered index, which may lack rows that the query returns.
 func NullFilteredIndex(index string) *Error {
 	return newError(codes.InvalidArgument,
 		"The index %s cannot be used: it is null-filtered, and the query does not exclude NULL values of its columns. "+
 			"Add IS NOT NULL conditions on them.", index)
 }
 
-// NullLimit: LIMIT or OFFSET is NULL.
+// NullLimit reports that LIMIT or OFFSET is NULL.
 func NullLimit(clause string) *Error {
 	return newError(codes.InvalidArgument, "%s must not be NULL.", clause)
 }
 
-// NegativeRowLimit: LIMIT or OFFSET is negative.
+// NegativeRowLimit reports that LIMIT or OFFSET is negative.
 func NegativeRowLimit(clause string, n int64) *Error {
 	return newError(codes.InvalidArgument, "%s must not be negative: %d", clause, n)
 }
 
-// UnnestLengths: UNNEST(..., mode => 'STRICT') got arrays of different lengths.
+// UnnestLengths reports that UNNEST(..., mode => 'STRICT') got arrays of different lengths.
 func UnnestLengths() *Error {
 	return newError(codes.OutOfRange, "Unnested arrays under STRICT mode must have equal lengths.")
 }
 
-// InvalidCollation: ORDER BY ... COLLATE names no collation.
+// InvalidCollation reports that ORDER BY ... COLLATE names no collation.
 func InvalidCollation(name string) *Error {
 	return newError(codes.InvalidArgument, "COLLATE has invalid collation name '%s'.", name)
 }
 
-// SampleSize: the size of TABLESAMPLE RESERVOIR is not a number of rows.
+// SampleSize reports that the size of TABLESAMPLE RESERVOIR is not a valid number of rows.
 func SampleSize() *Error {
 	return newError(codes.OutOfRange, "TABLESAMPLE requires a non-negative number of rows.")
 }
 
-// SamplePercent: the size of TABLESAMPLE BERNOULLI is not a percentage.
+// SamplePercent reports that the size of TABLESAMPLE BERNOULLI is not a percentage.
 func SamplePercent() *Error {
 	return newError(codes.OutOfRange, "TABLESAMPLE PERCENT must be between 0 and 100.")
 }
 
-// ScalarSubqueryRows: a scalar subquery has more than one row.
+// ScalarSubqueryRows reports that a scalar subquery has more than one row.
 func ScalarSubqueryRows() *Error {
 	return newError(codes.InvalidArgument, "A scalar subquery returned more than one row.")
 }
 
-// AssertRowsModified: a statement modified another number of rows than ASSERT_ROWS_MODIFIED says.
+// AssertRowsModified reports that a statement modified another number of rows than ASSERT_ROWS_MODIFIED requires.
 func AssertRowsModified(want, got int64) *Error {
 	return newError(codes.OutOfRange, "ASSERT_ROWS_MODIFIED expected %d rows modified, but found %d", want, got)
 }
 
-// UpdateTwice: UPDATE ... FROM joins a row of the table with several rows.
+// UpdateTwice reports that UPDATE ... FROM joins a row of the table with several rows.
 func UpdateTwice(table string) *Error {
 	return newError(codes.OutOfRange, "UPDATE ... FROM must match at most one row of the FROM clause for each row of table %s.", table)
 }
 
-// PartitionedDMLQuery: PartitionQuery of something that is not a query.
+// PartitionedDMLQuery returns the error for PartitionQuery of something that is not a query.
 func PartitionedDMLQuery() *Error {
 	return newError(codes.InvalidArgument, "DML statements cannot be partitioned by PartitionQuery.")
 }
 
-// PartitionedDMLStatement: a statement that cannot run as partitioned DML, such as INSERT.
+// PartitionedDMLStatement returns the error for a statement that cannot run as partitioned DML, such as INSERT.
 func PartitionedDMLStatement() *Error {
 	return newError(codes.InvalidArgument,
 		"Partitioned DML takes UPDATE and DELETE statements without THEN RETURN and ASSERT_ROWS_MODIFIED only.")
 }
 
-// NotFullyPartitionable: partitioned DML that reads more than the row it changes.
+// NotFullyPartitionable returns the error for partitioned DML that reads more than the row it changes.
 func NotFullyPartitionable() *Error {
 	return newError(codes.InvalidArgument,
 		"Only fully partitionable statements are supported for Partitioned DML: "+
 			"each row must be changed without reading other rows or tables.")
 }
 
-// NotPartitionable: PartitionQuery of a query whose answer is not the sum of answers over parts of one table.
+// NotPartitionable returns the error for PartitionQuery of a query whose result is not the union of its results for
+// parts of one table.
 func NotPartitionable() *Error {
 	return newError(codes.InvalidArgument,
 		"Query is not root partitionable since it does not have a DistributedUnion at the root. "+
 			"Please check the conditions for a query to be root-partitionable.")
 }
 
-// ForUpdateWithHint: FOR UPDATE together with a hint that says how to lock.
+// ForUpdateWithHint returns the error for FOR UPDATE together with a hint that says how to lock.
 func ForUpdateWithHint() *Error {
 	return newError(codes.InvalidArgument, "FOR UPDATE is not supported in statements with a LOCK_SCANNED_RANGES hint.")
 }
 
-// ForUpdateReadOnly: FOR UPDATE in a read-only transaction, which takes no locks.
+// ForUpdateReadOnly returns the error for FOR UPDATE in a read-only transaction, which takes no locks.
 func ForUpdateReadOnly() *Error {
 	return newError(codes.InvalidArgument, "FOR UPDATE is not supported in read-only transactions.")
 }

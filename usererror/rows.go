@@ -2,162 +2,167 @@ package usererror
 
 import "google.golang.org/grpc/codes"
 
-// Keys come as text: {Int64(1), String("a")}.
+// Keys in these errors are texts: {Int64(1), String("a")}.
 
-// WrongKeyParts is a key, or an end of a key range, with too few or too many parts.
+// WrongKeyParts returns the error for a key, or an end of a key range, with too few or too many parts.
 func WrongKeyParts(object string, want, got int, key string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Wrong number of key parts for %s. Expected %d key parts, found %d key parts. Supplied key: %s", object, want, got, key)
 }
 
-// PendingInKeySet is spanner.commit_timestamp() in a key set.
+// PendingInKeySet returns the error for spanner.commit_timestamp() in a key set.
 func PendingInKeySet(object, column string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Could not parse spanner.commit_timestamp() as TIMESTAMP: it cannot be used in a key set of %s, column %s.", object, column)
 }
 
-// ColumnNotInIndex is a read of an index for a column that neither it nor the key of its table holds.
+// ColumnNotInIndex returns the error for a read of an index for a column that neither it nor the key of its table
+// holds.
 func ColumnNotInIndex(index, column string) *Error {
 	return newError(codes.NotFound, "Index %s does not have a column named %s", index, column)
 }
 
-// PendingCommitTimestamp is a read of a column that this transaction has set to its commit timestamp.
+// PendingCommitTimestamp returns the error for a read of a column that this transaction has set to its commit
+// timestamp.
 func PendingCommitTimestamp(table, column string) *Error {
 	return newError(codes.InvalidArgument,
 		"The column %s.%s cannot be accessed because it, or its associated index, has a pending CommitTimestamp", table, column)
 }
 
-// RowExists is an insert of a row that exists.
+// RowExists returns the error for an insert of a row that exists.
 func RowExists(table, key string) *Error {
 	return violation(codes.AlreadyExists, "Table %s: Row %s already exists.", table, key)
 }
 
-// RowNotFound is an update of a row that does not exist.
+// RowNotFound returns the error for an update of a row that does not exist.
 func RowNotFound(table, key string) *Error {
 	return violation(codes.NotFound, "Table %s: Row %s not found.", table, key)
 }
 
-// RowDeletedThenUpdated is an update of a row that the same transaction deleted before.
+// RowDeletedThenUpdated returns the error for an update of a row that the same transaction deleted before.
 func RowDeletedThenUpdated(table, key string) *Error {
 	return newError(codes.InvalidArgument, "Row %s in %s was deleted and then updated in the same transaction.", key, table)
 }
 
-// RowAffectedTwice is an INSERT OR UPDATE whose rows hold the same key twice.
+// RowAffectedTwice returns the error for an INSERT OR UPDATE whose rows hold the same key twice.
 func RowAffectedTwice(table, key string) *Error {
 	return newError(codes.InvalidArgument, "INSERT OR UPDATE cannot affect row %s of table %s a second time.", key, table)
 }
 
-// ParentNotFound is an insert of a row whose parent does not exist.
+// ParentNotFound returns the error for an insert of a row whose parent does not exist.
 func ParentNotFound(parent, child, key string) *Error {
 	return violation(codes.NotFound,
 		"Insert failed because key was not found in parent table:  Parent Table: %s  Child Table: %s  Key: %s", parent, child, key)
 }
 
-// ChildExists is a delete of a row that has children, under ON DELETE NO ACTION.
+// ChildExists returns the error for a delete of a row that has children, under ON DELETE NO ACTION.
 func ChildExists(parent, child, key string) *Error {
 	return violation(codes.FailedPrecondition,
 		"Delete failed because one or more keys exist within the child table:  Parent Table: %s  Child Table: %s  Key: %s", parent, child, key)
 }
 
-// UniqueViolation is a second row with the same key in a UNIQUE index.
+// UniqueViolation returns the error for a second row with the same key in a UNIQUE index.
 func UniqueViolation(index, key string) *Error {
 	return violation(codes.AlreadyExists, "UNIQUE violation on index %s, duplicate key: %s in this transaction.", index, key)
 }
 
-// CheckViolation is a row that fails a CHECK.
+// CheckViolation returns the error for a row that fails a CHECK.
 func CheckViolation(table, constraint, key string) *Error {
 	return violation(codes.OutOfRange, "Check constraint %s.%s is violated for key %s", table, constraint, key)
 }
 
-// ForeignKeyMissing is a row that refers to a key that does not exist.
+// ForeignKeyMissing returns the error for a row that refers to a key that does not exist.
 func ForeignKeyMissing(constraint, table, referenced, key string) *Error {
 	return violation(codes.FailedPrecondition,
 		"Foreign key %s constraint violation on table %s. Cannot find referenced key %s in table %s.", constraint, table, key, referenced)
 }
 
-// ForeignKeyReferenced is a delete or update of a key that other rows refer to.
+// ForeignKeyReferenced returns the error for a delete or update of a key that other rows refer to.
 func ForeignKeyReferenced(constraint, referenced, table, key string) *Error {
 	return violation(codes.FailedPrecondition,
 		"Foreign key %s constraint violation when deleting or updating referenced key %s of table %s. A row in table %s refers to it.",
 		constraint, key, referenced, table)
 }
 
-// ReferencedValueWrittenAndDeleted is a commit whose mutations write a column that a foreign key ON DELETE CASCADE refers to and delete the row.
+// ReferencedValueWrittenAndDeleted returns the error for a commit that writes a column to which a foreign key ON DELETE
+// CASCADE refers, and also deletes the row.
 func ReferencedValueWrittenAndDeleted(table, column string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot write a value for the referenced column `%s.%s` and delete it in the same transaction.", table, column)
 }
 
-// RowWrittenAndDeletedByAction is a commit whose mutations write a row that a foreign key ON DELETE CASCADE deletes.
+// RowWrittenAndDeletedByAction returns the error for a commit that writes a row that a foreign key ON DELETE CASCADE
+// deletes.
 func RowWrittenAndDeletedByAction(table string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Cannot modify a row in the table `%s` because a referential action is deleting it in the same transaction.", table)
 }
 
-// NullValue is NULL for a NOT NULL column.
+// NullValue returns the error for NULL for a NOT NULL column.
 func NullValue(table, column string) *Error {
 	return violation(codes.FailedPrecondition, "Cannot specify a null value for column: %s in table: %s", column, table)
 }
 
-// ValueMissing is an insert that leaves out a NOT NULL column that has no default.
+// ValueMissing returns the error for an insert that leaves out a NOT NULL column that has no default.
 func ValueMissing(table, column string) *Error {
 	return violation(codes.FailedPrecondition, "A new row in table %s does not specify a non-null value for column: %s", table, column)
 }
 
-// KeyColumnMissing is an update that does not name the whole key.
+// KeyColumnMissing returns the error for an update that does not name the whole key.
 func KeyColumnMissing(table, column string) *Error {
 	return newError(codes.FailedPrecondition,
 		"The value of the primary key column %s of table %s must be explicitly specified in an update.", column, table)
 }
 
-// DefaultKeyMissing is an update that does not give a key column that has a default.
+// DefaultKeyMissing returns the error for an update that does not give a key column that has a default.
 func DefaultKeyMissing(column string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Implicit use of primary key default value for column `%s` is not allowed in Update mutations. The column must have a specific value.", column)
 }
 
-// GeneratedKeyMissing is an update that gives neither a generated key column nor what its value is computed from.
+// GeneratedKeyMissing returns the error for an update that gives neither a generated key column nor the columns from
+// which it is computed.
 func GeneratedKeyMissing(column string) *Error {
 	return newError(codes.FailedPrecondition,
 		"The value of generated primary key column `%s` must be explicitly specified or else its non-key dependent columns must be specified in Update mutations.", column)
 }
 
-// GeneratedKeyGiven is a value for a generated key column other than in an update.
+// GeneratedKeyGiven returns the error for a value for a generated key column, except in an update.
 func GeneratedKeyGiven(column string) *Error {
 	return newError(codes.InvalidArgument, "The value of generated primary key column `%s` cannot be specified in operations except update operations.", column)
 }
 
-// GeneratedKeyChanged is an update of a column from which a key column is computed, by which that column would change.
+// GeneratedKeyChanged returns the error for an update that would change a generated key column.
 func GeneratedKeyChanged(column string) *Error {
 	return newError(codes.OutOfRange, "The value of generated primary key column `%s` cannot be modified when its non-key dependent columns are updated.", column)
 }
 
-// KeyColumnChanged is a change that would give a row another key.
+// KeyColumnChanged returns the error for a change that would give a row another key.
 func KeyColumnChanged(table, column string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot update the primary key column %s of table %s.", column, table)
 }
 
-// WriteToGenerated is a value for a generated column.
+// WriteToGenerated returns the error for a value for a generated column.
 func WriteToGenerated(table, column string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot write into generated column `%s.%s`.", table, column)
 }
 
-// ValueTooLong is text, bytes or an array element longer than the column allows.
+// ValueTooLong returns the error for text, bytes or an array element longer than the column allows.
 func ValueTooLong(table, column string, limit, size int64) *Error {
 	return violation(codes.FailedPrecondition,
 		"New value exceeds the maximum size limit for this column: %s.%s, size: %d, limit: %d.", table, column, size, limit)
 }
 
-// PlacementNotFound is a value of a placement key that names no placement.
+// PlacementNotFound returns the error for a value of a placement key that names no placement.
 func PlacementNotFound(placement, table, column string) *Error {
 	return violation(codes.InvalidArgument, "Placement not found: %s, in placement key column %s of table %s", placement, column, table)
 }
 
-// PlacementInUse is a row that names a placement that is to be dropped.
+// PlacementInUse returns the error for dropping a placement that a row names.
 func PlacementInUse(placement, table, key string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop placement %s: it is used by table %s at key: %s", placement, table, key)
 }
 
-// VectorLength is an array with another number of elements than its column's vector_length.
+// VectorLength returns the error for an array with another number of elements than its column's vector_length.
 func VectorLength(column string, elements int, limit int64) *Error {
 	how := "is less than"
 	if int64(elements) > limit {
@@ -166,46 +171,47 @@ func VectorLength(column string, elements int, limit int64) *Error {
 	return violation(codes.InvalidArgument, "Array column %s has %d elements and %s the `vector_length` limit: %d.", column, elements, how, limit)
 }
 
-// NullInVector is an array with a NULL in it, for a column with vector_length.
+// NullInVector returns the error for an array with a NULL in it, for a column with vector_length.
 func NullInVector(column string) *Error {
 	return violation(codes.InvalidArgument, "The array column %s has `vector_length`, and Null is not allowed.", column)
 }
 
-// InvalidUTF8 is text that is not UTF-8.
+// InvalidUTF8 returns the error for text that is not UTF-8.
 func InvalidUTF8(table, column string) *Error {
 	return violation(codes.InvalidArgument, "Invalid UTF-8 encoding in column %s of table %s.", column, table)
 }
 
-// KeyTooLong is a key of a row or index entry over the limit.
+// KeyTooLong returns the error for a key of a row or index entry over the limit.
 func KeyTooLong(object string, size, limit int) *Error {
 	return violation(codes.InvalidArgument,
 		"Number of bytes for key of table or index %s is %d, maximum allowed value for key size is %d", object, size, limit)
 }
 
-// CommitTimestampNotAllowed is a commit timestamp for a column without the option.
+// CommitTimestampNotAllowed returns the error for a commit timestamp for a column without the option.
 func CommitTimestampNotAllowed(column string) *Error {
 	return violation(codes.FailedPrecondition,
 		"Cannot write commit timestamp because the allow_commit_timestamp column option is not set to true for column %s, "+
 			"or for all corresponding shared key columns in this table's interleaved table hierarchy.", column)
 }
 
-// FutureTimestamp is a value later than now for a column with allow_commit_timestamp.
+// FutureTimestamp returns the error for a value later than now for a column with allow_commit_timestamp.
 func FutureTimestamp(table, column, found string) *Error {
 	return violation(codes.FailedPrecondition,
 		"Cannot write timestamps in the future, found: %s for column %s in table %s.", found, column, table)
 }
 
-// ColumnRepeated is a mutation that names a column twice.
+// ColumnRepeated returns the error for a mutation that names a column twice.
 func ColumnRepeated(column string) *Error {
 	return newError(codes.InvalidArgument, "Multiple values for column %s.", column)
 }
 
-// ValueCount is a row of a mutation with more or fewer values than columns.
+// ValueCount returns the error for a row of a mutation with more or fewer values than columns.
 func ValueCount(columns, values int) *Error {
 	return newError(codes.InvalidArgument, "Mutation has mismatched number of columns (%d) and values (%d).", columns, values)
 }
 
-// TooManyMutations is a commit or DML statement over the limit. Clients know it by its first words.
+// TooManyMutations returns the error for a commit or DML statement with too many mutations. Clients recognise it by its
+// first words.
 func TooManyMutations(limit int) *Error {
 	return tooLarge(
 		"The transaction contains too many mutations. Insert and update operations count with the multiplicity of the number of columns they affect. "+
@@ -214,68 +220,75 @@ func TooManyMutations(limit int) *Error {
 			"Please reduce the number of writes, or use fewer indexes. (Maximum number: %d)", limit)
 }
 
-// CommitTooLarge is a commit, a DML statement or a transaction that writes too many bytes, index entries included.
+// CommitTooLarge returns the error for a commit, a DML statement or a transaction that writes too many bytes, index
+// entries included.
 func CommitTooLarge(limit int64) *Error {
 	return tooLarge(
 		"The transaction exceeds the maximum total bytes-size that can be handled by Spanner. "+
 			"Please reduce the size or number of the writes, or use fewer indexes. (Maximum size: %d)", limit)
 }
 
-// NullFound is NULL in a row that exists, in a column that is to become NOT NULL.
+// NullFound returns the error for an existing row with NULL in a column that would become NOT NULL.
 func NullFound(column, key string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Adding a NOT NULL constraint on a column %s is not allowed because it has a NULL value at key: %s", column, key)
 }
 
-// LongValueFound is a value in a row that exists, longer than its column is to become.
+// LongValueFound returns the error for an existing row with a value longer than the column's new limit.
 func LongValueFound(column string, limit, size int64, key string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Reducing the length of column %s to %d is not allowed because it has a value of length %d at key: %s", column, limit, size, key)
 }
 
-// VectorLengthFound is an array in a row that exists with another number of elements than its column's vector_length is to become.
+// VectorLengthFound returns the error for an existing row with an array whose length differs from the column's new
+// vector_length.
 func VectorLengthFound(column string, limit int64, elements int, key string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Changing the vector_length of column %s to %d is not allowed because it has an array with %d elements at key: %s", column, limit, elements, key)
 }
 
-// NullInVectorFound is an array with a NULL in it in a row that exists, in a column that is to get a vector_length.
+// NullInVectorFound returns the error for an existing row with an array that contains NULL, in a column that would get
+// a vector_length.
 func NullInVectorFound(column, key string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Changing the vector_length of column %s is not allowed because it has an array with a NULL element at key: %s", column, key)
 }
 
-// InvalidUTF8Found is a value in a row that exists, in a column that is to become STRING.
+// InvalidUTF8Found returns the error for an existing row with a value that is not valid UTF-8, in a column that would
+// become STRING.
 func InvalidUTF8Found(column, key string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Changing the type of column %s to STRING is not allowed because it has a value that is not valid UTF-8 at key: %s", column, key)
 }
 
-// FutureTimestampFound is a value in a row that exists, in a column that is to get allow_commit_timestamp.
+// FutureTimestampFound returns the error for an existing row with a timestamp in the future, in a column that would get
+// allow_commit_timestamp.
 func FutureTimestampFound(column, found, key string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Setting allow_commit_timestamp on column %s is not allowed because it has the future timestamp %s at key: %s", column, found, key)
 }
 
-// OrphanFound is a row that exists without a parent, in a table that is to be INTERLEAVE IN PARENT.
+// OrphanFound returns the error for an existing row without a parent, in a table that would become INTERLEAVE IN
+// PARENT.
 func OrphanFound(parent, child, key string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Parent-child row existence constraint validation failed for table %s at row key: %s. To migrate this table from INTERLEAVE IN to INTERLEAVE IN PARENT, all its rows must have existing parent rows in the %s table.",
 		child, key, parent)
 }
 
-// DuplicateFound is two rows that exist with the same key in a UNIQUE index that is being made.
+// DuplicateFound returns the error for two existing rows with the same key in a new UNIQUE index.
 func DuplicateFound(index, key string) *Error {
 	return newError(codes.FailedPrecondition, "Found uniqueness violation on index %s, duplicate key: %s.", index, key)
 }
 
-// CheckViolationFound is a row that exists and fails a CHECK that is to be added.
+// CheckViolationFound returns the error for an existing row that fails a new CHECK.
 func CheckViolationFound(table, constraint, key string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Adding check constraint %s.%s is not allowed because it is violated at key: %s", table, constraint, key)
 }
 
-// ReferencedKeyNotFound is a row that exists and refers, by a foreign key that is to be added, to a key that does not.
+// ReferencedKeyNotFound returns the error for an existing row that refers, by a new foreign key, to a key that does not
+// exist.
 func ReferencedKeyNotFound(constraint, table, referenced, key string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Adding foreign key %s to table %s is not allowed because table %s has no row that is referenced at key: %s", constraint, table, referenced, key)

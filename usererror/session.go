@@ -2,54 +2,55 @@ package usererror
 
 import "google.golang.org/grpc/codes"
 
-// InvalidResourceName: a name in a request does not have the form of names of its kind.
+// InvalidResourceName reports that a name in a request does not have the form of names of its kind.
 func InvalidResourceName(kind, name string) *Error {
 	return newError(codes.InvalidArgument, "Invalid %s name: %s", kind, shorten(name))
 }
 
-// SessionNotFound: the session does not exist. Clients match on the beginning of the text and on the resource, and make a new one.
+// SessionNotFound reports that the session does not exist. Clients match on the beginning of the text and on the
+// resource, and make a new one.
 func SessionNotFound(name string) *Error {
 	e := newError(codes.NotFound, "Session not found: %s", name)
 	e.Resource = &Resource{SessionResource, name}
 	return e
 }
 
-// InvalidSessionCount: BatchCreateSessions with a session_count below 1.
+// InvalidSessionCount returns the error for BatchCreateSessions with a session_count below 1.
 func InvalidSessionCount(n int32) *Error {
 	return newError(codes.InvalidArgument, "Invalid session_count %d: it must be at least 1.", n)
 }
 
-// MultiplexedBatch: BatchCreateSessions of multiplexed sessions, which are made one at a time.
+// MultiplexedBatch returns the error for BatchCreateSessions of multiplexed sessions, which are made one at a time.
 func MultiplexedBatch() *Error {
 	return newError(codes.InvalidArgument, "Multiplexed sessions may not be created in a batch. Use CreateSession.")
 }
 
-// MultiplexedDelete: DeleteSession of a multiplexed session, which ends by itself.
+// MultiplexedDelete returns the error for DeleteSession of a multiplexed session, which ends by itself.
 func MultiplexedDelete() *Error {
 	return newError(codes.InvalidArgument, "Multiplexed sessions may not be deleted.")
 }
 
-// TooManyLabels: more labels than a resource may have.
+// TooManyLabels returns the error for more labels than a resource may have.
 func TooManyLabels(n, limit int) *Error {
 	return newError(codes.InvalidArgument, "Too many labels: %d. The limit is %d.", n, limit)
 }
 
-// InvalidLabel: a label's key or value breaks the rules.
+// InvalidLabel reports that a label's key or value breaks the rules.
 func InvalidLabel(text string) *Error {
 	return newError(codes.InvalidArgument, "Invalid label: %s. Keys begin with a lower-case letter; keys and values have at most 63 lower-case letters, digits, dashes and underscores.", shorten(text))
 }
 
-// InvalidPageSize: a negative page_size.
+// InvalidPageSize returns the error for a negative page_size.
 func InvalidPageSize(n int32) *Error {
 	return newError(codes.InvalidArgument, "Invalid page_size %d: it must not be negative.", n)
 }
 
-// InvalidPageToken: a page_token that is malformed, or was made for another request.
+// InvalidPageToken returns the error for a page_token that is malformed, or was made for another request.
 func InvalidPageToken() *Error {
 	return newError(codes.InvalidArgument, "Invalid page_token: it was not given out for this request.")
 }
 
-// InvalidFilter: a filter that does not parse, or names an unknown field.
+// InvalidFilter returns the error for a filter that does not parse, or names an unknown field.
 func InvalidFilter(filter string) *Error {
 	return newError(codes.InvalidArgument, "Invalid filter: %s", shorten(filter))
 }

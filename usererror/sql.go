@@ -2,118 +2,124 @@ package usererror
 
 import "google.golang.org/grpc/codes"
 
-// InvalidSQL is a statement that GoogleSQL refuses; text is its own, with the place: "Syntax error: ... [at 1:8]".
+// InvalidSQL returns the error for a statement that GoogleSQL refuses. text is GoogleSQL's message, with the position:
+// "Syntax error: ... [at 1:8]".
 func InvalidSQL(text string) *Error {
 	return newError(codes.InvalidArgument, "%s", text)
 }
 
-// SQLNotUTF8 is a statement that is not valid UTF-8.
+// SQLNotUTF8 returns the error for a statement that is not valid UTF-8.
 func SQLNotUTF8() *Error {
 	return newError(codes.InvalidArgument, "SQL statement is not valid UTF-8.")
 }
 
-// SQLTooLong is a statement of more characters than allowed.
+// SQLTooLong returns the error for a statement of more characters than allowed.
 func SQLTooLong(length, limit int) *Error {
 	return newError(codes.InvalidArgument, "Query string length of %d exceeds maximum allowed length of %d", length, limit)
 }
 
-// QueryLimit is a statement with too many of what, a plural such as "joins".
+// QueryLimit returns the error for a statement with too many parts of a kind. what is the kind in the plural, such as
+// "joins".
 func QueryLimit(what string, limit int) *Error {
 	return newError(codes.InvalidArgument, "Number of %s exceeds the maximum allowed limit of %d.", what, limit)
 }
 
-// QueryTooDeep is a statement whose parts are nested too deeply at a line and column, both from 1.
+// QueryTooDeep returns the error for a statement with parts nested too deeply. line and column, both from 1, are the
+// position.
 func QueryTooDeep(limit, line, column int) *Error {
 	return newError(codes.InvalidArgument, "Query is nested deeper than the maximum allowed limit of %d. [at %d:%d]", limit, line, column)
 }
 
-// WindowClause is a WINDOW clause at a line and column, both from 1.
+// WindowClause returns the error for a WINDOW clause. line and column, both from 1, are its position.
 func WindowClause(line, column int) *Error {
 	return newError(codes.InvalidArgument, "Analytic functions not supported [at %d:%d]", line, column)
 }
 
-// SQLTooComplex is a statement that takes more than limit bytes of memory to analyze.
+// SQLTooComplex returns the error for a statement whose analysis needs more than limit bytes of memory.
 func SQLTooComplex(limit int64) *Error {
 	return newError(codes.ResourceExhausted, "Analyzing the statement takes more than %d bytes of memory. Make it shorter, or have it name fewer columns.", limit)
 }
 
-// UnboundParameter is a parameter of the statement for which the request has no value.
+// UnboundParameter returns the error for a parameter of the statement for which the request has no value.
 func UnboundParameter(name string) *Error {
 	return newError(codes.InvalidArgument, "No parameter found for binding: %s", name)
 }
 
-// SQLUnimplemented is a feature of GoogleSQL that Crowfoot does not have.
+// SQLUnimplemented returns the error for a feature of GoogleSQL that Crowfoot does not have.
 func SQLUnimplemented(feature string) *Error {
 	return newError(codes.Unimplemented, "%s is not supported.", feature)
 }
 
-// FunctionUnimplemented is a function that Spanner has and Crowfoot does not.
+// FunctionUnimplemented returns the error for a function that Spanner has and Crowfoot does not.
 func FunctionUnimplemented(name string) *Error {
 	return newError(codes.Unimplemented, "Unsupported built-in function: %s.", name)
 }
 
-// StructOutput is a query that would return a STRUCT column.
+// StructOutput returns the error for a query that would return a STRUCT column.
 func StructOutput() *Error {
 	return newError(codes.Unimplemented, "Unsupported query shape: A struct value cannot be returned as a column value. "+
 		"Rewrite the query to flatten the struct fields in the result.")
 }
 
-// NullableStructArrayOutput is a query with an ARRAY<STRUCT> column that may be NULL.
+// NullableStructArrayOutput returns the error for a query with an ARRAY<STRUCT> column that may be NULL.
 func NullableStructArrayOutput() *Error {
 	return newError(codes.Unimplemented, "Unsupported query shape: This query can return a null-valued array of struct, which is not supported by Spanner.")
 }
 
-// HintUnknown is a hint that does not exist at the place where it stands.
+// HintUnknown returns the error for a hint that does not exist in its place.
 func HintUnknown(name string) *Error {
 	return newError(codes.InvalidArgument, "Unsupported hint: %s.", name)
 }
 
-// HintValue is a value that a hint does not accept.
+// HintValue returns the error for a value that a hint does not accept.
 func HintValue(name, value string) *Error {
 	return newError(codes.InvalidArgument, "Invalid hint value for: %s hint: %s.", name, value)
 }
 
-// OptimizerVersionUnsupported is a hint or an option of a query that names an optimizer version that does not exist.
+// OptimizerVersionUnsupported returns the error for a hint or an option of a query that names an optimizer version that
+// does not exist.
 func OptimizerVersionUnsupported(version string) *Error {
 	return newError(codes.InvalidArgument, "Query optimizer version: %s is not supported.", shorten(version))
 }
 
-// StatisticsPackageNotFound is a hint or an option of a query that names an optimizer statistics package that does not exist.
+// StatisticsPackageNotFound returns the error for a hint or an option of a query that names an optimizer statistics
+// package that does not exist.
 func StatisticsPackageNotFound(name string) *Error {
 	return newError(codes.InvalidArgument, "Requested optimizer statistics package not found: %s.", shorten(name))
 }
 
-// HintRepeated is a hint given twice in one place.
+// HintRepeated returns the error for a hint given twice in one place.
 func HintRepeated(name string) *Error {
 	return newError(codes.InvalidArgument, "The hint: %s cannot be specified multiple times.", name)
 }
 
-// HintIndexNotFound is a FORCE_INDEX of an index that the table does not have.
+// HintIndexNotFound returns the error for a FORCE_INDEX of an index that the table does not have.
 func HintIndexNotFound(table, index string) *Error {
 	return newError(codes.InvalidArgument, "The table %s does not have a secondary index called %s.", table, index)
 }
 
-// SystemTableWrite is DML on a table of INFORMATION_SCHEMA or SPANNER_SYS.
+// SystemTableWrite returns the error for DML on a table of INFORMATION_SCHEMA or SPANNER_SYS.
 func SystemTableWrite(table string) *Error {
 	return newError(codes.InvalidArgument, "Table %s is read-only: system tables cannot be modified.", table)
 }
 
-// NoConflictTarget is ON CONFLICT with a target that is neither the primary key nor a unique index.
+// NoConflictTarget returns the error for ON CONFLICT with a target that is neither the primary key nor a unique index.
 func NoConflictTarget(table string) *Error {
 	return newError(codes.FailedPrecondition, "There is no unique constraint matching given specifications in the ON CONFLICT clause on table %s.", table)
 }
 
-// ColumnExprSubquery is a subquery in a DEFAULT, generated column or CHECK.
+// ColumnExprSubquery returns the error for a subquery in a DEFAULT, generated column or CHECK.
 func ColumnExprSubquery() *Error {
 	return newError(codes.InvalidArgument, "Subqueries are not allowed in the expression of a column or constraint.")
 }
 
-// UpdateKeyColumn is an UPDATE that sets a column of the primary key.
+// UpdateKeyColumn returns the error for an UPDATE that sets a column of the primary key.
 func UpdateKeyColumn(column string) *Error {
 	return newError(codes.InvalidArgument, "Cannot modify a primary key column %s with UPDATE.", column)
 }
 
-// PendingCommitTimestampPlace is a call of PENDING_COMMIT_TIMESTAMP as a part of a larger expression.
+// PendingCommitTimestampPlace returns the error for a call of PENDING_COMMIT_TIMESTAMP as a part of a larger
+// expression.
 func PendingCommitTimestampPlace() *Error {
 	return newError(codes.InvalidArgument, "The PENDING_COMMIT_TIMESTAMP() function may only be used as a value for INSERT or UPDATE of an appropriately typed column.")
 }

@@ -6,72 +6,74 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// aborted makes an error ABORTED: the client runs the whole transaction again, after the time given.
+// aborted makes an error with the code ABORTED. The client then runs the whole transaction again, after the given time.
 func aborted(after time.Duration, format string, args ...any) *Error {
 	e := newError(codes.Aborted, format, args...)
 	e.RetryAfter = after
 	return e
 }
 
-// Wounded: an older transaction wanted a lock that this one held or waited for.
+// Wounded reports that an older transaction needed a lock that this transaction held or waited for.
 func Wounded(after time.Duration) *Error {
 	return aborted(after, "Transaction was aborted. It was wounded by a higher priority transaction due to conflict.")
 }
 
-// Conflict: what an optimistic or repeatable-read transaction read or writes has changed since it was read.
+// Conflict reports that data which an optimistic or repeatable-read transaction has read has changed since.
 func Conflict(after time.Duration) *Error {
 	return aborted(after, "Transaction was aborted: data that it read or writes was changed by another transaction.")
 }
 
-// IdleTransaction: the transaction had no request for so long that another transaction took its locks.
+// IdleTransaction reports that the transaction had no request for so long that another transaction took its locks.
 func IdleTransaction(idle, after time.Duration) *Error {
 	return aborted(after, "Transaction was aborted: it had been idle for more than %v and another transaction needed its locks.", idle)
 }
 
-// SchemaChanged: a schema change altered what the transaction has read or written. Apache Beam looks for this text.
+// SchemaChanged reports that a schema change altered what the transaction has read or written. Apache Beam looks for
+// this text.
 func SchemaChanged(after time.Duration) *Error {
 	return aborted(after, "Transaction aborted. Database schema probably changed during transaction, retry may succeed.")
 }
 
-// SnapshotExpired: a read-write transaction has run for so long that the versions it reads may have been collected.
+// SnapshotExpired reports that a read-write transaction has run for so long that the versions it reads may have been
+// garbage-collected.
 func SnapshotExpired(after time.Duration) *Error {
 	return aborted(after, "Transaction was aborted: it is older than the version retention period of the database.")
 }
 
-// TransactionLost: the transaction was open when the server was restarted, or it ended without a commit so long ago that the server does not
-// know how.
+// TransactionLost reports that the transaction was open when the server restarted. Or it ended without a commit, so
+// long ago that the server no longer knows how.
 func TransactionLost(after time.Duration) *Error {
 	return aborted(after, "Transaction was aborted: it was open when the server was restarted, or has ended without a commit.")
 }
 
-// CommitCalled: a read or write after the commit of its transaction has begun.
+// CommitCalled returns the error for a read or write after the commit of its transaction has begun.
 func CommitCalled() *Error {
 	return newError(codes.FailedPrecondition, "Cannot start a read or query within a transaction after Commit() or Rollback() has been called.")
 }
 
-// TransactionCommitted: a read, write or rollback after the commit.
+// TransactionCommitted returns the error for a read, write or rollback after the commit.
 func TransactionCommitted() *Error {
 	return newError(codes.FailedPrecondition, "This transaction has already been committed.")
 }
 
-// TransactionRolledBack: a read, write or commit after the rollback.
+// TransactionRolledBack returns the error for a read, write or commit after the rollback.
 func TransactionRolledBack() *Error {
 	return newError(codes.FailedPrecondition, "Cannot commit, read or write in a transaction that has been rolled back.")
 }
 
-// StalenessExceeded: a read at a timestamp whose versions may have been collected.
+// StalenessExceeded returns the error for a read at a timestamp whose versions may have been garbage-collected.
 func StalenessExceeded(read, earliest time.Time) *Error {
 	return newError(codes.FailedPrecondition, "Read-only transaction timestamp %s has exceeded the maximum timestamp staleness: the earliest version kept is of %s.",
 		read.Format(time.RFC3339Nano), earliest.Format(time.RFC3339Nano))
 }
 
-// SchemaCollected: the schema version that a request was about to use has just been collected.
+// SchemaCollected reports that the schema version that a request needs has just been garbage-collected.
 func SchemaCollected(earliest time.Time) *Error {
 	return newError(codes.FailedPrecondition, "The schema of this request has exceeded the maximum timestamp staleness: the earliest version kept is of %s.",
 		earliest.Format(time.RFC3339Nano))
 }
 
-// NegativeStaleness: a timestamp bound with a negative duration.
+// NegativeStaleness returns the error for a timestamp bound with a negative duration.
 func NegativeStaleness(d time.Duration) *Error {
 	return newError(codes.InvalidArgument, "Staleness must be non-negative, found: %v.", d)
 }

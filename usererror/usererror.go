@@ -1,9 +1,8 @@
-// Package usererror is the catalogue of errors that users see: one constructor
-// each, holding Cloud Spanner's canonical code and a whole sentence. A file is
-// one area (sql.go, ddl.go, rows.go, ...). What is not a *usererror.Error when it
-// reaches the server is a bug and is answered INTERNAL without its text.
+// Package usererror is the catalogue of errors that users see. Each has a constructor, with Cloud Spanner's canonical
+// code and a whole sentence. A file holds one area (sql.go, ddl.go, rows.go, ...). If any other error than a
+// *usererror.Error reaches the server, that is a bug, and the server answers INTERNAL without its text.
 //
-// Codes and wordings follow Spanner's; clients match on some of them.
+// Codes and texts follow Spanner's. Clients match on some of them.
 //
 // Imports of this module: nothing.
 package usererror
@@ -22,21 +21,23 @@ type Error struct {
 	Message string
 	// Resource, if set, is sent as google.rpc.ResourceInfo. Clients match on its type.
 	Resource *Resource
-	// Constraint says that a row to be written breaks a constraint of its table. If a DML statement ends with such an error its transaction
-	// can only be rolled back; after other errors the transaction goes on without the statement.
+	// Constraint says that a row to be written breaks a constraint of its table. If a DML statement fails with such an
+	// error, its transaction can only be rolled back. After other errors the transaction continues without the
+	// statement.
 	Constraint bool
-	// TooLarge says that a transaction would write more than one may. In parts, the same work can be done.
+	// TooLarge says that a transaction would exceed the limit for writes. Several smaller transactions can do the same
+	// work.
 	TooLarge bool
-	// RetryAfter, for ABORTED, is how long the client should wait before it runs the transaction again; for RESOURCE_EXHAUSTED, before it
-	// sends the request again.
+	// RetryAfter is how long the client should wait before it tries again. For ABORTED it runs the transaction again,
+	// and for RESOURCE_EXHAUSTED it sends the request again.
 	RetryAfter time.Duration
-	// Syntax, if set, is why a DDL statement does not parse.
+	// Syntax, if set, is the reason why a DDL statement does not parse.
 	Syntax string
-	// Place, if set, is where in the user's statement the error is.
+	// Place, if set, is the position of the error in the user's statement.
 	Place *Place
 }
 
-// Resource names what an error is about.
+// Resource names the resource that an error is about.
 type Resource struct{ Type, Name string }
 
 func (e *Error) Error() string { return e.Message }
@@ -46,14 +47,14 @@ func newError(code codes.Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// violation makes an error of a row that may not be written.
+// violation makes an error for a row that breaks a constraint.
 func violation(code codes.Code, format string, args ...any) *Error {
 	e := newError(code, format, args...)
 	e.Constraint = true
 	return e
 }
 
-// quoting is the error with the place of another, whose message it quotes.
+// quoting returns e with the place of cause, whose message e quotes.
 func (e *Error) quoting(cause error) *Error {
 	var of *Error
 	if errors.As(cause, &of) {
@@ -62,27 +63,27 @@ func (e *Error) quoting(cause error) *Error {
 	return e
 }
 
-// IsConstraint says whether an error is that of a constraint.
+// IsConstraint reports whether err has Constraint set.
 func IsConstraint(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Constraint
 }
 
-// IsTooLarge says whether an error is that of a transaction that would write too much.
+// IsTooLarge reports whether err has TooLarge set.
 func IsTooLarge(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.TooLarge
 }
 
-// tooLarge makes an error of a transaction that would write too much.
+// tooLarge makes an error for a transaction that exceeds the limit for writes.
 func tooLarge(format string, args ...any) *Error {
 	e := newError(codes.InvalidArgument, format, args...)
 	e.TooLarge = true
 	return e
 }
 
-// CodeOf is the canonical code of an error: OK for nil, that of the *Error in
-// its chain, else INTERNAL.
+// CodeOf returns the canonical code of an error: OK for nil, the code of the *Error in its chain, or INTERNAL if there
+// is none.
 func CodeOf(err error) codes.Code {
 	if err == nil {
 		return codes.OK

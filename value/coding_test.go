@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// mustEqual fails unless two values are one to GROUP BY.
+// mustEqual fails unless GROUP BY treats the two values as one.
 func mustEqual(t *testing.T, typ *Type, got, want Value) {
 	t.Helper()
 	if !Equal(got, want, typ) || got.Kind() != typ.Kind {
@@ -71,7 +71,7 @@ func TestCompositeKeyOrder(t *testing.T) {
 				order = cmp.Or(order, c)
 				keyA, keyB = AppendKey(keyA, a, desc), AppendKey(keyB, b, desc)
 			}
-			// A key ends in 00, a child's goes on with what is not 00.
+			// A key ends in 00. The key of a child continues with another byte.
 			if got := bytes.Compare(append(keyA, 0), append(keyB, 0)); got != order {
 				t.Fatalf("%x and %x compare %d, values %d", keyA, keyB, got, order)
 			}
@@ -125,7 +125,7 @@ func TestWireRoundTrip(t *testing.T) {
 				t.Fatalf("%s %v: %v", typ, &pv, err)
 			}
 			mustEqual(t, typ, got, v)
-			// The field is that of a ListValue.
+			// The tag makes the field a value of a ListValue.
 			var list structpb.ListValue
 			if err := proto.Unmarshal(NullField(v.AppendWireField(nil, 0x0a, typ), 0x0a), &list); err != nil {
 				t.Fatal(err)

@@ -5,36 +5,38 @@ import (
 	"fmt"
 )
 
-// A Column takes the values of one column, one after the other, from wherever they are: from the bytes of a stored row or key, or as Values. It keeps
-// them in a form of its own and does not refer to what it was given.
+// A Column collects the values of one column, one after the other. It takes them from the bytes of a stored row or key,
+// or as Values. It keeps them in its own form and does not refer to its arguments.
 type Column interface {
 	AppendNull()
-	// AppendRow appends a value that is not NULL from its stored payload, as AppendRow writes it.
+	// AppendRow appends a value that is not NULL. payload is its stored form, as the function AppendRow writes it.
 	AppendRow(payload []byte) error
-	// AppendKey appends the value of the key part at the front of key, as AppendKey writes it.
+	// AppendKey appends the value of the key part at the front of key, which the function AppendKey has written.
 	AppendKey(key []byte, desc bool) error
 	// AppendValue appends v, which may be NULL.
 	AppendValue(v Value) error
 }
 
-// A Source gives the values of one column of many rows, by the number of the row, in the forms in which rows are stored. All are values of the column's
-// type.
+// A Source gives the values of one column of many rows, by row number, in the forms in which rows are stored. All
+// values have the column's type.
 type Source interface {
 	IsNull(row int) bool
-	// IsShort says whether a STRING or BYTES that is not NULL has no more than limit characters or bytes, and is UTF-8 if it is a STRING. With limit 0
-	// any length will do. It may say no of a value of more than limit bytes.
+	// IsShort reports whether a STRING or BYTES that is not NULL has at most limit characters or bytes, and whether a
+	// STRING is valid UTF-8. With limit 0 any length passes. IsShort may return false for a value of more than limit
+	// bytes.
 	IsShort(row int, limit int64) bool
-	// AppendRow appends the stored payload of a value that is not NULL, as the function AppendRow does, and RowSize is its length.
+	// AppendRow appends the stored payload of a value that is not NULL, as the function AppendRow does. RowSize is the
+	// length of that payload.
 	AppendRow(dst []byte, row int) []byte
 	RowSize(row int) int
 	// AppendKey appends the key part of a value, as the function AppendKey does.
 	AppendKey(dst []byte, row int, desc bool) []byte
-	// Value is the value. It does not refer to the source's memory.
+	// Value returns the value of a row. It does not refer to the source's memory.
 	Value(row int) Value
 }
 
-// KeyText is the text of the key part of a STRING or BYTES at the front of key. It refers to key, or to buf if the text had to be changed there; buf is
-// returned for the next call. null says that the value is NULL.
+// KeyText returns the text of the STRING or BYTES key part at the front of key. The text refers to key, or to buf if it
+// had to be unescaped there. room is buf, perhaps enlarged, for the next call. null says that the value is NULL.
 func KeyText(key, buf []byte, t *Type, desc bool) (text, room []byte, null bool, err error) {
 	n := keyLen(key, t, desc)
 	if n < 0 {
@@ -53,7 +55,7 @@ func KeyText(key, buf []byte, t *Type, desc bool) (text, room []byte, null bool,
 	return buf, buf, false, nil
 }
 
-// KeyInt64 is the INT64 of the key part at the front of key. ok is false for NULL and for a part that is malformed.
+// KeyInt64 returns the number of the INT64 key part at the front of key. ok is false for NULL and for a malformed part.
 func KeyInt64(key []byte, desc bool) (i int64, ok bool) {
 	if len(key) == 0 || key[0]^mask(desc) == keyNull {
 		return 0, false
@@ -65,16 +67,17 @@ func KeyInt64(key []byte, desc bool) (i int64, ok bool) {
 	return keyInt(key[:n], mask(desc))
 }
 
-// RowElements is the number of elements of a stored ARRAY, and the elements, which NextElement takes one by one.
+// RowElements returns the number of elements of a stored ARRAY, and their encoding, from which NextElement takes one at
+// a time.
 func RowElements(payload []byte) (count int, elements []byte, err error) {
 	n, size := binary.Uvarint(payload)
-	if size <= 0 || n > uint64(len(payload)-size) { // every element has at least one byte
+	if size <= 0 || n > uint64(len(payload)-size) { // each element has at least one byte
 		return 0, nil, fmt.Errorf("malformed stored array: %x", payload[:min(len(payload), 32)])
 	}
 	return int(n), payload[size:], nil
 }
 
-// NextElement takes the element or field at the front of b, as AppendElement writes it. The payload of NULL is nil.
+// NextElement takes the element or field at the front of b, as AppendElement writes it. For NULL, payload is nil.
 func NextElement(b []byte) (payload, rest []byte, err error) {
 	payload, rest, null, ok := rowElement(b)
 	switch {

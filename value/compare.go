@@ -61,7 +61,7 @@ func compareStructs(a, b []Value, fields []Field) int {
 	return 0
 }
 
-// Equal says whether GROUP BY and DISTINCT see one value: NULL equals NULL, NaN equals NaN.
+// Equal reports whether GROUP BY and DISTINCT treat a and b as one value: NULL equals NULL, and NaN equals NaN.
 func Equal(a, b Value, t *Type) bool {
 	switch t.Kind {
 	case String, Bytes, JSON, Proto:
@@ -72,8 +72,8 @@ func Equal(a, b Value, t *Type) bool {
 	return Compare(a, b, t) == 0
 }
 
-// Same says whether a and b are stored as the same bytes, and print the same. Values that are Equal may differ: 0 and -0, NaNs, and intervals of a month
-// and of 30 days. So it is Same, and not Equal, that says whether a value has changed.
+// Same reports whether a and b are stored as the same bytes, and so print the same. Values that are Equal may differ: 0
+// and -0, NaNs, and intervals of a month and of 30 days. To find out whether a value has changed, use Same, not Equal.
 func Same(a, b Value, t *Type) bool {
 	if a.state != b.state || a.state != stateSet {
 		return a.state == b.state
@@ -103,7 +103,7 @@ func sameLists(a, b []Value, typeOf func(int) *Type) bool {
 	return true
 }
 
-// Hash adds v to h so that values that are Equal add the same.
+// Hash adds v to h. Values that are Equal add the same bytes.
 func Hash(h *maphash.Hash, v Value, t *Type) {
 	h.WriteByte(byte(v.state))
 	if v.state != stateSet {
@@ -147,8 +147,8 @@ func writeUint64(h *maphash.Hash, u uint64) {
 	maphash.WriteComparable(h, u)
 }
 
-// SQLEqual is a = b of SQL for values that are not NULL at the top: null is true if the answer is NULL
-// because a NULL stands inside an ARRAY or STRUCT. NaN equals nothing.
+// SQLEqual compares two values that are not NULL, like a = b in SQL. null is true if the result is NULL, because a NULL
+// stands inside an ARRAY or STRUCT. NaN equals nothing.
 func SQLEqual(a, b Value, t *Type) (equal, null bool) {
 	switch t.Kind {
 	case Float64, Float32:
@@ -164,7 +164,8 @@ func SQLEqual(a, b Value, t *Type) (equal, null bool) {
 	return Compare(a, b, t) == 0, false
 }
 
-// sqlEqualLists compares two lists of one length: one pair that differs makes them differ, also if others hold NULLs.
+// sqlEqualLists compares two lists of the same length. If one pair differs, the lists differ, even if other pairs hold
+// NULLs.
 func sqlEqualLists(a, b []Value, typeOf func(int) *Type) (equal, null bool) {
 	for i := range a {
 		if a[i].IsNull() || b[i].IsNull() {
@@ -180,5 +181,5 @@ func sqlEqualLists(a, b []Value, typeOf func(int) *Type) (equal, null bool) {
 	return !null, null
 }
 
-// IsNaN says whether a FLOAT64 or FLOAT32 is NaN.
+// IsNaN reports whether a FLOAT64 or FLOAT32 is NaN.
 func (v Value) IsNaN() bool { return math.IsNaN(v.AsFloat64()) }

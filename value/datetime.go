@@ -18,23 +18,23 @@ const (
 	nanosPerSecond = 1_000_000_000
 )
 
-// ValidDate says whether days since 1970-01-01 are a DATE.
+// ValidDate reports whether the number of days since 1970-01-01 is in the range of DATE.
 func ValidDate(days int64) bool { return days >= MinDate && days <= MaxDate }
 
-// ValidTimestamp says whether seconds since 1970 and nanoseconds are a TIMESTAMP.
+// ValidTimestamp reports whether the seconds since 1970 and the nanoseconds are in the range of TIMESTAMP.
 func ValidTimestamp(seconds, nanos int64) bool {
 	return seconds >= MinTimestampSeconds && seconds <= MaxTimestampSeconds && nanos >= 0 && nanos < nanosPerSecond
 }
 
-// AsTime gives a TIMESTAMP as a time in UTC.
+// AsTime returns a TIMESTAMP as a time in UTC.
 func (v Value) AsTime() time.Time { return time.Unix(int64(v.bits), int64(v.nanos)).UTC() }
 
-// OfTime makes a TIMESTAMP; t is in range.
+// OfTime makes a TIMESTAMP. t must be in range.
 func OfTime(t time.Time) Value { return OfTimestamp(t.Unix(), int32(t.Nanosecond())) }
 
-// DaysOf is the day of a civil date, which exists, in days since 1970-01-01.
-// The calendar is proleptic Gregorian; the algorithm is Howard Hinnant's days_from_civil
-// (https://howardhinnant.github.io/date_algorithms.html), which counts years from March.
+// DaysOf converts an existing civil date to days since 1970-01-01. The calendar is proleptic Gregorian. The algorithm
+// is Howard Hinnant's days_from_civil (https://howardhinnant.github.io/date_algorithms.html), which counts years from
+// March.
 func DaysOf(year, month, day int) int32 {
 	if month <= 2 {
 		year--
@@ -47,7 +47,7 @@ func DaysOf(year, month, day int) int32 {
 	return int32(era*146097 + dayOfEra - 719468)
 }
 
-// CivilOf is the civil date of days since 1970-01-01 (civil_from_days, as above).
+// CivilOf converts days since 1970-01-01 to the civil date (civil_from_days, as above).
 func CivilOf(days int32) (year, month, day int) {
 	z := int(days) + 719468
 	era := floorDiv(z, 146097)
@@ -70,7 +70,7 @@ func floorDiv(a, b int) int {
 	return q
 }
 
-// DaysIn is the number of days of a month.
+// DaysIn returns the number of days of a month.
 func DaysIn(year, month int) int {
 	if month == 2 {
 		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
@@ -84,7 +84,7 @@ func DaysIn(year, month int) int {
 // AppendDate appends a date as YYYY-MM-DD.
 func AppendDate(dst []byte, days int32) []byte {
 	year, month, day := CivilOf(days)
-	if year > 9999 { // local dates may be a day later than the last DATE
+	if year > 9999 { // a local date may be a day after the last DATE
 		dst = append(strconv.AppendInt(dst, int64(year), 10), '-')
 	} else {
 		dst = append(appendTwoDigits(appendTwoDigits(dst, year/100), year%100), '-')
@@ -97,8 +97,8 @@ func appendTwoDigits(dst []byte, n int) []byte {
 	return append(dst, '0'+byte(n/10), '0'+byte(n%10))
 }
 
-// AppendTimestamp appends a timestamp in RFC 3339 and UTC, with as many digits of the fraction as it
-// needs: 2006-01-02T15:04:05.123Z.
+// AppendTimestamp appends a timestamp in RFC 3339 and UTC, without zeros at the end of the fraction:
+// 2006-01-02T15:04:05.123Z.
 func AppendTimestamp(dst []byte, seconds int64, nanos int32) []byte {
 	days := floorDiv(int(seconds), secondsPerDay)
 	dst = append(AppendDate(dst, int32(days)), 'T')

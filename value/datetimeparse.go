@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// scanner reads a text from the left. What it does not find it leaves.
+// scanner reads a text from left to right. A method that does not find what it wants leaves the text as it is.
 type scanner struct{ rest string }
 
 // byte takes one of the bytes in set.
@@ -18,7 +18,8 @@ func (s *scanner) byte(set string) bool {
 	return true
 }
 
-// number takes least to most digits, most at most 9; -1 if there are fewer.
+// number takes a number of at least least and at most most digits, where most is at most 9. It returns -1 if there are
+// fewer digits.
 func (s *scanner) number(least, most int) int {
 	n, i := 0, 0
 	for ; i < most && i < len(s.rest) && s.rest[i]-'0' <= 9; i++ {
@@ -31,7 +32,7 @@ func (s *scanner) number(least, most int) int {
 	return n
 }
 
-// date takes YYYY-MM-DD, month and day of at least least digits.
+// date takes YYYY-MM-DD. Month and day have at least least digits.
 func (s *scanner) date(least int) (days int32, ok bool) {
 	year := s.number(4, 4)
 	dash := s.byte("-")
@@ -44,7 +45,8 @@ func (s *scanner) date(least int) (days int32, ok bool) {
 	return DaysOf(year, month, day), true
 }
 
-// clock takes HH:MM:SS with a fraction of 1 to 9 digits or none. A 60th second is the first of the next minute.
+// clock takes HH:MM:SS with an optional fraction of 1 to 9 digits. A 60th second is the first second of the next
+// minute.
 func (s *scanner) clock(least int) (seconds, nanos int, ok bool) {
 	hour := s.number(least, 2)
 	colon := s.byte(":")
@@ -76,7 +78,7 @@ func ParseDate(text string) (days int32, err error) {
 	return days, nil
 }
 
-// ParseTimestampZ reads the form that timestamps have on the wire: RFC 3339, in UTC, ending in Z.
+// ParseTimestampZ reads a timestamp in wire form: RFC 3339, in UTC, ending in Z.
 func ParseTimestampZ(text string) (Value, error) {
 	s := scanner{text}
 	days, ok := s.date(2)
@@ -96,9 +98,9 @@ func ParseTimestampZ(text string) (Value, error) {
 	return OfTimestamp(seconds, int32(nanos)), nil
 }
 
-// ParseTimestamp reads a timestamp as CAST does: YYYY-[M]M-[D]D[( |T)[[H]H:[M]M:[S]S[.F]][zone]], where
-// zone is Z, [ UTC](+|-)H[H][[:]M[M]], or a space and a name of the time zone database. It is in zone
-// unless the text names another.
+// ParseTimestamp reads a timestamp as CAST does: YYYY-[M]M-[D]D[( |T)[[H]H:[M]M:[S]S[.F]][zone]]. The zone in the text
+// is Z, [ UTC](+|-)H[H][[:]M[M]], or a space and a name of the time zone database. Without it, the timestamp is in
+// zone.
 func ParseTimestamp(text string, zone *time.Location) (Value, error) {
 	bad := func() (Value, error) {
 		return Value{}, fmt.Errorf("invalid TIMESTAMP value: %s", quoted(text))
@@ -132,7 +134,7 @@ func ParseTimestamp(text string, zone *time.Location) (Value, error) {
 	return OfTimestamp(seconds, int32(nanos)), nil
 }
 
-// parseZoneSuffix reads what follows the time of day.
+// parseZoneSuffix reads the text after the time of day.
 func parseZoneSuffix(s string) (*time.Location, error) {
 	if rest, ok := strings.CutPrefix(s, " UTC"); ok && (rest == "" || rest[0] == '+' || rest[0] == '-') {
 		s = rest

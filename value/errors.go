@@ -2,13 +2,13 @@ package value
 
 import "strconv"
 
-// maxQuoted is how much of a bad value an error shows.
+// maxQuoted is the number of bytes of a bad value that an error shows.
 const maxQuoted = 100
 
-// quoted is s as errors show it: in quotes, cut off if long.
+// quoted returns s in quotes for an error, shortened if it is long.
 func quoted(s string) string { return strconv.Quote(s[:min(len(s), maxQuoted)]) + ellipsis(s) }
 
-// cut is s, cut off if long.
+// cut returns s, shortened if it is long.
 func cut(s string) string { return s[:min(len(s), maxQuoted)] + ellipsis(s) }
 
 func ellipsis(s string) string {

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// AppendFloat64 appends a FLOAT64 as CAST to STRING prints it: with 15 significant digits if
-// these tell it from all others, else with 17; an exponent from 10^15 (10^17) on and below 10^-4. 0 has no sign:
+// AppendFloat64 appends a FLOAT64 as CAST to STRING prints it. It prints 15 significant digits if they identify the
+// number, else 17. It prints an exponent from 10^15 (with 17 digits, 10^17) on, and below 10^-4. 0 has no sign:
 // https://docs.cloud.google.com/spanner/docs/reference/standard-sql/conversion_functions#cast-as-string.
 func AppendFloat64(dst []byte, f float64) []byte {
 	if f == 0 || f-f != 0 {
@@ -20,7 +20,7 @@ func AppendFloat64(dst []byte, f float64) []byte {
 	return strconv.AppendFloat(dst[:start], f, 'g', 17, 64)
 }
 
-// AppendFloat32 is the same for FLOAT32: 6 significant digits, or 8, or 9.
+// AppendFloat32 appends a FLOAT32 as AppendFloat64 does, but with 6, 8 or 9 significant digits.
 func AppendFloat32(dst []byte, f float32) []byte {
 	if f == 0 || f-f != 0 {
 		return appendSpecialFloat(dst, float64(f))

@@ -11,15 +11,15 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// CommitTimestampText is what a mutation writes in place of a TIMESTAMP to get the timestamp of its commit.
+// CommitTimestampText is the text that a mutation writes into a TIMESTAMP column to store its commit timestamp.
 const CommitTimestampText = "spanner.commit_timestamp()"
 
-// ErrUTF8 is in the chain of the error for a STRING that is not UTF-8.
+// ErrUTF8 is in the chain of the error for a STRING that is not valid UTF-8.
 var ErrUTF8 = fmt.Errorf("invalid UTF-8")
 
-// FromWire makes a Value of type t of its wire form, as mutations, keys and query parameters have it
-// (google.spanner.v1.TypeCode describes the forms). Nothing is coerced. The text of a commit timestamp
-// gives PendingCommitTimestamp: where that is not allowed the caller refuses it.
+// FromWire makes a Value of type t from its wire form in a mutation, a key or a query parameter
+// (google.spanner.v1.TypeCode describes the forms). It does not convert between types. The text of a commit timestamp
+// gives PendingCommitTimestamp; a caller that does not permit it must refuse it.
 func FromWire(pv *structpb.Value, t *Type) (Value, error) {
 	switch k := pv.GetKind().(type) {
 	case *structpb.Value_NullValue:
@@ -84,7 +84,7 @@ func floatFromWire(f float64, t *Type) (Value, error) {
 	return OfFloat32(float32(f)), nil
 }
 
-// FromText makes a Value of type t of the text that its wire form is, if that is a text.
+// FromText makes a Value of type t from its wire form if that is a text.
 func FromText(s string, t *Type) (Value, error) { return textFromWire(s, t) }
 
 func textFromWire(s string, t *Type) (Value, error) {
@@ -123,7 +123,7 @@ func textFromWire(s string, t *Type) (Value, error) {
 		d, err := ParseDecimalStrict(s)
 		return OfNumeric(d), err
 	case JSON:
-		text, err := ParseJSONRounding(s) // as the service does: PARSE_JSON alone is exact
+		text, err := ParseJSONRounding(s) // as Spanner does; PARSE_JSON alone is exact
 		return OfJSON(text), err
 	case Interval:
 		i, err := ParseInterval(s)
@@ -135,7 +135,7 @@ func textFromWire(s string, t *Type) (Value, error) {
 	return Value{}, fmt.Errorf("expected %s for type %s, found string %s", wireForm(t.Kind), t, quoted(s))
 }
 
-// ParseInt64 reads a decimal number with or without a sign, and nothing else.
+// ParseInt64 reads a decimal number, with or without a sign and with nothing else.
 func ParseInt64(s string) (int64, error) {
 	i, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
@@ -144,7 +144,7 @@ func ParseInt64(s string) (int64, error) {
 	return i, nil
 }
 
-// floatTextFromWire takes the three values that JSON has no number for.
+// floatTextFromWire takes the three values for which JSON has no number.
 func floatTextFromWire(s string, t *Type) (Value, error) {
 	var f float64
 	switch s {
@@ -160,7 +160,7 @@ func floatTextFromWire(s string, t *Type) (Value, error) {
 	return floatFromWire(f, t)
 }
 
-// bytesFromWire takes standard base64, with padding or without, without white space.
+// bytesFromWire takes standard base64, with or without padding, without white space.
 func bytesFromWire(s string) (Value, error) {
 	encoding := base64.StdEncoding
 	if len(s)%4 != 0 {

@@ -11,7 +11,8 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 )
 
-// FuzzDecodeKey: what decodes encodes to the same bytes; what does not is an error everywhere, and never a panic.
+// FuzzDecodeKey decodes arbitrary bytes as keys. Bytes that decode must encode to the same bytes. Other bytes must give
+// an error in every function, and never a panic.
 func FuzzDecodeKey(f *testing.F) {
 	f.Add([]byte{0x20, 'a', 0, 0xFF, 0, 1}, 6, false)
 	f.Add([]byte{0x6f, 0xb4, 0xc4, 0xb3, 0x57, 0xa5, 0x79, 0x3b, 0x85, 0xf6, 0x75, 0xdd, 0xc0, 0, 0, 0, 1}, 8, false)
@@ -41,7 +42,7 @@ func FuzzDecodeKey(f *testing.F) {
 
 func mustBeWire(t *testing.T, wire []byte) {
 	t.Helper()
-	// STRING may hold what is not UTF-8 if the stored bytes are damaged; the frame must hold together all the same.
+	// A damaged STRING need not be valid UTF-8, but the message around it must still decode.
 	var list structpb.ListValue
 	if err := proto.Unmarshal(append([]byte{0x0a, byte(min(len(wire), 0x7f))}, wire[:min(len(wire), 0x7f)]...), &list); err != nil &&
 		len(wire) <= 0x7f && !bytes.Contains([]byte(err.Error()), []byte("UTF-8")) {
@@ -49,8 +50,8 @@ func mustBeWire(t *testing.T, wire []byte) {
 	}
 }
 
-// FuzzDecodeRow: bytes that decode as a row encode to a row with the same values, and the direct path to the wire gives the same bytes as
-// the one by Values.
+// FuzzDecodeRow decodes arbitrary bytes as rows. If they decode, the values must encode to a row with the same values,
+// and RowToWire must give the same bytes as Values do.
 func FuzzDecodeRow(f *testing.F) {
 	f.Add([]byte{3, 2, 2, 0, 3, 0xd8, 4}, 2)
 	f.Add([]byte{3, 0x10, 2, 2, 4, 1, 2, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0xf8, 0x3f, 0, 5, 0, 2, 0, 0}, 5)
@@ -73,7 +74,8 @@ func FuzzDecodeRow(f *testing.F) {
 	})
 }
 
-// FuzzFromWire: any protocol buffer for any type gives a Value that goes to the wire and comes back, or an error.
+// FuzzFromWire decodes arbitrary protocol buffers as values of arbitrary types. The result must be an error, or a Value
+// that is the same after it went to the wire and back.
 func FuzzFromWire(f *testing.F) {
 	f.Add([]byte{0x1a, 1, '1'}, 0)
 	f.Add(OfArray([]Value{OfInt64(1), Null(Int64)}).AppendWire(nil, ArrayOf(Int64Type)), 2)
@@ -91,7 +93,7 @@ func FuzzFromWire(f *testing.F) {
 			t.Fatalf("%v became a %s, want a %s", &pv, v.Kind(), typ)
 		}
 		if v.IsNull() || typ.Kind == Array || typ.Kind == Struct {
-			return // pending timestamps inside become NULL on the wire
+			return // pending timestamps inside the value become NULL on the wire
 		}
 		if back, err := DecodeRow(AppendRow(nil, v, typ), typ); err != nil || !Equal(back, v, typ) {
 			t.Fatalf("%v came back as another value, error %v", &pv, err)
@@ -99,7 +101,8 @@ func FuzzFromWire(f *testing.F) {
 	})
 }
 
-// FuzzTexts: no text makes a parser panic; what is read prints as what reads the same.
+// FuzzTexts parses arbitrary texts. No parser may panic, and a text that parses must be printed as a text that parses
+// to the same value.
 func FuzzTexts(f *testing.F) {
 	for _, s := range []string{
 		"1.5e-3", "99999999999999999999999999999.9999999995", "P1Y2M3DT4H5M6.5S", "-1-2 3 -4:5:6.7", `{"b":[1,2.5e10,"\ud83d\ude00"],"a":{}}`,
@@ -144,7 +147,8 @@ func FuzzTexts(f *testing.F) {
 	})
 }
 
-// FuzzType: any wire form of a type gives a type that goes back to the same, or an error.
+// FuzzType decodes arbitrary wire forms of types. The result must be an error, or a type that encodes to the same wire
+// form.
 func FuzzType(f *testing.F) {
 	seed, err := proto.Marshal(rowTypes[5].Proto())
 	if err != nil {

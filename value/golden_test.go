@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// goldenTypes are the types that golden files name.
+// goldenTypes maps the names in golden files to types.
 var goldenTypes = func() map[string]*Type {
 	types := map[string]*Type{}
 	for _, t := range rowTypes {
@@ -20,8 +20,8 @@ var goldenTypes = func() map[string]*Type {
 	return types
 }()
 
-// TestCodings pins the bytes of keys, stored payloads and wire. Those of keys and payloads are on
-// people's disks: only a new format version may change them.
+// TestCodings pins the bytes of keys, stored payloads and the wire. Keys and payloads are on people's disks, so only a
+// new format version may change their bytes.
 func TestCodings(t *testing.T) {
 	eachLine(t, "testdata/codings", func(d *datadriven.TestData, line string) string {
 		var name string
@@ -51,7 +51,7 @@ func TestCodings(t *testing.T) {
 	})
 }
 
-// TestTexts pins what is read from texts, and how it is printed.
+// TestTexts pins how texts are parsed and how the results are printed.
 func TestTexts(t *testing.T) {
 	eachLine(t, "testdata/texts", func(d *datadriven.TestData, line string) string {
 		line = strings.NewReplacer(`\ff`, "\xff", `\.`, " ").Replace(line)
@@ -125,7 +125,7 @@ func parseAndPrint(t *testing.T, d *datadriven.TestData, line string) ([]byte, e
 	return nil, nil
 }
 
-// eachLine runs a golden file whose cases are a command and lines of input; each gives a line of output.
+// eachLine runs a golden file whose cases are a command and lines of input. Each line of input gives a line of output.
 func eachLine(t *testing.T, path string, run func(d *datadriven.TestData, line string) string) {
 	datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 		var out strings.Builder

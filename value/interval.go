@@ -7,25 +7,25 @@ import (
 	"strconv"
 )
 
-// IntervalValue is the value of an INTERVAL. Its three parts, months, days and
-// time (Seconds + Nanos), have signs of their own.
+// IntervalValue is the value of an INTERVAL. Its three parts are months, days and time (Seconds + Nanos). Each has its
+// own sign.
 type IntervalValue struct {
 	Months  int32
 	Days    int32
 	Seconds int64
-	Nanos   int32 // 0 to 999,999,999, added to Seconds, also if those are negative
+	Nanos   int32 // 0 to 999,999,999, added to Seconds even if these are negative
 }
 
-// The range of an INTERVAL: 10,000 years either way in each part.
+// The range of an INTERVAL: 10,000 years in either direction for each part.
 const (
 	maxIntervalMonths  = 10_000 * 12
 	maxIntervalDays    = 10_000 * 366
 	maxIntervalSeconds = maxIntervalDays * secondsPerDay
 
-	daysPerMonth = 30 // where months and days are compared or carried
+	daysPerMonth = 30 // for comparing months with days, and for converting one to the other
 )
 
-// InRange says whether each part is in range.
+// InRange reports whether each part is in range.
 func (i IntervalValue) InRange() bool {
 	return i.Months >= -maxIntervalMonths && i.Months <= maxIntervalMonths &&
 		i.Days >= -maxIntervalDays && i.Days <= maxIntervalDays &&
@@ -33,7 +33,7 @@ func (i IntervalValue) InRange() bool {
 		i.Nanos >= 0 && i.Nanos < nanosPerSecond && (i.Seconds < maxIntervalSeconds || i.Nanos == 0)
 }
 
-// NewInterval makes an interval of parts; ok is false if one is out of range. nanos may be any number.
+// NewInterval makes an interval from its parts. ok is false if one is out of range. nanos may be any number.
 func NewInterval(months, days, seconds, nanos int64) (i IntervalValue, ok bool) {
 	seconds += int64(floorDiv(int(nanos), nanosPerSecond))
 	i = IntervalValue{
@@ -45,12 +45,12 @@ func NewInterval(months, days, seconds, nanos int64) (i IntervalValue, ok bool) 
 	return i, int64(i.Months) == months && int64(i.Days) == days && i.InRange()
 }
 
-// total is the length of the interval with months of 30 days: what INTERVALs compare by.
+// total returns the length of the interval, with 30 days in a month. INTERVALs are compared by it.
 func (i IntervalValue) total() (seconds int64, nanos int32) {
 	return (int64(i.Months)*daysPerMonth+int64(i.Days))*secondsPerDay + i.Seconds, i.Nanos
 }
 
-// Cmp orders intervals by length, with months of 30 days: 1 month equals 30 days.
+// Cmp orders intervals by length, with 30 days in a month: 1 month equals 30 days.
 func (i IntervalValue) Cmp(j IntervalValue) int {
 	iSeconds, iNanos := i.total()
 	jSeconds, jNanos := j.total()
@@ -60,22 +60,22 @@ func (i IntervalValue) Cmp(j IntervalValue) int {
 	return cmp.Compare(iNanos, jNanos)
 }
 
-// Neg is -i.
+// Neg returns -i.
 func (i IntervalValue) Neg() IntervalValue {
 	n, _ := NewInterval(-int64(i.Months), -int64(i.Days), -i.Seconds, -int64(i.Nanos))
 	return n
 }
 
-// Add is i + j, part by part; ok is false on overflow.
+// Add returns i + j, part by part. ok is false on overflow.
 func (i IntervalValue) Add(j IntervalValue) (sum IntervalValue, ok bool) {
 	return NewInterval(int64(i.Months)+int64(j.Months), int64(i.Days)+int64(j.Days), i.Seconds+j.Seconds,
 		int64(i.Nanos)+int64(j.Nanos))
 }
 
-// An IntervalSum adds intervals, part by part. Only the sum of all must be in range, not those on the way.
+// An IntervalSum adds intervals, part by part. Only the final sum must be in range, not the sums before it.
 type IntervalSum struct {
 	months, days, seconds, nanos int64
-	wide                         *big.Int // seconds beside seconds
+	wide                         *big.Int // further seconds, to be added to seconds
 	n                            int64
 }
 
@@ -98,10 +98,10 @@ func (s *IntervalSum) Add(i IntervalValue) {
 	}
 }
 
-// Count is how many intervals were added.
+// Count returns the number of intervals that were added.
 func (s *IntervalSum) Count() int64 { return s.n }
 
-// parts are the sums of months, days and nanoseconds.
+// parts returns the sums of months, days and nanoseconds.
 func (s *IntervalSum) parts() (months, days, nanos *big.Int) {
 	nanos = big.NewInt(s.seconds)
 	if s.wide != nil {
@@ -111,28 +111,29 @@ func (s *IntervalSum) parts() (months, days, nanos *big.Int) {
 	return big.NewInt(s.months), big.NewInt(s.days), nanos.Add(nanos, big.NewInt(s.nanos))
 }
 
-// Sum is the sum; ok is false if it is out of range.
+// Sum returns the sum. ok is false if it is out of range.
 func (s *IntervalSum) Sum() (sum IntervalValue, ok bool) { return intervalOfBig(s.parts()) }
 
-// Average is the sum divided by Count, which is not 0, as Div does it.
+// Average divides the sum by Count, which must not be 0, as Div does.
 func (s *IntervalSum) Average() (average IntervalValue, ok bool) {
 	months, days, nanos := s.parts()
 	return divideInterval(months, days, nanos, s.n)
 }
 
-// Mul is i * n, part by part; ok is false on overflow.
+// Mul returns i * n, part by part. ok is false on overflow.
 func (i IntervalValue) Mul(n int64) (product IntervalValue, ok bool) {
 	by := big.NewInt(n)
 	mul := func(x *big.Int) *big.Int { return x.Mul(x, by) }
 	return intervalOfBig(mul(big.NewInt(int64(i.Months))), mul(big.NewInt(int64(i.Days))), mul(i.bigNanos()))
 }
 
-// Div is i / n, n not 0, cut off towards zero; what is left of months goes on as days of which a month has 30, what is left of days as time.
+// Div returns i / n, rounded towards zero; n must not be 0. The remainder of the months is divided as days, with 30
+// days in a month, and the remainder of the days as time.
 func (i IntervalValue) Div(n int64) (quotient IntervalValue, ok bool) {
 	return divideInterval(big.NewInt(int64(i.Months)), big.NewInt(int64(i.Days)), i.bigNanos(), n)
 }
 
-// divideInterval is Div of the parts of an interval, which it changes.
+// divideInterval divides the parts of an interval like Div. It changes its arguments.
 func divideInterval(months, days, nanos *big.Int, n int64) (quotient IntervalValue, ok bool) {
 	by := big.NewInt(n)
 	months, rest := months.QuoRem(months, by, new(big.Int))
@@ -155,7 +156,7 @@ func intervalOfBig(months, days, nanos *big.Int) (IntervalValue, bool) {
 	return NewInterval(months.Int64(), days.Int64(), seconds.Int64(), rest.Int64())
 }
 
-// Time gives the magnitude and the sign of the time part.
+// Time returns the magnitude and the sign of the time part.
 func (i IntervalValue) Time() (seconds int64, nanos int32, neg bool) {
 	if i.Seconds >= 0 {
 		return i.Seconds, i.Nanos, false
@@ -166,8 +167,8 @@ func (i IntervalValue) Time() (seconds int64, nanos int32, neg bool) {
 	return -i.Seconds - 1, nanosPerSecond - i.Nanos, true
 }
 
-// Append appends the interval in ISO 8601, as Spanner prints it on the wire: P1Y2M3DT4H5M6.5S.
-// Years and months share a sign, and so do hours, minutes and seconds; nothing at all is P0Y.
+// Append appends the interval in ISO 8601, as Spanner prints it on the wire: P1Y2M3DT4H5M6.5S. Years and months have
+// the same sign, and so have hours, minutes and seconds. The empty interval is P0Y.
 func (i IntervalValue) Append(dst []byte) []byte {
 	start := len(dst)
 	dst = append(dst, 'P')
@@ -212,8 +213,8 @@ func appendISOSeconds(dst []byte, seconds int64, nanos int32, neg bool) []byte {
 	return append(dst, 'S')
 }
 
-// AppendCanonical appends the interval as CAST to STRING prints it: [-]Y-M [-]D [-]H:M:S[.F], the
-// fraction in groups of three digits.
+// AppendCanonical appends the interval as CAST to STRING prints it: [-]Y-M [-]D [-]H:M:S[.F]. The fraction has groups
+// of three digits.
 func (i IntervalValue) AppendCanonical(dst []byte) []byte {
 	months := i.Months
 	if months < 0 {
@@ -233,7 +234,7 @@ func (i IntervalValue) AppendCanonical(dst []byte) []byte {
 	return appendFractionGroups(dst, uint32(nanos))
 }
 
-// appendFractionGroups appends a point and billionths in groups of three digits, without groups of zeros at the end.
+// appendFractionGroups appends a point and billionths in groups of three digits. It omits groups of zeros at the end.
 func appendFractionGroups(dst []byte, billionths uint32) []byte {
 	if billionths == 0 {
 		return dst

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// ParseInterval reads an interval as CAST does: in ISO 8601 (P1Y2M3W4DT5H6M7.8S; any order, signs and repetition allowed,
-// fractions only for seconds), or in GoogleSQL's own form, which is [-]Y-M [-]D [-]H:M:S[.F] or a part of that
-// which can be told by its dashes, spaces and colons.
+// ParseInterval reads an interval as CAST does. One form is ISO 8601 (P1Y2M3W4DT5H6M7.8S): its parts may have any order
+// and sign and may be repeated, and only seconds may have a fraction. The other is GoogleSQL's own form [-]Y-M [-]D
+// [-]H:M:S[.F], or a part of it that dashes, spaces and colons identify.
 func ParseInterval(s string) (IntervalValue, error) {
 	parse := parseCanonicalInterval
 	if strings.HasPrefix(s, "P") {
@@ -20,14 +20,14 @@ func ParseInterval(s string) (IntervalValue, error) {
 	return i, nil
 }
 
-// parts collects what an interval is made of.
+// parts collects the parts of an interval.
 type parts struct{ months, days, seconds, nanos int64 }
 
 func (p parts) interval() (IntervalValue, bool) {
 	return NewInterval(p.months, p.days, p.seconds, p.nanos)
 }
 
-// digits takes a number of any length; ok is false if there is none or it is beyond every interval.
+// digits takes a number of any length. ok is false if there is none, or if it is too large for every interval.
 func (s *scanner) digits() (n int64, ok bool) {
 	i := 0
 	for ; i < len(s.rest) && s.rest[i]-'0' <= 9; i++ {
@@ -70,7 +70,7 @@ func parseISOInterval(text string) (i IntervalValue, ok bool) {
 		if !s.designated(&sum, inTime) {
 			return i, false
 		}
-		// The next addition, of less than 10^16, cannot overflow.
+		// The next addition is of less than 10^16, so it cannot overflow.
 		if max(sum.months, sum.days, sum.seconds) > 1e18 || min(sum.months, sum.days, sum.seconds) < -1e18 {
 			return i, false
 		}
@@ -120,9 +120,9 @@ func (s *scanner) designated(sum *parts, inTime bool) bool {
 	return true
 }
 
-// parseCanonicalInterval tells the parts by their separators:
+// parseCanonicalInterval recognises the parts by their separators:
 //
-//	Y-M D H:M:S  Y-M D H:M  Y-M D H  Y-M D  Y-M     a dash behind a digit: years and months
+//	Y-M D H:M:S  Y-M D H:M  Y-M D H  Y-M D  Y-M     a dash after a digit: years and months
 //	M D H:M:S    M D H:M    M D H                   two spaces: months
 //	D H:M:S      D H:M                              one space, colons: days
 //	H:M:S                                           two colons
@@ -169,7 +169,7 @@ func (s *scanner) signed(number func() (int64, bool)) (n int64, ok bool) {
 	return n, ok
 }
 
-// pair takes two numbers; the first counts scale times.
+// pair takes two numbers with a separator between. It returns the first times scale, plus the second.
 func (s *scanner) pair(separator string, scale int64) (n int64, ok bool) {
 	first, ok := s.digits()
 	if !ok || !s.byte(separator) {

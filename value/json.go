@@ -12,19 +12,20 @@ import (
 	"unicode/utf8"
 )
 
-// MaxJSONDepth is how deep arrays and objects may nest in a JSON value
+// MaxJSONDepth is the largest nesting depth of arrays and objects in a JSON value
 // (https://cloud.google.com/spanner/docs/working-with-json: at most 80 levels).
 const MaxJSONDepth = 80
 
-// maxJSONNumber is how long a number with a point or an exponent may be if it must not lose anything (GoogleSQL's limit).
+// maxJSONNumber is the largest length of a number with a point or an exponent that may not be rounded (GoogleSQL's
+// limit).
 const maxJSONNumber = 1500
 
-// ParseJSON checks a JSON text and normalises it, so that equal values have equal texts: no white space, the first of duplicate
-// members, members in order of their names, escapes only where they must be, numbers as INT64, UINT64 or FLOAT64
-// print. A number that would not come back the same is an error.
+// ParseJSON checks and normalises a JSON text, so that equal values have equal texts. The result has no white space.
+// Members are in order of their names, and only the first of duplicate members stays. Only characters that need it are
+// escaped. Numbers are printed as INT64, UINT64 or FLOAT64 print them. A number that would change is an error.
 func ParseJSON(text string) (normalised string, err error) { return parseJSON(text, false) }
 
-// ParseJSONRounding is ParseJSON that rounds numbers to FLOAT64 where they are too wide.
+// ParseJSONRounding is ParseJSON, but it rounds numbers with too many digits to FLOAT64.
 func ParseJSONRounding(text string) (normalised string, err error) { return parseJSON(text, true) }
 
 func parseJSON(text string, round bool) (string, error) {
@@ -42,23 +43,23 @@ func parseJSON(text string, round bool) (string, error) {
 	return string(p.dst), nil
 }
 
-// jsonParser reads text from pos on and appends what it has read, normalised, to dst.
+// jsonParser reads text from pos on and appends its normalised form to dst.
 type jsonParser struct {
 	text    string
 	pos     int
 	round   bool
 	dst     []byte
-	members []jsonMember // of the objects that are being read, the innermost last
+	members []jsonMember // of the objects being read, the innermost last
 	scratch []byte
 }
 
-// jsonMember is the place of "name":value in dst.
+// jsonMember is the position of "name":value in dst.
 type jsonMember struct{ start, nameEnd, end int }
 
 func (p *jsonParser) name(m jsonMember) []byte   { return p.dst[m.start:m.nameEnd] }
 func (p *jsonParser) member(m jsonMember) []byte { return p.dst[m.start:m.end] }
 
-// skipSpace says whether something follows.
+// skipSpace skips white space and reports whether something follows.
 func (p *jsonParser) skipSpace() bool {
 	for p.pos < len(p.text) && strings.IndexByte(" \t\r\n", p.text[p.pos]) >= 0 {
 		p.pos++
@@ -74,7 +75,7 @@ func (p *jsonParser) unexpected(wanted string) error {
 	return fmt.Errorf("expected %s at offset %d, found %q", wanted, p.pos, r)
 }
 
-// take takes c if it comes next, after white space.
+// take skips white space, and then takes c if it comes next.
 func (p *jsonParser) take(c byte) bool {
 	if p.skipSpace() && p.text[p.pos] == c {
 		p.pos++
@@ -83,7 +84,7 @@ func (p *jsonParser) take(c byte) bool {
 	return false
 }
 
-// value reads a value inside depth arrays and objects.
+// value reads a value that is nested in depth arrays and objects.
 func (p *jsonParser) value(depth int) error {
 	if !p.skipSpace() {
 		return p.unexpected("a value")
@@ -114,7 +115,7 @@ func (p *jsonParser) value(depth int) error {
 	return p.unexpected("a value")
 }
 
-// array reads what follows [.
+// array reads the rest of an array after [.
 func (p *jsonParser) array(depth int) error {
 	for first := true; !p.take(']'); first = false {
 		if !first {
@@ -131,7 +132,7 @@ func (p *jsonParser) array(depth int) error {
 	return nil
 }
 
-// object reads what follows {.
+// object reads the rest of an object after {.
 func (p *jsonParser) object(depth int) error {
 	base := len(p.members)
 	for first := true; !p.take('}'); first = false {
@@ -172,7 +173,7 @@ func (p *jsonParser) readMember(depth int) error {
 	return nil
 }
 
-// order puts the members from base on in order and drops duplicates, of which the first stays.
+// order sorts the members from base on and drops duplicates; the first one stays.
 func (p *jsonParser) order(base int) {
 	members := p.members[base:]
 	if p.isOrdered(members) {
@@ -204,7 +205,7 @@ func (p *jsonParser) isOrdered(members []jsonMember) bool {
 	return true
 }
 
-// string reads a string from its opening quote on.
+// string reads a string, starting at its opening quote.
 func (p *jsonParser) string() error {
 	p.pos++
 	p.dst = append(p.dst, '"')
@@ -237,7 +238,7 @@ func (p *jsonParser) string() error {
 
 var errJSONEscape = errors.New("invalid escape sequence in a string")
 
-// escape reads an escape sequence from its backslash on.
+// escape reads an escape sequence, starting at its backslash.
 func (p *jsonParser) escape() (rune, error) {
 	if p.pos+1 >= len(p.text) {
 		return 0, errJSONEscape
@@ -271,7 +272,7 @@ func (p *jsonParser) hexEscape() (r rune, ok bool) {
 		return 0, false
 	}
 	for _, c := range []byte(p.text[p.pos+2 : p.pos+6]) {
-		digit := strings.IndexByte("0123456789abcdef", c|0x20) // lower case; digits stay
+		digit := strings.IndexByte("0123456789abcdef", c|0x20) // makes a letter lower case and leaves a digit
 		if digit < 0 || c < '0' {
 			return 0, false
 		}
@@ -304,7 +305,7 @@ func appendJSONRune(dst []byte, r rune) []byte {
 	return utf8.AppendRune(dst, r)
 }
 
-// number reads a number from its sign or first digit on.
+// number reads a number, starting at its sign or first digit.
 func (p *jsonParser) number() error {
 	text, whole := jsonNumber(p.text[p.pos:])
 	if text == "" {
@@ -329,7 +330,7 @@ func (p *jsonParser) number() error {
 	start := len(p.dst)
 	p.dst = AppendJSONFloat(p.dst, f)
 	if p.round && text == strconv.FormatFloat(f, 'g', 17, 64) {
-		// All 17 digits of a FLOAT64 were written out: they stay, as clients that compare texts expect.
+		// The text has all 17 digits of a FLOAT64. They stay, because clients compare texts.
 		p.dst = append(p.dst[:start], text...)
 		return nil
 	}
@@ -339,7 +340,7 @@ func (p *jsonParser) number() error {
 	return nil
 }
 
-// jsonNumber is the number that s begins with, "" if it does not; whole if it has neither point nor exponent.
+// jsonNumber returns the number at the start of s, or "". whole says that it has neither point nor exponent.
 func jsonNumber(s string) (number string, whole bool) {
 	digits := func(i int) int {
 		for i < len(s) && s[i] >= '0' && s[i] <= '9' {
@@ -379,8 +380,8 @@ func jsonNumber(s string) (number string, whole bool) {
 	return s[:end], whole
 }
 
-// AppendJSONFloat appends a finite FLOAT64 as JSON prints it: the fewest digits that tell it from all others, always
-// with a point or an exponent (from 10^15 on and below 10^-4).
+// AppendJSONFloat appends a finite FLOAT64 as JSON prints it. It has the fewest digits that identify the number, and
+// always a point or an exponent. An exponent is used from 10^15 on and below 10^-4.
 func AppendJSONFloat(dst []byte, f float64) []byte {
 	if a := math.Abs(f); a != 0 && (a < 1e-4 || a >= 1e15) {
 		return strconv.AppendFloat(dst, f, 'e', -1, 64)
@@ -393,7 +394,7 @@ func AppendJSONFloat(dst []byte, f float64) []byte {
 	return dst
 }
 
-// sameNumber says whether two decimal numbers in JSON's form are the same.
+// sameNumber reports whether two decimal numbers in JSON's form are equal.
 func sameNumber(a, b string) bool {
 	if a == b {
 		return true
@@ -406,7 +407,8 @@ func sameNumber(a, b string) bool {
 	return a[0] == '-' == (b[0] == '-') && aDigits == bDigits && (aDigits == "" || aExponent == bExponent)
 }
 
-// significant are a number's digits without zeros at either end; it is 0.digits times 10^exponent.
+// significant returns a number's digits without zeros at either end, and an exponent. The number is 0.digits times
+// 10^exponent.
 func significant(number string) (digits string, exponent int) {
 	number = strings.TrimPrefix(number, "-")
 	if i := strings.IndexAny(number, "eE"); i >= 0 {

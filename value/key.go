@@ -8,9 +8,8 @@ import (
 	"math/bits"
 )
 
-// A key part is one value of a primary or index key as bytes that sort, under
-// bytes.Compare, as the values do. Parts are self-delimiting, so that a key is
-// its parts one after the other:
+// A key part encodes one value of a primary or index key as bytes. Under bytes.Compare the bytes sort as the values do.
+// Each part shows where it ends, so a key is just its parts one after the other:
 //
 //	NULL               01
 //	BOOL               02 (false) or 03 (true)
@@ -22,8 +21,8 @@ import (
 //	INT64, ENUM, DATE, 80+n, the n (0-16) significant bytes of a number >= 0;
 //	NUMERIC            7F-n, the n low bytes of a negative number whose complement has n significant bytes
 //
-// A part in descending order has every byte inverted. No part begins with 00 or
-// FF, ascending or descending: the layers above use these to end keys and ranges.
+// A part in descending order has every byte inverted. No part begins with 00 or FF, ascending or descending. The layers
+// above use these bytes to end keys and ranges.
 const (
 	keyNull      = 0x01
 	keyFalse     = 0x02
@@ -36,19 +35,19 @@ const (
 	keyNegative  = 0x7F
 	keyPositive  = 0x80
 
-	textEscape     = 0x00 // introduces the two below
+	textEscape     = 0x00 // begins the two sequences below
 	textEnd        = 0x01
 	textZero       = 0xFF
 	timestampWidth = 12
 )
 
-// textFrame is how many bytes a text part has beside the text: its tag, and its end.
+// textFrame is the number of bytes of a text part beyond the text: the tag and the end.
 const textFrame = 3
 
-// KeyTimestampOffset is where, in the key part of a TIMESTAMP, the bytes begin that FillKeyTimestamp overwrites.
+// KeyTimestampOffset is the offset, in the key part of a TIMESTAMP, of the bytes that FillKeyTimestamp overwrites.
 const KeyTimestampOffset = 1
 
-// AppendKey appends the key part of v, which is of a kind that keys may hold.
+// AppendKey appends the key part of v. Its kind must be one that keys may hold.
 func AppendKey(dst []byte, v Value, desc bool) []byte {
 	start := len(dst)
 	dst = appendKeyAsc(dst, v)
@@ -84,7 +83,7 @@ func appendKeyAsc(dst []byte, v Value) []byte {
 	panic("value: " + v.kind.String() + " cannot be a key")
 }
 
-// AsKey is v as its key part gives it back: a zero without its sign, and one NaN for all.
+// AsKey returns the value that DecodeKey returns for the key part of v: zero has no sign, and all NaNs are one.
 func AsKey(v Value) Value {
 	if v.state != stateSet {
 		return v
@@ -98,7 +97,7 @@ func AsKey(v Value) Value {
 	return v
 }
 
-// KeyLoses says whether AsKey can change values of type t.
+// KeyLoses reports whether AsKey can change values of type t.
 func KeyLoses(t *Type) bool { return t.Kind == Float64 || t.Kind == Float32 }
 
 func invert(b []byte) {
@@ -120,7 +119,7 @@ func appendKeyInt(dst []byte, i int64) []byte {
 		dst = append(dst, keyPositive+n)
 	}
 	end := len(dst) + int(n)
-	// Shifting by 64 gives 0, as it should for n = 0.
+	// Shifting by 64 gives 0, which is right for n = 0.
 	return binary.BigEndian.AppendUint64(dst, u<<(64-8*n))[:end]
 }
 
@@ -128,7 +127,7 @@ func appendKeyDecimal(dst []byte, d Decimal) []byte {
 	if d.hi == int64(d.lo)>>63 {
 		return appendKeyInt(dst, int64(d.lo))
 	}
-	// Between 64 and 127 bits: one byte beyond lo may be all sign, for |d| just past 63 bits.
+	// The number has 64 to 127 bits. For |d| just beyond 63 bits, the one byte beyond lo may hold only the sign.
 	n := 8 + byte(bits.Len64(uint64(d.hi)^uint64(d.hi>>63))+7)>>3
 	if d.hi < 0 {
 		dst = append(dst, keyNegative-n)
@@ -155,7 +154,7 @@ func appendKeyText(dst, s []byte) []byte {
 	return append(dst, textEscape, textEnd)
 }
 
-// appendTimestamp appends the 12 bytes of a TIMESTAMP, which keys and rows share.
+// appendTimestamp appends the 12 bytes of a TIMESTAMP. Keys and rows have the same form.
 func appendTimestamp(dst []byte, v Value) []byte {
 	if v.state == statePending {
 		return append(dst, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"...)
@@ -164,8 +163,8 @@ func appendTimestamp(dst []byte, v Value) []byte {
 	return binary.BigEndian.AppendUint32(dst, v.nanos)
 }
 
-// FillKeyTimestamp puts a timestamp in the place of a pending one in a key; part begins at the
-// offset where the layer above found KeyTimestampOffset.
+// FillKeyTimestamp overwrites a pending timestamp in a key. part begins KeyTimestampOffset bytes after the start of the
+// key part.
 func FillKeyTimestamp(part []byte, desc bool, seconds int64, nanos int32) {
 	FillRowTimestamp(part, seconds, nanos)
 	if desc {
@@ -173,7 +172,7 @@ func FillKeyTimestamp(part []byte, desc bool, seconds int64, nanos int32) {
 	}
 }
 
-// orderedFloat64 maps floats to integers of the same order: NaN, -Inf, ..., 0 (also -0), ..., +Inf.
+// orderedFloat64 maps floats to integers with the same order: NaN, -Inf, ..., 0 (also -0), ..., +Inf.
 func orderedFloat64(f float64) uint64 {
 	if f == 0 {
 		return 1 << 63
@@ -210,7 +209,7 @@ func unorderedFloat32(u uint32) float32 {
 	return math.Float32frombits(u ^ (uint32(^int32(u)>>31) | 1<<31))
 }
 
-// SkipKey returns what follows the key part of type t that b begins with.
+// SkipKey returns the rest of b after the key part of type t at its front.
 func SkipKey(b []byte, t *Type, desc bool) (rest []byte, err error) {
 	n := keyLen(b, t, desc)
 	if n < 0 {
@@ -223,7 +222,7 @@ func badKey(b []byte, t *Type) error {
 	return fmt.Errorf("malformed key part of type %s: %x", t, b[:min(len(b), 32)])
 }
 
-// mask is what a byte of a key part is combined with to see it as in ascending order.
+// mask returns a byte to XOR with each byte of a key part, which gives its ascending form.
 func mask(desc bool) byte {
 	if desc {
 		return 0xFF
@@ -231,7 +230,7 @@ func mask(desc bool) byte {
 	return 0
 }
 
-// keyLen is the length of the key part of type t that b begins with, -1 if there is none.
+// keyLen returns the length of the key part of type t at the front of b, or -1 if there is none.
 func keyLen(b []byte, t *Type, desc bool) int {
 	if len(b) == 0 {
 		return -1
@@ -282,7 +281,8 @@ func keyIntLen(tag byte, most int) int {
 	return lenIf(n <= most, 1+n)
 }
 
-// keyTextLen is the length of a text part with its tag and end, -1 if it has no end, and the number of zero bytes in the text.
+// keyTextLen returns the length of a text part with its tag and end, or -1 if it has no end. zeros is the number of
+// zero bytes in the text.
 func keyTextLen(b []byte, desc bool) (n, zeros int) {
 	m := mask(desc)
 	for n = 1; ; n += 2 {

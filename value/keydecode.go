@@ -24,8 +24,8 @@ func DecodeKey(b []byte, t *Type, desc bool) (v Value, rest []byte, err error) {
 	return v, rest, nil
 }
 
-// decodeKeyPart decodes a part that is not NULL and has the length that keyLen found.
-// It refuses what AppendKey would not write, so that equal values have equal keys.
+// decodeKeyPart decodes a part that is not NULL and has the length that keyLen found. It refuses parts that AppendKey
+// would not write, so that equal values have equal keys.
 func decodeKeyPart(part []byte, t *Type, desc bool) (Value, bool) {
 	m := mask(desc)
 	m64 := uint64(int64(int8(m))) // eight times m
@@ -69,7 +69,8 @@ func decodeKeyPart(part []byte, t *Type, desc bool) (Value, bool) {
 	return Value{}, false
 }
 
-// keyInt reads the number of a part that has at most 8 bytes behind its tag; ok is false if a shorter part could hold it.
+// keyInt reads the number of a part with at most 8 bytes after its tag. ok is false if a shorter part could hold the
+// number.
 func keyInt(part []byte, m byte) (i int64, ok bool) {
 	n := len(part) - 1
 	if n == 0 {
@@ -92,7 +93,7 @@ func keyInt(part []byte, m byte) (i int64, ok bool) {
 	return int64(u), int64(u) >= 0
 }
 
-// takeKeyInt takes the part of an INT64 from the front of key; ok is false if there is none, or it is NULL or malformed.
+// takeKeyInt takes the part of an INT64 from the front of key. ok is false if the part is missing, NULL or malformed.
 func takeKeyInt(key []byte, desc bool) (i int64, rest []byte, ok bool) {
 	n := keyLen(key, Int64Type, desc)
 	m := mask(desc)
@@ -112,7 +113,7 @@ func b2u(b bool) uint64 {
 
 func keyDecimal(part []byte, m byte) (d Decimal, ok bool) {
 	if len(part) <= 9 {
-		// 8 bytes may hold a number >= 2^63 or < -2^63.
+		// 8 bytes may hold a number outside INT64: >= 2^63 or < -2^63.
 		if i, ok := keyInt(part, m); ok || len(part) < 9 {
 			return Decimal{hi: i >> 63, lo: uint64(i)}, ok
 		}
@@ -159,7 +160,7 @@ func keyTextBody(dst, part []byte, desc bool) []byte {
 	return dst
 }
 
-// timestampOf makes the value of 12 bytes of a TIMESTAMP.
+// timestampOf decodes the 12 bytes of a TIMESTAMP.
 func timestampOf(seconds uint64, nanos uint32) (Value, bool) {
 	if seconds == 1<<64-1 && nanos == 1<<32-1 {
 		return PendingCommitTimestamp(), true

@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// Decimal is the number of a NUMERIC: 29 digits before and 9 after the point.
-// It holds billionths as a 128-bit two's complement integer. The zero Decimal is 0.
+// Decimal is the number of a NUMERIC: 29 digits before and 9 after the point. It is a 128-bit two's complement number
+// of billionths. The zero Decimal is 0.
 type Decimal struct {
 	hi int64
 	lo uint64
@@ -31,10 +31,10 @@ var (
 	MinDecimal = MaxDecimal.Neg()
 )
 
-// InRange says whether d has at most 38 digits; the results of arithmetic here always have.
+// InRange reports whether d has at most 38 digits. The results of arithmetic in this package always do.
 func (d Decimal) InRange() bool { return d.abs().cmp(maxMagnitude) <= 0 }
 
-// DecimalFromInt64 makes a Decimal of a whole number.
+// DecimalFromInt64 converts a whole number to a Decimal.
 func DecimalFromInt64(i int64) Decimal {
 	hi, lo := bits.Mul64(magnitude64(i), decimalOne)
 	return magnitude{hi, lo}.signed(i < 0)
@@ -47,12 +47,12 @@ func magnitude64(i int64) uint64 {
 	return uint64(i)
 }
 
-// Sign is -1, 0 or 1.
+// Sign returns -1, 0 or 1.
 func (d Decimal) Sign() int {
 	return d.Cmp(Decimal{})
 }
 
-// Cmp orders numbers: -1, 0 or 1.
+// Cmp compares numbers and returns -1, 0 or 1.
 func (d Decimal) Cmp(e Decimal) int {
 	if c := cmp.Compare(d.hi, e.hi); c != 0 {
 		return c
@@ -60,13 +60,13 @@ func (d Decimal) Cmp(e Decimal) int {
 	return cmp.Compare(d.lo, e.lo)
 }
 
-// Neg is -d.
+// Neg returns -d.
 func (d Decimal) Neg() Decimal {
 	lo, borrow := bits.Sub64(0, d.lo, 0)
 	return Decimal{hi: int64(-uint64(d.hi) - borrow), lo: lo}
 }
 
-// Abs is the absolute value of d.
+// Abs returns the absolute value of d.
 func (d Decimal) Abs() Decimal {
 	if d.hi < 0 {
 		return d.Neg()
@@ -74,7 +74,7 @@ func (d Decimal) Abs() Decimal {
 	return d
 }
 
-// Add is d + e; ok is false on overflow.
+// Add returns d + e. ok is false on overflow.
 func (d Decimal) Add(e Decimal) (sum Decimal, ok bool) {
 	lo, carry := bits.Add64(d.lo, e.lo, 0)
 	hi := int64(uint64(d.hi) + uint64(e.hi) + carry)
@@ -84,10 +84,10 @@ func (d Decimal) Add(e Decimal) (sum Decimal, ok bool) {
 	return Decimal{hi, lo}.checked()
 }
 
-// Sub is d - e; ok is false on overflow.
+// Sub returns d - e. ok is false on overflow.
 func (d Decimal) Sub(e Decimal) (difference Decimal, ok bool) { return d.Add(e.Neg()) }
 
-// Mul is d * e, rounded to billionths, halves away from zero; ok is false on overflow.
+// Mul returns d * e, rounded to billionths, halves away from zero. ok is false on overflow.
 func (d Decimal) Mul(e Decimal) (product Decimal, ok bool) {
 	x, y, neg := d.abs(), e.abs(), (d.hi < 0) != (e.hi < 0)
 	if x.hi == 0 && y.hi == 0 {
@@ -100,7 +100,7 @@ func (d Decimal) Mul(e Decimal) (product Decimal, ok bool) {
 	return fromBig(quoHalfAway(p, big.NewInt(decimalOne)), neg)
 }
 
-// Div is d / e, rounded as by Mul; ok is false on overflow and if e is 0.
+// Div returns d / e, rounded like Mul. ok is false on overflow and if e is 0.
 func (d Decimal) Div(e Decimal) (quotient Decimal, ok bool) {
 	x, y, neg := d.abs(), e.abs(), (d.hi < 0) != (e.hi < 0)
 	if y == (magnitude{}) {
@@ -118,7 +118,7 @@ func (d Decimal) Div(e Decimal) (quotient Decimal, ok bool) {
 	return fromBig(quoHalfAway(p, y.big()), neg)
 }
 
-// Mod is the remainder of the division cut off towards zero: it has d's sign. ok is false if e is 0.
+// Mod returns the remainder of d / e rounded towards zero. It has d's sign. ok is false if e is 0.
 func (d Decimal) Mod(e Decimal) (remainder Decimal, ok bool) {
 	x, y := d.abs(), e.abs()
 	if y == (magnitude{}) {
@@ -130,7 +130,7 @@ func (d Decimal) Mod(e Decimal) (remainder Decimal, ok bool) {
 	return fromBig(new(big.Int).Rem(x.big(), y.big()), d.hi < 0)
 }
 
-// Rounding says which way Quantize goes.
+// Rounding says how Quantize rounds.
 type Rounding uint8
 
 const (
@@ -141,12 +141,12 @@ const (
 	Ceiling                  // CEIL: up
 )
 
-// Quantize keeps digits digits after the point (before it, if negative); ok is false on overflow.
+// Quantize rounds d to digits digits after the point (before it, if digits is negative). ok is false on overflow.
 func (d Decimal) Quantize(digits int64, mode Rounding) (rounded Decimal, ok bool) {
 	if digits >= decimalScale {
 		return d, true
 	}
-	// A unit of 10^39 is beyond twice any number.
+	// A unit of 10^39 is more than twice any number.
 	exponent := decimalScale - max(digits, decimalScale-decimalDigits-1)
 	x, neg := d.abs(), d.hi < 0
 	if x.hi == 0 && exponent <= 19 {
@@ -167,7 +167,7 @@ func (d Decimal) Quantize(digits int64, mode Rounding) (rounded Decimal, ok bool
 	return fromBig(q.Mul(q, unit), neg)
 }
 
-// pow10 is 10^n, n at most 19.
+// pow10 returns 10^n for n up to 19.
 func pow10(n int64) uint64 {
 	p := uint64(1)
 	for range n {
@@ -176,8 +176,8 @@ func pow10(n int64) uint64 {
 	return p
 }
 
-// roundsUp says whether a magnitude between two multiples of a unit goes to the greater one.
-// odd tells of the lesser, half compares the remainder with half a unit.
+// roundsUp reports whether a magnitude between two multiples of a unit is rounded to the greater one. odd says that the
+// lesser multiple is odd. half is the comparison of the remainder with half a unit.
 func roundsUp(mode Rounding, neg, odd bool, half int, exact bool) bool {
 	if exact {
 		return false
@@ -195,7 +195,7 @@ func roundsUp(mode Rounding, neg, odd bool, half int, exact bool) bool {
 	return false
 }
 
-// Int64 rounds to a whole number, halves away from zero; ok is false if it is out of INT64's range.
+// Int64 rounds d to a whole number, halves away from zero. ok is false if the result is out of INT64's range.
 func (d Decimal) Int64() (i int64, ok bool) {
 	x := d.abs()
 	q, r := x.div64(decimalOne)
@@ -208,13 +208,13 @@ func (d Decimal) Int64() (i int64, ok bool) {
 	return int64(q.lo), q.hi == 0 && q.lo < 1<<63
 }
 
-// IsInteger says whether nothing stands after the point.
+// IsInteger reports whether all digits after the point are zero.
 func (d Decimal) IsInteger() bool {
 	_, r := d.abs().div64(decimalOne)
 	return r == 0
 }
 
-// Big is the number in billionths.
+// Big returns the number in billionths.
 func (d Decimal) Big() *big.Int {
 	b := d.abs().big()
 	if d.hi < 0 {
@@ -223,7 +223,7 @@ func (d Decimal) Big() *big.Int {
 	return b
 }
 
-// DecimalFromBig makes a Decimal of billionths; ok is false if there are too many.
+// DecimalFromBig makes a Decimal from a number of billionths. ok is false if it is out of range.
 func DecimalFromBig(billionths *big.Int) (d Decimal, ok bool) {
 	return fromBig(new(big.Int).Abs(billionths), billionths.Sign() < 0)
 }
@@ -282,7 +282,7 @@ func fromBig(m *big.Int, neg bool) (Decimal, bool) {
 	return magnitude{new(big.Int).Rsh(m, 64).Uint64(), lo}.checked(neg)
 }
 
-// quoHalfAway divides two numbers that are not negative.
+// quoHalfAway divides two numbers that are not negative, and rounds halves up.
 func quoHalfAway(x, y *big.Int) *big.Int {
 	q, r := x.QuoRem(x, y, new(big.Int))
 	if r.Lsh(r, 1).Cmp(y) >= 0 {
@@ -291,8 +291,9 @@ func quoHalfAway(x, y *big.Int) *big.Int {
 	return q
 }
 
-// Int128 is the number in billionths as a two's complement integer.
+// Int128 returns the number in billionths as a two's complement integer.
 func (d Decimal) Int128() (hi int64, lo uint64) { return d.hi, d.lo }
 
-// DecimalFromInt128 is a Decimal of billionths as a two's complement integer, which must be in the range of NUMERIC.
+// DecimalFromInt128 makes a Decimal from billionths, given as a two's complement integer. They must be in the range of
+// NUMERIC.
 func DecimalFromInt128(hi int64, lo uint64) Decimal { return Decimal{hi, lo} }

@@ -9,11 +9,11 @@ import (
 
 var billion = big.NewRat(decimalOne, 1)
 
-// nearest is r in billionths, rounded.
+// nearest returns r in billionths, rounded.
 func nearest(r *big.Rat, mode Rounding) *big.Int {
 	scaled := new(big.Rat).Mul(r, billion)
 	two := big.NewInt(2)
-	q, m := new(big.Int).DivMod(scaled.Num(), scaled.Denom(), new(big.Int)) // q is the floor
+	q, m := new(big.Int).DivMod(scaled.Num(), scaled.Denom(), new(big.Int)) // q is rounded down
 	half := new(big.Int).Mul(m, two).Cmp(scaled.Denom())
 	up := false
 	switch mode {
@@ -93,7 +93,8 @@ func TestDecimalQuantize(t *testing.T) {
 			}
 			exponent := decimalScale - max(digits, -100)
 			unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(exponent), nil)
-			// In units of 10^-digits, the number to round is a billionth as great as nearest takes it.
+			// nearest rounds r * 10^9, and the number has to be rounded in units of 10^-digits. So divide it by the
+			// unit and by a billion.
 			inUnits := new(big.Rat).Quo(new(big.Rat).SetFrac(d.Big(), unit), billion)
 			want, wantOK := DecimalFromBig(unit.Mul(unit, nearest(inUnits, mode)))
 			if ok != wantOK || ok && got != want {

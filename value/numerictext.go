@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Append appends the number as Spanner prints it: no exponent, no zeros at the end of the fraction.
+// Append appends the number as Spanner prints it: without exponent, and without zeros at the end of the fraction.
 func (d Decimal) Append(dst []byte) []byte {
 	if d.hi < 0 {
 		dst = append(dst, '-')
@@ -37,7 +37,7 @@ func appendFraction(dst []byte, billionths uint32) []byte {
 	return appendDigits(append(dst, '.'), uint64(billionths), digits)
 }
 
-// appendDigits appends u in decimal, filled up with zeros on the left to n digits, which it does not exceed.
+// appendDigits appends u in decimal, padded with zeros on the left to n digits. u must not have more than n digits.
 func appendDigits(dst []byte, u uint64, n int) []byte {
 	dst = append(dst, "0000000000000000000"[:n]...)
 	for i := len(dst) - 1; u > 0; i-- {
@@ -49,7 +49,7 @@ func appendDigits(dst []byte, u uint64, n int) []byte {
 
 func (d Decimal) String() string { return string(d.Append(nil)) }
 
-// Float64 is the nearest FLOAT64.
+// Float64 returns the nearest FLOAT64.
 func (d Decimal) Float64() float64 {
 	if i := int64(d.lo); d.hi == i>>63 && i > -1<<53 && i < 1<<53 {
 		return float64(i) / decimalOne
@@ -61,7 +61,7 @@ func (d Decimal) Float64() float64 {
 	return f
 }
 
-// DecimalFromFloat64 rounds to billionths, halves away from zero; ok is false for what is out of range, NaN included.
+// DecimalFromFloat64 rounds to billionths, halves away from zero. ok is false if f is out of range or NaN.
 func DecimalFromFloat64(f float64) (d Decimal, ok bool) {
 	fraction, exponent := math.Frexp(math.Abs(f))
 	if f-f != 0 || exponent > 97 { // NaN, infinite, or beyond 2^96 > 7 * 10^28
@@ -84,9 +84,9 @@ func DecimalFromFloat64(f float64) (d Decimal, ok bool) {
 	return m.checked(f < 0)
 }
 
-// shiftRightHalfAway divides by 2^n, 0 < n < 128.
+// shiftRightHalfAway divides by 2^n and rounds halves away from zero; 0 < n < 128.
 func (m magnitude) shiftRightHalfAway(n uint) magnitude {
-	n-- // the last bit to go decides
+	n-- // the last bit shifted out decides
 	if n >= 64 {
 		m = magnitude{0, m.hi >> (n - 64)}
 	} else {
@@ -96,11 +96,12 @@ func (m magnitude) shiftRightHalfAway(n uint) magnitude {
 	return magnitude{m.hi >> 1, m.lo>>1 | m.hi<<63}
 }
 
-// ParseDecimal reads a decimal or scientific number, as CAST does: what is beyond billionths is
-// rounded, halves away from zero. White space around it is ignored.
+// ParseDecimal reads a decimal or scientific number, as CAST does. It rounds to billionths, halves away from zero, and
+// ignores white space around the number.
 func ParseDecimal(s string) (Decimal, error) { return parseDecimal(s, false) }
 
-// ParseDecimalStrict is ParseDecimal for values that are given, not computed: it refuses what would have to be rounded.
+// ParseDecimalStrict is ParseDecimal for values that users give and that are not computed. It refuses a number that it
+// would have to round.
 func ParseDecimalStrict(s string) (Decimal, error) { return parseDecimal(s, true) }
 
 func parseDecimal(s string, strict bool) (Decimal, error) {
@@ -130,7 +131,7 @@ func parseDecimal(s string, strict bool) (Decimal, error) {
 
 func badDecimal(s string) error { return fmt.Errorf("invalid NUMERIC value: %s", quoted(s)) }
 
-// maxExponent stands for all exponents beyond it: no request is so long that its digits could make up for them.
+// maxExponent replaces all larger exponents. No request is long enough that its digits could outweigh it.
 const maxExponent = 1 << 40
 
 func parseExponent(s string) (exponent int, ok bool) {
@@ -153,9 +154,9 @@ func parseExponent(s string) (exponent int, ok bool) {
 	return exponent, true
 }
 
-// magnitudeOf reads the digits of whole and fraction, times 10^exponent, in billionths.
+// magnitudeOf returns a number in billionths: the digits whole.fraction times 10^exponent.
 func magnitudeOf(whole, fraction string, exponent int, strict bool) (m magnitude, ok bool) {
-	keep := len(whole) + exponent + decimalScale // how many digits come before the cut
+	keep := len(whole) + exponent + decimalScale // the number of digits before the cut
 	round := false
 	for i := range len(whole) + len(fraction) {
 		var c byte
@@ -188,7 +189,7 @@ func magnitudeOf(whole, fraction string, exponent int, strict bool) (m magnitude
 	return m, true
 }
 
-// mul10 is m * 10 + digit; ok is false if m has all the digits there may be.
+// mul10 returns m * 10 + digit. ok is false if m has the largest number of digits already.
 func (m magnitude) mul10(digit uint64) (n magnitude, ok bool) {
 	if m.cmp(magnitude{maxMagnitude.hi / 10, 1<<64 - 1}) > 0 {
 		return m, false

@@ -6,11 +6,11 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 )
 
-// maxTypeDepth limits how deep types nest. Protocol buffers nest 100 messages deep in most languages, and a
-// level takes one (ARRAY) or three (STRUCT).
+// maxTypeDepth limits the nesting of types. Most languages limit the nesting of protocol buffers to 100 messages. A
+// level of a type takes one message (ARRAY) or three (STRUCT).
 const maxTypeDepth = 100
 
-// TypeFromProto makes a Type of its wire form.
+// TypeFromProto makes a Type from its wire form.
 func TypeFromProto(p *spannerpb.Type) (*Type, error) { return typeFromProto(p, 0) }
 
 func typeFromProto(p *spannerpb.Type, depth int) (*Type, error) {
@@ -38,14 +38,14 @@ func typeFromProto(p *spannerpb.Type, depth int) (*Type, error) {
 	}
 }
 
-// scalarTypes are the scalar types by kind, which is their type code.
+// scalarTypes holds the scalar types, by kind. A kind is a type code.
 var scalarTypes = [...]*Type{
 	Bool: BoolType, Int64: Int64Type, Float64: Float64Type, Float32: Float32Type, Timestamp: TimestampType,
 	Date: DateType, String: StringType, Bytes: BytesType, Numeric: NumericType, JSON: JSONType,
 	Interval: IntervalType, UUID: UUIDType,
 }
 
-// ScalarType is the scalar type of a kind, nil for the others.
+// ScalarType returns the scalar type of a kind, or nil if the kind is not scalar.
 func ScalarType(k Kind) *Type {
 	if int(k) < len(scalarTypes) {
 		return scalarTypes[k]
@@ -82,7 +82,7 @@ func structFromProto(p *spannerpb.Type, depth int) (*Type, error) {
 	return StructOf(fields...), nil
 }
 
-// Proto is the wire form of a type.
+// Proto returns the wire form of a type.
 func (t *Type) Proto() *spannerpb.Type {
 	p := &spannerpb.Type{Code: spannerpb.TypeCode(t.Kind)}
 	switch t.Kind {

@@ -7,7 +7,7 @@ import (
 	"math/bits"
 )
 
-// The stored payload of a value that is not NULL. It does not hold its own length: the row that it is part of does.
+// A stored payload encodes a value that is not NULL. It does not contain its length; the row around it does.
 //
 //	BOOL                 1 byte, 0 or 1
 //	INT64, ENUM, DATE    zigzag varint
@@ -23,7 +23,7 @@ import (
 //
 // An element or field is its length + 1 (uvarint) and its payload, or 0 for NULL.
 
-// AppendRow appends the stored payload of v, which is of type t and not NULL.
+// AppendRow appends the stored payload of v. v has type t and is not NULL.
 func AppendRow(dst []byte, v Value, t *Type) []byte {
 	switch t.Kind {
 	case Bool:
@@ -64,7 +64,7 @@ func AppendRow(dst []byte, v Value, t *Type) []byte {
 	panic("value: " + t.String() + " cannot be stored")
 }
 
-// AppendElement appends v, which is of type t and may be NULL, with its length, as an element or field is coded.
+// AppendElement appends v, of type t, with its length, in the form of an element or field. v may be NULL.
 func AppendElement(dst []byte, v Value, t *Type) []byte {
 	if v.IsNull() {
 		return append(dst, 0)
@@ -73,7 +73,7 @@ func AppendElement(dst []byte, v Value, t *Type) []byte {
 	return AppendRow(dst, v, t)
 }
 
-// RowSize is the number of bytes that AppendRow appends.
+// RowSize returns the number of bytes that AppendRow appends.
 func RowSize(v Value, t *Type) int {
 	switch t.Kind {
 	case Bool:
@@ -123,7 +123,7 @@ func uvarintSize(u uint64) int { return (bits.Len64(u|1) + 6) / 7 }
 
 func varintSize(i int64) int { return uvarintSize(uint64(i)<<1 ^ uint64(i>>63)) }
 
-// decimalSize is the number of bytes that hold d and its sign; 0 needs none.
+// decimalSize returns the number of bytes that d needs with its sign. It is 0 for the number 0.
 func decimalSize(d Decimal) int {
 	if d.hi == int64(d.lo)>>63 {
 		if d.lo == 0 {
@@ -159,7 +159,7 @@ func rowDecimal(payload []byte) (d Decimal, ok bool) {
 	return d, d.InRange()
 }
 
-// FillRowTimestamp puts a timestamp in the place of a pending one at the front of payload.
+// FillRowTimestamp overwrites a pending timestamp at the front of payload.
 func FillRowTimestamp(payload []byte, seconds int64, nanos int32) {
 	_ = payload[timestampWidth-1]
 	binary.BigEndian.PutUint64(payload, uint64(seconds)^1<<63)
@@ -251,7 +251,7 @@ func decodeRowInterval(payload []byte) (Value, bool) {
 
 func decodeRowArray(payload []byte, t *Type) (Value, bool) {
 	count, n := binary.Uvarint(payload)
-	// Every element has at least one byte.
+	// Each element has at least one byte.
 	if n <= 0 || count > uint64(len(payload)-n) {
 		return Value{}, false
 	}
@@ -277,7 +277,8 @@ func decodeRowStruct(payload []byte, t *Type) (Value, bool) {
 	return OfStruct(fields), len(payload) == 0
 }
 
-// DecodeElement decodes what AppendElement has put at the front of b. The value does not refer to b. ok is false if b is malformed.
+// DecodeElement decodes the element at the front of b, which AppendElement has written. The value does not refer to b.
+// ok is false if b is malformed.
 func DecodeElement(b []byte, t *Type) (v Value, rest []byte, ok bool) {
 	payload, rest, null, ok := rowElement(b)
 	if !ok || null {

@@ -5,17 +5,17 @@ import (
 	"encoding/binary"
 )
 
-// What counts as a byte of data: the storage sizes of
-// https://cloud.google.com/spanner/docs/reference/standard-sql/data-types#storage_size_for_data_types,
-// however a value is coded here. A NULL has none. Of NUMERIC that page gives a range, 6 to 22 bytes, which is as many as
-// hold the number beside a fixed part.
+// These sizes count bytes of data: the storage sizes of
+// https://cloud.google.com/spanner/docs/reference/standard-sql/data-types#storage_size_for_data_types. They do not
+// depend on the encoding here. A NULL has size 0. For NUMERIC that page gives a range, 6 to 22 bytes: a fixed part and
+// the bytes that the number needs.
 const (
 	numericFixed = 6
 	numericZero  = 1
 	intervalSize = 16
 )
 
-// FixedSize is the data size of every value of a kind that is not NULL; 0 if they differ.
+// FixedSize returns the data size that all values of a kind have, except NULL. It returns 0 if the sizes differ.
 func FixedSize(k Kind) int {
 	switch k {
 	case Bool:
@@ -32,7 +32,7 @@ func FixedSize(k Kind) int {
 	return 0
 }
 
-// DataSize is how many bytes of data a value of type t is.
+// DataSize returns the size of a value of type t in bytes of data.
 func (v Value) DataSize(t *Type) int {
 	if v.IsNull() {
 		return 0
@@ -58,13 +58,14 @@ func (v Value) DataSize(t *Type) int {
 	return n
 }
 
-// What wire coding adds to a value at most: the head of a field, of a Value and of a text, and for values that are not texts their digits.
+// Upper bounds of the bytes that the wire form adds to a value: the tags and lengths of a field, a Value and a text,
+// and the digits of values that are not texts.
 const (
 	wireHeads = 12
 	wireDigit = 64
 )
 
-// WireSize is how many bytes AppendWireField appends for v at most.
+// WireSize returns an upper bound of the bytes that AppendWireField appends for v.
 func (v Value) WireSize() int {
 	if v.IsNull() {
 		return wireHeads
@@ -84,8 +85,8 @@ func (v Value) WireSize() int {
 	return wireDigit
 }
 
-// RowWireSize is how many bytes RowToWireField appends at most for a stored payload of n bytes. Each byte of a list may become four: a NULL among its
-// elements is one byte there.
+// RowWireSize returns an upper bound of the bytes that RowToWireField appends for a stored payload of n bytes. Each
+// byte of a list may become four, because a NULL element is stored as one byte.
 func RowWireSize(n int, t *Type) int {
 	switch t.Kind {
 	case String, JSON:
@@ -105,7 +106,7 @@ func numericSize(digits int) int {
 	return numericFixed + digits
 }
 
-// RowDataSize is the DataSize of a stored payload of type t.
+// RowDataSize returns the DataSize of a stored payload of type t.
 func RowDataSize(payload []byte, t *Type) int {
 	if n := FixedSize(t.Kind); n > 0 {
 		return n
@@ -138,7 +139,8 @@ func rowArraySize(payload []byte, t *Type) (size int) {
 	return size
 }
 
-// rowElementSizeAt is the data size of the element at the front of b; behind one that is malformed there is nothing.
+// rowElementSizeAt returns the data size of the element at the front of b, and the rest of b. After a malformed
+// element, the rest is empty.
 func rowElementSizeAt(b []byte, t *Type) (size int, rest []byte) {
 	payload, rest, null, ok := rowElement(b)
 	if !ok || null {
@@ -147,7 +149,8 @@ func rowElementSizeAt(b []byte, t *Type) (size int, rest []byte) {
 	return RowDataSize(payload, t), rest
 }
 
-// KeyDataSize is the DataSize of the key part of type t at the front of key; 0 if it is malformed.
+// KeyDataSize returns the DataSize of the key part of type t at the front of key. It returns 0 if the part is
+// malformed.
 func KeyDataSize(key []byte, t *Type, desc bool) int {
 	switch {
 	case len(key) == 0 || key[0]^mask(desc) == keyNull:
@@ -162,7 +165,8 @@ func KeyDataSize(key []byte, t *Type, desc bool) int {
 	return max(n-textFrame-zeros, 0)
 }
 
-// WireDataSize is the DataSize of a scalar of type t that AppendWireField or KeyToWireField has appended as field.
+// WireDataSize returns the DataSize of a scalar of type t from field, its wire form, which AppendWireField or
+// KeyToWireField has appended.
 func WireDataSize(field []byte, t *Type) int {
 	_, head := binary.Uvarint(field[1:])
 	body := field[1+head:]
@@ -178,13 +182,13 @@ func WireDataSize(field []byte, t *Type) int {
 	case Bytes, Proto:
 		return base64Size(text)
 	case Numeric:
-		d, _ := ParseDecimal(string(text)) // which was printed here
+		d, _ := ParseDecimal(string(text)) // Append has printed it, so there is no error
 		return numericSize(decimalSize(d))
 	}
 	return len(text)
 }
 
-// base64Size is how many bytes a padded base64 text holds.
+// base64Size returns the number of bytes that a padded base64 text encodes.
 func base64Size(text []byte) int {
 	n := len(text) / 4 * 3
 	for i := len(text) - 1; i >= 0 && text[i] == '='; i-- {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestDataSize: the documented sizes.
+// TestDataSize checks the documented sizes.
 func TestDataSize(t *testing.T) {
 	for _, c := range []struct {
 		typ  *Type
@@ -34,7 +34,7 @@ func TestDataSize(t *testing.T) {
 	}
 }
 
-// TestDataSizeOfCodings: a value is as much data however it is coded.
+// TestDataSizeOfCodings checks that all encodings of a value give the same data size.
 func TestDataSizeOfCodings(t *testing.T) {
 	seeds(t, func(t *testing.T, r *rand.Rand) {
 		for range 1000 {
@@ -56,7 +56,7 @@ func TestDataSizeOfCodings(t *testing.T) {
 	})
 }
 
-// FuzzRowDataSize: damaged payloads have some size.
+// FuzzRowDataSize computes the size of damaged payloads, which must not panic.
 func FuzzRowDataSize(f *testing.F) {
 	f.Add([]byte{3, 2, 0, 9, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200})
 	f.Fuzz(func(_ *testing.T, payload []byte) {

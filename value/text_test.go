@@ -57,7 +57,8 @@ func TestTimestampTextRoundTrip(t *testing.T) {
 	})
 }
 
-// TestInstantOf compares with what clocks show: whatever InstantOf gives must show local, unless local is skipped.
+// TestInstantOf compares InstantOf with the clock: the clock must show local at the returned time, unless the clock
+// skips local.
 func TestInstantOf(t *testing.T) {
 	for _, name := range []string{"America/Los_Angeles", "Pacific/Apia", "Europe/Dublin", "Africa/Monrovia"} {
 		zone, err := LoadZone(name)
@@ -68,7 +69,7 @@ func TestInstantOf(t *testing.T) {
 			at := InstantOf(local, zone)
 			shown := at + offsetAt(at, zone)
 			if shown == local {
-				// Of two such times it is the earlier.
+				// Of two such times, InstantOf must return the earlier one.
 				if earlier := at - 3600; earlier+offsetAt(earlier, zone) == local {
 					t.Fatalf("%s: %v is not the earlier of two", name, time.Unix(at, 0).In(zone))
 				}

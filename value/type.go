@@ -6,11 +6,11 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Kind is a GoogleSQL type without its parameters. The numbers are those of
-// google.spanner.v1.TypeCode, so that a Kind goes to the wire as it is.
+// Kind is a GoogleSQL type without its parameters. The numbers are those of google.spanner.v1.TypeCode, so a Kind needs
+// no conversion for the wire.
 type Kind uint8
 
-// The kinds of Cloud Spanner's GoogleSQL dialect that Crowfoot has.
+// The kinds of Spanner's GoogleSQL dialect that Crowfoot supports.
 const (
 	Invalid   Kind = 0
 	Bool      Kind = 1
@@ -31,15 +31,15 @@ const (
 	UUID      Kind = 17
 )
 
-// Type is a GoogleSQL type. Types are immutable and may be shared; two types
-// are the same if Equal says so, also at different addresses.
+// Type is a GoogleSQL type. Types are immutable and may be shared. Use Equal to compare types: the same type may exist
+// at several addresses.
 type Type struct {
 	Kind   Kind
 	Elem   *Type   // of an ARRAY, else nil
 	Fields []Field // of a STRUCT, in order; names may be empty or repeat
 	Name   string  // of a PROTO or ENUM: the full name of the message or enumeration, a.b.C
-	// Descriptor is that of the PROTO's message or the ENUM's enumeration, where SQL looks into values; nil where only the name matters, as in columns of
-	// a schema.
+	// Descriptor describes the PROTO's message or the ENUM's enumeration. It is set where SQL looks into values, and
+	// nil where only the name matters, as in columns of a schema.
 	Descriptor protoreflect.Descriptor
 }
 
@@ -84,30 +84,30 @@ func ArrayOf(elem *Type) *Type { return &Type{Kind: Array, Elem: elem} }
 // StructOf returns STRUCT<fields>.
 func StructOf(fields ...Field) *Type { return &Type{Kind: Struct, Fields: fields} }
 
-// ProtoType is the PROTO type of a message.
+// ProtoType returns the PROTO type of a message.
 func ProtoType(d protoreflect.MessageDescriptor) *Type {
 	return &Type{Kind: Proto, Name: string(d.FullName()), Descriptor: d}
 }
 
-// EnumType is the ENUM type of an enumeration.
+// EnumType returns the ENUM type of an enumeration.
 func EnumType(d protoreflect.EnumDescriptor) *Type {
 	return &Type{Kind: Enum, Name: string(d.FullName()), Descriptor: d}
 }
 
-// Message is the descriptor of a PROTO, nil if the type has none.
+// Message returns the descriptor of a PROTO, or nil if the type has none.
 func (t *Type) Message() protoreflect.MessageDescriptor {
 	d, _ := t.Descriptor.(protoreflect.MessageDescriptor)
 	return d
 }
 
-// Enumeration is the descriptor of an ENUM, nil if the type has none.
+// Enumeration returns the descriptor of an ENUM, or nil if the type has none.
 func (t *Type) Enumeration() protoreflect.EnumDescriptor {
 	d, _ := t.Descriptor.(protoreflect.EnumDescriptor)
 	return d
 }
 
-// Equal says whether two types are the same, field names included (names of
-// fields compare as SQL does, ignoring case). PROTO and ENUM types are the same if their names are.
+// Equal reports whether two types are the same. Field names count, and are compared as in SQL, ignoring case. PROTO and
+// ENUM types are the same if their names are.
 func (t *Type) Equal(u *Type) bool {
 	if t == u {
 		return true

@@ -1,15 +1,13 @@
-// Package value holds GoogleSQL's types and values, and their three codings:
-// order-preserving keys (key.go), rows as stored (row.go), and
-// google.protobuf.Value on the wire (wire.go, fromwire.go). It also reads and
-// prints their texts.
+// Package value holds GoogleSQL's types and values, and their three encodings: keys, which preserve the order (key.go),
+// rows as stored (row.go), and google.protobuf.Value on the wire (wire.go, fromwire.go). It also reads and prints
+// values as text.
 //
-// A Value is a small struct that is passed by value and never boxed in an
-// interface: scalars sit inside it, text and composites are one pointer away.
-// What the read path uses allocates nothing but what a Value keeps.
+// A Value is a small struct that is passed by value and never boxed in an interface. It contains scalars, and points to
+// texts and composites. The functions of the read path allocate only the memory that a Value keeps.
 //
-// Errors are plain and name value and type; the package that answers a user
-// (usererror's callers) says what they mean there. SQL's functions and casts are
-// in sql/fn: here is only what more than one of them needs. A PROTO is its bytes, as BYTES are, and an ENUM its number, as an INT64 is.
+// Errors are plain; they name the value and the type. The package that answers a user (a caller of usererror) explains
+// what they mean there. SQL's functions and casts are in sql/fn; this package has only those parts that several
+// packages need. A PROTO is stored as its bytes, like BYTES, and an ENUM as its number, like an INT64.
 //
 // Imports of this module: nothing.
 package value
@@ -19,21 +17,19 @@ import (
 	"unsafe"
 )
 
-// Value is one GoogleSQL value, or NULL of some kind. The zero Value is an
-// untyped NULL. Values are immutable: a caller that makes one from a byte slice
-// or a slice of values must not change that memory afterwards.
+// Value is one GoogleSQL value, or NULL of some kind. The zero Value is an untyped NULL. Values are immutable: a caller
+// that makes one from a byte slice or a slice of values must not change that memory afterwards.
 //
-// An ARRAY or STRUCT knows its elements but not its element types: the Type
-// stands beside it, in the column or expression it belongs to.
+// An ARRAY or STRUCT knows its elements but not their types. The Type is kept with the column or expression to which
+// the value belongs.
 type Value struct {
-	// ref points to the bytes of STRING, BYTES, PROTO, JSON (normalised text), to the first element
-	// of ARRAY and STRUCT, to the [16]byte of a UUID, the IntervalValue of an INTERVAL, the
-	// Decimal of a NUMERIC that does not fit into bits (nil if it does).
+	// ref points to the bytes of STRING, BYTES, PROTO and JSON (normalised text), and to the first element of ARRAY and
+	// STRUCT. It points to the [16]byte of a UUID and to the IntervalValue of an INTERVAL. For a NUMERIC it points to a
+	// Decimal if the number does not fit into bits; else it is nil.
 	ref unsafe.Pointer
-	// bits is the INT64, the ENUM, the BOOL (0, 1), the bits of FLOAT64 and FLOAT32 (as float64), the days
-	// of a DATE since 1970-01-01, the seconds of a TIMESTAMP since 1970, the billionths of a
-	// NUMERIC that is small enough; the length of what ref points to for STRING, BYTES, PROTO, JSON,
-	// ARRAY, STRUCT.
+	// bits holds an INT64, an ENUM, a BOOL (0, 1), the bits of a FLOAT64 or FLOAT32 (as float64), the days of a DATE
+	// since 1970-01-01, the seconds of a TIMESTAMP since 1970, or the billionths of a small NUMERIC. For STRING, BYTES,
+	// PROTO, JSON, ARRAY and STRUCT, it holds the length of the memory at ref.
 	bits uint64
 	// nanos is the part of a TIMESTAMP below the second, 0 to 999,999,999.
 	nanos uint32
@@ -49,11 +45,11 @@ const (
 	statePending              // spanner.commit_timestamp(), not yet known
 )
 
-// Null is NULL of a kind.
+// Null returns the NULL of a kind.
 func Null(k Kind) Value { return Value{kind: k} }
 
-// Of... make values; As... take them apart. An As of NULL gives a zero or nothing. An As of another kind
-// would read memory as what it is not: the caller must know the kind.
+// The functions Of... make values. The methods As... return their contents. For NULL, they return zero or nothing. The
+// caller must know the kind: the method of another kind would misread memory.
 
 // OfBool makes a BOOL.
 func OfBool(b bool) Value {
@@ -88,25 +84,26 @@ func OfTimestamp(seconds int64, nanos int32) Value {
 // PendingCommitTimestamp stands for the timestamp at which the transaction that writes it will commit.
 func PendingCommitTimestamp() Value { return Value{kind: Timestamp, state: statePending} }
 
-// OfString makes a STRING; s is valid UTF-8.
+// OfString makes a STRING; s must be valid UTF-8.
 func OfString(s string) Value { return ofText(String, s) }
 
 // OfJSON makes a JSON value from normalised text (see ParseJSON).
 func OfJSON(normalised string) Value { return ofText(JSON, normalised) }
 
-// OfBytes makes a BYTES value; b is given away.
+// OfBytes makes a BYTES value. The caller must not change b afterwards.
 func OfBytes(b []byte) Value {
 	return Value{kind: Bytes, state: stateSet, ref: unsafe.Pointer(unsafe.SliceData(b)), bits: uint64(len(b))}
 }
 
-// OfProto makes a PROTO of a serialized message; b is given away.
+// OfProto makes a PROTO from a serialized message. The caller must not change b afterwards.
 func OfProto(b []byte) Value {
 	v := OfBytes(b)
 	v.kind = Proto
 	return v
 }
 
-// Own is v with memory of its own: a copy of a STRING, BYTES, PROTO or JSON, and any other value as it is.
+// Own returns v without references to foreign memory: a copy of a STRING, BYTES, PROTO or JSON, and any other value as
+// it is.
 func (v Value) Own() Value {
 	if v.state == stateSet && KeepsTexts(v.kind) {
 		b := make([]byte, v.bits)
@@ -116,15 +113,15 @@ func (v Value) Own() Value {
 	return v
 }
 
-// OfEnum makes an ENUM of its number.
+// OfEnum makes an ENUM from its number.
 func OfEnum(number int32) Value {
 	return Value{kind: Enum, state: stateSet, bits: uint64(int64(number))}
 }
 
-// OfArray makes an ARRAY; elems is given away.
+// OfArray makes an ARRAY. The caller must not change elems afterwards.
 func OfArray(elems []Value) Value { return ofList(Array, elems) }
 
-// OfStruct makes a STRUCT; fields is given away.
+// OfStruct makes a STRUCT. The caller must not change fields afterwards.
 func OfStruct(fields []Value) Value { return ofList(Struct, fields) }
 
 // OfUUID makes a UUID.
@@ -132,7 +129,7 @@ func OfUUID(u [16]byte) Value {
 	return Value{kind: UUID, state: stateSet, ref: unsafe.Pointer(&u)}
 }
 
-// OfNumeric makes a NUMERIC. Only those beyond 64 bits of billionths allocate.
+// OfNumeric makes a NUMERIC. It allocates only if the billionths do not fit into 64 bits.
 func OfNumeric(d Decimal) Value {
 	v := Value{kind: Numeric, state: stateSet, bits: d.lo}
 	if d.hi != int64(d.lo)>>63 {
@@ -154,43 +151,43 @@ func ofList(k Kind, vs []Value) Value {
 	return Value{kind: k, state: stateSet, ref: unsafe.Pointer(unsafe.SliceData(vs)), bits: uint64(len(vs))}
 }
 
-// Kind is the kind of the value, also of a NULL (Invalid for the zero Value).
+// Kind returns the kind of the value, also of a NULL. It is Invalid for the zero Value.
 func (v Value) Kind() Kind { return v.kind }
 
-// IsNull says whether the value is NULL.
+// IsNull reports whether the value is NULL.
 func (v Value) IsNull() bool { return v.state == stateNull }
 
-// IsPending says whether the value is a commit timestamp that is not yet known.
+// IsPending reports whether the value is a commit timestamp that is not yet known.
 func (v Value) IsPending() bool { return v.state == statePending }
 
-// AsBool gives a BOOL.
+// AsBool returns the value of a BOOL.
 func (v Value) AsBool() bool { return v.bits != 0 }
 
-// AsInt64 gives an INT64, or the number of an ENUM.
+// AsInt64 returns an INT64, or the number of an ENUM.
 func (v Value) AsInt64() int64 { return int64(v.bits) }
 
-// AsFloat64 gives a FLOAT64 (or a FLOAT32, widened).
+// AsFloat64 returns a FLOAT64, or a FLOAT32 widened to float64.
 func (v Value) AsFloat64() float64 { return math.Float64frombits(v.bits) }
 
-// AsFloat32 gives a FLOAT32.
+// AsFloat32 returns a FLOAT32.
 func (v Value) AsFloat32() float32 { return float32(math.Float64frombits(v.bits)) }
 
-// AsDate gives the days of a DATE since 1970-01-01.
+// AsDate returns the days of a DATE since 1970-01-01.
 func (v Value) AsDate() int32 { return int32(int64(v.bits)) }
 
-// AsTimestamp gives seconds since 1970 and nanoseconds.
+// AsTimestamp returns the seconds of a TIMESTAMP since 1970, and its nanoseconds.
 func (v Value) AsTimestamp() (seconds int64, nanos int32) { return int64(v.bits), int32(v.nanos) }
 
-// AsString gives the text of a STRING or JSON.
+// AsString returns the text of a STRING or JSON.
 func (v Value) AsString() string { return unsafe.String((*byte)(v.ref), int(v.bits)) }
 
-// AsBytes gives the bytes of a BYTES or PROTO (or the text of a STRING or JSON); they must not be changed.
+// AsBytes returns the bytes of a BYTES or PROTO, or the text of a STRING or JSON. The caller must not change them.
 func (v Value) AsBytes() []byte { return unsafe.Slice((*byte)(v.ref), int(v.bits)) }
 
-// AsList gives the elements of an ARRAY or the fields of a STRUCT; they must not be changed.
+// AsList returns the elements of an ARRAY or the fields of a STRUCT. The caller must not change them.
 func (v Value) AsList() []Value { return unsafe.Slice((*Value)(v.ref), int(v.bits)) }
 
-// AsUUID gives the 16 bytes of a UUID.
+// AsUUID returns the 16 bytes of a UUID.
 func (v Value) AsUUID() [16]byte {
 	if v.ref == nil {
 		return [16]byte{}
@@ -198,7 +195,7 @@ func (v Value) AsUUID() [16]byte {
 	return *(*[16]byte)(v.ref)
 }
 
-// AsNumeric gives the number of a NUMERIC.
+// AsNumeric returns the number of a NUMERIC.
 func (v Value) AsNumeric() Decimal {
 	if v.ref != nil {
 		return *(*Decimal)(v.ref)
@@ -206,7 +203,7 @@ func (v Value) AsNumeric() Decimal {
 	return Decimal{hi: int64(v.bits) >> 63, lo: v.bits}
 }
 
-// AsInterval gives the parts of an INTERVAL.
+// AsInterval returns the parts of an INTERVAL.
 func (v Value) AsInterval() IntervalValue {
 	if v.ref == nil {
 		return IntervalValue{}

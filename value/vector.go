@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// A Vector is values of one type side by side. Which of its slices holds them depends on the type; the others are nil:
+// A Vector holds values of one type. The type determines which slice holds them; the others are nil:
 //
 //	INT64, ENUM, DATE       Ints: the number, the days since 1970-01-01
 //	TIMESTAMP               Ints: the nanoseconds since 1970, or Values
@@ -17,11 +17,11 @@ import (
 //	NUMERIC                 Decimals
 //	all others              Values
 //
-// What stands in the place of a NULL means nothing, but Offsets are always good. A Vector may refer to memory that is used again: its maker says how long it
-// is good.
+// The slot of a NULL has no meaning, but Offsets are always valid. A Vector may refer to memory that is reused; its
+// maker says how long it is valid.
 type Vector struct {
 	Type  *Type
-	Nulls []bool // the values that are NULL; nil if there are none
+	Nulls []bool // whether each value is NULL; nil if none is
 
 	Ints     []int64
 	Floats   []float64
@@ -32,10 +32,10 @@ type Vector struct {
 	Values   []Value
 }
 
-// IsNull says whether value i is NULL.
+// IsNull reports whether value i is NULL.
 func (v *Vector) IsNull(i int) bool { return v.Nulls != nil && v.Nulls[i] }
 
-// At is value i. It does not refer to the vector's text.
+// At returns value i. It does not refer to the vector's text.
 func (v *Vector) At(i int) Value {
 	if v.Offsets != nil && !v.IsNull(i) {
 		return ofText(v.Type.Kind, string(v.TextAt(i)))
@@ -43,7 +43,7 @@ func (v *Vector) At(i int) Value {
 	return v.Peek(i)
 }
 
-// Peek is value i. It is good as long as the vector is.
+// Peek returns value i, which is valid as long as the vector is.
 func (v *Vector) Peek(i int) Value {
 	switch {
 	case v.Nulls != nil && v.Nulls[i]:
@@ -65,17 +65,17 @@ func (v *Vector) Peek(i int) Value {
 	return v.Values[i]
 }
 
-// TextAt is the bytes of value i of a vector of texts; they must not be changed.
+// TextAt returns the bytes of value i of a vector of texts. The caller must not change them.
 func (v *Vector) TextAt(i int) []byte { return v.Text[v.Offsets[i]:v.Offsets[i+1]] }
 
-// StringAt is TextAt as a string. It is good as long as the vector is.
+// StringAt returns TextAt as a string. It is valid as long as the vector is.
 func (v *Vector) StringAt(i int) string {
 	b := v.Text[v.Offsets[i]:v.Offsets[i+1]]
 	return unsafe.String(unsafe.SliceData(b), len(b))
 }
 
-// Put puts the values at rows into dst, the value of row i at dst[k*stride] for rows[k] == i. They do not refer to the vector's memory, but may share memory of
-// their own.
+// Put copies the values with the indexes rows to dst: value rows[k] to dst[k*stride]. The copies do not refer to the
+// vector's memory, but may share new memory with each other.
 func (v *Vector) Put(dst []Value, stride int, rows []int32) {
 	switch {
 	case v.Offsets != nil:
@@ -109,10 +109,10 @@ func (v *Vector) putNulls(dst []Value, stride int, rows []int32) {
 	}
 }
 
-// textChunk is small enough that a text kept for long does not keep much else.
+// textChunk is the size of a chunk in bytes. A text that is kept for long keeps its whole chunk, so chunks are small.
 const textChunk = 4 << 10
 
-// putText copies short texts to chunks that they share.
+// putText is the part of Put for texts. It copies short texts to chunks that they share.
 func (v *Vector) putText(dst []Value, stride int, rows []int32) {
 	var chunk []byte
 	for k, i := range rows {
@@ -134,7 +134,7 @@ func (v *Vector) putText(dst []Value, stride int, rows []int32) {
 	}
 }
 
-// OfUnixNanos makes a TIMESTAMP of nanoseconds since 1970-01-01T00:00:00Z.
+// OfUnixNanos makes a TIMESTAMP from nanoseconds since 1970-01-01T00:00:00Z.
 func OfUnixNanos(nanos int64) Value {
 	seconds, rest := nanos/int64(time.Second), nanos%int64(time.Second)
 	if rest < 0 {
@@ -143,12 +143,13 @@ func OfUnixNanos(nanos int64) Value {
 	return OfTimestamp(seconds, int32(rest))
 }
 
-// UnixNanos is a TIMESTAMP in nanoseconds since 1970-01-01T00:00:00Z; ok is false before 1677 and after 2262, and for a pending one.
+// UnixNanos returns a TIMESTAMP in nanoseconds since 1970-01-01T00:00:00Z. ok is false before 1677 and after 2262, and
+// for a pending one.
 func (v Value) UnixNanos() (nanos int64, ok bool) {
 	seconds, rest := v.AsTimestamp()
 	nanos = seconds*int64(time.Second) + int64(rest)
 	return nanos, !v.IsPending() && seconds > math.MinInt64/int64(time.Second) && seconds < math.MaxInt64/int64(time.Second)
 }
 
-// KeepsTexts says whether values of the kind lie in a Vector's Offsets and Text.
+// KeepsTexts reports whether a Vector holds values of the kind in Offsets and Text.
 func KeepsTexts(k Kind) bool { return k == String || k == Bytes || k == JSON || k == Proto }

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestVectorBuilder appends random values of each type in every way, and compares what the vector holds, one by one, put into rows, and in the API's form.
+// TestVectorBuilder appends random values of each type in each of the three ways. Then it compares the vector's values
+// one by one, after Put, and in wire form.
 func TestVectorBuilder(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, typ := range []*Type{BoolType, Int64Type, Float64Type, Float32Type, DateType, TimestampType, StringType, BytesType, JSONType, NumericType, UUIDType, IntervalType, ArrayOf(Int64Type), {Kind: Proto, Name: "shop.Item"}} {
@@ -26,7 +27,7 @@ func TestVectorBuilder(t *testing.T) {
 	}
 }
 
-// appendAny appends v as a value, as it is stored in a row, or as a part of a key.
+// appendAny appends v as a value, as a stored payload, or as a part of a key.
 func appendAny(t *testing.T, r *rand.Rand, b *VectorBuilder, v Value, typ *Type) {
 	var err error
 	keyed := typ.Kind != JSON && typ.Kind != Array && typ.Kind != Interval && typ.Kind != Proto

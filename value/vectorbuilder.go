@@ -5,16 +5,16 @@ import (
 	"math"
 )
 
-// A VectorBuilder is a Column that makes a Vector. Its memory is used again for the next one.
+// A VectorBuilder is a Column that makes a Vector. It reuses its memory for the next Vector.
 type VectorBuilder struct {
 	vector Vector
 	form   vectorForm
 	n      int
 	nulls  []bool
-	room   []byte // for parts of keys
+	room   []byte // buffer for parts of keys
 }
 
-// vectorForm is which slice of a Vector holds the values.
+// vectorForm says which slice of a Vector holds the values.
 type vectorForm uint8
 
 const (
@@ -26,7 +26,7 @@ const (
 	inDecimals
 )
 
-// NewVectorBuilder makes an empty builder of values of a type.
+// NewVectorBuilder makes an empty builder for values of a type.
 func NewVectorBuilder(t *Type) *VectorBuilder {
 	b := &VectorBuilder{vector: Vector{Type: t}}
 	switch t.Kind {
@@ -45,10 +45,10 @@ func NewVectorBuilder(t *Type) *VectorBuilder {
 	return b
 }
 
-// Vector is the values that have been appended. It is good until Reset.
+// Vector returns the values that were appended. It is valid until Reset.
 func (b *VectorBuilder) Vector() *Vector { return &b.vector }
 
-// keptText is how many bytes of text a builder keeps room for.
+// keptText is the largest text buffer, in bytes, that Reset keeps.
 const keptText = 4 << 20
 
 // Reset empties the builder.
@@ -79,7 +79,7 @@ func (b *VectorBuilder) AppendNull() {
 	b.vector.Nulls = b.nulls
 }
 
-// next counts a value that is not NULL.
+// next records that a value follows that is not NULL.
 func (b *VectorBuilder) next() {
 	b.n++
 	if b.vector.Nulls != nil {
@@ -163,7 +163,7 @@ func (b *VectorBuilder) appendText(text []byte) {
 	b.next()
 }
 
-// append appends a value; NULL becomes one that is not NULL.
+// append appends x to the slice of the type. For NULL it appends a placeholder.
 func (b *VectorBuilder) append(x Value) {
 	v := &b.vector
 	switch b.form {

@@ -2,7 +2,8 @@ package value
 
 import "encoding/base64"
 
-// AppendVectorsWire appends values i of vectors as whole fields, one after the other (see Value.AppendWireField). It returns their DataSize, too.
+// AppendVectorsWire appends value i of each vector as a whole field (see Value.AppendWireField). It also returns the
+// sum of their DataSize.
 func AppendVectorsWire(dst []byte, tag byte, vectors []*Vector, i int) (out []byte, size int) {
 	for _, v := range vectors {
 		switch {
@@ -27,7 +28,7 @@ func AppendVectorsWire(dst []byte, tag byte, vectors []*Vector, i int) (out []by
 	return dst, size
 }
 
-// inBase64 says whether the API has texts of the kind in base64.
+// inBase64 reports whether the wire form of the kind is base64.
 func inBase64(k Kind) bool { return k == Bytes || k == Proto }
 
 func (v *Vector) appendOtherWire(dst []byte, tag byte, i int) (out []byte, size int) {
@@ -38,7 +39,7 @@ func (v *Vector) appendOtherWire(dst []byte, tag byte, i int) (out []byte, size 
 	return x.AppendWireField(dst, tag, v.Type), x.DataSize(v.Type)
 }
 
-// VectorsWireSize is how many bytes AppendVectorsWire appends at most.
+// VectorsWireSize returns an upper bound of the bytes that AppendVectorsWire appends.
 func VectorsWireSize(vectors []*Vector, i int) int {
 	n := 0
 	for _, v := range vectors {

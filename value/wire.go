@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// google.protobuf.Value on the wire: the tags (field number and wire type, 0 for a varint) of its alternatives.
+// The tags of the alternatives of google.protobuf.Value: field number and wire type, which is 0 for a varint.
 const (
 	wireNull   = 1 << 3   // then a zero byte: NULL_VALUE
 	wireNumber = 2<<3 | 1 // then 8 bytes, little endian
@@ -63,8 +63,8 @@ func (v Value) AppendWire(dst []byte, t *Type) []byte {
 	return appendWireNull(dst)
 }
 
-// RowToWire appends a stored payload of type t as the body of a google.protobuf.Value. The payload
-// is as AppendRow writes it; a damaged one gives NULL.
+// RowToWire appends a stored payload of type t as the body of a google.protobuf.Value. AppendRow has written the
+// payload; a damaged one gives NULL.
 func RowToWire(dst, payload []byte, t *Type) []byte {
 	switch t.Kind {
 	case String, JSON:
@@ -137,8 +137,8 @@ func rowElementToWire(dst, b []byte, t *Type) (out, rest []byte) {
 	return RowToWireField(dst, wireValue, payload, t), rest
 }
 
-// KeyToWire takes the key part of type t from the front of key and appends it as the body of a
-// google.protobuf.Value. The part is as AppendKey writes it; a damaged one gives NULL and no rest.
+// KeyToWire takes the key part of type t from the front of key and appends it as the body of a google.protobuf.Value.
+// AppendKey has written the part. A damaged one gives NULL and an empty rest.
 func KeyToWire(dst, key []byte, t *Type, desc bool) (out, rest []byte) {
 	if t.Kind == String || t.Kind == Bytes {
 		return keyTextToWire(dst, key, t.Kind, desc)
@@ -188,7 +188,7 @@ func keyTextToWire(dst, key []byte, k Kind, desc bool) (out, rest []byte) {
 	if k == String {
 		return keyTextBody(appendWireHead(dst, wireString, size), part, desc), rest
 	}
-	// The text is put behind the place of its base64 form, and cut off again.
+	// The text is decoded after the space for its base64 form, and then cut off.
 	enc := base64.StdEncoding.EncodedLen(size)
 	dst = appendWireHead(dst, wireString, enc)
 	start := len(dst)
@@ -197,17 +197,17 @@ func keyTextToWire(dst, key []byte, k Kind, desc bool) (out, rest []byte) {
 	return dst[:start+enc], rest
 }
 
-// extend lengthens dst by n bytes that are still to be written.
+// extend makes dst n bytes longer. The caller writes these bytes.
 func extend(dst []byte, n int) []byte {
 	dst = slices.Grow(dst, n)
 	return dst[:len(dst)+n]
 }
 
-// AppendWireField appends v as a whole field that holds a google.protobuf.Value: tag (one byte: field number 1
-// to 15, wire type 2), length, body.
+// AppendWireField appends v as a whole field with a google.protobuf.Value: tag, length and body. The tag is one byte: a
+// field number from 1 to 15, and wire type 2.
 func (v Value) AppendWireField(dst []byte, tag byte, t *Type) []byte {
 	if v.state == stateSet {
-		switch t.Kind { // as RowToWireField
+		switch t.Kind { // the same cases as in RowToWireField
 		case String, JSON:
 			return appendTextField(dst, tag, v.AsBytes())
 		case Bytes, Proto:
@@ -224,9 +224,9 @@ func (v Value) AppendWireField(dst []byte, tag byte, t *Type) []byte {
 	return EndField(v.AppendWire(dst, t), mark)
 }
 
-// RowToWireField is RowToWire for a whole field (see AppendWireField).
+// RowToWireField is RowToWire, but appends a whole field (see AppendWireField).
 func RowToWireField(dst []byte, tag byte, payload []byte, t *Type) []byte {
-	switch t.Kind { // what most rows consist of needs no length to be put in afterwards
+	switch t.Kind { // most rows consist of types whose length is known before they are appended
 	case String, JSON:
 		return appendTextField(dst, tag, payload)
 	case Bytes, Proto:
@@ -244,7 +244,7 @@ func RowToWireField(dst []byte, tag byte, payload []byte, t *Type) []byte {
 	return EndField(RowToWire(dst, payload, t), mark)
 }
 
-// KeyToWireField is KeyToWire for a whole field (see AppendWireField).
+// KeyToWireField is KeyToWire, but appends a whole field (see AppendWireField).
 func KeyToWireField(dst []byte, tag byte, key []byte, t *Type, desc bool) (out, rest []byte) {
 	if t.Kind == Int64 {
 		if i, rest, ok := takeKeyInt(key, desc); ok {
@@ -259,11 +259,11 @@ func KeyToWireField(dst []byte, tag byte, key []byte, t *Type, desc bool) (out, 
 // NullField appends NULL as a whole field (see AppendWireField).
 func NullField(dst []byte, tag byte) []byte { return append(dst, tag, 2, wireNull, 0) }
 
-// IsNullField says whether a whole field is NULL.
+// IsNullField reports whether a whole field is NULL.
 func IsNullField(field []byte) bool { return field[1] == 2 && field[2] == wireNull }
 
-// BeginField begins a field whose length is not yet known, with room for a length of one byte.
-// EndField, given mark, ends it, and moves what was appended in between if the length needs more.
+// BeginField begins a field whose length is not yet known. It leaves one byte for the length. Pass mark to EndField,
+// which writes the length. If the length needs more bytes, EndField moves the body.
 func BeginField(dst []byte, tag byte) (out []byte, mark int) {
 	return append(dst, tag, 0), len(dst) + 2
 }
@@ -282,7 +282,7 @@ func EndField(dst []byte, mark int) []byte {
 	return dst
 }
 
-// appendWireHead appends tag and length of a field of n bytes.
+// appendWireHead appends the tag and the length of a field of n bytes.
 func appendWireHead(dst []byte, tag byte, n int) []byte {
 	if n < 1<<7 {
 		return append(dst, tag, byte(n))

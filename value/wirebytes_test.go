@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestEncodeBase64: as the standard library does, for every length and with every byte, and nothing behind it.
+// TestEncodeBase64 compares encodeBase64 with the standard library, for every length and every byte. It must write
+// nothing after the end.
 func TestEncodeBase64(t *testing.T) {
 	all := make([]byte, 256+64)
 	for i := range all {

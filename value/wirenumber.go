@@ -2,7 +2,8 @@ package value
 
 import "encoding/binary"
 
-// appendTextField appends a text as a whole field (see AppendWireField). A long one is not moved.
+// appendTextField appends a text as a whole field (see AppendWireField). It computes the length first, so that it need
+// not move long texts.
 func appendTextField(dst []byte, tag byte, text []byte) []byte {
 	if n := len(text); n < 1<<7-2 {
 		return append(append(dst, tag, byte(n+2), wireString, byte(n)), text...)
@@ -11,10 +12,11 @@ func appendTextField(dst []byte, tag byte, text []byte) []byte {
 	return append(appendWireHead(dst, wireString, len(text)), text...)
 }
 
-// A numberField is room for a field that holds the text of a number: it is written from the end on, the head last.
+// A numberField is a buffer for a field with the text of a number. It is written from the end to the start, the tag and
+// length last.
 type numberField struct {
 	b  [48]byte
-	at int // where what has been written begins
+	at int // the start of the written part
 }
 
 // appendIntField appends a whole number as a whole field (see AppendWireField).
@@ -25,10 +27,10 @@ func appendIntField(dst []byte, tag byte, i int64) []byte {
 	return f.appendTo(dst, tag, i < 0)
 }
 
-// isShort says that the billionths of d are 64 bits and a sign.
+// isShort reports whether the billionths of d fit into a sign and 64 bits.
 func (d Decimal) isShort() bool { return d.hi == 0 || d.hi == -1 && d.lo > 0 }
 
-// appendShortDecimalField appends a short number as a whole field (see AppendWireField), as Append prints it.
+// appendShortDecimalField appends a short number, as Append prints it, as a whole field (see AppendWireField).
 func appendShortDecimalField(dst []byte, tag byte, d Decimal) []byte {
 	var f numberField
 	f.at = len(f.b)
@@ -44,10 +46,10 @@ func appendShortDecimalField(dst []byte, tag byte, d Decimal) []byte {
 	return f.appendTo(dst, tag, d.hi < 0)
 }
 
-// digitPairs are the numbers 00 to 99.
+// digitPairs holds the two digits of each number from 00 to 99.
 const digitPairs = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899"
 
-// digits writes a whole number.
+// digits writes the digits of a whole number.
 func (f *numberField) digits(u uint64) {
 	at := f.at
 	for u >= 100 {
@@ -66,10 +68,10 @@ func (f *numberField) digits(u uint64) {
 	f.at = at
 }
 
-// fraction writes a point and billionths without zeros at the end.
+// fraction writes a point and billionths, without zeros at the end.
 func (f *numberField) fraction(billionths uint32) {
 	digits, at := decimalScale, f.at
-	if billionths%10_000_000 == 0 { // hundredths, mostly
+	if billionths%10_000_000 == 0 { // mostly hundredths
 		billionths /= 10_000_000
 		digits = 2
 	}
@@ -87,7 +89,7 @@ func (f *numberField) fraction(billionths uint32) {
 	f.at = at
 }
 
-// appendTo appends the field, which has a sign if negative is set. It is shorter than 128 bytes.
+// appendTo appends the field to dst, with a minus sign if negative is set. The field is shorter than 128 bytes.
 func (f *numberField) appendTo(dst []byte, tag byte, negative bool) []byte {
 	at := f.at
 	if negative {

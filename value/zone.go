@@ -6,21 +6,21 @@ import (
 	"sync"
 	"time"
 
-	// The time zone database is part of SQL: it must not depend on the machine.
+	// The time zone database is part of SQL and must not depend on the machine.
 	_ "time/tzdata"
 )
 
 // DefaultZone names the time zone of a database that sets no other (default_time_zone).
 const DefaultZone = "America/Los_Angeles"
 
-// maxZoneOffset is the greatest distance from UTC that a zone given as an offset may have.
+// maxZoneOffset is the largest offset from UTC, in seconds, that a zone may have which is given as an offset.
 const maxZoneOffset = 14 * 3600
 
-// zones keeps the named zones that were asked for; there are some 600 of them.
+// zones caches the named zones that were loaded; there are about 600.
 var zones sync.Map // string to *time.Location
 
-// LoadZone finds a time zone by its name in the time zone database, case mattering, or
-// by its offset: [UTC](+|-)H[H][[:]M[M]].
+// LoadZone finds a time zone by its name in the time zone database, which is case-sensitive, or by its offset:
+// [UTC](+|-)H[H][[:]M[M]].
 func LoadZone(name string) (*time.Location, error) {
 	if zone, ok := parseOffset(name); ok {
 		return zone, nil
@@ -29,7 +29,7 @@ func LoadZone(name string) (*time.Location, error) {
 		return zone.(*time.Location), nil
 	}
 	zone, err := time.LoadLocation(name)
-	// Go takes these two names for UTC and for the machine's own zone.
+	// Go accepts these two names for UTC and for the machine's own zone.
 	if err != nil || name == "" || name == "Local" {
 		return nil, fmt.Errorf("invalid time zone: %s", quoted(name))
 	}
@@ -58,10 +58,11 @@ func parseOffset(name string) (zone *time.Location, ok bool) {
 	return time.FixedZone(name, offset), true
 }
 
-// InstantOf is the time, in seconds since 1970, at which clocks in zone show local (civil seconds since
-// 1970-01-01 00:00:00). Of two such times it takes the earlier; if clocks skip local, they are read as if they did not yet.
+// InstantOf returns the time, in seconds since 1970, at which clocks in zone show local (civil seconds since 1970-01-01
+// 00:00:00). If there are two such times, it returns the earlier one. If clocks skip local, it uses the offset from
+// before the change.
 func InstantOf(local int64, zone *time.Location) int64 {
-	const margin = 36 * 3600 // beyond any offset
+	const margin = 36 * 3600 // more than any offset
 	before, after := offsetAt(local-margin, zone), offsetAt(local+margin, zone)
 	if before == after || offsetAt(local-before, zone) == before || offsetAt(local-after, zone) != after {
 		return local - before
@@ -74,14 +75,14 @@ func offsetAt(seconds int64, zone *time.Location) int64 {
 	return int64(offset)
 }
 
-// ZoneOffset is zone's distance from UTC at a time, in seconds, cut off to whole minutes: so GoogleSQL prints
-// and takes apart timestamps, also those before zones had whole minutes.
+// ZoneOffset returns zone's offset from UTC at a time, in seconds, truncated to whole minutes. GoogleSQL prints and
+// extracts timestamps with such offsets, also from the time before zones had whole minutes.
 func ZoneOffset(seconds int64, zone *time.Location) int64 {
 	return offsetAt(seconds, zone) / 60 * 60
 }
 
-// AppendTimestampIn appends a timestamp as CAST to STRING prints it: YYYY-MM-DD HH:MM:SS[.F]+HH[:MM],
-// the fraction in groups of three digits.
+// AppendTimestampIn appends a timestamp as CAST to STRING prints it: YYYY-MM-DD HH:MM:SS[.F]+HH[:MM]. The fraction has
+// groups of three digits.
 func AppendTimestampIn(dst []byte, seconds int64, nanos int32, zone *time.Location) []byte {
 	offset := ZoneOffset(seconds, zone)
 	local := int(seconds + offset)

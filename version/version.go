@@ -1,7 +1,7 @@
-// Package version says which Crowfoot runs, from what the Go toolchain wrote into the program when it was built.
+// Package version tells which version of Crowfoot runs, from the information that the Go toolchain writes into a program.
 //
-// A program that was built in a checkout (go build) knows the commit, one that was built from a release (go install
-// MODULE@VERSION, or a program that embeds Crowfoot) the version, and a test (go test) or go run neither.
+// A program that was built in a checkout (go build) knows the commit. One that was built from a release (go install
+// MODULE@VERSION, or a program that embeds Crowfoot) knows the version. A test (go test) or go run knows neither.
 //
 // Imports of this module: nothing.
 package version
@@ -12,18 +12,18 @@ import (
 	"runtime/debug"
 )
 
-// Unknown stands for what the build did not record.
+// Unknown stands for a value that the build did not record.
 const Unknown = "unknown"
 
-// Info is what a build knows of itself.
+// Info describes the Crowfoot in a program.
 type Info struct {
 	Version  string // a release, v1.2.3, or Go's pseudo-version of a commit; or Unknown
-	Commit   string // hash, whole or its first 12 digits; or Unknown
+	Commit   string // the hash or its first 12 digits; or Unknown
 	Modified bool   // the checkout had changes that were not committed
-	Go       string // the toolchain, go1.26.0
+	Go       string // the version of the toolchain, such as go1.26.0
 }
 
-// Get returns the Crowfoot in this program.
+// Get describes the Crowfoot in this program.
 func Get() Info {
 	build, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -34,8 +34,8 @@ func Get() Info {
 
 const module = "github.com/crowfoot-db/crowfoot"
 
-// of reads a program's build information, in which Crowfoot is the main module or a dependency. Only the main module has a
-// checkout: the settings' commit of another program that embeds Crowfoot is that program's.
+// of returns the Info from a program's build information, in which Crowfoot is the main module or a dependency. The commit in the
+// settings is that of the main module. So if another program embeds Crowfoot, that commit is not Crowfoot's and of ignores it.
 func of(build *debug.BuildInfo) Info {
 	info := Info{Version: Unknown, Commit: Unknown, Go: build.GoVersion}
 	if build.Main.Path != module {
@@ -58,7 +58,7 @@ func of(build *debug.BuildInfo) Info {
 	return info
 }
 
-// pseudo is a version that the go command makes of a commit: https://go.dev/ref/mod#pseudo-versions.
+// pseudo matches a version that the go command makes for a commit: https://go.dev/ref/mod#pseudo-versions.
 var pseudo = regexp.MustCompile(`[-.]\d{14}-([0-9a-f]{12})(\+|$)`)
 
 func (i *Info) setVersion(m *debug.Module) {

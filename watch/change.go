@@ -9,53 +9,53 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// A Transaction is what the handler gets: changes that were committed together.
+// A Transaction is a list of changes that were committed together.
 //
-// From tables that are polled, these are the rows of one table that carry the same commit timestamp. Two transactions that have written different rows
-// may share a commit timestamp (https://cloud.google.com/spanner/docs/commit-timestamp#overview), and then they come as one. From a change stream, it is
-// one transaction with all that the stream watches.
+// From tables that are polled, these are the rows of one table with the same commit timestamp. Two transactions that have written different rows
+// may share a commit timestamp (https://cloud.google.com/spanner/docs/commit-timestamp#overview). Polls deliver them as one. From a change
+// stream, it is one transaction with all changes that the stream watches.
 type Transaction struct {
 	CommitTimestamp time.Time
-	// ReadTimestamp is at which a poll has read the rows: they have these values then. It is zero on change streams.
+	// ReadTimestamp is when a poll has read the rows: they have these values at that timestamp. It is zero on change streams.
 	ReadTimestamp time.Time
-	// ID is the server_transaction_id of a change stream, else "".
+	// ID is the server_transaction_id on change streams, else "".
 	ID string
 	// Tag is the transaction tag, on change streams.
 	Tag string
-	// System says that the database itself has made the changes (is_system_transaction), as row deletion policies do.
+	// System is true if the database itself has made the changes (is_system_transaction), as row deletion policies do.
 	System bool
-	// Changes are in the order of tables, and of keys in each, when polled; in that of record sequences on change streams.
+	// Changes are ordered by table and key when polled, and by record sequence on change streams.
 	Changes []Change
-	// Partial says that the transaction is larger than MaxTransactionChanges: further changes of it come with the next call, unless they are overwritten by then
-	// and come with a later transaction.
+	// Partial is true if the transaction is larger than MaxTransactionChanges and more of its changes come with the next call. A row that is
+	// overwritten before it is read comes with the later transaction instead.
 	Partial bool
 
-	// handled is how many of Changes EachChange need not hand out again.
+	// handled is the number of Changes, from the first on, that EachChange has handed out.
 	handled int
 }
 
-// MaxTransactionChanges is how many changes a Transaction has at most. A commit may contain 80,000 mutations
-// (https://cloud.google.com/spanner/quotas#limits-for), so that only rows to which a program has itself written one timestamp, or one id of a change set,
-// make more.
+// MaxTransactionChanges is the maximum number of changes in a Transaction. A commit may contain 80,000 mutations
+// (https://cloud.google.com/spanner/quotas#limits-for). Polls find more rows of one transaction only if a program itself has written one
+// timestamp, or one id of a change set, to all of them.
 const MaxTransactionChanges = 80_000
 
-// A Change is one row that has changed.
+// A Change is a row that has changed.
 type Change struct {
 	Table           TableID
 	Kind            Kind
 	CommitTimestamp time.Time
-	// Key are the columns of the primary key, in its order.
+	// Key has the columns of the primary key, in its order.
 	Key Row
-	// Values are all columns that are watched, as they are now (Upsert). On a change stream they are what its value capture type says: the
-	// new values, without the key; none for Delete.
+	// Values has all watched columns as they are now (Upsert). On a change stream it depends on the stream's value capture type: the new values
+	// without the key, and none for Delete.
 	Values Row
-	// OldValues are those before the change, on a change stream that captures them.
+	// OldValues has the values before the change, on a change stream that captures them.
 	OldValues Row
 	// RecordSequence orders the records of one transaction on a change stream, else it is "".
 	RecordSequence string
 }
 
-// TableID names a table. Catalog is "" in Spanner, and Schema is "" for tables outside of named schemas.
+// TableID identifies a table. Catalog is "" in Spanner, and Schema is "" for tables outside of named schemas.
 type TableID struct {
 	Database string // projects/P/instances/I/databases/D
 	Catalog  string
@@ -63,7 +63,7 @@ type TableID struct {
 	Name     string
 }
 
-// String is the name by which a statement has the table: Name or Schema.Name.
+// String returns the table's name in SQL, without quotes: Name or Schema.Name.
 func (t TableID) String() string {
 	if t.Schema == "" {
 		return t.Name
@@ -71,7 +71,7 @@ func (t TableID) String() string {
 	return t.Schema + "." + t.Name
 }
 
-// Kind is what happened to a row.
+// Kind says what happened to a row.
 type Kind int
 
 const (
@@ -83,7 +83,7 @@ const (
 	Delete
 )
 
-// String is the word that change streams use (mod_type), and UPSERT.
+// String returns the mod_type of change streams, or UPSERT.
 func (k Kind) String() string {
 	switch k {
 	case Upsert:
@@ -98,11 +98,11 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", int(k))
 }
 
-// A Row is columns and their values. Rows share their columns: do not alter them.
+// A Row is a list of columns and their values. Rows share their columns: do not modify them.
 type Row struct {
 	Columns []Column
-	// Values are one for each column, in the coding of Spanner's API
-	// (https://cloud.google.com/spanner/docs/reference/rest/v1/TypeCode): an INT64 is a string of digits, say.
+	// Values has one value for each column, in the coding of Spanner's API (https://cloud.google.com/spanner/docs/reference/rest/v1/TypeCode). An
+	// INT64, for example, is a string of digits.
 	Values []*structpb.Value
 }
 
@@ -112,7 +112,7 @@ type Column struct {
 	Type *spannerpb.Type
 }
 
-// Index is the place of a column; -1 if there is none of this name.
+// Index returns the position of a column; -1 if there is none of this name.
 func (r Row) Index(column string) int {
 	for i := range r.Columns {
 		if r.Columns[i].Name == column {

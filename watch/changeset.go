@@ -11,10 +11,12 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// ChangeSets is a table into which every transaction writes a row with an id and its commit timestamp. It stamps the id on the rows that it
-// changes, too. So tables are watched that have no commit timestamp, and need no index that begins with one: an index on an id at random is spread by itself.
-// A row of change sets is polled, and the rows with its id are read when the handler is ready for them: one that a later transaction has changed again
-// comes with that alone. The zero value has the Java library's names:
+// ChangeSets describes a table into which every transaction writes a row with an id and its commit timestamp. The transaction also writes the id
+// into the rows that it changes. So tables without a commit timestamp can be watched. They need no index that begins with a commit timestamp and
+// therefore grows at its end only: random ids spread over an index.
+//
+// The watcher polls the table of change sets. It reads the rows with the id of a change set when the handler is ready for them. If a later
+// transaction has changed a row again, the row comes with that transaction only. The zero value has the Java library's names:
 //
 //	CREATE TABLE CHANGE_SETS (CHANGE_SET_ID STRING(MAX), COMMIT_TIMESTAMP TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (CHANGE_SET_ID);
 //	CREATE TABLE ... (..., CHANGE_SET_ID STRING(MAX)) ...;
@@ -22,14 +24,14 @@ import (
 // with indexes on COMMIT_TIMESTAMP and on the CHANGE_SET_ID of the data.
 type ChangeSets struct {
 	Table           string // the table of change sets; "" is CHANGE_SETS
-	ID              string // its key, a column; "" is CHANGE_SET_ID
-	CommitTimestamp string // its column of commit timestamps; "" is COMMIT_TIMESTAMP
-	DataID          string // the column of the tables that are watched which has the id; "" is CHANGE_SET_ID
-	Hint            string // behind the name of Table in polls, as TableOptions.Hint is behind the watched table's
+	ID              string // its key column; "" is CHANGE_SET_ID
+	CommitTimestamp string // its commit-timestamp column; "" is COMMIT_TIMESTAMP
+	DataID          string // the column of the watched tables that holds the id; "" is CHANGE_SET_ID
+	Hint            string // a hint after the name of Table in polls; TableOptions.Hint is the one for the watched table
 }
 
-// ReadWriteTransaction runs f in a transaction, as the client's method of this name does, which also writes a row of change sets. f puts the id into the
-// column DataID of all rows that it writes.
+// ReadWriteTransaction runs f in a transaction, as the client's method of this name does. The transaction also writes a row of change sets. f
+// must put the id into the column DataID of all rows that it writes.
 func (c *ChangeSets) ReadWriteTransaction(ctx context.Context, client *spanner.Client, f func(ctx context.Context, tx *spanner.ReadWriteTransaction, id string) error) (time.Time, error) {
 	id := uuid.NewString()
 	return client.ReadWriteTransaction(ctx, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
@@ -40,7 +42,8 @@ func (c *ChangeSets) ReadWriteTransaction(ctx context.Context, client *spanner.C
 	})
 }
 
-// Mutation writes the row of change sets, for transactions that are made otherwise. A transaction needs an id of its own, such as a random UUID.
+// Mutation writes the row of change sets, for transactions that do not use ReadWriteTransaction. Each transaction needs its own id, such as a
+// random UUID.
 func (c *ChangeSets) Mutation(id string) *spanner.Mutation {
 	return spanner.InsertOrUpdate(c.table(), []string{c.idColumn(), c.commitColumn()}, []any{id, spanner.CommitTimestamp})
 }
@@ -59,7 +62,7 @@ func or(name, otherwise string) string {
 
 func (c *ChangeSets) tableID(database string) TableID { return named(database, c.table()) }
 
-// feed is the id of a feed that reads change sets for one table: what the Java library has in its repository.
+// feed returns the id of the feed that reads change sets for one table. The Java library uses the same id in its repository.
 func (c *ChangeSets) feed(table TableID, shard ShardID) FeedID {
 	text := table.Database + "/" + table.quoted()
 	if shard.Text != "" {
@@ -68,24 +71,25 @@ func (c *ChangeSets) feed(table TableID, shard ShardID) FeedID {
 	return FeedID{c.tableID(table.Database), ShardID{spannerpb.TypeCode_STRING, text}}
 }
 
-// changeSetsAtOnce is for how many change sets one statement reads the data at most.
+// changeSetsAtOnce is the maximum number of change sets whose rows one statement reads.
 const changeSetsAtOnce = 100
 
-// changeSetReader reads the rows that change sets have changed when the handler is ready to take them, a page at a time: however many rows change sets have,
-// however large they are, and however slow the handler is, a page is in memory, or one Transaction's rows if these are more.
+// changeSetReader reads the rows of change sets when the handler is ready to take them, a page at a time. So memory holds at most a page, or the
+// rows of one Transaction if these are more, however many and large the rows are and however slow the handler is.
 type changeSetReader struct {
 	client *spanner.Client
 	head   string // SELECT ... WHERE ... IN UNNEST(@ids)
 	tail   string // ORDER BY ... LIMIT
-	id     string // the column of the table of change sets
-	column string // that of the data
+	id     string // the id column in the table of change sets
+	column string // the id column in the watched table
 	order  keyOrder
 	rows   rowReader
 	check  *tableCheck
 	limit  int // rows of a page
 	bytes  int // of a page
 	most   int // changes of a Transaction
-	// atOnce is for how many change sets the next statement reads: half as many when they had more rows than a page, and twice as many when they had few.
+	// atOnce is the number of change sets for the next statement. It is halved when they have more rows than a page, and doubled when they have
+	// few.
 	atOnce int
 }
 
@@ -112,10 +116,10 @@ func (p *poll) newChangeSetReader(ctx context.Context, id string) (*changeSetRea
 	}, nil
 }
 
-// handOut has the handler take transactions, and gives a checkpoint behind each.
+// handOut gives transactions to the handler, and gives the Sink the checkpoint that follows each of them.
 type handOut func(ctx context.Context, list []*Transaction, after []Checkpoint) error
 
-// deliver hands out the changes of data in place of those of the table of change sets, which are in list. A change set of which no row is left has none.
+// deliver gives the handler the rows of the change sets in list. It leaves out a change set of which no row is left.
 func (r *changeSetReader) deliver(ctx context.Context, list []*Transaction, after []Checkpoint, hand handOut) error {
 	for len(list) > 0 {
 		n, sets := r.take(list)
@@ -151,7 +155,7 @@ func (r *changeSetReader) deliver(ctx context.Context, list []*Transaction, afte
 	return nil
 }
 
-// take is how many of the first transactions have their data read by one statement, and how many change sets these are.
+// take returns how many of the first transactions one statement reads the rows for, and the number of their change sets.
 func (r *changeSetReader) take(list []*Transaction) (n, sets int) {
 	n, sets = 1, len(list[0].Changes)
 	for n < len(list) && sets+len(list[n].Changes) <= r.atOnce {
@@ -161,7 +165,7 @@ func (r *changeSetReader) take(list []*Transaction) (n, sets int) {
 	return n, sets
 }
 
-// ids are those of the change sets of transactions.
+// ids returns the ids of the transactions' change sets.
 func (r *changeSetReader) ids(list []*Transaction) (ids []spanner.GenericColumnValue) {
 	for _, tx := range list {
 		for i := range tx.Changes {
@@ -173,7 +177,7 @@ func (r *changeSetReader) ids(list []*Transaction) (ids []spanner.GenericColumnV
 	return ids
 }
 
-// distribute makes transactions of the rows of change sets.
+// distribute assigns rows to the transactions that have changed them. It leaves out transactions without rows, and their checkpoints.
 func (r *changeSetReader) distribute(list []*Transaction, after []Checkpoint, rows []Change, read time.Time) (some []*Transaction, behind []Checkpoint) {
 	data := map[string][]Change{}
 	for _, c := range rows {
@@ -192,12 +196,12 @@ func (r *changeSetReader) distribute(list []*Transaction, after []Checkpoint, ro
 	return some, behind
 }
 
-// with is the transaction without its changes, whose rows were read at another time.
+// with returns a copy of the transaction without its changes, with another read timestamp.
 func (tx *Transaction) with(read time.Time) *Transaction {
 	return &Transaction{CommitTimestamp: tx.CommitTimestamp, ReadTimestamp: read, Partial: tx.Partial}
 }
 
-// add adds changes that the transaction has made.
+// add adds changes and gives them the transaction's commit timestamp.
 func (tx *Transaction) add(list ...Change) {
 	for _, c := range list {
 		c.CommitTimestamp = tx.CommitTimestamp
@@ -205,8 +209,8 @@ func (tx *Transaction) add(list ...Change) {
 	}
 }
 
-// deliverLarge hands out a transaction that has more rows than a page. The pages of one Transaction are read at the same timestamp. If it is one of several,
-// the next begins with a strong read: the handler may have taken long.
+// deliverLarge delivers a transaction that has more rows than a page. It reads all pages of one Transaction at the same timestamp. If the rows
+// need several Transactions, each begins with a strong read, since the handler may have taken long.
 func (r *changeSetReader) deliverLarge(ctx context.Context, tx *Transaction, after Checkpoint, hand handOut) error {
 	out, bound := tx.with(time.Time{}), spanner.StrongRead()
 	for ids := r.ids([]*Transaction{tx}); len(ids) > 0; ids = ids[min(changeSetsAtOnce, len(ids)):] {
@@ -238,12 +242,12 @@ func (r *changeSetReader) deliverLarge(ctx context.Context, tx *Transaction, aft
 	return hand(ctx, []*Transaction{out}, []Checkpoint{after})
 }
 
-// place is where a row stands in the order of pages.
+// place returns the position of a row in the order of pages.
 func (r *changeSetReader) place(c Change) []*structpb.Value {
 	return append([]*structpb.Value{c.Values.Values[c.Values.Index(r.column)]}, c.Key.Values...)
 }
 
-// page reads the first rows of some change sets, or those behind a place. full says that more may follow.
+// page reads the first rows of some change sets, or those after a position. full means that more may follow.
 func (r *changeSetReader) page(ctx context.Context, ids []spanner.GenericColumnValue, behind []*structpb.Value, bound spanner.TimestampBound) (rows []Change, full bool, read time.Time, err error) {
 	list := make([]*structpb.Value, len(ids))
 	for i := range ids {

@@ -12,7 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/watch"
 )
 
-// TestHandlerFails: a transaction comes again after an error and after a panic, nothing overtakes it, and health shows what is wrong.
+// TestHandlerFails: a transaction comes again after an error or a panic of the handler. No later transaction overtakes it, and health shows the
+// error.
 func TestHandlerFails(t *testing.T) {
 	c := connect(t, singers)
 	r := newRecorder()
@@ -46,7 +47,7 @@ func TestHandlerFails(t *testing.T) {
 	}
 }
 
-// TestHandlerFailsInHealth: while the handler fails, the feed is RETRYING with the error, though pages are read meanwhile.
+// TestHandlerFailsInHealth: while the handler fails, the feed is RETRYING with the error, even if pages are still read.
 func TestHandlerFailsInHealth(t *testing.T) {
 	c := connect(t, singers)
 	r := newRecorder()
@@ -64,7 +65,7 @@ func TestHandlerFailsInHealth(t *testing.T) {
 	}
 }
 
-// TestEachChange: after an error, the changes of a transaction that were handled do not come again.
+// TestEachChange: after an error, the changes of the transaction that were already handled do not come again.
 func TestEachChange(t *testing.T) {
 	c := connect(t, singers)
 	done := make(chan string, 1)
@@ -116,8 +117,8 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// TestResume: with each kind of repository, a watcher goes on where the last one has stopped, and the first one's start is stored before anything
-// has changed.
+// TestResume: with each kind of repository, a watcher continues where the last one has stopped. The first watcher's start is stored before
+// anything has changed.
 func TestResume(t *testing.T) {
 	c := connect(t, singers, "CREATE TABLE Plain (Id INT64 NOT NULL) PRIMARY KEY (Id)")
 	apply(t, c, singer(0, "long ago"))
@@ -152,7 +153,7 @@ func TestResume(t *testing.T) {
 		if got := once(func() { apply(t, c, singer(2, "b")) }, 1); got != "{Singers(2):b}" {
 			t.Errorf("%s: the third delivered %s", kind, got)
 		}
-		// A table that was made while none watches.
+		// A table that is created while no watcher runs.
 		alter(t, "CREATE TABLE Later (Id INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)")
 		apply(t, c, spanner.Insert("Later", []string{"Id", "Ts"}, []any{1, spanner.CommitTimestamp}))
 		if got := once(func() {}, 1); got != "{Later(1)}" {

@@ -13,15 +13,15 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// described is what INFORMATION_SCHEMA says of a table.
+// described is a table as INFORMATION_SCHEMA describes it.
 type described struct {
 	id       TableID
 	key      keyOrder
 	hidden   []string        // columns that SELECT * leaves out
-	nullable map[string]bool // all columns, by their names
+	nullable map[string]bool // has all columns, by their names
 	types    map[string]string
 	commits  []string  // columns with the option allow_commit_timestamp
-	read     time.Time // at which timestamp this was so
+	read     time.Time // the timestamp at which the table was described
 }
 
 type keyColumn struct {
@@ -30,7 +30,7 @@ type keyColumn struct {
 	desc bool
 }
 
-// describe asks for a table as it is now. Names are those of a statement: their case does not matter.
+// describe reads the description of a table as it is now. The case of the name does not matter, as in SQL.
 func describe(ctx context.Context, client *spanner.Client, id TableID) (*described, error) {
 	return describeAt(ctx, client, id, spanner.StrongRead())
 }
@@ -55,8 +55,8 @@ func describeAt(ctx context.Context, client *spanner.Client, id TableID, at span
 	return d, err
 }
 
-// readColumns asks for the columns of the table that has the name exactly. It compares each view with the name, so that the database looks at this table
-// alone, however many there are.
+// readColumns reads the columns of the table with exactly this name. It compares each view with the name, so that the database looks at this
+// table only, however many there are.
 func (d *described) readColumns(ctx context.Context, ro *spanner.ReadOnlyTransaction) error {
 	columns := spanner.Statement{Params: d.names(), SQL: `SELECT c.COLUMN_NAME, c.SPANNER_TYPE, c.IS_NULLABLE = 'YES', c.IS_HIDDEN, IFNULL(o.OPTION_VALUE, '')
 FROM INFORMATION_SCHEMA.COLUMNS c
@@ -82,7 +82,7 @@ ORDER BY c.ORDINAL_POSITION`}
 	})
 }
 
-// findName puts the name in the case in which the table has it.
+// findName replaces the name by the one that the table was created with, which may differ in case.
 func (d *described) findName(ctx context.Context, ro *spanner.ReadOnlyTransaction) error {
 	asked := d.id
 	tables := spanner.Statement{
@@ -119,22 +119,23 @@ func (d *described) names() map[string]any {
 	return map[string]any{"schema": d.id.Schema, "table": d.id.Name}
 }
 
-// recheck is for how long what a table was described as is taken for granted while its rows come.
+// recheck is how long a description is trusted while rows are read.
 const recheck = 10 * time.Second
 
-// tableCheck notices that a table was dropped and made again between two polls, with another key: pages by the old one would leave rows out.
+// tableCheck detects that a table was dropped and created again with another key between two polls: pages by the old key would leave rows out.
 type tableCheck struct {
 	client *spanner.Client
 	was    *described
-	at     time.Time // the newest timestamp at which the table was known to be so
-	asked  time.Time // when that was, by this machine's clock
+	at     time.Time // the newest timestamp at which the table was checked
+	asked  time.Time // when it was checked, by this machine's clock
 }
 
 func newTableCheck(client *spanner.Client, d *described) *tableCheck {
 	return &tableCheck{client, d, d.read, time.Now()}
 }
 
-// check returns an error if the table is another one at the timestamp of a read. The feed is then read again, from its checkpoint.
+// check returns an error if the table's key or commit-timestamp columns differ at the timestamp of a read. The feed is then read again from its
+// checkpoint.
 func (c *tableCheck) check(ctx context.Context, at time.Time) error {
 	if at.Equal(c.at) {
 		return nil
@@ -150,7 +151,7 @@ func (c *tableCheck) check(ctx context.Context, at time.Time) error {
 	return nil
 }
 
-// checkNowAndThen checks if the last time is long ago.
+// checkNowAndThen calls check if the last check is more than recheck ago.
 func (c *tableCheck) checkNowAndThen(ctx context.Context, at time.Time) error {
 	if time.Since(c.asked) < recheck {
 		return nil
@@ -158,7 +159,7 @@ func (c *tableCheck) checkNowAndThen(ctx context.Context, at time.Time) error {
 	return c.check(ctx, at)
 }
 
-// column is the name of a column in the case in which the table has it.
+// column returns the name of a column as the table has it, which may differ in case.
 func (d *described) column(name string) (string, error) {
 	for have := range d.nullable {
 		if strings.EqualFold(have, name) {
@@ -168,13 +169,13 @@ func (d *described) column(name string) (string, error) {
 	return "", status.Errorf(codes.NotFound, "Column not found in table %s: %s", d.id, name)
 }
 
-// code is the type of a column.
+// code returns the type of a column.
 func (d *described) code(column string) spannerpb.TypeCode {
 	typ, _, _ := strings.Cut(d.types[column], "(") // STRING(MAX)
 	return spannerpb.TypeCode(spannerpb.TypeCode_value[typ])
 }
 
-// keyNames are the columns of the key.
+// keyNames returns the names of the key's columns.
 func (d *described) keyNames() []string {
 	var names []string
 	for _, k := range d.key {
@@ -183,7 +184,7 @@ func (d *described) keyNames() []string {
 	return names
 }
 
-// commitTimestamp is the column that polls go by: the one that was given, or the only one with the option.
+// commitTimestamp returns the commit-timestamp column for polls: the given one, or the only one with the option.
 func (d *described) commitTimestamp(given string) (string, error) {
 	if given != "" {
 		name, err := d.column(given)
@@ -202,8 +203,8 @@ func (d *described) commitTimestamp(given string) (string, error) {
 		d.id, len(d.commits), strings.Join(d.commits, ", "))
 }
 
-// list finds tables: those that have a column with the option allow_commit_timestamp, or a column of a name if that is not "", and those of some names,
-// which may lack it.
+// list returns the tables that have a column with the option allow_commit_timestamp, or one called column if column is not "". It also returns
+// the tables in names, even if they have no such column.
 func list(ctx context.Context, client *spanner.Client, column string, names []string) ([]TableID, error) {
 	lower := make([]string, len(names))
 	for i, n := range names {

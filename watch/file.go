@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// File keeps checkpoints in a file of JSON. Several watchers with different feeds may have the same one, in several processes of a machine:
+// File keeps checkpoints in a JSON file. Several watchers with different feeds may share it, also from several processes of one machine:
 //
 //	[{"database": "projects/p/instances/i/databases/d", "table": "Singers", "timestamp": "2026-01-02T03:04:05.678901Z"}, …]
 type File struct {
@@ -26,7 +26,7 @@ type File struct {
 	mu   sync.Mutex
 }
 
-// NewFile keeps them in a file of this name, which is made with the first checkpoint.
+// NewFile returns a repository that keeps checkpoints in the named file. The first checkpoint creates the file.
 func NewFile(name string) *File { return &File{name: name} }
 
 // fileEntry is one checkpoint.
@@ -45,8 +45,8 @@ func (e *fileEntry) id() FeedID {
 	return FeedID{TableID{e.Database, e.Catalog, e.Schema, e.Table}, ShardID{spannerpb.TypeCode(spannerpb.TypeCode_value[e.ShardType]), e.Shard}}
 }
 
-// Check reads the file, if it is there, and finds out whether a new one can take its place. If that cannot be for a reason that does not pass by itself, as in a
-// directory that is read-only, its error is FAILED_PRECONDITION. On a disk that is full, it may succeed later.
+// Check reads the file, if it exists, and tests whether a new one can replace it. If it cannot for a lasting reason, such as a read-only
+// directory, the error is FAILED_PRECONDITION. On a full disk, Check may succeed later.
 func (f *File) Check(context.Context) error {
 	err := f.locked(func() error {
 		if _, err := f.read(); err != nil {
@@ -64,7 +64,7 @@ func (f *File) Check(context.Context) error {
 	return err
 }
 
-// Load is a Repository's.
+// Load implements Repository.
 func (f *File) Load(_ context.Context, id FeedID) (c Checkpoint, ok bool, err error) {
 	err = f.locked(func() error {
 		list, err := f.read()
@@ -78,7 +78,7 @@ func (f *File) Load(_ context.Context, id FeedID) (c Checkpoint, ok bool, err er
 	return c, ok, err
 }
 
-// Store is a Repository's. It writes a new file, and gives it the name once it is on disk.
+// Store implements Repository. It writes a new file, and renames it once it is on disk.
 func (f *File) Store(_ context.Context, id FeedID, c Checkpoint) error {
 	e := fileEntry{id.Database, id.Catalog, id.Schema, id.Name, "", id.Shard.Text, c.Timestamp, c.Position}
 	if id.Shard.Type != 0 {
@@ -98,7 +98,7 @@ func (f *File) Store(_ context.Context, id FeedID, c Checkpoint) error {
 	})
 }
 
-// locked keeps other processes away meanwhile.
+// locked runs do while it holds a lock that keeps other processes away.
 func (f *File) locked(do func() error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -106,7 +106,7 @@ func (f *File) locked(do func() error) error {
 	if err != nil {
 		return err
 	}
-	defer lock.Close() // which unlocks it
+	defer lock.Close() // closing releases the lock
 	if err := lockFile(lock); err != nil {
 		return fmt.Errorf("locking %s: %w", lock.Name(), err)
 	}
@@ -136,12 +136,12 @@ func (f *File) read() ([]fileEntry, error) {
 	return list, nil
 }
 
-// damaged is the error of a file that was not written by Store. It lasts: without its checkpoints, changes would be left out.
+// damaged returns the error for a file that Store has not written. It is lasting: without the file's checkpoints, changes would be left out.
 func (f *File) damaged(err error) error {
 	return status.Errorf(codes.FailedPrecondition, "The file %s does not hold checkpoints: %v", f.name, err)
 }
 
-// next is the name of the file that is about to take the place of the last. A crash may leave it, with a part of its text.
+// next returns the name under which the next file is written before it replaces the last. A crash may leave a part of it.
 func (f *File) next() string { return f.name + ".next" }
 
 func (f *File) replace(text []byte) error {

@@ -34,8 +34,8 @@ func storeIn(t *testing.T, dir string) string {
 	return name
 }
 
-// TestFileDamaged: a file that a crash of the disk has emptied, cut short at any byte, or filled with something else, is an error that lasts, and not a new
-// start, which would leave changes out.
+// TestFileDamaged: a file that is empty, cut off at any byte, or filled with other data is a lasting error. It is not taken for a new start,
+// which would leave changes out.
 func TestFileDamaged(t *testing.T) {
 	name := storeIn(t, t.TempDir())
 	whole, err := os.ReadFile(name)
@@ -68,7 +68,7 @@ func TestFileDamaged(t *testing.T) {
 	}
 }
 
-// TestFileLeftover: what a crash has left of the next file is of no account.
+// TestFileLeftover: a part of the next file that a crash has left is ignored.
 func TestFileLeftover(t *testing.T) {
 	name := storeIn(t, t.TempDir())
 	f := watch.NewFile(name)
@@ -86,8 +86,8 @@ func TestFileLeftover(t *testing.T) {
 	}
 }
 
-// TestFileFullDisk: while the disk is full, changes are delivered and health says that the checkpoint is not stored; the last one stays as it was, and the
-// next is stored as soon as there is room. The device /dev/full is a full disk in the place of the next file.
+// TestFileFullDisk: while the disk is full, changes are delivered, health shows that the checkpoint is not stored, and the stored one stays
+// unchanged. The next checkpoint is stored as soon as there is space. A link to /dev/full simulates the full disk.
 func TestFileFullDisk(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip(err)
@@ -141,7 +141,7 @@ func TestFileFullDisk(t *testing.T) {
 	}
 }
 
-// TestFileCannotBe: a directory that cannot be written, or is not there, ends Run at once.
+// TestFileCannotBe: Run returns at once if the directory is read-only or does not exist.
 func TestFileCannotBe(t *testing.T) {
 	c := connect(t, singers)
 	dir := t.TempDir()
@@ -150,7 +150,7 @@ func TestFileCannotBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	names := []string{filepath.Join(dir, "none", "f"), filepath.Join(storeIn(t, dir), "f"), dir, "/proc/f"}
-	if os.Getuid() != 0 { // whom no permission binds
+	if os.Getuid() != 0 { // permissions do not restrict root
 		names = append(names, filepath.Join(readOnly, "f"))
 	}
 	for _, name := range names {
@@ -161,12 +161,12 @@ func TestFileCannotBe(t *testing.T) {
 	}
 }
 
-// TestFileShared: watchers of different feeds keep each other's checkpoints, and of two watchers of the same feed one ends.
+// TestFileShared: watchers of different feeds do not overwrite each other's checkpoints in one file. Of two watchers of the same feed, one ends.
 func TestFileShared(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "checkpoints.json")
 	var storing sync.WaitGroup
 	for i := range 8 {
-		f := watch.NewFile(name) // as in another process: only the lock of the file keeps them apart
+		f := watch.NewFile(name) // as in another process: only the file lock separates them
 		storing.Go(func() {
 			for n := range 20 {
 				if err := f.Store(t.Context(), feedOf(fmt.Sprint("T", i)), watch.Checkpoint{Timestamp: time.Unix(int64(n+1), 0)}); err != nil {
@@ -200,7 +200,7 @@ func TestFileShared(t *testing.T) {
 				t.Error(err)
 			}
 			cancel()
-			<-ended // the other one, which writes the file until then
+			<-ended // the other watcher writes the file until it ends
 			return
 		default:
 		}

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFile waits until no other process has the file locked.
+// lockFile waits until no other process holds the lock, and takes it.
 func lockFile(f *os.File) error {
 	for {
 		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != unix.EINTR {
@@ -18,7 +18,7 @@ func lockFile(f *os.File) error {
 	}
 }
 
-// syncDir has a file's new name survive a crash of the machine.
+// syncDir syncs a directory, so that a renamed file survives a crash of the machine.
 func syncDir(name string) error {
 	dir, err := os.Open(name)
 	if err != nil {

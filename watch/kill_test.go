@@ -15,7 +15,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/watch"
 )
 
-// TestServerAway: a server that is away for a while ends nothing, whether the watcher starts meanwhile or runs.
+// TestServerAway: a watcher survives a temporary absence of the server, both when it starts and when it runs.
 func TestServerAway(t *testing.T) {
 	s := newServer(t)
 	c := dial(t)
@@ -44,7 +44,7 @@ func TestServerAway(t *testing.T) {
 	}
 }
 
-// server is a server that is started again at the same address, on the same files.
+// server is a server that can be restarted at the same address with the same files.
 type server struct {
 	t    *testing.T
 	o    crowfoot.Options
@@ -89,8 +89,8 @@ var (
 	killWriters = flag.Int("writers", 4, "how many write at once in TestKills")
 )
 
-// TestKills: while rows are written, watchers are killed at random moments, in the middle of calls of the handler, and so is the server. Every row that was
-// committed and is the last of its key is delivered, and the values of each key never go back but with a new watcher.
+// TestKills: while rows are written, watchers and the server are killed at random moments, also within calls of the handler. The newest committed
+// version of every key is delivered. The versions of a key go back only when a new watcher starts.
 func TestKills(t *testing.T) {
 	for seed := *killSeed; seed < *killSeed+*kills; seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { killWatchers(t, rand.New(rand.NewPCG(seed, 9))) })
@@ -126,7 +126,7 @@ func killWatchers(t *testing.T, rnd *rand.Rand) {
 	}
 }
 
-// killRun is what a run of TestKills has written and what its watchers have delivered.
+// killRun holds what a run of TestKills has written, and what its watchers have delivered.
 type killRun struct {
 	t      *testing.T
 	server *server
@@ -137,12 +137,12 @@ type killRun struct {
 	delivered map[string]int
 }
 
-// write writes versions of keys at random, which no other writer has, until ctx ends.
+// write writes versions of random keys until ctx ends. Each writer has its own keys.
 func (k *killRun) write(ctx context.Context, rnd *rand.Rand, writer int) {
 	const keys = 40
 	for version := 1; ctx.Err() == nil; version++ {
 		var list []*spanner.Mutation
-		ids := append(rnd.Perm(keys)[:1+rnd.IntN(6)], keys+version) // the last one is written once only
+		ids := append(rnd.Perm(keys)[:1+rnd.IntN(6)], keys+version) // the last key is written only once
 		for i := range ids {
 			ids[i] = ids[i]**killWriters + writer
 			list = append(list, singer(ids[i], fmt.Sprint(version)))
@@ -159,11 +159,11 @@ func (k *killRun) write(ctx context.Context, rnd *rand.Rand, writer int) {
 	}
 }
 
-// watchAndKill runs a watcher until a call of its handler at random, which it may fail, and perhaps starts the server anew meanwhile.
+// watchAndKill runs a watcher until a random call of its handler, which may return an error. It may restart the server meanwhile.
 func (k *killRun) watchAndKill(ctx context.Context, rnd *rand.Rand, o watch.Options) {
 	life, kill := context.WithCancel(ctx)
 	defer kill()
-	began := map[string]int{} // by this watcher
+	began := map[string]int{} // the newest versions that this watcher has delivered
 	calls, last, restart, taken := 0, 1+rnd.IntN(25), rnd.IntN(50), rnd.IntN(2) == 0
 	var restarted sync.WaitGroup
 	o.Handler = watch.HandlerFunc(func(_ context.Context, tx *watch.Transaction) error {
@@ -186,7 +186,7 @@ func (k *killRun) watchAndKill(ctx context.Context, rnd *rand.Rand, o watch.Opti
 	restarted.Wait()
 }
 
-// record notes what a watcher has delivered, and checks that the versions of no key go back.
+// record notes what a watcher has delivered. It checks that the versions of a key do not go back.
 func (k *killRun) record(began map[string]int, tx *watch.Transaction) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -201,7 +201,7 @@ func (k *killRun) record(began map[string]int, tx *watch.Transaction) {
 	}
 }
 
-// missing says whether there is a key whose newest version is not delivered.
+// missing reports whether the newest version of some key is not yet delivered.
 func (k *killRun) missing() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -21,37 +21,37 @@ type lane struct {
 	feed   Feed
 	id     FeedID
 	cancel context.CancelFunc
-	retry  chan struct{} // has the feed tried again though it has failed for good
-	over   chan struct{} // is closed when run returns
-	before *lane         // of the same feed, that was forgotten and may not be over; nil if there is none
+	retry  chan struct{} // receives a value when the feed must be tried again after a lasting error
+	over   chan struct{} // run closes it when it returns
+	before *lane         // a removed lane of the same feed that may still run; nil if there is none
 
 	mu         sync.Mutex
-	state      State // follows from the errors
+	state      State // note derives it from the errors
 	since      time.Time
 	readErr    error
 	handleErr  error
 	storeErr   error
-	reported   error // that do not keep the feed from going on
+	reported   error // the last error that did not stop the feed
 	ended      bool
-	newest     time.Time // the timestamp of the newest read
-	readAt     time.Time // when that was
+	newest     time.Time // the highest timestamp at which the source was read
+	readAt     time.Time // when the last read ended, by this machine's clock
 	delivered  time.Time
-	checkpoint Checkpoint // newest
+	checkpoint Checkpoint // the newest that the feed has given
 	stored     Checkpoint
 	metrics    FeedMetrics
 
-	tried []time.Time // the timestamps that the repository may have from this lane; of the goroutine that stores
+	tried []time.Time // timestamps that this lane may have stored in the repository; only the storing goroutine uses it
 }
 
 const (
-	// minPause and maxPause bound the pause before a feed or a handler that has failed is tried again; each pause is twice the last.
+	// minPause and maxPause bound the pause before a failed feed or handler is tried again. Each pause is about twice the last.
 	minPause = 50 * time.Millisecond
 	maxPause = 10 * time.Second
-	// lastStore is how long the last checkpoints may take to be stored when Run ends.
+	// lastStore limits the time to store the last checkpoints when Run ends.
 	lastStore = 10 * time.Second
 )
 
-// pause is how long to wait after so many failures: at random, so that watchers do not come back all at once.
+// pause returns how long to wait after the given number of failures. It adds randomness, so that watchers do not all retry at the same moment.
 func pause(failures int) time.Duration {
 	d := maxPause
 	if failures < 16 {
@@ -60,7 +60,7 @@ func pause(failures int) time.Duration {
 	return d/2 + rand.N(d/2+1)
 }
 
-// sleep is false if ctx has ended.
+// sleep waits for d. It returns false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -72,7 +72,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// lasting says whether an error does not pass by itself: the request is wrong, or what it asks for is not there.
+// lasting reports whether retrying cannot help against an error: the request is wrong, or the object that it names does not exist.
 func lasting(err error) bool {
 	switch status.Code(err) {
 	case codes.InvalidArgument, codes.NotFound, codes.FailedPrecondition, codes.OutOfRange, codes.PermissionDenied, codes.Unauthenticated, codes.Unimplemented:
@@ -81,12 +81,12 @@ func lasting(err error) bool {
 	return false
 }
 
-// run reads the feed until ctx ends, the feed does, or the handler gives up.
+// run reads the feed until ctx ends, the feed ends, or the handler returns a fatal error.
 func (l *lane) run(ctx context.Context) {
 	defer close(l.over)
 	defer l.w.laneOver()
 	defer l.note(func() { l.ended = true })
-	if l.before != nil { // whose handler may be at work, and whose last checkpoint is to be stored
+	if l.before != nil { // its handler may still run, and it stores a last checkpoint
 		<-l.before.over
 		l.mu.Lock()
 		l.metrics, l.before = l.before.count(), nil
@@ -125,19 +125,19 @@ func (l *lane) run(ctx context.Context) {
 	}
 }
 
-// count is what the feed's lanes have counted, this one and those before it.
+// count returns the sum of the feed's figures, from this lane and those before it.
 func (l *lane) count() FeedMetrics {
 	l.mu.Lock()
 	before, m := l.before, l.metrics
 	l.mu.Unlock()
-	if before != nil { // nothing is counted yet
+	if before != nil { // this lane starts from the figures of that one, and has counted nothing yet
 		m = before.count()
 	}
 	m.Feed = l.id
 	return m
 }
 
-// wait waits until the feed is to be tried again after an error.
+// wait waits until the feed must be tried again after an error. It returns false if ctx ends first.
 func (l *lane) wait(ctx context.Context, err error, failures int) bool {
 	l.note(func() { l.readErr = err })
 	if !lasting(err) {
@@ -152,7 +152,7 @@ func (l *lane) wait(ctx context.Context, err error, failures int) bool {
 	}
 }
 
-// note changes what is known of the lane, and logs if that changes its state.
+// note applies a change to the lane's fields, derives its state, and logs a change of state. The caller must not hold mu.
 func (l *lane) note(change func()) {
 	l.mu.Lock()
 	change()
@@ -187,8 +187,8 @@ func (l *lane) note(change func()) {
 
 func (l *lane) name() slog.Attr { return slog.String("feed", l.id.String()) }
 
-// load gets the checkpoint. If there is none, the feed starts where the watcher does, and that is stored at once: if the watcher stops before anything
-// changes, the next one starts there, too.
+// load gets the checkpoint from the repository. If there is none, the feed starts where the watcher does. load stores that start at once: if the
+// watcher stops before anything changes, the next one begins there, too. It returns false if ctx ends.
 func (l *lane) load(ctx context.Context) bool {
 	for failures := 0; ; failures++ {
 		c, ok, err := l.w.o.Repository.Load(ctx, l.id)
@@ -212,7 +212,7 @@ func (l *lane) load(ctx context.Context) bool {
 	}
 }
 
-// Deliver is a Sink's.
+// Deliver implements Sink.
 func (l *lane) Deliver(ctx context.Context, list []*Transaction) (int, error) {
 	if h, ok := l.w.o.Handler.(BatchHandler); ok {
 		if len(list) == 0 {
@@ -231,7 +231,7 @@ func (l *lane) Deliver(ctx context.Context, list []*Transaction) (int, error) {
 	return len(list), nil
 }
 
-// call calls the handler until it takes the transactions.
+// call calls the handler until it takes the transactions, returns a fatal error, or ctx ends.
 func (l *lane) call(ctx context.Context, list []*Transaction, handle func() error) error {
 	for failures := 0; ; failures++ {
 		if err := ctx.Err(); err != nil {
@@ -240,7 +240,7 @@ func (l *lane) call(ctx context.Context, list []*Transaction, handle func() erro
 		start := time.Now()
 		err := recovered(handle)
 		if err != nil && ctx.Err() != nil {
-			return ctx.Err() // the handler was cut short
+			return ctx.Err() // ctx ended during the call, so the error is not the handler's
 		}
 		l.handled(list, time.Since(start), err)
 		if err == nil || isFatal(err) {
@@ -254,7 +254,7 @@ func (l *lane) call(ctx context.Context, list []*Transaction, handle func() erro
 
 func (l *lane) handled(list []*Transaction, took time.Duration, err error) {
 	l.note(func() {
-		if !isFatal(err) { // else Run ends with it
+		if !isFatal(err) { // a fatal error ends Run
 			l.handleErr = err
 		}
 		l.metrics.HandlerTime += took
@@ -269,7 +269,7 @@ func (l *lane) handled(list []*Transaction, took time.Duration, err error) {
 	})
 }
 
-// recovered makes an error of a panic.
+// recovered calls f and turns a panic into an error.
 func recovered(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -279,7 +279,7 @@ func recovered(f func() error) (err error) {
 	return f()
 }
 
-// Checkpoint is a Sink's.
+// Checkpoint implements Sink.
 func (l *lane) Checkpoint(c Checkpoint) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -289,7 +289,7 @@ func (l *lane) Checkpoint(c Checkpoint) {
 	}
 }
 
-// Delivered is a Sink's.
+// Delivered implements Sink.
 func (l *lane) Delivered(until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -298,14 +298,14 @@ func (l *lane) Delivered(until time.Time) {
 	}
 }
 
-// Stored is a Sink's.
+// Stored implements Sink.
 func (l *lane) Stored() Checkpoint {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.stored
 }
 
-// Observe is a Sink's.
+// Observe implements Sink.
 func (l *lane) Observe(r Reading) {
 	l.note(func() {
 		if r.Pruned > 0 {
@@ -324,13 +324,13 @@ func (l *lane) Observe(r Reading) {
 	})
 }
 
-// Report is a Sink's.
+// Report implements Sink.
 func (l *lane) Report(err error) {
 	l.note(func() { l.reported = err })
 	l.w.log.Warn("the feed goes on after an error", l.name(), "error", err)
 }
 
-// storeAll stores the checkpoint whenever it has moved, and a last time when ctx ends.
+// storeAll stores the checkpoint whenever it has moved, and once more when ctx ends.
 func (l *lane) storeAll(ctx context.Context) {
 	for sleep(ctx, l.w.o.CheckpointInterval) {
 		l.store(ctx)
@@ -365,8 +365,8 @@ func (l *lane) store(ctx context.Context) {
 	}
 }
 
-// replace stores a checkpoint in place of one that this lane has stored, or tried to. With any other one, another watcher delivers the same feed, and
-// each would overwrite how far the other has come.
+// replace stores a checkpoint over one that this lane has stored or tried to store. If it finds any other one, a second watcher delivers the same
+// feed: both would overwrite each other's progress. replace then returns a fatal error.
 func (l *lane) replace(ctx context.Context, c Checkpoint) error {
 	before, ok, err := l.w.o.Repository.Load(ctx, l.id)
 	if err != nil {
@@ -385,10 +385,10 @@ func (l *lane) replace(ctx context.Context, c Checkpoint) error {
 	return nil
 }
 
-// stalled is after how long without a read a feed counts as failing.
+// stalled is the time without a read after which health reports a feed as Retrying.
 const stalled = 30 * time.Second
 
-// health is the lane's.
+// health returns the state of the lane for Watcher.Health.
 func (l *lane) health() FeedHealth {
 	l.mu.Lock()
 	defer l.mu.Unlock()

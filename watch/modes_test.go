@@ -15,7 +15,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/watch"
 )
 
-// TestFixedShards: each type of shard column, with one value and with two, and each watcher sees its rows alone.
+// TestFixedShards: with each type of shard column, and with one or two values, each watcher sees only the rows of its shard.
 func TestFixedShards(t *testing.T) {
 	now := time.Date(2026, 11, 22, 0, 0, 0, 1000, time.UTC)
 	types := []struct {
@@ -65,7 +65,7 @@ func TestFixedShards(t *testing.T) {
 	}
 }
 
-// TestNotNullShard: the rows whose shard is NULL are not seen, and with an index of pages the rest is.
+// TestNotNullShard: rows whose shard is NULL are not seen. All others are, also over several pages of the index.
 func TestNotNullShard(t *testing.T) {
 	c := connect(t, singers, "CREATE NULL_FILTERED INDEX ByShard ON Singers(Shard, Updated)")
 	for id := range 20 {
@@ -86,7 +86,7 @@ func TestNotNullShard(t *testing.T) {
 	}
 }
 
-// TestTimeShard: rows with the shard of the expression that DML uses, and with those that Go makes.
+// TestTimeShard: rows are found whether the DML expression or Interval.Shard has computed their shard.
 func TestTimeShard(t *testing.T) {
 	c := connect(t, `CREATE TABLE T (Id INT64 NOT NULL, Shard STRING(MAX), Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)`,
 		"CREATE NULL_FILTERED INDEX ByShard ON T(Shard, Ts)")
@@ -149,7 +149,7 @@ func TestChangeSets(t *testing.T) {
 			b = append(b, tx)
 		}
 	}
-	if text(a) != "{A(3):x A(7):x}" || text(b) != "{B(0)} {B(1)} {B(2)} {B(3)}" { // what A had before is overwritten
+	if text(a) != "{A(3):x A(7):x}" || text(b) != "{B(0)} {B(1)} {B(2)} {B(3)}" { // the earlier versions of A's rows were overwritten
 		t.Errorf("delivered %s and %s", text(a), text(b))
 	}
 	if at := a[0].Changes[0].CommitTimestamp; !at.Equal(last) || !a[0].CommitTimestamp.Equal(last) {
@@ -163,7 +163,7 @@ func TestChangeSets(t *testing.T) {
 	}
 }
 
-// TestPrune: commit timestamps that are old and delivered become NULL, which is no change, and rows that are written again keep theirs.
+// TestPrune: old commit timestamps of delivered rows become NULL, which is not seen as a change. Rows that are written again keep theirs.
 func TestPrune(t *testing.T) {
 	c := connect(t, singers, "CREATE NULL_FILTERED INDEX ByUpdated ON Singers(Updated)")
 	r := newRecorder()
@@ -190,7 +190,7 @@ func TestPrune(t *testing.T) {
 		Source:  &watch.Tables{Client: c, Interval: time.Millisecond, Default: watch.TableOptions{PruneAfter: time.Nanosecond}},
 		Handler: r, Start: time.Unix(0, 0), CheckpointInterval: time.Millisecond,
 	})
-	for count() != 1 { // the one that was not handled
+	for count() != 1 { // the row that was not handled
 		time.Sleep(time.Millisecond)
 	}
 	close(release)
@@ -209,7 +209,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// TestPruneChangeSets: what is watched through change sets has nothing that can be pruned.
+// TestPruneChangeSets: PruneAfter is refused for tables that are watched through change sets.
 func TestPruneChangeSets(t *testing.T) {
 	c := connect(t, singers)
 	err := runToEnd(t, watch.Options{
@@ -221,7 +221,7 @@ func TestPruneChangeSets(t *testing.T) {
 	}
 }
 
-// TestCheckpointOlderThanRetention: polls read rows as they are now, so that a checkpoint of any age serves.
+// TestCheckpointOlderThanRetention: polls read rows as they are now, so a checkpoint may have any age.
 func TestCheckpointOlderThanRetention(t *testing.T) {
 	c := connect(t, singers)
 	apply(t, c, singer(1, "a"))

@@ -14,22 +14,22 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// rowReader makes changes of the rows of queries on one table.
+// rowReader converts rows of queries on one table to changes.
 type rowReader struct {
 	table TableID
-	names []string // of the key
-	// columns, key and keyAt are those of the last result: its columns, the key's, and where these are among them.
+	names []string // the names of the key's columns
+	// These belong to the last result: its columns, the key's columns, and the indexes of these in columns.
 	columns []Column
 	key     []Column
 	keyAt   []int
 
-	values, keys []*structpb.Value // room for further rows
+	values, keys []*structpb.Value // slices for the next rows
 }
 
-// slab is for how many rows values are allocated at once. A row that a handler keeps keeps so many in memory.
+// slab is the number of rows whose values are allocated at once. If a handler keeps one row, all of them stay in memory.
 const slab = 32
 
-// begin takes the columns of a result. Rows of results with the same columns share them.
+// begin notes the columns of a result. Rows of results with equal columns share them.
 func (r *rowReader) begin(m *spannerpb.ResultSetMetadata) error {
 	fields := m.GetRowType().GetFields()
 	if slices.EqualFunc(r.columns, fields, func(c Column, f *spannerpb.StructType_Field) bool {
@@ -51,7 +51,7 @@ func (r *rowReader) begin(m *spannerpb.ResultSetMetadata) error {
 	return nil
 }
 
-// change is a row's.
+// change returns the Upsert of a row.
 func (r *rowReader) change(row *spanner.Row, commit time.Time) Change {
 	n, k := len(r.columns), len(r.keyAt)
 	if len(r.values) < n || len(r.keys) < k {
@@ -68,7 +68,7 @@ func (r *rowReader) change(row *spanner.Row, commit time.Time) Change {
 	return Change{Table: r.table, CommitTimestamp: commit, Key: Row{r.key, key}, Values: Row{r.columns, values}}
 }
 
-// query runs a statement with a request tag, calls begin with the columns of the result before the first row, and f with each row.
+// query runs a statement with a request tag. It calls begin with the columns of the result before the first row, and f with each row.
 func query(ctx context.Context, ro *spanner.ReadOnlyTransaction, stmt spanner.Statement, tag string, begin func(*spannerpb.ResultSetMetadata) error, f func(*spanner.Row) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -93,10 +93,10 @@ func query(ctx context.Context, ro *spanner.ReadOnlyTransaction, stmt spanner.St
 	}
 }
 
-// errPageEnds ends a page that has many bytes.
+// errPageEnds ends a page that has reached its limit of bytes.
 var errPageEnds = errors.New("the page has enough bytes")
 
-// rowBytes is about how many bytes of memory a row takes.
+// rowBytes estimates the bytes of memory that a row takes.
 func rowBytes(row *spanner.Row) (n int) {
 	for i := range row.Size() {
 		n += valueBytes(row.ColumnValue(i))
@@ -105,7 +105,7 @@ func rowBytes(row *spanner.Row) (n int) {
 }
 
 func valueBytes(v *structpb.Value) int {
-	n := 48 // of the message
+	n := 48 // the size of the message itself
 	switch k := v.GetKind().(type) {
 	case *structpb.Value_StringValue:
 		n += len(k.StringValue)
@@ -117,7 +117,7 @@ func valueBytes(v *structpb.Value) int {
 	return n
 }
 
-// clock turns commit timestamps of rows into times. Many rows in a row have the same.
+// clock parses commit timestamps of rows. It keeps the last one, since successive rows often have the same.
 type clock struct {
 	text string
 	time time.Time

@@ -22,7 +22,7 @@ type poll struct {
 	interval, max time.Duration
 }
 
-// ID is the table's. With change sets it is that of their table, with the watched one in the shard, as the Java library has it.
+// ID returns the table's id. With change sets, it is the id of their table, and the shard names the watched table, as in the Java library.
 func (p *poll) ID() FeedID {
 	id := FeedID{TableID: p.table}
 	if p.o.Shards != nil {
@@ -35,20 +35,20 @@ func (p *poll) ID() FeedID {
 }
 
 const (
-	// batchRows is with how many rows the transactions that are complete go to the handler, while the page is still being read.
+	// batchRows is the number of rows after which complete transactions go to the handler while the page is still being read.
 	batchRows = 500
-	// aheadPages is how many pages are read that the handler has not taken yet: one that it is taking and the next.
+	// aheadPages is the number of pages that may be in memory: one that the handler takes and the next.
 	aheadPages = 2
-	// maxPageBytes is after how many bytes a page ends, however few rows they are, so that large rows do not fill the memory.
+	// maxPageBytes ends a page early, so that large rows do not fill the memory.
 	maxPageBytes = 32 << 20
-	// maxReadAge is for how long the pages of one poll are read at the same timestamp. A database keeps what was so for an hour by default
-	// (https://cloud.google.com/spanner/docs/use-pitr), and the newest rows are worth more than old ones.
+	// maxReadAge is how long the pages of one poll are read at the same timestamp. By default, a database keeps old versions for an hour
+	// (https://cloud.google.com/spanner/docs/use-pitr), and new rows are more useful than old ones.
 	maxReadAge = 10 * time.Second
-	// idleCheckpoint is after how long the checkpoint of a table that does not change is stored anew.
+	// idleCheckpoint is the interval at which the checkpoint of a table without changes is stored again.
 	idleCheckpoint = time.Minute
 )
 
-// Read polls until ctx ends. One goroutine reads pages, and this one delivers them: while the handler works, the next page is read.
+// Read polls until ctx ends. One goroutine reads pages and this one delivers them, so the next page is read while the handler works.
 func (p *poll) Read(ctx context.Context, from Checkpoint, out Sink) error {
 	t, err := p.open(ctx, from, out)
 	if err != nil {
@@ -79,46 +79,46 @@ func (p *poll) Read(ctx context.Context, from Checkpoint, out Sink) error {
 	return err
 }
 
-// tail is a poll that runs.
+// tail is a running poll.
 type tail struct {
 	*poll
 	out     Sink
 	query   *pageQuery
 	rows    rowReader
 	commit  string // the commit-timestamp column
-	trusted bool   // the column has the option, so that what a read has not seen has a later timestamp
+	trusted bool   // the column has allow_commit_timestamp, so rows that a read has not seen have later timestamps
 	check   *tableCheck
 	sets    *changeSetReader // nil if the rows are the changes
 	prune   *pruner
 
 	position position
-	columns  string       // of its key
-	open     *Transaction // the last one of the rows that were read: the next page may have more of it
-	complete Checkpoint   // behind the last transaction that was put in batch
+	columns  string       // the columns of position.Key, as keyOrder.text returns them
+	open     *Transaction // the last transaction that was read; the next page may have more of its rows
+	complete Checkpoint   // after the last transaction in batch
 	batch    batch
 	batchLen int // rows in batch
-	most     int // bytes of a page
+	most     int // the most bytes of a page
 	commitAt int
 	clock    clock
 	newest   time.Time // the timestamp of the last read
-	readAt   time.Time // when that was, by this machine's clock
+	readAt   time.Time // when the last read ended, by this machine's clock
 
 	batches chan batch
-	pages   chan struct{} // one in it for each page that was begun and is not delivered
+	pages   chan struct{} // holds one value for each page that was begun and not yet delivered
 }
 
-// batch is what goes from the reading goroutine to the delivering one.
+// batch is what the reading goroutine sends to the delivering one.
 type batch struct {
 	list  []*Transaction
-	after []Checkpoint // behind each of them
-	// through is behind all of it, also what is not in list because nothing of it is left.
+	after []Checkpoint // the checkpoint after each transaction
+	// through is the checkpoint after the whole batch, including change sets of which no row is left.
 	through Checkpoint
-	ends    bool       // the page ends with it
-	drained time.Time  // the timestamp of the read, if there was no more
-	idle    Checkpoint // the same as a checkpoint, if later commits have later timestamps
+	ends    bool       // the batch is the last one of its page
+	drained time.Time  // the timestamp of the read, if it found no more rows; else zero
+	idle    Checkpoint // the checkpoint at that timestamp, if later commits must have later timestamps; else zero
 }
 
-// open asks for the table's columns and makes the query.
+// open reads the table's columns from the database and builds the query.
 func (p *poll) open(ctx context.Context, from Checkpoint, out Sink) (*tail, error) {
 	table, o := p.table, p.o
 	if c := o.ChangeSets; c != nil {
@@ -159,11 +159,11 @@ func (p *poll) open(ctx context.Context, from Checkpoint, out Sink) (*tail, erro
 		}
 	}
 	t.pages = make(chan struct{}, aheadPages)
-	t.batches = make(chan batch, aheadPages*(o.Limit/batchRows+2)) // so that no page has to wait for the handler while it is read
+	t.batches = make(chan batch, aheadPages*(o.Limit/batchRows+2)) // large enough that reading a page never waits for the handler
 	return t, nil
 }
 
-// read polls, again and again.
+// read polls until ctx ends or a poll fails.
 func (t *tail) read(ctx context.Context) error {
 	interval := t.interval
 	for {
@@ -181,7 +181,7 @@ func (t *tail) read(ctx context.Context) error {
 	}
 }
 
-// next is the interval after a poll that has brought so many rows.
+// next returns the interval after a poll that brought the given number of rows.
 func (p *poll) next(interval time.Duration, rows int) time.Duration {
 	if rows > 0 {
 		return p.interval
@@ -189,11 +189,11 @@ func (p *poll) next(interval time.Duration, rows int) time.Duration {
 	return min(interval+interval/2, p.max)
 }
 
-// poll1 reads pages until one is not full, all at one timestamp.
+// poll1 reads pages at one timestamp until a page is not full. It returns the number of rows.
 func (t *tail) poll1(ctx context.Context) (int, error) {
 	all, began := 0, time.Time{}
 	for {
-		if t.position.Key != nil { // the page begins behind a key
+		if t.position.Key != nil { // the page begins after a key
 			if err := t.check.check(ctx, t.newest); err != nil {
 				return all, err
 			}
@@ -242,7 +242,7 @@ func (t *tail) poll1(ctx context.Context) (int, error) {
 	}
 }
 
-// now is the database's time, about.
+// now estimates the database's current time.
 func (t *tail) now() time.Time { return t.newest.Add(time.Since(t.readAt)) }
 
 func (t *tail) begin(m *spannerpb.ResultSetMetadata) error {
@@ -256,7 +256,7 @@ func (t *tail) begin(m *spannerpb.ResultSetMetadata) error {
 	return nil
 }
 
-// add takes one row.
+// add adds one row to its transaction.
 func (t *tail) add(row *spanner.Row) error {
 	commit, err := t.clock.parse(row.ColumnValue(t.commitAt))
 	if err != nil {
@@ -281,7 +281,7 @@ func (t *tail) add(row *spanner.Row) error {
 	return nil
 }
 
-// pageKey is a key without the commit timestamp.
+// pageKey returns the key's values without the commit timestamp.
 func (t *tail) pageKey(key Row) []*structpb.Value {
 	if len(t.query.key) == len(key.Values) {
 		return key.Values
@@ -295,7 +295,7 @@ func (t *tail) pageKey(key Row) []*structpb.Value {
 	return list
 }
 
-// close ends the open transaction: all its rows were read.
+// close ends the open transaction, because all its rows were read.
 func (t *tail) close() {
 	if t.open != nil {
 		t.complete = Checkpoint{Timestamp: t.open.CommitTimestamp}
@@ -310,7 +310,7 @@ func (t *tail) put(after Checkpoint) {
 	t.open = nil
 }
 
-// endPage sends what is complete. If the page was not full, all is.
+// endPage sends the complete transactions. If the page was not full, the open one is complete, too.
 func (t *tail) endPage(full bool) {
 	end := batch{ends: true}
 	if !full {
@@ -326,7 +326,7 @@ func (t *tail) endPage(full bool) {
 	t.flush(end)
 }
 
-// flush sends the batch, whose rows were read at the timestamp of the last read.
+// flush sends the batch. Its rows were read at the timestamp of the last read.
 func (t *tail) flush(end batch) {
 	b := t.batch
 	b.ends, b.drained, b.idle = end.ends, end.drained, end.idle
@@ -337,7 +337,7 @@ func (t *tail) flush(end batch) {
 	t.batches <- b
 }
 
-// deliver hands batches out until the reading goroutine ends.
+// deliver gives batches to the handler until the reading goroutine ends.
 func (t *tail) deliver(ctx context.Context) error {
 	var stored time.Time
 	hand := t.hand
@@ -368,7 +368,7 @@ func (t *tail) deliver(ctx context.Context) error {
 	return nil
 }
 
-// hand has the handler take transactions. There is no checkpoint behind one of which more is to come.
+// hand gives transactions to the handler and moves the checkpoint. after is nil for a transaction of which more will come: it gets no checkpoint.
 func (t *tail) hand(ctx context.Context, list []*Transaction, after []Checkpoint) error {
 	n, err := t.out.Deliver(ctx, list)
 	if n > 0 && len(after) > 0 {

@@ -45,8 +45,8 @@ func (t *tail) pollOnce(ctx context.Context) error {
 	return <-result
 }
 
-// TestMadeAgain: a table that is dropped and made again with another key between two polls is not paged by the old one, which would leave rows out, and its
-// feed begins where the new table does.
+// TestMadeAgain: a table is dropped and created again with another key between two polls. The feed does not page by the old key, which would
+// leave rows out, but begins again with the new table.
 func TestMadeAgain(t *testing.T) {
 	const table = "CREATE TABLE T (A INT64 NOT NULL, B INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (%s)"
 	c := connect(t, fmt.Sprintf(table, "A"))
@@ -82,7 +82,8 @@ func TestMadeAgain(t *testing.T) {
 	}
 }
 
-// TestMadeAgainWhileStopped: a position within a transaction of a table that has another key now is the start of the new table.
+// TestMadeAgainWhileStopped: after a position within a transaction was stored, the table got another key. The feed then reads all of the new
+// table.
 func TestMadeAgainWhileStopped(t *testing.T) {
 	c := connect(t, "CREATE TABLE T (Id INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)")
 	if _, err := c.Apply(t.Context(), []*spanner.Mutation{spanner.Insert("T", []string{"Id", "Ts"}, []any{1, spanner.CommitTimestamp})}); err != nil {
@@ -102,8 +103,8 @@ func TestMadeAgainWhileStopped(t *testing.T) {
 	}
 }
 
-// TestCheckedBeforeTheHandlerIsReady: the table of a page is looked up before the handler is waited for, which may take longer than the database keeps
-// what was so at the page's timestamp.
+// TestCheckedBeforeTheHandlerIsReady: the feed checks a page's table before it waits for the handler. That wait may be longer than the database
+// keeps old versions.
 func TestCheckedBeforeTheHandlerIsReady(t *testing.T) {
 	const table = "CREATE TABLE T (A INT64 NOT NULL, B INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (%s)"
 	c := connect(t, fmt.Sprintf(table, "A"))
@@ -125,7 +126,7 @@ func TestCheckedBeforeTheHandlerIsReady(t *testing.T) {
 	}
 }
 
-// countingSink is a keptSink that keeps how many rows pages have.
+// countingSink is a keptSink that also keeps the number of rows of each page.
 type countingSink struct {
 	keptSink
 	pages []int
@@ -133,7 +134,7 @@ type countingSink struct {
 
 func (s *countingSink) Observe(r Reading) { s.pages = append(s.pages, r.Rows) }
 
-// TestLargeRows: a page ends when it has many bytes, and the next goes on behind it, within a transaction, too.
+// TestLargeRows: a page ends when it has many bytes, and the next page continues after it, also within a transaction.
 func TestLargeRows(t *testing.T) {
 	c := connect(t, "CREATE TABLE T (Id INT64 NOT NULL, Text STRING(MAX), Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)")
 	var list []*spanner.Mutation
@@ -155,7 +156,7 @@ func TestLargeRows(t *testing.T) {
 	}
 }
 
-// TestPartial: a transaction of exactly MaxTransactionChanges is not Partial, and one with more is.
+// TestPartial: a transaction with exactly MaxTransactionChanges is not Partial, and a larger one is.
 func TestPartial(t *testing.T) {
 	p := &poll{o: TableOptions{Limit: 1}}
 	key := keyOrder{{name: "Id", code: spannerpb.TypeCode_INT64}}

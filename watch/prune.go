@@ -13,19 +13,20 @@ import (
 )
 
 const (
-	// pruneRows is how many rows one transaction sets to NULL: its locks are short.
+	// pruneRows is the number of rows that one transaction sets to NULL. It is small so that locks are short.
 	pruneRows = 1000
-	// minPruneInterval and maxPruneInterval bound how often old rows are looked for: a tenth of TableOptions.PruneAfter.
+	// minPruneInterval and maxPruneInterval bound the interval at which the pruner looks for old rows, which is a tenth of
+	// TableOptions.PruneAfter.
 	minPruneInterval = 100 * time.Millisecond
 	maxPruneInterval = time.Minute
 )
 
-// pruner sets commit timestamps of a table to NULL that are older than an age. A row without one is not found by polls, so that this is not a change. A
-// row that was written meanwhile keeps its new timestamp: the transaction that sets NULL reads the old one.
+// pruner sets commit timestamps that are older than an age to NULL. Polls do not find rows without a commit timestamp, so they do not see this as
+// a change. A row that is written meanwhile keeps its new timestamp, since the transaction that sets NULL reads the old one.
 type pruner struct {
 	client *spanner.Client
 	table  TableID
-	name   string // as mutations have it
+	name   string // the table's name in mutations
 	commit string
 	key    []string
 	text   string // the query without the shards' condition
@@ -50,7 +51,7 @@ func newPruner(p *poll, d *described, commit string) (*pruner, error) {
 	}, nil
 }
 
-// run prunes until ctx ends. An error is reported, and the next turn tries again.
+// run prunes until ctx ends. It reports errors, and tries again at the next tick.
 func (p *pruner) run(ctx context.Context, out Sink) {
 	turn := time.NewTicker(min(max(p.after/10, minPruneInterval), maxPruneInterval))
 	defer turn.Stop()
@@ -66,7 +67,7 @@ func (p *pruner) run(ctx context.Context, out Sink) {
 	}
 }
 
-// prune sets to NULL what is old and was delivered, by the checkpoint that the repository has.
+// prune sets old commit timestamps to NULL, but only of rows that are delivered according to the stored checkpoint.
 func (p *pruner) prune(ctx context.Context, out Sink) error {
 	now, err := now(ctx, p.client)
 	if err != nil {
@@ -109,7 +110,7 @@ func (p *pruner) statement(until time.Time) spanner.Statement {
 	return spanner.Statement{SQL: text + p.tail, Params: params}
 }
 
-// find makes mutations of the rows that a statement finds.
+// find runs a statement and returns, for each row, a mutation that sets the commit timestamp to NULL.
 func (p *pruner) find(ctx context.Context, stmt spanner.Statement, in interface {
 	Query(context.Context, spanner.Statement) *spanner.RowIterator
 }) ([]*spanner.Mutation, error) {

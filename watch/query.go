@@ -16,13 +16,13 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// pageQuery is the text of the polls of a table: rows behind a position, in the order of commit timestamp and key.
+// pageQuery holds the SQL that polls a table: it returns rows after a position, ordered by commit timestamp and key.
 //
 //	SELECT * FROM `Singers`@{FORCE_INDEX=…} WHERE `Shard` IN UNNEST(@shards) AND `Updated` > @after ORDER BY `Updated`, `Id` LIMIT @limit
 //
-// A page that begins behind a key has `Updated` IS NOT NULL AND (`Updated` > @after OR `Updated` = @after AND `Id` > @key0) instead: two ranges of the
-// index in each shard. (That it is not NULL follows, but is said for indexes that are NULL_FILTERED.) So a page costs its rows, however far behind the watcher is, and needs no statement with a WITH clause for each shard, to which
-// the Java library falls back.
+// A page that begins after a key has `Updated` IS NOT NULL AND (`Updated` > @after OR `Updated` = @after AND `Id` > @key0) instead: two ranges of
+// the index in each shard. (IS NOT NULL is redundant, but NULL_FILTERED indexes need it.) So a page costs only its own rows, however far the
+// watcher is behind. The Java library falls back to a statement with a WITH clause for each shard, which is not needed here.
 type pageQuery struct {
 	head   string // SELECT ... WHERE
 	commit string // the commit-timestamp column, quoted
@@ -35,7 +35,7 @@ type pageQuery struct {
 func newPageQuery(d *described, commit, columns string, o TableOptions) *pageQuery {
 	q := &pageQuery{commit: quote(commit), shards: o.Shards, limit: o.Limit}
 	for _, k := range d.key {
-		if k.name != commit { // which is equal among rows of one timestamp
+		if k.name != commit { // all rows of one timestamp have the same value in it
 			q.key = append(q.key, k)
 		}
 	}
@@ -45,7 +45,7 @@ func newPageQuery(d *described, commit, columns string, o TableOptions) *pageQue
 	return q
 }
 
-// quoted is the name in a statement.
+// quoted returns the table's name for SQL, quoted.
 func (t TableID) quoted() string {
 	if t.Schema == "" {
 		return quote(t.Name)
@@ -53,8 +53,8 @@ func (t TableID) quoted() string {
 	return quote(t.Schema) + "." + quote(t.Name)
 }
 
-// selectList has the columns that are asked for, with the key and one more. All columns are *, so that one that is added to the table comes with the
-// next poll.
+// selectList returns the SELECT list: the requested columns, the key, and the column more. All columns are *, so that a column that is added to
+// the table comes with the next poll.
 func (d *described) selectList(asked []string, more string) (string, error) {
 	need := append(d.keyNames(), more)
 	if len(asked) == 0 {
@@ -82,16 +82,18 @@ func (d *described) selectList(asked []string, more string) (string, error) {
 	return strings.Join(names, ", "), nil
 }
 
-// position is up to where a table has been read.
+// position says up to which row a table has been read.
 type position struct {
 	Timestamp time.Time `json:"timestamp"`
-	// Key is that of the last row of Timestamp that was read, without the commit timestamp if that is a part of it; nil if all were.
+	// Key is the key of the last row of Timestamp that was read, without the commit timestamp if that is part of the key. It is nil if all rows
+	// of Timestamp were read.
 	Key []*structpb.Value `json:"key,omitempty"`
-	// Columns are those of Key, as keyOrder.text has them.
+	// Columns names the columns of Key, in the format of keyOrder.text.
 	Columns string `json:"columns,omitempty"`
 }
 
-// newPosition is a checkpoint's. If the table was made again with another key, it is the checkpoint's timestamp: all rows of the new table are behind that.
+// newPosition returns the position of a checkpoint. If the table was created again with another key, it returns the checkpoint's timestamp alone:
+// all rows of the new table are later.
 func newPosition(c Checkpoint, key keyOrder) (position, error) {
 	p := position{Timestamp: c.Timestamp}
 	if c.Position == "" {
@@ -119,7 +121,7 @@ func (p position) text() string {
 	return string(text)
 }
 
-// statement asks for the page behind a position.
+// statement returns the query for the page after a position.
 func (q *pageQuery) statement(p position, now time.Time) spanner.Statement {
 	params := map[string]any{"after": p.Timestamp, "limit": int64(q.limit)}
 	var where strings.Builder
@@ -140,7 +142,7 @@ func (q *pageQuery) statement(p position, now time.Time) spanner.Statement {
 	return spanner.Statement{SQL: q.head + where.String() + q.tail, Params: params}
 }
 
-// keyOrder are columns by which rows are in order.
+// keyOrder is a list of columns by which rows are ordered.
 type keyOrder []keyColumn
 
 // text names the columns with their types: Id INT64, Name STRING DESC.
@@ -156,7 +158,7 @@ func (k keyOrder) text() string {
 	return strings.Join(list, ", ")
 }
 
-// orderBy is what ORDER BY has.
+// orderBy returns the list for ORDER BY.
 func (k keyOrder) orderBy() string {
 	var list []string
 	for _, c := range k {
@@ -169,11 +171,11 @@ func (k keyOrder) orderBy() string {
 	return strings.Join(list, ", ")
 }
 
-// behind is the condition that a row comes behind a key; "" if none can.
+// behind returns the condition that a row comes after a key. It returns "" if no row can.
 //
 //	(k0 > @key0 OR k0 = @key0 AND (k1 < @key1 OR k1 IS NULL))
 //
-// NULL is the least value and NaN comes next, in an order that descends they are the last.
+// NULL is the least value and NaN the next one. In descending order they come last.
 func (k keyOrder) behind(key []*structpb.Value, params map[string]any) string {
 	condition := ""
 	for i := len(key) - 1; i >= 0; i-- {

@@ -27,8 +27,8 @@ func connect(t *testing.T, ddl ...string) *spanner.Client {
 	return c
 }
 
-// TestPagesReadWhatTheyReturn: however far behind a watcher is, and wherever in a transaction its position, a page reads its rows and one more of each shard
-// from the index, and its rows from the table.
+// TestPagesReadWhatTheyReturn: a page reads from the index only its rows and one more of each shard, and from the table only its rows. This holds
+// however far the watcher is behind, and wherever in a transaction its position is.
 func TestPagesReadWhatTheyReturn(t *testing.T) {
 	c := connect(t, `CREATE TABLE T (Id INT64 NOT NULL, Shard INT64, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true), Text STRING(MAX)) PRIMARY KEY (Id)`,
 		"CREATE NULL_FILTERED INDEX ByShard ON T(Shard, Ts)")
@@ -89,7 +89,7 @@ func TestPagesReadWhatTheyReturn(t *testing.T) {
 	}
 }
 
-// TestBehind: the condition for what comes behind a key, whose order is that of ORDER BY, with NULL and NaN and columns that descend.
+// TestBehind: the condition for rows after a key agrees with the order of ORDER BY, also with NULL, NaN and descending columns.
 func TestBehind(t *testing.T) {
 	c := connect(t, `CREATE TABLE T (A FLOAT64, B STRING(MAX), C INT64, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (A, B DESC, C)`,
 		`CREATE TABLE U (A FLOAT64, B STRING(MAX), C INT64, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (A DESC, B, C DESC)`)
@@ -135,7 +135,7 @@ FROM UNNEST(['x', 'y', NULL]) b, UNNEST([1, 2, NULL]) c`, table, a))
 			if len(page) == 0 {
 				break
 			}
-			p, err = newPosition(Checkpoint{Position: last.text()}, d.key) // as it comes out of a repository
+			p, err = newPosition(Checkpoint{Position: last.text()}, d.key) // as a repository returns it
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -147,7 +147,7 @@ FROM UNNEST(['x', 'y', NULL]) b, UNNEST([1, 2, NULL]) c`, table, a))
 	}
 }
 
-// TestInterval: the interval of a table that does not change grows to its bound, and the first change brings it back.
+// TestInterval: the interval of a table without changes grows to its limit, and the first change resets it.
 func TestInterval(t *testing.T) {
 	p := poll{interval: time.Second, max: 3 * time.Second}
 	interval, got := p.interval, []string{}
@@ -160,7 +160,7 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-// TestForeignPosition: a checkpoint that is not a table's is an error that lasts, not a new start.
+// TestForeignPosition: a checkpoint of another kind of feed is a lasting error, not a new start.
 func TestForeignPosition(t *testing.T) {
 	if _, err := newPosition(Checkpoint{Position: "token"}, nil); !lasting(err) {
 		t.Error(err)

@@ -14,18 +14,18 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 )
 
-// A ShardProvider picks the rows of a table by a column that spreads an index on the commit timestamp, since all new entries of an index that begins with
-// it go to its end (https://cloud.google.com/spanner/docs/schema-design#creating-indexes).
+// A ShardProvider selects rows of a table by a shard column. All new entries of an index that begins with a commit timestamp go to its end, so
+// such an index needs a shard column before it (https://cloud.google.com/spanner/docs/schema-design#creating-indexes).
 type ShardProvider interface {
-	// ID is under what a repository keeps the checkpoint: watchers of different shards of a table go on from different ones.
+	// ID identifies the checkpoint in a repository: watchers of different shards of a table have different checkpoints.
 	ID() ShardID
-	// Filter is a condition of WHERE with its parameters. It must hold for every row that the feed shall see and that was committed after one
-	// timestamp, until a little later than the other, which is about now.
+	// Filter returns a WHERE condition and its parameters. The condition must hold for every row of the feed that is committed between after and
+	// a little later than now, which is about the current time.
 	Filter(after, now time.Time) (condition string, params map[string]any)
 }
 
-// FixedShard picks the rows whose shard column has a value, or one of the values of a slice. The value is a bool, []byte, civil.Date, float64, int64, int,
-// big.Rat, string or time.Time, or a slice of one of these. Watchers with different values share the work on a table.
+// FixedShard selects the rows whose shard column has a value, or one of the values of a slice. The value is a bool, []byte, civil.Date, float64,
+// int64, int, big.Rat, string or time.Time, or a slice of one of these. Watchers with different values share the work on a table.
 func FixedShard(column string, value any) (ShardProvider, error) {
 	if v, ok := value.(int); ok {
 		value = int64(v)
@@ -58,7 +58,8 @@ func (s fixedShard) Filter(time.Time, time.Time) (string, map[string]any) {
 	return s.condition, map[string]any{"shards": s.value}
 }
 
-// shardText is the coding of a value in Spanner's API, and the type under which a repository has it: it has no place for NUMERIC but among strings.
+// shardText returns a value in the coding of Spanner's API, and its type for a repository. NUMERIC becomes STRING, since repositories have no
+// type for it.
 func shardText(value any) (string, spannerpb.TypeCode, bool) {
 	switch v := value.(type) {
 	case bool:
@@ -81,8 +82,8 @@ func shardText(value any) (string, spannerpb.TypeCode, bool) {
 	return "", 0, false
 }
 
-// shardList is how the Java library writes a list of shards into the column SHARD_ID_STRING: with commas between, strings in base64, floating-point
-// numbers and timestamps as Java prints them.
+// shardList returns a list of shards as the Java library writes it into the column SHARD_ID_STRING: separated by commas, with strings in base64,
+// and floating-point numbers and timestamps as Java prints them.
 func shardList(value any) (string, bool) {
 	switch v := value.(type) {
 	case []bool:
@@ -113,7 +114,7 @@ func join[T any](list []T, text func(T) string) string {
 	return strings.Join(parts, ",")
 }
 
-// decimal is a NUMERIC without zeros at its end.
+// decimal formats a NUMERIC without zeros at its end.
 func decimal(r *big.Rat) string {
 	s := spanner.NumericString(r)
 	if strings.Contains(s, ".") {
@@ -122,7 +123,7 @@ func decimal(r *big.Rat) string {
 	return s
 }
 
-// javaDouble is Java's Double.toString.
+// javaDouble formats a number as Java's Double.toString does.
 func javaDouble(f float64) string {
 	switch abs := math.Abs(f); {
 	case math.IsNaN(f):
@@ -144,7 +145,7 @@ func withFraction(s string) string {
 	return s + ".0"
 }
 
-// javaTimestamp is toString of Java's com.google.cloud.Timestamp: nine digits of a second or none.
+// javaTimestamp formats a time as toString of Java's com.google.cloud.Timestamp does: with nine digits of a second, or none if they are zero.
 func javaTimestamp(t time.Time) string {
 	if t.Nanosecond() == 0 {
 		return t.UTC().Format("2006-01-02T15:04:05Z")
@@ -152,8 +153,8 @@ func javaTimestamp(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000000000Z")
 }
 
-// NotNullShard picks the rows whose shard column has any value. A NULL_FILTERED index on the column then serves, and stays small if old rows leave it
-// (TableOptions.PruneAfter). It suits columns of few values: the query goes through those that there are.
+// NotNullShard selects the rows whose shard column has any value. The query can then use a NULL_FILTERED index on the column, which stays small
+// if TableOptions.PruneAfter removes old rows from it. It suits columns with few values, since the query visits each of them.
 func NotNullShard(column string) ShardProvider { return notNullShard(column) }
 
 type notNullShard string
@@ -164,5 +165,5 @@ func (s notNullShard) Filter(time.Time, time.Time) (string, map[string]any) {
 	return quote(string(s)) + " IS NOT NULL", nil
 }
 
-// quote makes an identifier of a name.
+// quote returns a name as a quoted identifier.
 func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "\\`") + "`" }

@@ -17,7 +17,7 @@ import (
 
 var day = time.Date(2026, 11, 22, 10, 11, 12, 345678000, time.UTC)
 
-// fixedShards are values of each type that a shard may have, and how a repository has them.
+// fixedShards are values of each type of shard, and the ids that a repository stores for them.
 var fixedShards = []struct {
 	value any
 	id    string
@@ -42,7 +42,7 @@ var fixedShards = []struct {
 	{[]time.Time{day, day.Truncate(time.Second)}, "STRING 2026-11-22T10:11:12.345678000Z,2026-11-22T10:11:12Z"},
 }
 
-// TestFixedShardIDs: what is stored is what the Java library stores.
+// TestFixedShardIDs: the stored ids are those that the Java library stores.
 func TestFixedShardIDs(t *testing.T) {
 	for _, s := range fixedShards {
 		p, err := FixedShard("Shard", s.value)
@@ -58,12 +58,12 @@ func TestFixedShardIDs(t *testing.T) {
 	}
 }
 
-// TestSpannerTableKeepsShards: a checkpoint for each kind of shard, in the table that Check makes, each in a row of its own.
+// TestSpannerTableKeepsShards: the table that Check creates keeps checkpoints of each type of shard, each in its own row.
 func TestSpannerTableKeepsShards(t *testing.T) {
 	c := connect(t)
 	ctx := context.Background()
 	s := &SpannerTable{Client: c}
-	for range 2 { // makes it, and finds it
+	for range 2 { // creates the table, and then finds it
 		if err := s.Check(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +104,7 @@ func TestSpannerTableKeepsShards(t *testing.T) {
 	}
 }
 
-// TestSpannerTableOfWrongShape: Check says what is wrong.
+// TestSpannerTableOfWrongShape: the error of Check says what is wrong with the table.
 func TestSpannerTableOfWrongShape(t *testing.T) {
 	columns := ""
 	for _, c := range lastSeenColumns {
@@ -133,7 +133,7 @@ func TestSpannerTableOfWrongShape(t *testing.T) {
 	}
 }
 
-// TestIntervalShards: the shards of Go are those of the expression that DML uses, at all turns of days, weeks and years.
+// TestIntervalShards: Interval.Shard agrees with the DML expression around the starts of all days, weeks and years.
 func TestIntervalShards(t *testing.T) {
 	c := connect(t)
 	var times []time.Time
@@ -157,7 +157,7 @@ func TestIntervalShards(t *testing.T) {
 	}
 }
 
-// TestCycles: a watcher that comes from long ago asks for all shards of an interval that comes again, whenever it is.
+// TestCycles: a watcher that was stopped for long asks for all shards of a repeating interval, at any date.
 func TestCycles(t *testing.T) {
 	for i, count := range map[Interval]int{MinuteOfHour: 60, HourOfDay: 24, DayOfWeek: 7, DayOfMonth: 31, WeekOfYear: 54, DayOfYear: 366} {
 		for now := time.Date(2018, 1, 1, 12, 0, 0, 0, time.UTC); now.Year() < 2106; now = now.AddDate(0, 0, 97) {
@@ -168,7 +168,7 @@ func TestCycles(t *testing.T) {
 	}
 }
 
-// TestTimeShardFilter: a poll asks for every shard since the checkpoint, and for all once they are too many.
+// TestTimeShardFilter: a poll asks for every shard since the checkpoint. If these are too many, it asks for all shards.
 func TestTimeShardFilter(t *testing.T) {
 	for name, i := range Intervals() {
 		for _, back := range []time.Duration{0, time.Second, time.Hour, 50 * time.Hour, 200 * 24 * time.Hour, 3000 * 24 * time.Hour} {

@@ -20,20 +20,21 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// SpannerTable keeps checkpoints in a table of a Spanner database: the one that is watched, or another one. It is the Java library's table, so that either
-// can go on where the other has stopped. It has no place for Checkpoint.Position: what was handled of a transaction whose rest was not comes again. The Java
-// library stores a timestamp with the first row that it has delivered of it: if it was stopped within a transaction, it leaves out the rest, and so does what takes over.
+// SpannerTable keeps checkpoints in a table of a Spanner database: the watched one or another. It is the Java library's table, so either library
+// can continue where the other has stopped. The table has no column for Checkpoint.Position: if only a part of a transaction was handled, all of
+// it comes again. The Java library stores a timestamp with the first row of it that it has delivered. If it is stopped within a transaction, the
+// rest is left out, also by a watcher that continues from there.
 type SpannerTable struct {
 	Client *spanner.Client
-	// Table is its name; "" is LAST_SEEN_COMMIT_TIMESTAMPS.
+	// Table is the name of the table; "" is LAST_SEEN_COMMIT_TIMESTAMPS.
 	Table string
-	// NoCreate leaves a table that is missing as an error. Otherwise Check creates it.
+	// NoCreate makes Check return an error if the table is missing. Otherwise Check creates it.
 	NoCreate bool
-	// ClientOptions are those of Client; a table is created with them.
+	// ClientOptions are the options of Client. The admin client that creates the table needs them.
 	ClientOptions []option.ClientOption
 }
 
-// lastSeenColumns are those of the table. All but the last are its key.
+// lastSeenColumns are the columns of the table. All but the last form its key.
 var lastSeenColumns = []struct{ name, typ string }{
 	{"DATABASE_NAME", "STRING(MAX) NOT NULL"},
 	{"TABLE_CATALOG", "STRING(MAX) NOT NULL"},
@@ -59,7 +60,7 @@ func lastSeenNames() []string {
 
 func (s *SpannerTable) table() string { return or(s.Table, "LAST_SEEN_COMMIT_TIMESTAMPS") }
 
-// Check creates the table if it is missing, and says what is wrong with one of another shape.
+// Check creates the table if it is missing. It returns an error if its columns or key differ from those needed.
 func (s *SpannerTable) Check(ctx context.Context) error {
 	d, err := describe(ctx, s.Client, named(s.Client.DatabaseName(), s.table()))
 	if status.Code(err) == codes.NotFound && !s.NoCreate && strings.Contains(err.Error(), "Table not found") {
@@ -89,7 +90,7 @@ func (s *SpannerTable) wrong(format string, args ...any) error {
 	return status.Errorf(codes.FailedPrecondition, "Table %s cannot hold commit timestamps: %s", s.table(), fmt.Sprintf(format, args...))
 }
 
-// create creates the table. Another watcher may do so at the same time.
+// create creates the table. Another watcher may create it at the same time.
 func (s *SpannerTable) create(ctx context.Context) error {
 	admin, err := database.NewDatabaseAdminClient(ctx, s.ClientOptions...)
 	if err != nil {
@@ -111,7 +112,7 @@ func (s *SpannerTable) create(ctx context.Context) error {
 	return op.Wait(ctx)
 }
 
-// Load is a Repository's.
+// Load implements Repository.
 func (s *SpannerTable) Load(ctx context.Context, id FeedID) (Checkpoint, bool, error) {
 	key, err := lastSeenKey(id)
 	if err != nil {
@@ -131,7 +132,7 @@ func (s *SpannerTable) Load(ctx context.Context, id FeedID) (Checkpoint, bool, e
 	return c, true, err
 }
 
-// Store is a Repository's.
+// Store implements Repository.
 func (s *SpannerTable) Store(ctx context.Context, id FeedID, c Checkpoint) error {
 	key, err := lastSeenKey(id)
 	if err != nil {
@@ -142,7 +143,7 @@ func (s *SpannerTable) Store(ctx context.Context, id FeedID, c Checkpoint) error
 	return err
 }
 
-// lastSeenKey is a feed's key: the shard is in the column of its type, and the others are NULL.
+// lastSeenKey returns the key of a feed: the shard is in the column of its type, and the other shard columns are NULL.
 func lastSeenKey(id FeedID) ([]any, error) {
 	var (
 		b   spanner.NullBool

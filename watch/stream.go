@@ -13,28 +13,29 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Stream is the Source that reads a change stream (https://cloud.google.com/spanner/docs/change-streams): it sees inserts, updates and deletes, and
-// every change of a row. The handler gets whole transactions, and those that have changed one row in the order of their commits.
+// Stream is the Source that reads a change stream (https://cloud.google.com/spanner/docs/change-streams). It sees inserts, updates and deletes,
+// and every change of a row. The handler gets whole transactions. Those that changed the same row come in the order of their commits.
 type Stream struct {
 	Client *spanner.Client
-	// Name is the change stream's.
+	// Name is the name of the change stream.
 	Name string
-	// Include are the tables whose changes are delivered, as Name or Schema.Name, of those that the stream watches. None means all. One that the stream does not
-	// watch is logged when Run begins.
+	// Include lists the tables whose changes are delivered, as Name or Schema.Name. None means all that the stream watches. Run logs a table of
+	// Include that the stream does not watch.
 	Include []string
-	// Exclude are tables whose changes are not delivered.
+	// Exclude lists tables whose changes are not delivered.
 	Exclude []string
-	// Heartbeat is how often the database says that nothing has changed, which moves the checkpoint on; 0 is a second, the least that it may be.
+	// Heartbeat is the interval at which the database reports that nothing has changed, which moves the checkpoint on. 0 is a second, the
+	// minimum.
 	Heartbeat time.Duration
 }
 
-// ID is zero: there is one feed.
+// ID returns zero, because there is one feed only.
 func (s *Stream) ID() FeedID { return FeedID{} }
 
-// Now is the timestamp of a strong read.
+// Now returns the timestamp of a strong read.
 func (s *Stream) Now(ctx context.Context) (time.Time, error) { return now(ctx, s.Client) }
 
-// Feeds is the stream. If it does not exist, to read it fails.
+// Feeds returns the stream as the only feed, even if the stream does not exist: then reading it fails.
 func (s *Stream) Feeds(ctx context.Context) ([]Feed, error) {
 	f := &streamFeed{s, s.Name}
 	name, err := s.find(ctx)
@@ -47,7 +48,7 @@ func (s *Stream) Feeds(ctx context.Context) ([]Feed, error) {
 	return []Feed{f}, nil
 }
 
-// find is the stream's name as it was created, since names of any case mean the same; "" if there is no such stream.
+// find returns the stream's name as it was created, since names are not case-sensitive. It returns "" if there is no such stream.
 func (s *Stream) find(ctx context.Context) (name string, err error) {
 	names := spanner.Statement{
 		SQL:    "SELECT CHANGE_STREAM_NAME FROM INFORMATION_SCHEMA.CHANGE_STREAMS WHERE LOWER(CHANGE_STREAM_NAME) = @name",
@@ -57,7 +58,7 @@ func (s *Stream) find(ctx context.Context) (name string, err error) {
 	return name, err
 }
 
-// absent are the tables of Include that the stream does not watch, and those of Exclude that do not exist.
+// absent returns the tables of Include that the stream does not watch, and the tables of Exclude that do not exist.
 func (s *Stream) absent(ctx context.Context) (absent []absentTable, err error) {
 	for _, name := range s.Exclude {
 		absent = append(absent, absentTable{name, "Exclude"})
@@ -89,15 +90,15 @@ WHERE LOWER(s.CHANGE_STREAM_NAME) = @name AND (s.` + "`ALL`" + ` OR EXISTS (SELE
 // streamFeed is the feed of a change stream.
 type streamFeed struct {
 	*Stream
-	name string // of the stream as it was created, by which its checkpoint is found
+	name string // the stream's name as it was created, which is the key of its checkpoint
 }
 
-// ID is the stream's name in the place of a table's.
+// ID returns the stream's name in the place of a table's.
 func (f *streamFeed) ID() FeedID {
 	return FeedID{TableID: TableID{Database: f.Client.DatabaseName(), Name: f.name}}
 }
 
-// Read reads the partitions of the stream beside each other. A partition begins when all those have been delivered that it has taken the place of.
+// Read reads the partitions of the stream concurrently. A partition starts when all its parents have been delivered.
 func (f *streamFeed) Read(ctx context.Context, from Checkpoint, out Sink) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -116,7 +117,7 @@ func (f *streamFeed) Read(ctx context.Context, from Checkpoint, out Sink) error 
 	return err
 }
 
-// begin starts the partitions of a checkpoint, or those that live behind its timestamp.
+// begin starts the partitions of a checkpoint. If the checkpoint names none, it starts those that exist just after its timestamp.
 func (r *streamReader) begin(from Checkpoint) error {
 	p, err := parseStreamPosition(from.Position)
 	if err != nil {
@@ -139,7 +140,7 @@ func (r *streamReader) begin(from Checkpoint) error {
 	return nil
 }
 
-// initial asks for the partitions that live at a time.
+// initial returns the partitions that exist at a time.
 func (r *streamReader) initial(start time.Time) (list []partitionPosition, err error) {
 	err = r.query(start, "", func(records *changeRecords) error {
 		for _, c := range records.children {
@@ -150,7 +151,7 @@ func (r *streamReader) initial(start time.Time) (list []partitionPosition, err e
 	return list, err
 }
 
-// query reads a partition, or the list of partitions.
+// query reads a partition, or the list of partitions if token is "". It calls each for every row.
 func (r *streamReader) query(start time.Time, token string, each func(*changeRecords) error) error {
 	heartbeat := max(r.Heartbeat, time.Second)
 	statement := spanner.Statement{
@@ -179,7 +180,8 @@ func (r *streamReader) query(start time.Time, token string, each func(*changeRec
 	}
 }
 
-// explain tells of a stream that does not exist, where the database tells of its function: READ_<stream> is missing when the stream is.
+// explain returns a clearer error if the stream does not exist: NOT_FOUND of the stream, instead of the database's error that its function
+// READ_<stream> is missing. It returns other errors unchanged.
 func (r *streamReader) explain(err error) error {
 	if status.Code(err) != codes.InvalidArgument {
 		return err
@@ -190,7 +192,7 @@ func (r *streamReader) explain(err error) error {
 	return status.Errorf(codes.NotFound, "Change Stream not found: %s", r.Name)
 }
 
-// startIfReady starts a partition if it waits for no parent. mu is held.
+// startIfReady starts a partition unless it waits for parents. The caller holds mu.
 func (r *streamReader) startIfReady(p *streamPartition) {
 	if len(p.parents) > 0 || p.started {
 		return
@@ -209,8 +211,8 @@ func (r *streamReader) startIfReady(p *streamPartition) {
 	})
 }
 
-// add puts the records of a row in the queue of their partition. It waits while that has more than the handler can take soon. skip are transactions at
-// start that are delivered.
+// add puts the records of a row in the queue of their partition. It waits while the queue holds more than the handler can take soon. skip names
+// the transactions at start that were delivered before.
 func (r *streamReader) add(p *streamPartition, records *changeRecords, start time.Time, skip map[string]bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -233,7 +235,7 @@ func (r *streamReader) add(p *streamPartition, records *changeRecords, start tim
 	return r.ctx.Err()
 }
 
-// end says that the query of a partition has come to its end.
+// end notes that the query of a partition has ended.
 func (r *streamReader) end(p *streamPartition) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -242,7 +244,7 @@ func (r *streamReader) end(p *streamPartition) {
 	r.wake()
 }
 
-// finishIfDelivered has the children of a partition take its place once everything of it is delivered. mu is held.
+// finishIfDelivered replaces a partition by its children when all its transactions are delivered. The caller holds mu.
 func (r *streamReader) finishIfDelivered(p *streamPartition) {
 	if !p.ended || len(p.queue) > 0 {
 		return
@@ -265,28 +267,28 @@ func (r *streamReader) finishIfDelivered(p *streamPartition) {
 	}
 }
 
-// includes says whether changes of a table are delivered.
+// includes reports whether changes of a table are delivered.
 func (s *Stream) includes(t TableID) bool {
 	return (len(s.Include) == 0 || contains(s.Include, t)) && !contains(s.Exclude, t)
 }
 
-// streamReader is a change stream that is read.
+// streamReader reads one change stream.
 type streamReader struct {
 	*streamFeed
 	out     Sink
 	ctx     context.Context
 	fail    context.CancelCauseFunc
 	running sync.WaitGroup
-	work    chan struct{} // has something in it when there may be something to deliver
+	work    chan struct{} // holds a value when a transaction may be ready for delivery
 
 	mu           sync.Mutex
-	room         sync.Cond                             // a queue has become shorter
-	partitions   map[string]*streamPartition           // that are read, or wait for their parents
-	transactions map[transactionKey]*streamTransaction // of several records
-	candidates   []*streamTransaction                  // that may have become complete, or the first of a queue
+	room         sync.Cond                             // signals that a queue has become shorter
+	partitions   map[string]*streamPartition           // by token; those that are read, or wait for their parents
+	transactions map[transactionKey]*streamTransaction // those with several records
+	candidates   []*streamTransaction                  // that may be complete now, or may be first in a queue now
 }
 
-// maxQueued is how many changes of a partition may wait for the handler, and maxQueuedBytes how many bytes of JSON they may have.
+// maxQueued and maxQueuedBytes limit the changes of a partition that wait for the handler: their number, and the bytes of their JSON.
 const (
 	maxQueued      = 10_000
 	maxQueuedBytes = 32 << 20
@@ -295,17 +297,17 @@ const (
 // streamPartition is a partition of the stream.
 type streamPartition struct {
 	token   string
-	parents []string // that are not delivered yet
+	parents []string // those that are not delivered to their end
 	started bool
-	// Everything before from is delivered, and these transactions at from.
+	// Everything before from is delivered, and so are the transactions at from whose ids are in delivered.
 	from      time.Time
 	delivered []string
-	heartbeat time.Time // everything at or before it has been read
+	heartbeat time.Time // everything up to this timestamp has been read
 
-	queue    []*streamTransaction // that have been read, in their order, and are not delivered
-	taken    int                  // so many of the first ones the handler is about to take
+	queue    []*streamTransaction // transactions that were read and are not yet delivered, in the order of their records
+	taken    int                  // the number of transactions at the head of queue that are on their way to the handler
 	changes  int                  // in the queue
-	bytes    int                  // of JSON that they have
+	bytes    int                  // of JSON in the queue
 	ended    bool
 	children []childPartition
 }

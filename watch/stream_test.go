@@ -24,7 +24,7 @@ import (
 
 const everything = "CREATE CHANGE STREAM Everything FOR ALL"
 
-// kindsOf shows the changes of transactions with what has happened to each row.
+// kindsOf formats transactions with the kinds of their changes.
 func kindsOf(list []*watch.Transaction) string {
 	var all []string
 	for _, tx := range list {
@@ -37,7 +37,7 @@ func kindsOf(list []*watch.Transaction) string {
 	return strings.Join(all, " ")
 }
 
-// TestStream: the same interface on a change stream sees every change and deletes, in whole transactions, across a split.
+// TestStream: a change stream delivers every change, also deletes, in whole transactions, even across a split.
 func TestStream(t *testing.T) {
 	c := connect(t, singers, "CREATE TABLE Others (Id INT64) PRIMARY KEY (Id)", everything)
 	before := apply(t, c, singer(1, "before"))
@@ -67,7 +67,7 @@ func TestStream(t *testing.T) {
 	if err := last.Changes[0].OldValues.Decode("Name", &name); err != nil || name != "before" {
 		t.Errorf("the old name is %q, %v", name, err)
 	}
-	for h := w.Health(); !h.Ready || h.Feeds[0].Delivered.Before(last.CommitTimestamp); h = w.Health() { // a heartbeat brings it there
+	for h := w.Health(); !h.Ready || h.Feeds[0].Delivered.Before(last.CommitTimestamp); h = w.Health() { // a heartbeat moves Delivered there
 		time.Sleep(time.Millisecond)
 	}
 	if err := stop(); err != nil {
@@ -92,7 +92,7 @@ func split(t *testing.T, at int) {
 	}
 }
 
-// TestStreamRefused: a stream that does not exist, or a start before it was made, ends Run with the database's words.
+// TestStreamRefused: Run returns the database's error if the stream does not exist, or was created after the start.
 func TestStreamRefused(t *testing.T) {
 	c := connect(t, singers, everything)
 	for _, test := range []struct {
@@ -110,8 +110,8 @@ func TestStreamRefused(t *testing.T) {
 	}
 }
 
-// TestStreamCheckpointTooOld: a checkpoint older than the stream's retention, or with partitions that the stream does not have, ends Run with the database's
-// words, since changes would be left out. It stays as it was.
+// TestStreamCheckpointTooOld: Run returns the database's error if the checkpoint is older than the stream's retention, or names unknown
+// partitions, since changes would be left out. The checkpoint stays unchanged.
 func TestStreamCheckpointTooOld(t *testing.T) {
 	c := connect(t, singers, everything)
 	now := apply(t, c, singer(1, "a"))
@@ -139,11 +139,11 @@ func TestStreamCheckpointTooOld(t *testing.T) {
 	}
 }
 
-// TestStreamInAnyCase: the checkpoint of a stream is found again when the next watcher writes its name in another way.
+// TestStreamInAnyCase: a watcher finds the checkpoint of a stream if it writes the name in another case than the watcher before.
 func TestStreamInAnyCase(t *testing.T) {
 	c := connect(t, singers, everything)
 	repository, r := watch.NewMemory(), newRecorder()
-	start := apply(t, c, singer(0, "before")) // without it the watcher might begin behind the change
+	start := apply(t, c, singer(0, "before")) // without a Start, the watcher might begin after the change
 	_, stop := run(t, watch.Options{Source: &watch.Stream{Client: c, Name: "EVERYTHING"}, Repository: repository, Handler: r, Start: start})
 	apply(t, c, singer(1, "a"))
 	r.wait(t, atLeast(1))
@@ -156,8 +156,8 @@ func TestStreamInAnyCase(t *testing.T) {
 	}
 }
 
-// TestStreamRestarts: watchers, and now and then the server, are stopped at random while transactions are written and the table is split. Every
-// transaction is delivered whole, and those of a key in the order of their commits.
+// TestStreamRestarts: watchers, and sometimes the server, are stopped at random while transactions are written and the table is split. Every
+// transaction is delivered whole, and the transactions of a key come in the order of their commits.
 func TestStreamRestarts(t *testing.T) {
 	const transactions, keys = 60, 12
 	s := newServer(t)
@@ -227,7 +227,7 @@ func TestStreamRestarts(t *testing.T) {
 	}
 }
 
-// deliveries is a handler that keeps the values of each key, each where it came first.
+// deliveries is a handler that keeps the values of each key, in the order of their first delivery.
 type deliveries struct {
 	t    *testing.T
 	mu   sync.Mutex
@@ -258,7 +258,7 @@ func (d *deliveries) Handle(_ context.Context, tx *watch.Transaction) error {
 	return nil
 }
 
-// await waits until so much has been delivered as was written.
+// await waits until all written values are delivered.
 func (d *deliveries) await(want map[string][]string) {
 	n := 0
 	for values := range maps.Values(want) {
@@ -275,7 +275,7 @@ func (d *deliveries) await(want map[string][]string) {
 	}
 }
 
-// withoutPositions is a repository that keeps the timestamps of checkpoints alone, as the table of the Java library does.
+// withoutPositions is a repository that stores only the timestamps of checkpoints, like the table of the Java library.
 type withoutPositions struct{ watch.Repository }
 
 func (r withoutPositions) Store(ctx context.Context, id watch.FeedID, c watch.Checkpoint) error {

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// recordFormat says where the fields of records are in a result with a type of ChangeRecord. The place of a field that is not there is -1.
+// recordFormat holds the positions of fields in results whose ChangeRecord column has one type. The position of a missing field is -1.
 type recordFormat struct {
 	of                        *spannerpb.Type
 	data, heartbeat, children int
@@ -16,14 +16,14 @@ type recordFormat struct {
 	childrenFields            childrenFields
 }
 
-// dataFields are those of a data_change_record, of its column_types and of its mods.
+// dataFields are the positions of the fields of a data_change_record, of its column_types and of its mods.
 type dataFields struct {
 	commit, sequence, transaction, table, columns, mods, kind, records, tag, system int
 	columnName, columnType, columnKey                                               int
 	keys, newValues, oldValues                                                      int
 }
 
-// childrenFields are those of a child_partitions_record and its child_partitions.
+// childrenFields are the positions of the fields of a child_partitions_record and its child_partitions.
 type childrenFields struct{ start, partitions, token, parents int }
 
 func newRecordFormat(t *spannerpb.Type) *recordFormat {
@@ -48,10 +48,10 @@ func newRecordFormat(t *spannerpb.Type) *recordFormat {
 	return f
 }
 
-// structFields are those of a STRUCT.
+// structFields are the fields of a STRUCT.
 type structFields []*spannerpb.StructType_Field
 
-// structOf are the fields of the elements of an ARRAY<STRUCT>.
+// structOf returns the fields of the STRUCT in an ARRAY<STRUCT>.
 func structOf(t *spannerpb.Type) structFields {
 	return t.GetArrayElementType().GetStructType().GetFields()
 }
@@ -60,7 +60,7 @@ func (s structFields) index(name string) int {
 	return slices.IndexFunc(s, func(f *spannerpb.StructType_Field) bool { return f.GetName() == name })
 }
 
-// array are the fields of the elements of a field that is an ARRAY<STRUCT>.
+// array returns the fields of the STRUCT in a field of type ARRAY<STRUCT>.
 func (s structFields) array(name string) structFields {
 	if i := s.index(name); i >= 0 {
 		return structOf(s[i].GetType())
@@ -68,7 +68,7 @@ func (s structFields) array(name string) structFields {
 	return nil
 }
 
-// field is the value of a field; nil if there is none, which is as an empty value of any kind.
+// field returns the value of field i. It returns nil if there is none, which reads as an empty value of any kind.
 func field(values []*structpb.Value, i int) *structpb.Value {
 	if i < 0 || i >= len(values) {
 		return nil

@@ -11,36 +11,36 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// modDecoder makes rows of the objects of JSON that a mod has: {"Id":"7"} and {"Name":"Ann","Age":null}. It scans them all first, so that what it then
-// allocates is of the right size. Strings without escapes are cut from the text.
+// modDecoder makes rows from the JSON objects of a mod, such as {"Id":"7"} and {"Name":"Ann","Age":null}. It scans all objects first, so that it
+// can allocate the right size for the rows. Strings without escapes are substrings of the text.
 type modDecoder struct {
-	cells []cell // of the columns of the rows that were scanned
-	made  int    // so many of them are in rows
-	// room for the rows
+	cells []cell // the columns of the rows that were scanned
+	made  int    // the number of cells that row has returned
+	// space for the rows
 	values []*structpb.Value
 	texts  []textValue
 }
 
-// begin forgets what was scanned.
+// begin forgets the rows that were scanned.
 func (d *modDecoder) begin() {
 	clear(d.cells)
 	d.cells, d.made, d.values, d.texts = d.cells[:0], 0, nil, nil
 }
 
-// cell is a column of a row: a string, or any other value.
+// cell is the value of a column in a row: a string, or any other value.
 type cell struct {
 	present bool
 	text    string
 	value   *structpb.Value // nil for a string
 }
 
-// textValue is the message of a string.
+// textValue is the protobuf message of a string value.
 type textValue struct {
 	value structpb.Value
 	kind  structpb.Value_StringValue
 }
 
-// scan scans the object of a row. Members that are no columns are passed over.
+// scan scans the object of a row. It skips members that are not columns.
 func (d *modDecoder) scan(text string, columns []Column) error {
 	first := len(d.cells)
 	for range columns {
@@ -56,7 +56,7 @@ func (d *modDecoder) scan(text string, columns []Column) error {
 		if err != nil {
 			return err
 		}
-		if next >= len(columns) || columns[next].Name != name { // most objects have the order of the columns
+		if next >= len(columns) || columns[next].Name != name { // most objects list the columns in order
 			next = Row{Columns: columns}.Index(name)
 		}
 		if next >= 0 {
@@ -71,7 +71,7 @@ func (d *modDecoder) scan(text string, columns []Column) error {
 	return err
 }
 
-// row makes the next row that was scanned, of its columns.
+// row returns the next scanned row. columns are those with which it was scanned.
 func (d *modDecoder) row(columns []Column) (row Row) {
 	cells := d.cells[d.made : d.made+len(columns)]
 	if d.made == 0 {
@@ -100,7 +100,7 @@ func (d *modDecoder) row(columns []Column) (row Row) {
 	return Row{Columns: presentColumns(columns, cells, n), Values: d.values[first:len(d.values):len(d.values)]}
 }
 
-// allocate makes room for the values of all rows.
+// allocate makes space for the values of all rows.
 func (d *modDecoder) allocate() {
 	present, texts := 0, 0
 	for i := range d.cells {
@@ -113,7 +113,7 @@ func (d *modDecoder) allocate() {
 	d.values, d.texts = make([]*structpb.Value, 0, present), make([]textValue, texts)
 }
 
-// presentColumns are those columns of which a row has n. Rows that have all share them.
+// presentColumns returns the n columns that a row has. Rows that have all columns share the slice.
 func presentColumns(columns []Column, cells []cell, n int) []Column {
 	if n == len(columns) {
 		return columns
@@ -127,18 +127,18 @@ func presentColumns(columns []Column, cells []cell, n int) []Column {
 	return list
 }
 
-// jsonText is JSON that is read from its begin to its end (RFC 8259).
+// jsonText parses JSON from its start to its end (RFC 8259).
 type jsonText struct {
 	text string
 	at   int
 }
 
-// maxJSONDepth is how deep arrays and objects may be in each other, as for package json.
+// maxJSONDepth limits how deep arrays and objects may be nested, as in encoding/json.
 const maxJSONDepth = 10_000
 
 func (s *jsonText) malformed() error { return fmt.Errorf("malformed JSON at byte %d", s.at) }
 
-// space passes over white space.
+// space skips white space.
 func (s *jsonText) space() {
 	for s.at < len(s.text) {
 		switch s.text[s.at] {
@@ -150,7 +150,7 @@ func (s *jsonText) space() {
 	}
 }
 
-// takes passes over white space and a character, if that is next.
+// takes skips white space, and then c if that comes next. It reports whether it did.
 func (s *jsonText) takes(c byte) bool {
 	s.space()
 	if s.at < len(s.text) && s.text[s.at] == c {
@@ -160,7 +160,7 @@ func (s *jsonText) takes(c byte) bool {
 	return false
 }
 
-// object reads an object. It calls member behind the colon of each, to read the value.
+// object reads an object. It calls member after each colon to read the value.
 func (s *jsonText) object(depth int, member func(name string) error) error {
 	return s.list('{', '}', depth, func() error {
 		s.space()
@@ -175,7 +175,7 @@ func (s *jsonText) object(depth int, member func(name string) error) error {
 	})
 }
 
-// list reads what is between brackets and separated by commas.
+// list reads elements between brackets, separated by commas.
 func (s *jsonText) list(opening, closing byte, depth int, element func() error) error {
 	if depth >= maxJSONDepth {
 		return errors.New("JSON that is nested too deep")
@@ -199,7 +199,7 @@ func (s *jsonText) list(opening, closing byte, depth int, element func() error) 
 	}
 }
 
-// cell reads a value.
+// cell reads a value of any type.
 func (s *jsonText) cell(depth int) (c cell, err error) {
 	c.present = true
 	s.space()
@@ -225,7 +225,7 @@ func (s *jsonText) cell(depth int) (c cell, err error) {
 	return c, err
 }
 
-// message is the value of a cell.
+// message returns the value of a cell as a protobuf message.
 func (c cell) message() *structpb.Value {
 	if c.value == nil {
 		return structpb.NewStringValue(c.text)
@@ -271,7 +271,7 @@ func (s *jsonText) number() (*structpb.Value, error) {
 	return structpb.NewNumberValue(f), err
 }
 
-// numberLen is how long the number is with which a text begins; 0 if it does not begin with one.
+// numberLen returns the length of the number at the start of a text. It is 0 if the text does not begin with a number.
 func numberLen(text string) (n int) {
 	digits := func() bool {
 		first := n
@@ -303,7 +303,7 @@ func numberLen(text string) (n int) {
 	return n
 }
 
-// string reads a string. Package json decodes those with escapes or invalid UTF-8.
+// string reads a string. encoding/json decodes strings with escapes or invalid UTF-8.
 func (s *jsonText) string() (string, error) {
 	if s.at == len(s.text) || s.text[s.at] != '"' {
 		return "", s.malformed()
@@ -341,7 +341,7 @@ func (s *jsonText) string() (string, error) {
 	return "", s.malformed()
 }
 
-// special are the bytes of strings that are to be looked at: others are characters of ASCII that mean themselves.
+// special holds the bytes that end the fast scan of a string. All others are ASCII characters that stand for themselves.
 var special = func() (set [256]bool) {
 	for c := range set {
 		set[c] = c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf

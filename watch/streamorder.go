@@ -10,29 +10,31 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Transactions of a change stream. The records of one lie in all partitions in which it has written. It is delivered when all of them have been read, and
-// when nothing with an earlier timestamp is before it in the queues of these partitions: so transactions are whole, and those of one key come in the order of
-// their commits. Transactions that share a timestamp have changed different rows, and come in any order: partitions may have them in different orders, with
-// the records of one between those of another. Nothing is before the transaction with the lowest timestamp, so that none waits for ever.
+// This file puts the transactions of a change stream in order. The records of one transaction lie in all partitions to which it has written. A
+// transaction is delivered when all its records have been read, and when nothing with an earlier timestamp is before it in the queues of these
+// partitions. So transactions are whole, and those of one key come in the order of their commits.
+//
+// Transactions with the same timestamp have changed different rows and come in any order: partitions may hold them in different orders, with the
+// records of one between those of another. Nothing is before the transaction with the lowest timestamp, so none waits for ever.
 
-// transactionKey names a transaction.
+// transactionKey identifies a transaction.
 type transactionKey struct {
 	commit time.Time
 	id     string
 }
 
-// streamTransaction is a transaction of which records have been read.
+// streamTransaction is a transaction with the records of it that were read.
 type streamTransaction struct {
 	transactionKey
 	tag        string
 	system     bool
 	records    []*dataRecord
-	want       int // records
+	want       int // the number of records that the transaction has
 	partitions []*streamPartition
 	taken      bool
 }
 
-// addData adds a record to its transaction, and that to the queue of the partition. mu is held.
+// addData adds a record to its transaction, and the transaction to the queue of the partition. The caller holds mu.
 func (r *streamReader) addData(p *streamPartition, d *dataRecord) {
 	key := transactionKey{d.commit, d.transaction}
 	var tx *streamTransaction
@@ -58,11 +60,11 @@ func (r *streamReader) addData(p *streamPartition, d *dataRecord) {
 	}
 }
 
-// take takes the transactions that can be delivered, in an order in which they can. mu is held.
+// take marks and returns the transactions that can be delivered, in a valid order. The caller holds mu.
 func (r *streamReader) take() (list []*streamTransaction) {
 	for len(r.candidates) > 0 {
 		tx := r.candidates[0]
-		r.candidates[0] = nil // else the array keeps it in memory until it is full
+		r.candidates[0] = nil // so that the array does not keep the transaction in memory
 		r.candidates = r.candidates[1:]
 		if !tx.ready() {
 			continue
@@ -83,7 +85,7 @@ func (tx *streamTransaction) ready() bool {
 	return !slices.ContainsFunc(tx.partitions, func(p *streamPartition) bool { return !p.queue[p.taken].commit.Equal(tx.commit) })
 }
 
-// next are the transactions of the lowest timestamp that the handler is not about to take. mu is held.
+// next returns the transactions with the lowest timestamp that are not on their way to the handler. The caller holds mu.
 func (p *streamPartition) next() []*streamTransaction {
 	for p.taken < len(p.queue) && p.queue[p.taken].taken {
 		p.taken++
@@ -95,26 +97,26 @@ func (p *streamPartition) next() []*streamTransaction {
 	return p.queue[p.taken:n]
 }
 
-// remove takes a transaction out of the queue. mu is held.
+// remove removes a transaction from the queue. The caller holds mu.
 func (p *streamPartition) remove(tx *streamTransaction) {
 	at := slices.Index(p.queue, tx)
 	copy(p.queue[1:at+1], p.queue[:at])
-	p.queue[0] = nil // else the array keeps a transaction in memory until it is full
+	p.queue[0] = nil // so that the array does not keep a transaction in memory
 	p.queue = p.queue[1:]
 	if at < p.taken {
 		p.taken--
 	}
 }
 
-// checkpointEvery is how often a checkpoint is made. It names all partitions.
+// checkpointEvery is the shortest time between two checkpoints, since each lists all partitions.
 const checkpointEvery = 100 * time.Millisecond
 
-// deliver delivers what partitions read until ctx ends.
+// deliver gives the handler the transactions that the partitions read, until ctx ends.
 func (r *streamReader) deliver() error {
 	defer r.checkpoint()
 	tick := time.NewTimer(checkpointEvery)
 	defer tick.Stop()
-	due, dirty := true, false // a checkpoint may be made again; there is something new for it
+	due, dirty := true, false // due: a checkpoint may be made again; dirty: something has changed since the last
 	for {
 		select {
 		case <-r.work:
@@ -138,10 +140,10 @@ func (r *streamReader) deliver() error {
 	}
 }
 
-// handOut has the handler take transactions.
+// handOut gives transactions to the handler, and takes those that it has accepted off their queues.
 func (r *streamReader) handOut(list []*streamTransaction) error {
 	var out []*Transaction
-	last := make([]int, 0, len(list)) // how many of out there are with each of list
+	last := make([]int, 0, len(list)) // last[i] is the length of out after the changes of list[i]
 	for _, tx := range list {
 		out = append(out, r.transaction(tx)...)
 		last = append(last, len(out))
@@ -162,7 +164,7 @@ func (r *streamReader) handOut(list []*streamTransaction) error {
 	return err
 }
 
-// transaction makes what the handler gets of a transaction.
+// transaction converts a transaction to what the handler gets: parts of at most MaxTransactionChanges changes, or none if no table is included.
 func (r *streamReader) transaction(tx *streamTransaction) (list []*Transaction) {
 	slices.SortFunc(tx.records, func(a, b *dataRecord) int { return cmp.Compare(a.sequence, b.sequence) })
 	var changes []Change
@@ -179,7 +181,7 @@ func (r *streamReader) transaction(tx *streamTransaction) (list []*Transaction) 
 	return list
 }
 
-// delivered takes a transaction off its queues. mu is held.
+// delivered takes a transaction off its queues. The caller holds mu.
 func (r *streamReader) delivered(tx *streamTransaction) {
 	if tx.want > 1 {
 		delete(r.transactions, tx.transactionKey)
@@ -200,17 +202,17 @@ func (r *streamReader) delivered(tx *streamTransaction) {
 	r.room.Broadcast()
 }
 
-// streamPosition is the position of a checkpoint: the partitions that are not delivered to their end.
+// streamPosition is the position of a checkpoint: the partitions that are not yet delivered to their end.
 type streamPosition struct {
 	Partitions []partitionPosition `json:"partitions"`
 }
 
-// partitionPosition is how far a partition is delivered: everything before From, and these transactions at From.
+// partitionPosition says how far a partition is delivered: everything before From, and the Transactions at From.
 type partitionPosition struct {
 	Token        string    `json:"token"`
 	From         time.Time `json:"from"`
 	Transactions []string  `json:"transactions,omitempty"`
-	Parents      []string  `json:"parents,omitempty"` // that are to be delivered before
+	Parents      []string  `json:"parents,omitempty"` // the partitions that must be delivered first
 }
 
 func parseStreamPosition(text string) (p streamPosition, err error) {
@@ -235,7 +237,7 @@ func (p *streamPartition) position() partitionPosition {
 	return at
 }
 
-// checkpoint tells how far all partitions are delivered.
+// checkpoint gives the sink a checkpoint of how far all partitions are delivered.
 func (r *streamReader) checkpoint() {
 	r.mu.Lock()
 	var position streamPosition
@@ -250,7 +252,7 @@ func (r *streamReader) checkpoint() {
 	first := slices.MinFunc(position.Partitions, func(a, b partitionPosition) int { return a.From.Compare(b.From) })
 	text, err := json.Marshal(position)
 	if err != nil {
-		panic(err) // it is texts and times
+		panic(err) // it holds only strings and times
 	}
 	r.out.Checkpoint(Checkpoint{Timestamp: first.From.Add(-time.Microsecond), Position: string(text)})
 }

@@ -22,8 +22,8 @@ func (s *delivering) Deliver(_ context.Context, list []*Transaction) (int, error
 	return len(list), nil
 }
 
-// TestSharedTimestamps: two transactions at one timestamp may lie in the same partitions in different orders, and a record of one between those of
-// the other. Both are delivered once, after the one before them and before the one behind them.
+// TestSharedTimestamps: two transactions with one timestamp may lie in the same partitions in different orders, and their records may alternate.
+// Both are delivered once, after the earlier transaction and before the later one.
 func TestSharedTimestamps(t *testing.T) {
 	out := &delivering{}
 	r := &streamReader{streamFeed: &streamFeed{Stream: &Stream{}}, out: out, ctx: t.Context(), transactions: map[transactionKey]*streamTransaction{}}
@@ -62,7 +62,7 @@ func TestSharedTimestamps(t *testing.T) {
 	}
 }
 
-// TestDeliveredIsForgotten: what is delivered does not stay in memory while a stream is quiet.
+// TestDeliveredIsForgotten: delivered transactions do not stay in memory while a stream is quiet.
 func TestDeliveredIsForgotten(t *testing.T) {
 	r := &streamReader{streamFeed: &streamFeed{Stream: &Stream{}}, out: &delivering{}, ctx: t.Context(), transactions: map[transactionKey]*streamTransaction{}}
 	r.room.L, r.candidates = new(sync.Mutex), make([]*streamTransaction, 0, 100)
@@ -81,7 +81,7 @@ func TestDeliveredIsForgotten(t *testing.T) {
 	}
 }
 
-// TestLargeChangesWait: a partition of large changes is not read further until the handler has taken some.
+// TestLargeChangesWait: a partition with large changes is not read further until the handler has taken some.
 func TestLargeChangesWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &streamReader{streamFeed: &streamFeed{Stream: &Stream{}}, out: &keptSink{}, ctx: t.Context(), work: make(chan struct{}, 1), transactions: map[transactionKey]*streamTransaction{}}
@@ -109,7 +109,7 @@ func TestLargeChangesWait(t *testing.T) {
 	})
 }
 
-// TestStreamPositionRefused: a position that is not a stream's does not pass by itself.
+// TestStreamPositionRefused: an invalid position is a lasting error.
 func TestStreamPositionRefused(t *testing.T) {
 	if _, err := parseStreamPosition(`{"partitions": 7}`); !lasting(err) {
 		t.Errorf("%v", err)

@@ -26,11 +26,11 @@ type dataRecord struct {
 	transaction string
 	table       TableID
 	changes     []Change
-	bytes       int // of JSON that changes had
-	records     int // of the transaction, in all partitions
+	bytes       int // bytes of the changes' JSON
+	records     int // the number of records that the transaction has in all partitions
 	tag         string
 	system      bool
-	partition   *streamPartition // that it was read from
+	partition   *streamPartition // the partition that it was read from
 }
 
 // childPartition is a partition that a child_partitions_record names.
@@ -40,12 +40,12 @@ type childPartition struct {
 	parents []string
 }
 
-// recordDecoder decodes the rows of a query. It keeps what comes again with every record: where the fields of records are, and the columns of tables.
+// recordDecoder decodes the rows of a query. It caches what is equal in all records: the positions of their fields, and the columns of tables.
 type recordDecoder struct {
 	database string
 	format   *recordFormat
 	tables   map[string]*recordTable    // by their names
-	types    map[string]*spannerpb.Type // of columns, by their JSON
+	types    map[string]*spannerpb.Type // types of columns, by their JSON
 	mod      modDecoder
 }
 
@@ -141,11 +141,11 @@ func (d *recordDecoder) rows(mod []*structpb.Value, table *recordTable, c *Chang
 	return bytes, nil
 }
 
-// recordTable is a table of which records were read, with the columns that the last one had.
+// recordTable is a table with the columns that its last record had.
 type recordTable struct {
 	id      TableID
 	columns []recordColumn
-	// keys are the key's columns, and others the others. Rows share them.
+	// keys are the columns of the key, and others the rest. Rows share these slices.
 	keys, others []Column
 }
 
@@ -156,7 +156,7 @@ type recordColumn struct {
 	key  bool
 }
 
-// table is that of a record.
+// table returns the table of a record.
 func (d *recordDecoder) table(name string, columns []*structpb.Value) (*recordTable, error) {
 	f := &d.format.dataFields
 	if t := d.tables[name]; t != nil && t.has(f, columns) {
@@ -182,7 +182,7 @@ func (d *recordDecoder) table(name string, columns []*structpb.Value) (*recordTa
 	return t, nil
 }
 
-// has says whether the columns of a record are the table's.
+// has reports whether the columns of a record are the table's.
 func (t *recordTable) has(f *dataFields, columns []*structpb.Value) bool {
 	if len(columns) != len(t.columns) {
 		return false
@@ -197,7 +197,7 @@ func (t *recordTable) has(f *dataFields, columns []*structpb.Value) bool {
 	return true
 }
 
-// columnType is the type that a text tells of.
+// columnType parses the JSON of a type.
 func (d *recordDecoder) columnType(text string) (*spannerpb.Type, error) {
 	t := d.types[text]
 	if t == nil {
@@ -210,10 +210,10 @@ func (d *recordDecoder) columnType(text string) (*spannerpb.Type, error) {
 	return t, nil
 }
 
-// elements are those of an ARRAY, or the fields of a STRUCT.
+// elements returns the elements of an ARRAY, or the fields of a STRUCT.
 func elements(v *structpb.Value) []*structpb.Value { return v.GetListValue().GetValues() }
 
-// timestamp is the time of a TIMESTAMP; zero if it is NULL.
+// timestamp returns the time of a TIMESTAMP. It is zero for NULL.
 func timestamp(v *structpb.Value) time.Time {
 	t, _ := time.Parse(time.RFC3339Nano, v.GetStringValue())
 	return t

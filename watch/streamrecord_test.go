@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// TestRecords: random records, also some that no database sends, decode as plainDecoder does it.
+// TestRecords: recordDecoder decodes random records, also invalid ones, as plainDecoder does.
 func TestRecords(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	d, plain := newRecordDecoder("d"), newPlainDecoder("d")
@@ -46,7 +46,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// recordsText is all of the records as text.
+// recordsText formats records.
 func recordsText(r *changeRecords) string {
 	var b strings.Builder
 	for _, d := range r.data {
@@ -66,7 +66,7 @@ func recordsText(r *changeRecords) string {
 	return b.String()
 }
 
-// randomRecords makes a value of ChangeRecord.
+// randomRecords returns a random value of ChangeRecord.
 func randomRecords(t *testing.T, r *rand.Rand) *structpb.Value {
 	var rows []any
 	for range r.IntN(3) {
@@ -90,7 +90,7 @@ func randomRecords(t *testing.T, r *rand.Rand) *structpb.Value {
 
 func pick[T any](r *rand.Rand, list ...T) T { return list[r.IntN(len(list))] }
 
-// randomData makes a data_change_record. Few of them are of one table with the same columns.
+// randomData returns a random data_change_record. Few of them share the table and the columns.
 func randomData(r *rand.Rand) []any {
 	names := []string{"Id", "Name", "é", "Info", `a"b`}
 	var columns, mods []any
@@ -110,7 +110,7 @@ func randomData(r *rand.Rand) []any {
 	}
 }
 
-// randomObject makes JSON with some of the names, in any order.
+// randomObject returns a JSON object with some of the names, in any order.
 func randomObject(r *rand.Rand, names []string) string {
 	var members []string
 	for _, i := range r.Perm(len(names)) {
@@ -122,14 +122,14 @@ func randomObject(r *rand.Rand, names []string) string {
 		members = append(members, members[0], `"Unknown":[1,{"a":null}]`)
 	}
 	text := "{" + strings.Join(members, ",") + "}"
-	if r.IntN(20) == 0 { // breaks it, perhaps
+	if r.IntN(20) == 0 { // may make the object invalid
 		at := r.IntN(len(text))
 		text = strings.ToValidUTF8(text[:at]+pick(r, "", "x", `"`, "}", "\x01", ",", " ", "1", `\`)+text[at+r.IntN(2):], "?")
 	}
 	return text
 }
 
-// randomJSON makes a value.
+// randomJSON returns a random JSON value.
 func randomJSON(r *rand.Rand, depth int) string {
 	switch n := r.IntN(24); {
 	case n == 0 && depth < 4:
@@ -144,7 +144,7 @@ func randomJSON(r *rand.Rand, depth int) string {
 	return pick(r, `""`, `"a"`, `"7"`, `"NaN"`, `"日本"`, `"\u00e9"`, `"\ud83d\ude00"`, `"\ud83d"`, `"\n\"\\\/"`, `"\q"`, "\"\x01\"", `"open`, `"QUJD"`, `"{\"a\":1}"`)
 }
 
-// recordType is the type of ChangeRecord.
+// recordType returns the type of ChangeRecord.
 func recordType(t testing.TB) *spannerpb.Type {
 	const field = `{"name":%q,"type":%s}`
 	array := func(fields ...string) string {
@@ -167,7 +167,7 @@ func recordType(t testing.TB) *spannerpb.Type {
 	return of
 }
 
-// plainDecoder decodes rows by the names of fields, and JSON into maps. It is slow, and easy to see through.
+// plainDecoder decodes rows by the names of fields, and JSON into maps. It is slow but simple.
 type plainDecoder struct {
 	database string
 	types    map[string]*spannerpb.Type
@@ -251,7 +251,7 @@ func (d *plainDecoder) addData(to *changeRecords, s structValue) error {
 	return nil
 }
 
-// columns are those of column_types: the key's, and the others.
+// columns returns the columns in column_types: those of the key, and the others.
 func (d *plainDecoder) columns(list []structValue) (keys, others []Column, err error) {
 	for _, s := range list {
 		text := s.text("type")
@@ -273,7 +273,7 @@ func (d *plainDecoder) columns(list []structValue) (keys, others []Column, err e
 	return keys, others, nil
 }
 
-// rowOf is what an object of JSON has of columns.
+// rowOf returns the values that a JSON object has for columns.
 func rowOf(text string, columns []Column) (row Row, err error) {
 	if text == "" || text == "{}" {
 		return Row{}, nil
@@ -297,7 +297,7 @@ func rowOf(text string, columns []Column) (row Row, err error) {
 	return row, nil
 }
 
-// structValue is a STRUCT with the names of its fields.
+// structValue is a STRUCT value with its fields.
 type structValue struct {
 	fields []*spannerpb.StructType_Field
 	values []*structpb.Value
@@ -316,7 +316,7 @@ func (s structValue) index(name string) int {
 	return -1
 }
 
-// value is the value of a field; nil if there is none, which is as an empty value of any kind.
+// value returns the value of a field. It returns nil if there is none, which reads as an empty value of any kind.
 func (s structValue) value(name string) *structpb.Value {
 	if i := s.index(name); i >= 0 {
 		return s.values[i]
@@ -342,13 +342,13 @@ func (s structValue) structs(name string) (list []structValue) {
 	return list
 }
 
-// time is a TIMESTAMP; zero if it is NULL.
+// time returns the time of a TIMESTAMP. It is zero for NULL.
 func (s structValue) time(name string) time.Time {
 	t, _ := time.Parse(time.RFC3339Nano, s.text(name))
 	return t
 }
 
-// BenchmarkRecord compares the time that a record takes with that of plainDecoder.
+// BenchmarkRecord compares recordDecoder with plainDecoder.
 func BenchmarkRecord(b *testing.B) {
 	column := func(name, of string, key bool) any { return []any{name, `{"code":"` + of + `"}`, key, "1"} }
 	v, err := structpb.NewValue([]any{[]any{[]any{[]any{

@@ -9,49 +9,51 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// Tables is the Source that polls tables. Each has a column with the option allow_commit_timestamp that every write of a row sets to
-// PENDING_COMMIT_TIMESTAMP() (spanner.CommitTimestamp). A write that sets it to a time of the past is not seen.
+// Tables is the Source that polls tables. Each table needs a column with the option allow_commit_timestamp, and every write of a row must set it
+// to PENDING_COMMIT_TIMESTAMP() (spanner.CommitTimestamp). Polls do not see a write that sets it to a time of the past.
 //
-// Keep an index on the shard column, if there is one, and the commit timestamp: without it every poll reads the whole table.
+// Create an index on the shard column, if there is one, and the commit timestamp: without it every poll reads the whole table.
 //
-// A table that is dropped and made again is watched from where its feed was: all rows of the new one are later. If it has another primary key and was away
-// for less than a poll, its changes may come with the former key's columns for up to ten seconds.
+// If a table is dropped and created again, its feed continues from its checkpoint, since all rows of the new table are later. If the new table
+// has another primary key and the table was missing for less than a poll, its changes may come with the old key's columns for up to ten seconds.
 type Tables struct {
 	Client *spanner.Client
-	// Include are the tables to watch, as Name or Schema.Name. None means all that have a commit-timestamp column, also those that are made later.
+	// Include lists the tables to watch, as Name or Schema.Name. None means all that have a commit-timestamp column, also those that are created
+	// later.
 	Include []string
-	// Exclude are tables that are not watched. One that does not exist is logged when Run begins.
+	// Exclude lists tables that are not watched. Run logs those that do not exist when it begins.
 	Exclude []string
-	// Default is for tables that Options does not have.
+	// Default applies to tables that are not in Options.
 	Default TableOptions
-	// Options are for single tables, by Name or Schema.Name.
+	// Options apply to single tables, by Name or Schema.Name.
 	Options map[string]TableOptions
-	// Interval is from the start of one poll of a table to that of the next; 0 is a second. A page that is full is followed by the next at once.
+	// Interval is the time from the start of one poll of a table to the start of the next; 0 is a second. After a full page, the next one follows
+	// at once.
 	Interval time.Duration
-	// MaxInterval is to what the interval of a table grows that does not change; 0 is Interval. The first change brings Interval back.
+	// MaxInterval is the limit to which the interval of a table without changes grows; 0 is Interval. The first change brings Interval back.
 	MaxInterval time.Duration
 }
 
 // TableOptions say how a table is polled.
 type TableOptions struct {
-	// CommitTimestamp is the column; "" is the only one that has the option allow_commit_timestamp.
+	// CommitTimestamp is the commit-timestamp column; "" is the only one with the option allow_commit_timestamp.
 	CommitTimestamp string
-	// Columns are read; none means all. The key and the commit timestamp are read anyway.
+	// Columns lists the columns to read; none means all. The key and the commit timestamp are always read.
 	Columns []string
-	// Shards pick rows by a shard column; nil is all rows.
+	// Shards selects rows by a shard column; nil selects all rows.
 	Shards ShardProvider
-	// ChangeSets, if it is not nil, has the table watched through a table of change sets: it need not have a commit timestamp.
+	// ChangeSets, if not nil, names a table of change sets through which the table is watched. The table itself then needs no commit timestamp.
 	ChangeSets *ChangeSets
-	// Hint stands behind the table's name, such as @{FORCE_INDEX=SingersByLastUpdated}.
+	// Hint follows the table's name in queries, such as @{FORCE_INDEX=SingersByLastUpdated}.
 	Hint string
-	// Limit is how many rows a page has at most; 0 is 10,000. Pages of large rows end at 32 MiB.
+	// Limit is the maximum number of rows in a page; 0 is 10,000. Pages of large rows end at 32 MiB.
 	Limit int
-	// RequestTag is of the queries for new rows, so that the statistics of the database tell them from others
+	// RequestTag is the request tag of the queries for new rows, which identifies them in the database's statistics
 	// (https://cloud.google.com/spanner/docs/introspection/troubleshooting-with-tags).
 	RequestTag string
-	// PruneAfter, if it is not 0, has the commit timestamps of rows set to NULL that are older and were delivered, by a checkpoint that is stored. An
-	// index on the column that is NULL_FILTERED then stays small. Other watchers of the table must not be behind by as much.
-	// Where no index has the column, pruning locks the whole table each time. It is refused with ChangeSets.
+	// PruneAfter, if not 0, is the age after which the commit timestamp of a row is set to NULL, once a stored checkpoint says that the row was
+	// delivered. A NULL_FILTERED index on the column then stays small. Other watchers of the table must not be that far behind. If no index has
+	// the column, pruning locks the whole table each time. It cannot be combined with ChangeSets.
 	PruneAfter time.Duration
 }
 
@@ -60,7 +62,7 @@ const (
 	defaultLimit    = 10_000
 )
 
-// ID names the database when all of it is watched.
+// ID identifies the database if Include is empty, since new tables may then appear. Otherwise it returns zero.
 func (t *Tables) ID() FeedID {
 	if len(t.Include) > 0 {
 		return FeedID{}
@@ -72,12 +74,12 @@ func (t *Tables) ID() FeedID {
 	return id
 }
 
-// Now is the timestamp of a strong read.
+// Now returns the timestamp of a strong read.
 func (t *Tables) Now(ctx context.Context) (time.Time, error) {
 	return now(ctx, t.Client)
 }
 
-// now is the timestamp of a strong read, which is the database's time.
+// now returns the timestamp of a strong read, which is the database's time.
 func now(ctx context.Context, client *spanner.Client) (time.Time, error) {
 	ro := client.Single()
 	if err := ro.Query(ctx, spanner.NewStatement("SELECT 1")).Do(func(*spanner.Row) error { return nil }); err != nil {
@@ -86,7 +88,7 @@ func now(ctx context.Context, client *spanner.Client) (time.Time, error) {
 	return ro.Timestamp()
 }
 
-// Feeds lists the tables. One that is included and does not exist is listed, too: to read it fails.
+// Feeds returns a feed for each table. It also returns one for a table of Include that does not exist: reading that fails.
 func (t *Tables) Feeds(ctx context.Context) ([]Feed, error) {
 	column := ""
 	if t.Default.ChangeSets != nil {
@@ -116,7 +118,7 @@ func (t *Tables) Feeds(ctx context.Context) ([]Feed, error) {
 	return feeds, nil
 }
 
-// absent are the tables of Exclude and Options that do not exist. One of Include is listed, and fails.
+// absent returns the tables of Exclude and Options that do not exist. It omits those of Include, since their feeds fail.
 func (t *Tables) absent(ctx context.Context) (absent []absentTable, err error) {
 	for name := range t.Options {
 		if !slices.ContainsFunc(t.Include, func(n string) bool { return strings.EqualFold(n, name) }) {
@@ -129,7 +131,7 @@ func (t *Tables) absent(ctx context.Context) (absent []absentTable, err error) {
 	return withoutThose(ctx, t.Client, absent)
 }
 
-// withoutThose leaves out tables that exist, and orders the rest by name.
+// withoutThose removes the tables that exist, and sorts the rest by name.
 func withoutThose(ctx context.Context, client *spanner.Client, absent []absentTable) ([]absentTable, error) {
 	if len(absent) == 0 {
 		return nil, nil
@@ -169,7 +171,7 @@ func (t *Tables) options(id TableID) TableOptions {
 	return o
 }
 
-// included are the tables of some names, once each, in the case in which the database has them.
+// included returns the tables with the given names, once each, spelled as in the database.
 func included(database string, found []TableID, names []string) []TableID {
 	var all []TableID
 	for _, name := range names {
@@ -186,7 +188,7 @@ func included(database string, found []TableID, names []string) []TableID {
 	return all
 }
 
-// named is the table of a name in a statement.
+// named returns the table that a name in SQL means.
 func named(database, name string) TableID {
 	if schema, table, ok := strings.Cut(name, "."); ok {
 		return TableID{Database: database, Schema: schema, Name: table}

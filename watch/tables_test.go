@@ -36,7 +36,8 @@ func alter(t *testing.T, statements ...string) {
 	}
 }
 
-// TestDatabase: all tables that have a commit timestamp are watched, in all schemas and without those that are excluded, also tables that are made later.
+// TestDatabase: without Include, all tables with a commit timestamp are watched, in all schemas, also tables that are created later. Excluded
+// tables are not.
 func TestDatabase(t *testing.T) {
 	c := connect(t, singers, "CREATE TABLE Plain (Id INT64 NOT NULL) PRIMARY KEY (Id)",
 		"CREATE TABLE Secret (Id INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)",
@@ -62,7 +63,7 @@ func TestDatabase(t *testing.T) {
 		t.Errorf("delivered %v", tables)
 	}
 	alter(t, "DROP TABLE Later")
-	for len(w.Health().Feeds) != 2 { // the table is forgotten
+	for len(w.Health().Feeds) != 2 { // until the watcher has removed the table
 		time.Sleep(time.Millisecond)
 	}
 	alter(t, "CREATE TABLE Later (Id INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)")
@@ -70,7 +71,7 @@ func TestDatabase(t *testing.T) {
 	r.wait(t, atLeast(6))
 }
 
-// TestLargeTransaction: a transaction that goes over pages comes whole, and so do those around it.
+// TestLargeTransaction: a transaction that extends over several pages comes whole, and so do its neighbours.
 func TestLargeTransaction(t *testing.T) {
 	c := connect(t, singers)
 	r := newRecorder()
@@ -91,8 +92,8 @@ func TestLargeTransaction(t *testing.T) {
 	}
 }
 
-// TestHugeTransaction: more rows of one timestamp than a commit can have come in parts, and a watcher that stops between them goes on with the rest, if the
-// repository has a place for the position.
+// TestHugeTransaction: if more rows have one timestamp than a Transaction may have, they come in parts. A watcher that stops between two parts
+// continues with the rest if the repository stores positions.
 func TestHugeTransaction(t *testing.T) {
 	c := connect(t, singers)
 	const rows = watch.MaxTransactionChanges + 10
@@ -129,7 +130,7 @@ func TestHugeTransaction(t *testing.T) {
 	}
 }
 
-// TestEveryType: values of all types come as the official library reads them, and columns that are added later with the next poll.
+// TestEveryType: values of all types decode as the official library decodes them. Columns that are added later come with the next poll.
 func TestEveryType(t *testing.T) {
 	c := connect(t, `CREATE TABLE T (Id STRING(36) NOT NULL, B BOOL, I INT64, F FLOAT64, G FLOAT32, N NUMERIC, S STRING(MAX), Y BYTES(MAX), D DATE, M TIMESTAMP, J JSON, U UUID,
   BA ARRAY<BOOL>, IA ARRAY<INT64>, FA ARRAY<FLOAT64>, GA ARRAY<FLOAT32>, NA ARRAY<NUMERIC>, SA ARRAY<STRING(MAX)>, YA ARRAY<BYTES(MAX)>, DA ARRAY<DATE>, TSA ARRAY<TIMESTAMP>, JA ARRAY<JSON>, UA ARRAY<UUID>,
@@ -171,7 +172,7 @@ func TestEveryType(t *testing.T) {
 	}
 }
 
-// TestColumns: the columns that are asked for come, in the case of the table, with the key and the commit timestamp, also if these are hidden.
+// TestColumns: the requested columns come with the names that the table has. The key and the commit timestamp come, too, even if they are hidden.
 func TestColumns(t *testing.T) {
 	c := connect(t, "CREATE TABLE T (Id INT64 NOT NULL HIDDEN, Name STRING(MAX), Other INT64, Ts TIMESTAMP HIDDEN OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)")
 	apply(t, c, spanner.Insert("T", []string{"Id", "Name", "Other", "Ts"}, []any{7, "a", 1, spanner.CommitTimestamp}))
@@ -190,7 +191,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeWatched: each mistake has its error, in Spanner's words, and ends Run if there is nothing else to watch.
+// TestWhatCannotBeWatched: each mistake has its own error, in Spanner's words. Run returns it if there is nothing else to watch.
 func TestWhatCannotBeWatched(t *testing.T) {
 	c := connect(t, singers, "CREATE TABLE Plain (Id INT64 NOT NULL) PRIMARY KEY (Id)",
 		`CREATE TABLE Two (Id INT64 NOT NULL, Made TIMESTAMP OPTIONS (allow_commit_timestamp=true), Updated TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)`,
@@ -221,7 +222,7 @@ func TestWhatCannotBeWatched(t *testing.T) {
 	}
 }
 
-// TestTablesAreIsolated: a table that fails does not stop others, is shown, and is watched as soon as it can be, without a change left out.
+// TestTablesAreIsolated: a table that fails does not stop others. Health shows its error, and when it works again, no change is left out.
 func TestTablesAreIsolated(t *testing.T) {
 	c := connect(t, singers)
 	r := newRecorder()
@@ -253,7 +254,7 @@ func TestTablesAreIsolated(t *testing.T) {
 	}
 }
 
-// TestAbsent: what a source names in vain is logged: it would have no effect.
+// TestAbsent: the watcher logs names in a source that match no table, since they have no effect.
 func TestAbsent(t *testing.T) {
 	c := connect(t, singers, "CREATE TABLE Plain (Id INT64 NOT NULL) PRIMARY KEY (Id)", "CREATE CHANGE STREAM OfSingers FOR Singers", everything)
 	for _, test := range []struct {
@@ -282,7 +283,7 @@ func TestAbsent(t *testing.T) {
 	}
 }
 
-// logLines are what is logged.
+// logLines collects log lines.
 type logLines struct{ lines chan string }
 
 func (l *logLines) Write(b []byte) (int, error) {

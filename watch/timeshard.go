@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// TimeShard picks rows by a shard column into which each write puts Interval.Shard of its time, or the value of Interval.Expression. A poll reads the shards
-// of all times since the checkpoint, so that it does not matter how long the watcher was away.
+// TimeShard selects rows by a shard column into which each write puts Interval.Shard of the current time, or the value of Interval.Expression. A
+// poll reads the shards of all times since the checkpoint, so it does not matter how long the watcher was stopped.
 func TimeShard(column string, interval Interval) ShardProvider { return timeShard{column, interval} }
 
-// Interval is how long a shard of TimeShard lasts. The first four give every interval a shard of its own; the others come again, as every Monday has
-// the same shard with DayOfWeek.
+// Interval is the length of time for which TimeShard uses one shard. With the first four, every interval has a shard of its own. With the others,
+// shards repeat: with DayOfWeek, every Monday has the same shard.
 type Interval int
 
 // The intervals of the Java library (TimebasedShardProvider.Interval), in UTC.
@@ -29,26 +29,26 @@ const (
 	DayOfYear
 )
 
-// intervals are in their order. A cycle is how long it takes until all shards have come; 0 is for ever.
+// intervals is indexed by Interval. cycle is the time after which shards repeat; 0 means never.
 var intervals = [...]struct {
 	name   string
-	format string // of FORMAT_TIMESTAMP
+	format string // the format for FORMAT_TIMESTAMP
 	step   time.Duration
 	cycle  time.Duration
 }{
 	{"DAY", "%F", 24 * time.Hour, 0},
 	{"WEEK", "%Y-%W", 24 * time.Hour, 0},
-	{"MONTH", "%yyyy-%m", 24 * time.Hour, 0}, // the Java library's: the year in two digits, and "yyy-"
+	{"MONTH", "%yyyy-%m", 24 * time.Hour, 0}, // as in the Java library: the year in two digits, then "yyy-"
 	{"YEAR", "%Y", 24 * time.Hour, 0},
 	{"MINUTE_OF_HOUR", "%M", time.Minute, time.Hour},
 	{"HOUR_OF_DAY", "%H", time.Hour, 24 * time.Hour},
 	{"DAY_OF_WEEK", "%u", 24 * time.Hour, 7 * 24 * time.Hour},
 	{"DAY_OF_MONTH", "%d", 24 * time.Hour, 62 * 24 * time.Hour},
-	{"WEEK_OF_YEAR", "%W", 24 * time.Hour, 13 * 366 * 24 * time.Hour}, // up to 12 years lie between two that have a week 53
-	{"DAY_OF_YEAR", "%j", 24 * time.Hour, 9 * 366 * 24 * time.Hour},   // and 8 between two leap years
+	{"WEEK_OF_YEAR", "%W", 24 * time.Hour, 13 * 366 * 24 * time.Hour}, // up to 12 years lie between two years with a week 53
+	{"DAY_OF_YEAR", "%j", 24 * time.Hour, 9 * 366 * 24 * time.Hour},   // 8 years may lie between two leap years
 }
 
-// Intervals are all of them, by the names that the Java library gives them.
+// Intervals returns all intervals, by their names in the Java library.
 func Intervals() map[string]Interval {
 	m := map[string]Interval{}
 	for i := range intervals {
@@ -57,18 +57,18 @@ func Intervals() map[string]Interval {
 	return m
 }
 
-// Shard is what a row written at a time has in its shard column: the base64 of the SHA-512 of the formatted time.
+// Shard returns the value of the shard column for a row that is written at a time: the base64 of the SHA-512 of the formatted time.
 func (i Interval) Shard(t time.Time) string {
 	sum := sha512.Sum512([]byte(i.text(t.UTC())))
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// Expression is the same for DML, at the database's own time.
+// Expression returns the GoogleSQL expression of Shard at the database's current time, for use in DML.
 func (i Interval) Expression() string {
 	return fmt.Sprintf("TO_BASE64(SHA512(FORMAT_TIMESTAMP('%s', CURRENT_TIMESTAMP(), 'UTC')))", intervals[i].format)
 }
 
-// text is FORMAT_TIMESTAMP of the interval's format.
+// text formats a time as FORMAT_TIMESTAMP does with the interval's format.
 func (i Interval) text(t time.Time) string {
 	switch i {
 	case Day:
@@ -93,15 +93,15 @@ func (i Interval) text(t time.Time) string {
 	return t.Format("002")
 }
 
-// mondayWeek is %W: weeks begin with Monday, and what comes before the year's first Monday is week 0.
+// mondayWeek computes %W of FORMAT_TIMESTAMP: weeks begin on Monday, and the days before the year's first Monday are in week 0.
 func mondayWeek(t time.Time) int {
 	return (t.YearDay() + 6 - (int(t.Weekday())+6)%7) / 7
 }
 
 const (
-	// clockSlack is by how much the clock that a writer takes a shard from may be wrong, with the time from there to its commit.
+	// clockSlack allows for a wrong clock of the writer that computed the shard, and for the time from then until its commit.
 	clockSlack = time.Minute
-	// maxTimeShards is for how many shards a statement asks by their values. For more, it asks for all that are not NULL.
+	// maxTimeShards is the maximum number of shards that a statement lists. For more, it selects all rows whose shard is not NULL.
 	maxTimeShards = 400
 )
 
@@ -120,7 +120,7 @@ func (s timeShard) Filter(after, now time.Time) (string, map[string]any) {
 	return quote(s.column) + " IN UNNEST(@shards)", map[string]any{"shards": list}
 }
 
-// shards are those of a span of time; nil if they are too many.
+// shards returns the shards of a period of time; nil if there are too many.
 func (i Interval) shards(from, to time.Time) []string {
 	unit := intervals[i]
 	if unit.cycle > 0 && to.Sub(from) > unit.cycle {

@@ -38,7 +38,7 @@ func dial(t *testing.T) *spanner.Client {
 	return c
 }
 
-// apply writes, and gives the commit timestamp.
+// apply writes mutations and returns the commit timestamp.
 func apply(t *testing.T, c *spanner.Client, list ...*spanner.Mutation) time.Time {
 	t.Helper()
 	at, err := c.Apply(context.Background(), list)
@@ -48,16 +48,16 @@ func apply(t *testing.T, c *spanner.Client, list ...*spanner.Mutation) time.Time
 	return at
 }
 
-// singer is a row of Singers that is written now.
+// singer returns a mutation that writes a row of Singers with the current commit timestamp.
 func singer(id int, name string) *spanner.Mutation {
 	return spanner.InsertOrUpdate("Singers", []string{"Id", "Name", "Updated"}, []any{id, name, spanner.CommitTimestamp})
 }
 
-// recorder is a handler that keeps what it gets.
+// recorder is a handler that keeps transactions.
 type recorder struct {
 	mu   sync.Mutex
 	list []*watch.Transaction
-	more chan struct{} // closed, and made anew, with each transaction
+	more chan struct{} // closed and replaced with each transaction
 	fail func(tx *watch.Transaction) error
 }
 
@@ -77,7 +77,7 @@ func (r *recorder) Handle(_ context.Context, tx *watch.Transaction) error {
 	return nil
 }
 
-// wait waits until what was handled so far satisfies a condition.
+// wait waits until the handled transactions satisfy a condition, and returns them.
 func (r *recorder) wait(t *testing.T, enough func(list []*watch.Transaction) bool) []*watch.Transaction {
 	t.Helper()
 	for {
@@ -91,7 +91,7 @@ func (r *recorder) wait(t *testing.T, enough func(list []*watch.Transaction) boo
 	}
 }
 
-// atLeast is a condition of wait: so many changes.
+// atLeast returns a condition for wait: at least n changes.
 func atLeast(n int) func([]*watch.Transaction) bool {
 	return func(list []*watch.Transaction) bool {
 		n := n
@@ -102,7 +102,7 @@ func atLeast(n int) func([]*watch.Transaction) bool {
 	}
 }
 
-// text shows transactions without their times: {T(1):a T(2):b} {T(3):c}.
+// text formats transactions without their times: {T(1):a T(2):b} {T(3):c}.
 func text(list []*watch.Transaction) string {
 	var all []string
 	for _, tx := range list {
@@ -127,7 +127,7 @@ func changeText(c watch.Change) string {
 	return s
 }
 
-// runUntil runs a watcher until ctx ends or it does by itself; ended waits for that and gives Run's error.
+// runUntil runs a watcher until ctx ends or Run returns by itself. ended waits for that and returns Run's error.
 func runUntil(t *testing.T, ctx context.Context, o watch.Options) (w *watch.Watcher, ended func() error) {
 	t.Helper()
 	if o.Log == nil && testing.Verbose() {
@@ -142,7 +142,7 @@ func runUntil(t *testing.T, ctx context.Context, o watch.Options) (w *watch.Watc
 	return w, sync.OnceValue(func() error { return <-result })
 }
 
-// run runs a watcher until the test ends or stop is called, which returns Run's error.
+// run runs a watcher until the test ends or stop is called. stop returns Run's error.
 func run(t *testing.T, o watch.Options) (w *watch.Watcher, stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -155,7 +155,7 @@ func run(t *testing.T, o watch.Options) (w *watch.Watcher, stop func() error) {
 	return w, stop
 }
 
-// runToEnd runs a watcher that ends by itself, and gives its error.
+// runToEnd runs a watcher until Run returns by itself, and returns its error.
 func runToEnd(t *testing.T, o watch.Options) error {
 	t.Helper()
 	w, err := watch.New(o)

@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// Options say what a Watcher does. Source and Handler must be given.
+// Options configure a Watcher. Source and Handler are required.
 type Options struct {
 	Source  Source
 	Handler Handler
-	// Repository keeps checkpoints; nil is NewMemory(), with which every watcher starts anew.
+	// Repository keeps checkpoints; nil is NewMemory(), with which every new watcher begins at Start.
 	Repository Repository
-	// Start is where feeds without a checkpoint start: changes that were committed after it are delivered. The zero value is now. time.Unix(0, 0) brings
-	// every row that has a commit timestamp.
+	// Start is where feeds without a checkpoint start: only changes that were committed after it are delivered. The zero value means now.
+	// time.Unix(0, 0) brings every row that has a commit timestamp.
 	Start time.Time
-	// CheckpointInterval is how long a checkpoint waits at most until it is stored; 0 is a second.
+	// CheckpointInterval is the longest time until a new checkpoint is stored; 0 is a second.
 	CheckpointInterval time.Duration
-	// DiscoveryInterval is how often the source is asked for new feeds, and failed ones are tried again; 0 is ten seconds.
+	// DiscoveryInterval is the interval at which the watcher asks the source for new feeds and retries failed ones; 0 is ten seconds.
 	DiscoveryInterval time.Duration
 	Log               *slog.Logger // nil discards
 }
@@ -37,18 +37,18 @@ type Watcher struct {
 	o      Options
 	log    *slog.Logger
 	start  time.Time
-	failed chan struct{} // a lane has failed for good, or ended
+	failed chan struct{} // a lane has failed with a lasting error, or has ended
 
 	mu      sync.Mutex
 	running bool
 	lanes   map[FeedID]*lane
-	gone    map[FeedID]*lane // that were forgotten
+	gone    map[FeedID]*lane // lanes of feeds that the source no longer lists
 	listed  bool             // the source has listed its feeds
 	fail    func(error)      // ends Run
-	ended   sync.WaitGroup   // lanes, also those that were forgotten
+	ended   sync.WaitGroup   // counts all running lanes, also those in gone
 }
 
-// New makes a watcher. It asks the database for nothing.
+// New returns a watcher. It does not contact the database.
 func New(o Options) (*Watcher, error) {
 	if o.Source == nil || o.Handler == nil {
 		return nil, errors.New("watch.New: Options need a Source and a Handler")
@@ -69,8 +69,9 @@ func New(o Options) (*Watcher, error) {
 	return w, nil
 }
 
-// Run delivers changes until ctx ends, and then returns nil once the handler has returned and checkpoints are stored. It returns an error if the repository or the source
-// cannot be used, if the handler's error is Fatal, or if every feed has failed for good: with Tables, if none of the tables can be watched.
+// Run delivers changes until ctx ends. It then waits for the handler, stores the checkpoints and returns nil. It returns an error if the
+// repository or the source cannot be used, if the handler returns a Fatal error, or if every feed has failed with a lasting error (with Tables:
+// if no table can be watched).
 func (w *Watcher) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -84,7 +85,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	err := w.supervise(ctx)
 	if ctx.Err() != nil {
 		if err = context.Cause(ctx); !isFatal(err) {
-			err = nil // the caller has ended it
+			err = nil // the caller has ended ctx
 		}
 	}
 	cancel(nil)
@@ -95,7 +96,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	return err
 }
 
-// supervise starts lanes for the feeds that there are, and forgets those of feeds that are gone.
+// supervise starts lanes for the feeds that the source lists, and stops the lanes of feeds that it no longer lists.
 func (w *Watcher) supervise(ctx context.Context) error {
 	if err := w.again(ctx, "the repository", func() error { return w.o.Repository.Check(ctx) }); err != nil {
 		return err
@@ -125,13 +126,13 @@ func (w *Watcher) supervise(ctx context.Context) error {
 	}
 }
 
-// absentTable is a table that a source names and that is not there: it may be created later, or the name may be wrong.
+// absentTable is a table that a source names and that does not exist. It may be created later, or the name may be wrong.
 type absentTable struct {
 	table string
-	named string // by which field of the source
+	named string // the field of the source that names it
 }
 
-// warnOfAbsent logs what the source names in vain, which has no other effect.
+// warnOfAbsent logs the tables that the source names and that do not exist.
 func (w *Watcher) warnOfAbsent(ctx context.Context, feeds int) {
 	if feeds == 0 {
 		w.log.Warn("there is nothing to watch yet")
@@ -151,7 +152,7 @@ func (w *Watcher) warnOfAbsent(ctx context.Context, feeds int) {
 	}
 }
 
-// discover asks for the feeds when it is time to, or when a lane is over. If that fails, they are those that are known.
+// discover asks the source for its feeds at the next tick, or when a lane is over. If the source fails, discover returns the known feeds.
 func (w *Watcher) discover(ctx context.Context, tick <-chan time.Time, known []Feed) ([]Feed, error) {
 	select {
 	case <-ctx.Done():
@@ -168,7 +169,7 @@ func (w *Watcher) discover(ctx context.Context, tick <-chan time.Time, known []F
 	return known, nil
 }
 
-// again calls f until it returns nil, an error that lasts, or ctx ends.
+// again calls f until it returns nil or a lasting error, or until ctx ends.
 func (w *Watcher) again(ctx context.Context, what string, f func() error) error {
 	for failures := 0; ; failures++ {
 		err := f()
@@ -182,8 +183,8 @@ func (w *Watcher) again(ctx context.Context, what string, f func() error) error 
 	}
 }
 
-// begin says where feeds without a checkpoint start. If feeds may appear later, this is stored: a table that was made while no watcher ran starts where
-// the first watcher did.
+// begin sets the timestamp at which feeds without a checkpoint start. If feeds may appear later, it stores that timestamp: a table that is
+// created while no watcher runs then starts where the first watcher did.
 func (w *Watcher) begin(ctx context.Context) (err error) {
 	id := w.o.Source.ID()
 	if id != (FeedID{}) {
@@ -230,7 +231,7 @@ func (w *Watcher) arrange(ctx context.Context, feeds []Feed) {
 	}
 }
 
-// over says whether there is nothing left to do: all feeds have come to their end, or the rest has failed for good.
+// over reports whether nothing is left to do: each feed has either ended or failed with a lasting error.
 func (w *Watcher) over() (error, bool) {
 	var errs []error
 	all := w.all()
@@ -257,7 +258,7 @@ func (w *Watcher) retryFailed() {
 	}
 }
 
-// laneOver has the source asked at once whether the feed is still there.
+// laneOver makes the watcher ask the source at once whether the feed still exists.
 func (w *Watcher) laneOver() {
 	select {
 	case w.failed <- struct{}{}:
@@ -265,7 +266,7 @@ func (w *Watcher) laneOver() {
 	}
 }
 
-// all are the lanes of feeds that there are, in the order of their names.
+// all returns the lanes of the feeds that the source lists, in the order of their names.
 func (w *Watcher) all() []*lane {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -277,7 +278,7 @@ func inOrder(lanes []*lane) []*lane {
 	return lanes
 }
 
-// Health is what the watcher is doing now.
+// Health returns the current state of the watcher and its feeds.
 func (w *Watcher) Health() Health {
 	w.mu.Lock()
 	h := Health{Listed: w.listed}
@@ -294,7 +295,7 @@ func (w *Watcher) Health() Health {
 	return h
 }
 
-// Metrics are the figures of each feed, also of those that are gone, in the order of their names.
+// Metrics returns the figures of each feed, in the order of their names. It includes feeds that are gone.
 func (w *Watcher) Metrics() []FeedMetrics {
 	w.mu.Lock()
 	lanes := slices.AppendSeq(slices.Collect(maps.Values(w.lanes)), maps.Values(w.gone))

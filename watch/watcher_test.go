@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// fakeSource has feeds that do what a test says.
+// fakeSource is a Source with the feeds of a test.
 type fakeSource struct {
 	id    FeedID
 	feeds func() ([]Feed, error)
@@ -37,7 +37,7 @@ func (f *fakeFeed) Read(ctx context.Context, from Checkpoint, out Sink) error {
 
 func accept(context.Context, *Transaction) error { return nil }
 
-// TestFeedsCannotBeListed: when the source cannot say what feeds there are, those that run go on.
+// TestFeedsCannotBeListed: when the source fails to list its feeds, the running feeds continue.
 func TestFeedsCannotBeListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -71,8 +71,8 @@ func TestFeedsCannotBeListed(t *testing.T) {
 	})
 }
 
-// TestFeedComesBack: a feed that was forgotten and is listed again, as a table that is made anew, is not read until the handler has returned from what came
-// before and the last checkpoint is stored.
+// TestFeedComesBack: a feed disappears and is listed again, as when a table is created again. It is not read until the handler has returned from
+// the earlier changes and the last checkpoint is stored.
 func TestFeedComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -122,7 +122,7 @@ func TestFeedComesBack(t *testing.T) {
 	})
 }
 
-// TestLag: it is what the database is ahead, and grows while nothing can be read; after half a minute the feed counts as failing.
+// TestLag: Lag is how far the database is ahead. It grows while nothing can be read, and after half a minute the feed counts as failing.
 func TestLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -151,13 +151,13 @@ func TestLag(t *testing.T) {
 	})
 }
 
-// slowRepository cannot store for a while.
+// slowRepository is a repository that cannot store until a given time.
 type slowRepository struct {
 	*Memory
 	until atomic.Pointer[time.Time]
 }
 
-// awayFor has the repository away from now on.
+// awayFor makes the repository fail for d from now on.
 func (r *slowRepository) awayFor(d time.Duration) {
 	until := time.Now().Add(d)
 	r.until.Store(&until)
@@ -170,7 +170,8 @@ func (r *slowRepository) Store(ctx context.Context, id FeedID, c Checkpoint) err
 	return r.Memory.Store(ctx, id, c)
 }
 
-// TestRepositoryAway: a feed waits for its first checkpoint; later ones are stored as soon as they can be, and at the end; health shows that they are not.
+// TestRepositoryAway: a feed waits until its first checkpoint is stored. Later checkpoints are stored as soon as possible, and at the end. Health
+// shows when they cannot be stored.
 func TestRepositoryAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -219,8 +220,8 @@ func TestRepositoryAway(t *testing.T) {
 	})
 }
 
-// TestTwoWatchersOfOneFeed: the second one with the same feed and repository ends one of them, and the other goes on. A store that failed, but has
-// stored, is no second watcher.
+// TestTwoWatchersOfOneFeed: if two watchers have the same feed and repository, one of them ends and the other continues. A store that has
+// succeeded but returned an error is not taken for a second watcher.
 func TestTwoWatchersOfOneFeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -262,7 +263,7 @@ func TestTwoWatchersOfOneFeed(t *testing.T) {
 	})
 }
 
-// forgetfulRepository stores every third checkpoint and says that it could not.
+// forgetfulRepository returns an error from every third store, although it has stored the checkpoint.
 type forgetfulRepository struct {
 	*Memory
 	stores atomic.Int64
@@ -275,7 +276,7 @@ func (r *forgetfulRepository) Store(ctx context.Context, id FeedID, c Checkpoint
 	return r.Memory.Store(ctx, id, c)
 }
 
-// TestFeedsThatEnd: Run ends when all feeds have, and with an error if one has failed for good.
+// TestFeedsThatEnd: Run ends when all feeds have ended. It returns an error if one of them has failed with a lasting error.
 func TestFeedsThatEnd(t *testing.T) {
 	for _, lasts := range []error{nil, status.Error(codes.OutOfRange, "too old")} {
 		synctest.Test(t, func(t *testing.T) {

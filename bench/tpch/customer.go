@@ -5,22 +5,22 @@ import (
 	"strconv"
 )
 
-// CustomersPerScale is how many customers there are at scale factor 1.
+// CustomersPerScale is the number of customers at scale factor 1.
 const CustomersPerScale = 150_000
 
-// Customer is a row of CUSTOMER. Its strings stay good.
+// Customer is a row of CUSTOMER. Its strings stay valid after the row is overwritten.
 type Customer struct {
 	Key     int64
 	Name    string
 	Address string
 	Nation  int64
 	Phone   string
-	Balance int64 // in hundredths
+	Balance int64 // in hundredths of the currency unit
 	Segment string
 	Comment string
 }
 
-// Customers are the rows whose keys are in (after, until]. The row is good until the next one.
+// Customers yields the rows whose keys are in (after, until]. It overwrites the yielded row with the next one.
 func Customers(after, until int64) iter.Seq[*Customer] {
 	return func(yield func(*Customer) bool) {
 		address, nation, phone := newStream(881155353, 9, after), newStream(1489529863, 1, after), newStream(1521138112, 3, after)
@@ -51,7 +51,7 @@ func Customers(after, until int64) iter.Seq[*Customer] {
 	}
 }
 
-// AppendText appends the row as a line of dbgen's file customer.tbl.
+// AppendText appends the row to dst as a line of dbgen's file customer.tbl.
 func (c *Customer) AppendText(dst []byte) []byte {
 	dst = append(strconv.AppendInt(dst, c.Key, 10), '|')
 	dst = append(append(dst, c.Name...), '|')
@@ -63,7 +63,7 @@ func (c *Customer) AppendText(dst []byte) []byte {
 	return append(append(dst, c.Comment...), "|\n"...)
 }
 
-// AppendHundredths appends a number of hundredths as a decimal with two places.
+// AppendHundredths appends n/100 as a decimal with two places.
 func AppendHundredths(dst []byte, n int64) []byte {
 	if n < 0 {
 		dst, n = append(dst, '-'), -n
@@ -72,7 +72,7 @@ func AppendHundredths(dst []byte, n int64) []byte {
 	return appendPadded(dst, n%100, 2)
 }
 
-// appendPadded appends a number with zeros before it, to a width.
+// appendPadded appends a number, padded with zeros to a width.
 func appendPadded(dst []byte, n int64, width int) []byte {
 	for least := int64(10); width > 1; width, least = width-1, least*10 {
 		if n < least {

@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// At scale factor 1.
+// Numbers of rows at scale factor 1.
 const (
 	OrdersPerScale = 1_500_000
 	clerksPerScale = 1000
 	partsPerScale  = 200_000
 )
 
-// Order is a row of ORDERS. Its strings stay good.
+// Order is a row of ORDERS. Its strings stay valid after the row is overwritten.
 type Order struct {
 	Key          int64
 	Customer     int64
 	Status       string
-	TotalPrice   int64 // in hundredths
+	TotalPrice   int64 // in hundredths of the currency unit
 	Date         int64 // days since 1970-01-01
 	Priority     string
 	Clerk        string
@@ -35,7 +35,8 @@ const (
 	maxLines    = 7
 )
 
-// Orders are the rows of scale factor scale whose numbers, counted from 1, are in (after, until]. The row is good until the next one.
+// Orders yields the rows at a scale factor whose numbers, counted from 1, are in (after, until]. It overwrites the
+// yielded row with the next one.
 func Orders(scale float64, after, until int64) iter.Seq[*Order] {
 	return func(yield func(*Order) bool) {
 		date, customer, priority := newStream(1066728069, 1, after), newStream(851767375, 1, after), newStream(591449447, 1, after)
@@ -59,10 +60,10 @@ func Orders(scale float64, after, until int64) iter.Seq[*Order] {
 	}
 }
 
-// orderKey spreads keys: of 32 in a row the first 8 are used.
+// orderKey returns the key of order n. Of 32 consecutive keys the orders use the first 8.
 func orderKey(n int64) int64 { return n>>3<<5 | n&7 }
 
-// withOrders is a customer near key that has orders: every third has none.
+// withOrders returns a customer near key that has orders. Every third customer has none.
 func withOrders(key, customers int64) int64 {
 	for step := int64(1); key%3 == 0; step = -step {
 		key = min(key+step, customers)
@@ -70,7 +71,7 @@ func withOrders(key, customers int64) int64 {
 	return key
 }
 
-// lines are the streams of the rows of LINEITEM that an order's price and status depend on.
+// lines are the random columns of LINEITEM on which an order's price and status depend.
 type lines struct {
 	count, quantity, discount, tax, part, shipDate stream
 	parts                                          int64
@@ -84,7 +85,7 @@ func newLines(scale float64, after int64) *lines {
 	}
 }
 
-// order is what the lines of the next order, of a date, make of it.
+// order generates the lines of the next order, and returns the order's price and status.
 func (l *lines) order(date int64) (price int64, status string) {
 	n, shipped := l.count.between(1, maxLines), int64(0)
 	for range n {
@@ -108,7 +109,7 @@ func (l *lines) order(date int64) (price int64, status string) {
 	return price, "P"
 }
 
-// AppendText appends the row as a line of dbgen's file orders.tbl.
+// AppendText appends the row to dst as a line of dbgen's file orders.tbl.
 func (o *Order) AppendText(dst []byte) []byte {
 	dst = append(strconv.AppendInt(dst, o.Key, 10), '|')
 	dst = append(strconv.AppendInt(dst, o.Customer, 10), '|')

@@ -2,43 +2,43 @@ package tpch
 
 import "math"
 
-// The generator of random numbers of dbgen (S. K. Park and K. W. Miller, "Random number generators: good ones are hard to
-// find", 1988).
+// Constants of dbgen's generator of random numbers (S. K. Park and K. W. Miller, "Random number generators: good ones
+// are hard to find", 1988).
 const (
 	multiplier = 16807
 	modulus    = math.MaxInt32
 )
 
-// stream is the random numbers of one column. Each row has the same number of places in it, however many it uses.
+// stream is the sequence of random numbers of one column. Each row owns perRow numbers of it, even if it uses fewer.
 type stream struct {
 	seed   int64
 	perRow int64
-	used   int64 // of the current row
+	used   int64 // by the current row
 }
 
-// newStream is a column's stream at a row, counted from 0.
+// newStream returns a column's stream at a row, counted from 0.
 func newStream(seed, perRow, row int64) stream {
 	s := stream{seed: seed, perRow: perRow}
 	s.skip(perRow * row)
 	return s
 }
 
-// between is a random number from low to high.
+// between returns a random number from low to high.
 func (s *stream) between(low, high int64) int64 {
 	s.seed = s.seed * multiplier % modulus
 	s.used++
 	return low + int64(float64(s.seed)/modulus*float64(high-low+1))
 }
 
-// bits is a random number of 31 bits below a negative sign: dbgen asks for one from 0 to 2,147,483,647, and its range of 32
-// bits overflows.
+// bits returns a random number from -2^31 to 0. dbgen asks for one from 0 to 2^31-1, but the width of that range
+// overflows 32 bits and becomes negative.
 func (s *stream) bits() int64 {
 	s.seed = s.seed * multiplier % modulus
 	s.used++
 	return int64(float64(s.seed) / modulus * math.MinInt32)
 }
 
-// endRow skips what the row has not used.
+// endRow skips the numbers that the row has not used.
 func (s *stream) endRow() {
 	s.skip(s.perRow - s.used)
 	s.used = 0
@@ -55,7 +55,7 @@ func (s *stream) skip(n int64) {
 
 const addressCharacters = "0123456789abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXYZ,"
 
-// appendAddress appends 10 to 40 random characters, five of each random number.
+// appendAddress appends 10 to 40 random characters. It takes five characters from each random number.
 func (s *stream) appendAddress(dst []byte) []byte {
 	bits := int64(0)
 	for i := range s.between(10, 40) {
@@ -68,12 +68,12 @@ func (s *stream) appendAddress(dst []byte) []byte {
 	return dst
 }
 
-// word is one of a list, by its weight.
+// word returns a random word of a list, by weight.
 func (s *stream) word(w *words) string {
 	return w.byWeight[s.between(0, int64(len(w.byWeight))-1)]
 }
 
-// comment is a part of the pool of text, from 0.4 to 1.6 times as long as the average.
+// comment returns a part of the pool of text, from 0.4 to 1.6 times as long as the average.
 func (s *stream) comment(pool string, average int64) string {
 	shortest, longest := average*4/10, average*16/10
 	from := s.between(0, int64(len(pool))-longest)

@@ -5,11 +5,11 @@ import "sync"
 const (
 	poolBytes = 300 << 20
 	poolSeed  = 933588178
-	// longestSentence is more than a sentence can have.
+	// longestSentence is longer than any sentence, in bytes.
 	longestSentence = 256
 )
 
-// pool is the random text that all comments are parts of. To make it takes some seconds, and it stays in memory.
+// pool is the random text from which all comments are cut. Generating it takes some seconds, and it stays in memory.
 var pool = sync.OnceValue(func() string {
 	w := writer{random: stream{seed: poolSeed}, text: make([]byte, 0, poolBytes+longestSentence)}
 	for len(w.text) < poolBytes {
@@ -18,7 +18,7 @@ var pool = sync.OnceValue(func() string {
 	return string(w.text[:poolBytes])
 })
 
-// writer writes sentences.
+// writer generates sentences.
 type writer struct {
 	random stream
 	text   []byte

@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// words are a list of dbgen's file dists.dss. Each stands in byWeight as often as its weight says.
+// words is a list of words in dbgen's file dists.dss. byWeight holds each word as many times as its weight says.
 type words struct{ byWeight []string }
 
-// list reads words, each behind a comma but the first, with weights behind colons. Of words of one weight the last has it.
+// list parses words separated by commas. A weight follows its word after a colon. Words without a weight share the
+// weight of the next word that has one.
 func list(text string) *words {
 	w := new(words)
 	var same []string
@@ -38,9 +39,9 @@ var (
 
 	// The grammar of sentences: N is a noun phrase, V a verb phrase, P a preposition with a noun phrase, T the end.
 	sentences = list("NVT,NVPT,NVNT:3,NPVNT,NPVPT:1")
-	// Of noun phrases: J is an adjective, D an adverb, N a noun.
+	// The grammar of noun phrases: J is an adjective, D an adverb, N a noun.
 	nounPhrases = list("N:10,JN:20,J;JN:10,DJN:50")
-	// Of verb phrases: X is an auxiliary verb.
+	// The grammar of verb phrases: V is a verb, D an adverb, X an auxiliary verb.
 	verbPhrases = list("V:30,XV:1,VD:40,XVD:1")
 
 	nouns = list("packages,requests,accounts,deposits:40,foxes,ideas,theodolites,pinto beans,instructions:20,dependencies,excuses,platelets,asymptotes:10," +

@@ -11,7 +11,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/arrowmessage"
 )
 
-// arrowFormat reads Arrow's IPC files. Their parts are batches.
+// arrowFormat reads Arrow IPC files. Their parts are record batches.
 var arrowFormat = columnarFormat{arrowParts, readArrow}
 
 func arrowParts(f *os.File) (schema *arrow.Schema, rows []int64, err error) {
@@ -21,7 +21,7 @@ func arrowParts(f *os.File) (schema *arrow.Schema, rows []int64, err error) {
 	}
 	defer r.Close()
 	rows = make([]int64, r.Batches())
-	for i := range rows { // the footer does not tell
+	for i := range rows { // the footer does not have the numbers of rows
 		err := guard(fmt.Sprintf("its batch %d of %d", i+1, len(rows)), func() (err error) {
 			rows[i], err = r.Rows(i)
 			return err
@@ -54,7 +54,7 @@ func readArrow(f *os.File, s *columnarSegment) (func() (arrow.RecordBatch, error
 	}, err
 }
 
-// arrowWriter writes Arrow's IPC file, compressed.
+// arrowWriter writes a compressed Arrow IPC file.
 type arrowWriter struct{ to *ipc.FileWriter }
 
 func newArrowWriter(to io.Writer, schema *arrow.Schema) (Writer, error) {

@@ -25,11 +25,11 @@ import (
 const (
 	avroMagic = "Obj\x01"
 	avroMark  = 16
-	// largestBlock is the most bytes of a block, compressed or not: some writers make a block of a row however long it is.
+	// largestBlock limits the bytes of a block, compressed or not. Some writers put a row into one block however long it is.
 	largestBlock = 128 << 20
 )
 
-// AvroFile is what the header of an Avro file says.
+// AvroFile holds the header and the blocks of an Avro file.
 type AvroFile struct {
 	Schema *avro.Schema
 	codec  ocf.Codec
@@ -37,7 +37,7 @@ type AvroFile struct {
 	blocks []avroBlock
 }
 
-// root is the schema with what it names in place of names.
+// root returns the schema with names replaced by the types that they refer to.
 func (a *AvroFile) root() *avro.SchemaNode {
 	root := a.Schema.Root()
 	return root.ExpandReferences()
@@ -45,9 +45,9 @@ func (a *AvroFile) root() *avro.SchemaNode {
 
 // avroBlock is a block of a file.
 type avroBlock struct {
-	at, size int64 // of the compressed rows
+	at, size int64 // the offset and size of the compressed rows
 	rows     int64
-	firstRow int64 // number of the row before the first
+	firstRow int64 // the number of rows in the blocks before
 }
 
 // ReadAvroHeader reads the header of an Avro file.
@@ -64,7 +64,7 @@ func ReadAvroHeader(name string) (*AvroFile, error) {
 	return a, nil
 }
 
-// readAvroHeader also returns the offset behind the header.
+// readAvroHeader reads the header. It also returns the offset after the header.
 func readAvroHeader(f *os.File) (a *AvroFile, end int64, err error) {
 	in := &countingReader{r: io.NewSectionReader(f, 0, largestBlock)}
 	magic := make([]byte, len(avroMagic))
@@ -94,7 +94,7 @@ func readAvroHeader(f *os.File) (a *AvroFile, end int64, err error) {
 	return a, in.n, err
 }
 
-// countingReader counts the bytes that are read, one after the other.
+// countingReader counts the bytes that are read.
 type countingReader struct {
 	r io.Reader
 	n int64
@@ -112,7 +112,7 @@ func (c *countingReader) ReadByte() (byte, error) {
 	return b[0], err
 }
 
-// readAvroMap reads a map of bytes, of which it keeps what a reader needs.
+// readAvroMap reads a map of bytes. It keeps only the entries that a reader needs.
 func readAvroMap(in *countingReader) (map[string][]byte, error) {
 	m := map[string][]byte{}
 	for {
@@ -120,7 +120,7 @@ func readAvroMap(in *countingReader) (map[string][]byte, error) {
 		if err != nil || n == 0 {
 			return m, err
 		}
-		if n < 0 { // then the size in bytes follows
+		if n < 0 { // then the size in bytes follows the count
 			n = -n
 			if _, err := binary.ReadVarint(in); err != nil {
 				return nil, err
@@ -154,7 +154,7 @@ func readAvroBytes(in *countingReader) ([]byte, error) {
 	return b, err
 }
 
-// openAvroFile reads the header and finds the blocks.
+// openAvroFile reads the header and finds the blocks of a file.
 func openAvroFile(name string) (*AvroFile, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -181,7 +181,7 @@ func openAvroFile(name string) (*AvroFile, error) {
 		}
 		rows, n1 := binary.Varint(head[:n])
 		size, n2 := binary.Varint(head[max(n1, 0):n])
-		if n1 <= 0 || n2 <= 0 || rows < 0 || rows > largestBlock || size < 0 || size > largestBlock { // a row has a byte at least
+		if n1 <= 0 || n2 <= 0 || rows < 0 || rows > largestBlock || size < 0 || size > largestBlock { // a row has at least one byte
 			return nil, fmt.Errorf("the block at byte %d is damaged", at)
 		}
 		b := avroBlock{at + int64(n1+n2), size, rows, row}
@@ -194,7 +194,7 @@ func openAvroFile(name string) (*AvroFile, error) {
 	return a, nil
 }
 
-// avroSource is a source of Avro files.
+// avroSource is a source that reads Avro files.
 type avroSource struct {
 	schema *arrow.Schema
 	names  []string
@@ -235,7 +235,7 @@ func (s *avroSource) Schema() *arrow.Schema { return s.schema }
 
 func (s *avroSource) Close() error { return nil }
 
-// Segments joins blocks that follow each other.
+// Segments combines adjacent blocks of a file.
 func (s *avroSource) Segments(_ context.Context, n int) (segments []bulk.Segment, err error) {
 	total := int64(0)
 	for _, f := range s.files {
@@ -299,12 +299,12 @@ type avroReader struct {
 	file    *os.File
 	builder *array.RecordBuilder
 	fields  []avroField
-	next    int // block
+	next    int // the next block
 	rows    avroBytes
-	left    int64 // rows in rows
-	row     int64 // number of the last row in the file
-	first   int64 // of the last batch
-	read    int64 // compressed bytes
+	left    int64 // the number of rows in rows
+	row     int64 // the number of rows before the next one in the file
+	first   int64 // the index in the file of the last batch's first row
+	read    int64 // compressed bytes that were read
 }
 
 func (r *avroReader) Places() func(row int) bulk.Place {
@@ -357,7 +357,7 @@ func (r *avroReader) Next() (batch arrow.RecordBatch, err error) {
 	return batch, err
 }
 
-// block reads the next block.
+// block reads and decompresses the next block.
 func (r *avroReader) block() error {
 	if len(r.rows) > 0 {
 		return fmt.Errorf("%d bytes are left behind the last row of block %d", len(r.rows), r.next)

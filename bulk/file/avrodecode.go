@@ -16,10 +16,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/arrowtype"
 )
 
-// avroBytes are rows that are not decoded yet.
+// avroBytes are encoded rows.
 type avroBytes []byte
 
-// mostScale is the most digits behind the point that decimalOf's numbers have.
+// mostScale is the maximum scale of decimals, since decimalOf returns at most 38 digits.
 const mostScale = 38
 
 var errAvroEnd = errors.New("the block ends within a value")
@@ -50,16 +50,16 @@ func (b *avroBytes) bytes() ([]byte, error) {
 	return b.fixed(n)
 }
 
-// avroField decodes the values of a field.
+// avroField decodes the values of a field into a column.
 type avroField struct {
 	name   string
 	decode func(b *avroBytes) error
 }
 
-// sqlType is the property of a field, of Spanner's own exports, that has its type as DDL says it.
+// sqlType is the property of a field in Spanner's own exports that holds its DDL type.
 const sqlType = "sqlType"
 
-// avroColumns are the columns of rows of a schema. A field of the type null alone, as Spanner's exports have generated columns, is none.
+// avroColumns returns the columns of a schema's rows. It leaves out fields of type null: in Spanner's exports, these are generated columns.
 func avroColumns(root *avro.SchemaNode) (*arrow.Schema, error) {
 	if root.Type != "record" {
 		return nil, fmt.Errorf("its rows are of the type %s, want record", root.Type)
@@ -88,7 +88,7 @@ func avroColumns(root *avro.SchemaNode) (*arrow.Schema, error) {
 	return arrow.NewSchema(fields, nil), nil
 }
 
-// AvroColumns are the types of the columns of a schema as DDL says them, with NOT NULL, by their names.
+// AvroColumns returns the DDL types of a schema's columns, with NOT NULL, by column name.
 func AvroColumns(root *avro.SchemaNode) (map[string]string, error) {
 	schema, err := avroColumns(root)
 	if err != nil {
@@ -108,7 +108,7 @@ func AvroColumns(root *avro.SchemaNode) (map[string]string, error) {
 	return types, nil
 }
 
-// avroKind is the Spanner type that takes the values of an Avro type.
+// avroKind returns the Spanner type for the values of an Avro type.
 func avroKind(n *avro.SchemaNode) (kind *spannerpb.Type, nullable bool, err error) {
 	if n.Type == "union" {
 		inner, _, err := notNull(n)
@@ -140,7 +140,7 @@ func avroKind(n *avro.SchemaNode) (kind *spannerpb.Type, nullable bool, err erro
 	switch {
 	case !ok:
 		return nil, false, fmt.Errorf("the Avro type %s has no Spanner type", n.Type)
-	case n.Type == "fixed" && n.Size == 0: // any number of such values would be in a few bytes
+	case n.Type == "fixed" && n.Size == 0: // a few bytes could claim any number of such values
 		return nil, false, errors.New("the Avro type fixed of 0 bytes has no Spanner type")
 	case n.LogicalType == "decimal" && n.Scale > mostScale:
 		return nil, false, fmt.Errorf("an Avro decimal with a scale of %d has no Spanner type", n.Scale)
@@ -148,7 +148,7 @@ func avroKind(n *avro.SchemaNode) (kind *spannerpb.Type, nullable bool, err erro
 	return arrowtype.Scalar(code), false, nil
 }
 
-// notNull is the type of a union that is not null, and its place; ok is false if there are several.
+// notNull returns the other type of a union of null and one type, and the index of null. Other unions are an error.
 func notNull(n *avro.SchemaNode) (inner *avro.SchemaNode, null int64, err error) {
 	if len(n.Branches) == 2 {
 		for i := range n.Branches {
@@ -160,13 +160,13 @@ func notNull(n *avro.SchemaNode) (inner *avro.SchemaNode, null int64, err error)
 	return nil, 0, fmt.Errorf("a union of %d types has no Spanner type, but one of null and another", len(n.Branches))
 }
 
-// avroDecoders makes the decoders of rows into the builder's columns.
+// avroDecoders returns decoders that append the fields of rows to the builder's columns.
 func avroDecoders(root *avro.SchemaNode, b *array.RecordBuilder) (fields []avroField, err error) {
 	column := 0
 	for i := range root.Fields {
 		f := &root.Fields[i]
 		if f.Type.Type == "null" {
-			continue // which takes no bytes
+			continue // it takes no bytes
 		}
 		_, kind, err := arrowtype.SpannerType(b.Schema().Field(column))
 		if err != nil {
@@ -221,7 +221,8 @@ func avroDecoder(n *avro.SchemaNode, a *arrowtype.Appender, kind *spannerpb.Type
 	return avroTextDecoder(n, a, kind)
 }
 
-// avroTextDecoder decodes values whose sqlType is another than the one that the Avro type tells: what Spanner's exports have as strings, and integers for timestamps.
+// avroTextDecoder decodes values whose sqlType differs from the type that avroKind derives. In Spanner's exports these are strings, and integers
+// for timestamps.
 func avroTextDecoder(n *avro.SchemaNode, a *arrowtype.Appender, kind *spannerpb.Type) (func(b *avroBytes) error, error) {
 	switch {
 	case n.Type == "string":
@@ -252,7 +253,7 @@ func avroArrayDecoder(n *avro.SchemaNode, a *arrowtype.Appender, kind *spannerpb
 			if err != nil || count == 0 {
 				return err
 			}
-			if count < 0 { // then the size in bytes follows
+			if count < 0 { // then the size in bytes follows the count
 				if count = -count; count < 0 {
 					return errAvroEnd
 				}
@@ -260,7 +261,7 @@ func avroArrayDecoder(n *avro.SchemaNode, a *arrowtype.Appender, kind *spannerpb
 					return err
 				}
 			}
-			if count > int64(len(*b)) { // every element has a byte
+			if count > int64(len(*b)) { // every element has at least one byte
 				return errAvroEnd
 			}
 			for range count {
@@ -272,7 +273,7 @@ func avroArrayDecoder(n *avro.SchemaNode, a *arrowtype.Appender, kind *spannerpb
 	}, err
 }
 
-// avroScalarDecoder decodes values into columns of the type that the Avro type tells.
+// avroScalarDecoder decodes values into a column of the Spanner type that avroKind derives.
 func avroScalarDecoder(n *avro.SchemaNode, a *arrowtype.Appender) func(b *avroBytes) error {
 	switch n.Type {
 	case "boolean":
@@ -340,10 +341,10 @@ func avroBytesDecoder(n *avro.SchemaNode, a *arrowtype.Appender, read func(*avro
 	}
 }
 
-// decimalOf reads a two's complement number with its most significant byte first.
+// decimalOf decodes a big-endian number in two's complement.
 func decimalOf(v []byte) (decimal128.Num, error) {
 	for len(v) > 16 && (v[0] == 0 && v[1] < 0x80 || v[0] == 0xff && v[1] >= 0x80) {
-		v = v[1:] // only its sign
+		v = v[1:] // the byte only repeats the sign
 	}
 	if len(v) > 16 {
 		return decimal128.Num{}, fmt.Errorf("a decimal of %d bytes is out of range", len(v))

@@ -18,30 +18,31 @@ import (
 	"github.com/crowfoot-db/crowfoot/arrowtype"
 )
 
-// AvroRecord says what the schema of an Avro file has beside names and types.
+// AvroRecord holds parts of an Avro schema besides the columns' names and types.
 type AvroRecord struct {
-	Name       string // of the record; "row" if it is left out
+	Name       string // the name of the record; "row" if empty
 	Namespace  string
 	Properties []AvroProperty
-	// Columns are all of the record, in order; those of the batches if it is empty.
+	// Columns lists all columns of the record, in order. If it is empty, they are the columns of the batches.
 	Columns []AvroColumn
 }
 
 // AvroColumn is a column of a record.
 type AvroColumn struct {
 	Name       string
-	Generated  bool // it is in the schema and has no values
+	Generated  bool // the column is in the schema but has no values
 	Properties []AvroProperty
 }
 
 // AvroProperty is a property of a record or a field.
 type AvroProperty struct{ Name, Value string }
 
-// Avro's types are those of Spanner's own exports: INT64 long, FLOAT32 float, FLOAT64 double, NUMERIC bytes with the logical type decimal, UUID string with uuid, BYTES and PROTO
-// bytes, ENUM long, DATE and JSON string. TIMESTAMP is a string, or with the Arrow type timestamp a long with timestamp-micros or timestamp-nanos. A column that may be NULL
-// is a union of null and the type, and so are elements of arrays. The property sqlType has the type as DDL says it.
+// Avro types are those of Spanner's own exports: INT64 and ENUM are long, FLOAT32 is float, FLOAT64 is double, NUMERIC is bytes with the logical
+// type decimal, UUID is string with the logical type uuid, BYTES and PROTO are bytes, DATE and JSON are string. TIMESTAMP is string; with the
+// Arrow type timestamp it is long with timestamp-micros or timestamp-nanos. A column that may be NULL is a union of null and its type, and so are
+// elements of arrays. The property sqlType has the DDL type.
 
-// avroType is the JSON of the type of a column.
+// avroType returns the JSON of a column's Avro type.
 func avroType(t arrow.DataType, kind *spannerpb.Type, nullable bool) (text string, err error) {
 	switch kind.Code {
 	case spannerpb.TypeCode_BOOL:
@@ -91,7 +92,7 @@ func timestampAvroType(t arrow.DataType) string {
 	return `"string"`
 }
 
-// avroSchema is the JSON of the schema of a file.
+// avroSchema returns the JSON of a file's schema.
 func avroSchema(schema *arrow.Schema, r AvroRecord) (string, error) {
 	if r.Name == "" {
 		r.Name = "row"
@@ -147,7 +148,7 @@ func quoted(s string) string {
 	return string(text)
 }
 
-// avroBlockBytes is how many bytes of rows, uncompressed, make a block.
+// avroBlockBytes is the number of uncompressed bytes after which a block ends.
 const avroBlockBytes = 256 << 10
 
 // avroWriter writes an Avro file.
@@ -155,14 +156,14 @@ type avroWriter struct {
 	to      io.Writer
 	codec   ocf.Codec
 	mark    [avroMark]byte
-	kinds   []*spannerpb.Type // of the columns of batches
-	columns []int             // of batches, in the order of the record
-	fields  []arrow.Field     // of batches
+	kinds   []*spannerpb.Type // the types of the batches' columns
+	columns []int             // indexes of the batches' columns, in the order of the record
+	fields  []arrow.Field     // the fields of the batches
 	rows    []byte
 	count   int64
 }
 
-// NewAvroWriter begins an Avro file whose schema has more than names and types.
+// NewAvroWriter begins an Avro file. r adds properties and columns to its schema.
 func NewAvroWriter(to io.Writer, schema *arrow.Schema, r AvroRecord) (Writer, error) {
 	return newAvroWriter(to, schema, r)
 }
@@ -194,7 +195,7 @@ func newAvroWriter(to io.Writer, schema *arrow.Schema, r AvroRecord) (Writer, er
 			}
 		}
 	}
-	header := append([]byte(avroMagic), 4) // a map of two
+	header := append([]byte(avroMagic), 4) // a map with two entries
 	for _, s := range []string{"avro.codec", w.codec.Name(), "avro.schema", text} {
 		header = append(binary.AppendVarint(header, int64(len(s))), s...)
 	}
@@ -202,7 +203,7 @@ func newAvroWriter(to io.Writer, schema *arrow.Schema, r AvroRecord) (Writer, er
 	return w, err
 }
 
-// isMapped says whether a column has one of the types that arrowtype gives it.
+// isMapped reports whether a column has one of the Arrow types that package arrowtype uses for its Spanner type.
 func isMapped(t arrow.DataType, kind *spannerpb.Type) bool {
 	for _, timestamps := range []arrowtype.Timestamps{arrowtype.Nanoseconds, arrowtype.Microseconds, arrowtype.Text} {
 		if mapped, err := arrowtype.Field("", kind, "", true, timestamps); err == nil && arrow.TypeEqual(mapped.Type, t) {
@@ -234,7 +235,7 @@ func (w *avroWriter) Write(batch arrow.RecordBatch) error {
 	return nil
 }
 
-// Close writes the block that is begun.
+// Close writes the last block.
 func (w *avroWriter) Close() error {
 	if w.count == 0 {
 		return nil
@@ -250,10 +251,11 @@ func (w *avroWriter) Close() error {
 	return err
 }
 
-// avroEncoder appends the value of a row.
+// avroEncoder appends the encoded value of a row, and returns the extended slice.
 type avroEncoder func(to []byte, row int) []byte
 
-// newAvroEncoder makes the encoder of a column, or of elements. A union has its branch before the value: 0 is null, and 1 the type.
+// newAvroEncoder returns the encoder of a column or of elements. In a union, the index of the type precedes the value: 0 is null, and 1 the other
+// type.
 func newAvroEncoder(column arrow.Array, kind *spannerpb.Type, nullable bool) (avroEncoder, error) {
 	value, err := newAvroValueEncoder(column, kind)
 	if err != nil || !nullable {
@@ -321,7 +323,7 @@ func newAvroArrayEncoder(c array.ListLike, kind *spannerpb.Type) (avroEncoder, e
 	}, err
 }
 
-// appendAvroDecimal appends the fewest bytes of a two's complement number, its most significant byte first, behind their number.
+// appendAvroDecimal appends a number in the shortest two's complement form, big-endian, after its length.
 func appendAvroDecimal(to []byte, d decimal128.Num) []byte {
 	var full [16]byte
 	binary.BigEndian.PutUint64(full[:], uint64(d.HighBits()))

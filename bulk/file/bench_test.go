@@ -13,11 +13,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// customerColumns are those of TPC-H's table customer.
+// customerColumns are the columns of TPC-H's table customer.
 const customerColumns = "c_custkey INT64 NOT NULL, c_name STRING(25) NOT NULL, c_address STRING(40) NOT NULL, c_nationkey INT64 NOT NULL, c_phone STRING(15) NOT NULL, " +
 	"c_acctbal NUMERIC NOT NULL, c_mktsegment STRING(10) NOT NULL, c_comment STRING(117) NOT NULL"
 
-// BenchmarkCustomer reads TPC-H's customer with one reader from each format; an operation is a row.
+// BenchmarkCustomer reads TPC-H's customer from each format with one reader. An operation is a row.
 func BenchmarkCustomer(b *testing.B) {
 	const rows = tpch.CustomersPerScale
 	dir := b.TempDir()
@@ -55,7 +55,7 @@ func BenchmarkCustomer(b *testing.B) {
 	}
 }
 
-// convert writes the rows of a file into another.
+// convert copies the rows of a file to a file of another format.
 func convert(b *testing.B, from, to string, format Format, schema *arrow.Schema) {
 	b.Helper()
 	source, err := Open([]string{from}, Options{Schema: schema})

@@ -10,14 +10,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// chosen is a source of which some columns are taken, under other names.
+// chosen is a source that renames the columns of another, and leaves some out.
 type chosen struct {
 	bulk.Source
-	columns []int // of the source
+	columns []int // indexes in the other source
 	schema  *arrow.Schema
 }
 
-// choose names the columns of a source, in order; "-" leaves one out.
+// choose renames the columns of a source. names are in the order of its columns; "-" leaves a column out.
 func choose(source bulk.Source, names []string) (bulk.Source, error) {
 	schema := source.Schema()
 	if len(names) != schema.NumFields() {

@@ -18,7 +18,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// TestClaims: a file that claims what it does not have is refused, and its claim takes neither memory nor time.
+// TestClaims: a file with false counts or lengths is refused, and these cost neither memory nor time.
 func TestClaims(t *testing.T) {
 	const huge = 1<<31 - 1
 	for _, c := range []struct {
@@ -77,7 +77,7 @@ func TestClaims(t *testing.T) {
 func varint(n int64) string   { return string(binary.AppendVarint(nil, n)) }
 func uvarint(n uint64) string { return string(binary.AppendUvarint(nil, n)) }
 
-// avroFile is a file with one column and one block, which claims to have so many rows.
+// avroFile returns an Avro file with one column and one block that claims the given number of rows.
 func avroFile(kind string, rows int64, block ...string) string {
 	schema := `{"type":"record","name":"R","fields":[{"name":"C","type":` + kind + `}]}`
 	mark, content := strings.Repeat("m", avroMark), strings.Join(block, "")
@@ -85,7 +85,7 @@ func avroFile(kind string, rows int64, block ...string) string {
 		varint(rows) + varint(int64(len(content))) + content + mark
 }
 
-// thriftFieldOf is a field of a struct with the bytes of its value.
+// thriftFieldOf returns a field of a struct. value has the bytes of its value.
 func thriftFieldOf(id int64, kind byte, value string) string {
 	return string([]byte{kind}) + varint(id) + value
 }
@@ -104,12 +104,12 @@ func thriftListOf(id int64, kind byte, elements ...string) string {
 	return thriftFieldOf(id, thriftList, string([]byte{0xf0 | kind})+uvarint(uint64(len(elements)))+strings.Join(elements, ""))
 }
 
-// ofFooter is a Parquet file with nothing but a footer.
+// ofFooter returns a Parquet file that consists of a footer only.
 func ofFooter(footer string) string {
 	return "PAR1" + footer + string(binary.LittleEndian.AppendUint32(nil, uint32(len(footer)))) + "PAR1"
 }
 
-// schemaElements are the columns and groups of a Parquet file's schema.
+// schemaElements are the columns and groups in the schema of a Parquet file.
 type schemaElements []struct {
 	name             string
 	kind             parquet.Type
@@ -134,7 +134,7 @@ func parquetFile(s schemaElements) string {
 	return ofFooter(thriftStructOf(thriftInt(1, 1), s.field(), thriftLong(3, 0), thriftListOf(4, thriftStruct)))
 }
 
-// pageOf is a page that is not compressed: of values, or a dictionary.
+// pageOf returns an uncompressed page of values or of a dictionary.
 func pageOf(kind, values, dictionary int64, encoding int32, content string) string {
 	return pageOfSize(kind, values, dictionary, encoding, content, int64(len(content)))
 }
@@ -151,7 +151,7 @@ func parquetPages(pages ...string) string {
 	return parquetPagesIn(compress.Codecs.Uncompressed, pages...)
 }
 
-// parquetPagesIn is a file with a row group of a column of byte arrays.
+// parquetPagesIn returns a file with one row group that has one column of byte arrays.
 func parquetPagesIn(codec compress.Compression, pages ...string) string {
 	return parquetColumns(codec, []string{strings.Join(pages, "")})
 }
@@ -174,7 +174,7 @@ func parquetColumns(codec compress.Compression, columns []string) string {
 	return content + footer + string(binary.LittleEndian.AppendUint32(nil, uint32(len(footer)))) + "PAR1"
 }
 
-// manyColumns is a file of columns with the same page.
+// manyColumns returns a file of n columns with the same page.
 func manyColumns(n int, content string, size int64) string {
 	return parquetColumns(compress.Codecs.Zstd, slices.Repeat([]string{pageOfSize(dataPageType, 1<<20, 0, 0, content, size)}, n))
 }
@@ -187,11 +187,11 @@ func zstdOf(b []byte) []byte {
 	return w.EncodeAll(b, nil)
 }
 
-// sharing is a page whose values are each as long as a text of 1 MiB that they begin with.
+// sharing returns a page whose values all begin with the same 1 MiB of text.
 func sharing() string {
 	const n, length = 1 << 12, 1 << 20
 	b := &bytes.Buffer{}
-	for _, of := range []struct{ first, then int64 }{{0, length}, {length, 1}} { // what they share, and what follows that
+	for _, of := range []struct{ first, then int64 }{{0, length}, {length, 1}} { // the lengths of the shared prefix and of the suffix
 		b.WriteString(uvarint(n) + uvarint(1) + uvarint(n) + varint(of.first))
 		if of.first == 0 {
 			b.WriteString(varint(0) + "\x20" + string(binary.LittleEndian.AppendUint32(nil, uint32(of.then))) + strings.Repeat("\x00", 4*(n-1)))

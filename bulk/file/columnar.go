@@ -13,26 +13,26 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// columnarFormat is how files that have columns are read. The library may panic in both functions.
+// columnarFormat reads files in a columnar format. The library may panic in both functions.
 type columnarFormat struct {
-	// parts returns the columns, and how many rows each part has that can be read by itself.
+	// parts returns the columns, and the number of rows of each part that can be read separately.
 	parts func(f *os.File) (*arrow.Schema, []int64, error)
-	// read begins to read the parts of a segment. The batches that next returns are the caller's.
+	// read begins to read the parts of a segment. The caller of next releases the batches.
 	read func(f *os.File, s *columnarSegment) (next func() (arrow.RecordBatch, error), err error)
 }
 
-// columnar is a source of files that have columns: Parquet or Arrow.
+// columnar is a source that reads Parquet or Arrow files.
 type columnar struct {
 	format   columnarFormat
 	schema   *arrow.Schema
-	segments []*columnarSegment // one for each part that can be read by itself
+	segments []*columnarSegment // one for each part that can be read separately
 }
 
 // columnarSegment is a range of parts of a file: row groups, or batches.
 type columnarSegment struct {
 	name      string
-	from, end int   // parts
-	firstRow  int64 // number of the row before the first
+	from, end int   // the range of parts
+	firstRow  int64 // the number of rows before the segment's first
 	rows      int64
 	format    columnarFormat
 }
@@ -63,7 +63,7 @@ func (c *columnar) Schema() *arrow.Schema { return c.schema }
 
 func (c *columnar) Close() error { return nil }
 
-// add adds the parts of a file, by their rows. All files have the same columns.
+// add adds the parts of a file. rows has the number of rows of each part. All files must have the same columns.
 func (c *columnar) add(name string, schema *arrow.Schema, rows []int64) error {
 	switch {
 	case schema.NumFields() == 0:
@@ -93,7 +93,7 @@ func sameColumns(a, b *arrow.Schema) bool {
 	return true
 }
 
-// Segments joins parts that follow each other in a file, so that there are about n.
+// Segments combines adjacent parts of a file, so that there are about n segments.
 func (c *columnar) Segments(_ context.Context, n int) (segments []bulk.Segment, err error) {
 	total := int64(0)
 	for _, s := range c.segments {
@@ -143,11 +143,11 @@ func (s *columnarSegment) Open(context.Context) (bulk.Reader, error) {
 type columnarReader struct {
 	segment *columnarSegment
 	file    *os.File
-	next    func() (arrow.RecordBatch, error) // the library's, which may panic; the batch is the caller's
-	batch   arrow.RecordBatch                 // what was read and is not given completely
-	given   int64                             // rows of batch
-	read    int64                             // rows of the segment that were given
-	last    int64                             // of these those of the last batch
+	next    func() (arrow.RecordBatch, error) // the library's, which may panic; the caller releases the batch
+	batch   arrow.RecordBatch                 // the batch of which not all rows were returned
+	given   int64                             // rows of batch that were returned
+	read    int64                             // rows of the segment that were returned
+	last    int64                             // rows in the last returned batch
 }
 
 func (r *columnarReader) Next() (arrow.RecordBatch, error) {
@@ -155,7 +155,7 @@ func (r *columnarReader) Next() (arrow.RecordBatch, error) {
 		r.release()
 		err := guard(fmt.Sprintf("%s, row %d or one behind it", r.segment.name, r.segment.firstRow+r.read+1), func() (err error) {
 			if r.batch, err = r.next(); err == nil {
-				err = array.ValidateRecordFull(r.batch) // a damaged file's offsets would panic when a value is taken
+				err = array.ValidateRecordFull(r.batch) // otherwise bad offsets in a damaged file would panic when a value is read
 			}
 			return err
 		})
@@ -170,7 +170,7 @@ func (r *columnarReader) Next() (arrow.RecordBatch, error) {
 	return slice, nil
 }
 
-// checkEnd makes an error of an end that comes too early, or too late.
+// checkEnd turns an io.EOF after a wrong number of rows into an error.
 func (r *columnarReader) checkEnd(err error) error {
 	if err == io.EOF && r.read != r.segment.rows {
 		return fmt.Errorf("%s is damaged: it has %d rows in place of %d", r.segment, r.read, r.segment.rows)

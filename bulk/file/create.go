@@ -9,13 +9,13 @@ import (
 
 // Writer writes batches of one schema to a file.
 type Writer interface {
-	// Write appends rows. The batch is not kept.
+	// Write appends rows. It does not keep the batch.
 	Write(batch arrow.RecordBatch) error
-	// Close writes what is left. The file is complete only when it has returned nil.
+	// Close writes the remaining data. The file is complete only if it returns nil.
 	Close() error
 }
 
-// NewWriter begins a file of a format.
+// NewWriter begins a file in a format.
 func NewWriter(to io.Writer, format Format, schema *arrow.Schema) (Writer, error) {
 	switch format {
 	case CSV, TBL:

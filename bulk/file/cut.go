@@ -7,11 +7,11 @@ import (
 	"os"
 )
 
-// cutBuffer is how much of a file is looked at at once.
+// cutBuffer is the number of bytes that are read at once.
 const cutBuffer = 1 << 18
 
-// cut divides the rows of a text file into up to n ranges of bytes. It returns where they begin, and the end of the last. If the syntax has quotes, it reads
-// the file up to the last cut, since a line end ends a row only outside of them.
+// cut divides the rows of a text file into up to n ranges of bytes. It returns the starts of the ranges and the end of the last. If the syntax
+// has quotes, it reads the file up to the last cut, since line ends within quotes do not end a row.
 func cut(ctx context.Context, f textFile, n int, s syntax) ([]int64, error) {
 	cuts := []int64{f.from}
 	if n < 2 {
@@ -35,19 +35,19 @@ func cut(ctx context.Context, f textFile, n int, s syntax) ([]int64, error) {
 	return append(cuts, f.end), nil
 }
 
-// cutter goes through a file from row to row.
+// cutter finds the starts of rows in a file.
 type cutter struct {
 	file    *os.File
 	at, end int64
 	buffer  []byte
-	quoted  bool // the syntax has quotes, and they tell where at is
+	quoted  bool // the syntax has quotes, and the field quotes has their state at offset at
 	quotes  quotes
 }
 
-// next finds the first row that begins at or behind an offset: behind a line end that is not within quotes. It begins with a row.
+// next returns the offset of the first row that begins at or after an offset. The cutter must be at the start of a row.
 func (c *cutter) next(ctx context.Context, offset int64) (int64, error) {
 	if c.at >= offset {
-		return c.at, nil // the row before was long
+		return c.at, nil // the last row extends beyond the offset
 	}
 	if !c.quoted {
 		c.at = offset - 1
@@ -79,7 +79,7 @@ func (c *cutter) next(ctx context.Context, offset int64) (int64, error) {
 	return c.end, nil
 }
 
-// passRow goes on behind the first line end of a text that ends a row, or behind all of it if there is none.
+// passRow advances to the end of the first row that ends in a text, or to the end of the text if none does.
 func (c *cutter) passRow(text []byte) (ended bool) {
 	for len(text) > 0 {
 		n := bytes.IndexByte(text, '\n')

@@ -11,29 +11,29 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// Format is a form of files.
+// Format is a file format.
 type Format string
 
 // The formats.
 const (
 	CSV       Format = "csv"     // RFC 4180
-	TBL       Format = "tbl"     // TPC-H's: fields that end with |, no header
-	JSONLines Format = "jsonl"   // an object a line
+	TBL       Format = "tbl"     // TPC-H's format: a | after each field, no header
+	JSONLines Format = "jsonl"   // one object per line
 	Parquet   Format = "parquet" // Apache Parquet
 	Arrow     Format = "arrow"   // Apache Arrow's IPC file
 	Avro      Format = "avro"    // Apache Avro's object container file
 )
 
-// Formats are all of them.
+// Formats lists all formats.
 var Formats = []Format{CSV, TBL, JSONLines, Parquet, Arrow, Avro}
 
-// suffixes are what names of files end with.
+// suffixes maps the suffixes of file names to formats.
 var suffixes = map[string]Format{
 	".csv": CSV, ".tbl": TBL, ".jsonl": JSONLines, ".ndjson": JSONLines, ".json": JSONLines, ".parquet": Parquet,
 	".arrow": Arrow, ".feather": Arrow, ".ipc": Arrow, ".avro": Avro,
 }
 
-// FormatOf tells the format by a file's name: customer.tbl, also customer.tbl.3 as dbgen names a part, and Singers.avro-00000-of-00002.
+// FormatOf returns the format by a file's name. It knows customer.tbl, customer.tbl.3 (as dbgen names a part), and Singers.avro-00000-of-00002.
 func FormatOf(name string) (Format, bool) {
 	base := filepath.Base(name)
 	for range 2 {
@@ -52,34 +52,35 @@ func FormatOf(name string) (Format, bool) {
 	return "", false
 }
 
-// Options say how files are read. The zero Options read files of UTF-8 by their names, with all columns and with types as they look.
+// Options configure how files are read. The zero value means UTF-8, the format by the file's name, all columns, and inferred types.
 type Options struct {
-	Format Format // "" tells it by the name
-	// Schema has the columns that are wanted of files without types (CSV, TBL, JSON lines), with the Spanner types of their metadata. They are found by their
-	// names, or by their order in files without names. Without a Schema the types are inferred from the first rows.
+	Format Format // "" means by the file's name
+	// Schema has the wanted columns of files without types (CSV, TBL, JSON lines), with the Spanner types in their metadata. Columns are matched
+	// by name, or by order in files without names. Without a Schema, types are inferred from the first rows.
 	Schema *arrow.Schema
-	// Columns are the names of the files' columns, in order, in place of those that they have; "-" leaves a column out. JSON lines have no order, and take none.
+	// Columns replaces the names of the files' columns, in order; "-" leaves a column out. In JSON lines, whose members have no order, it lists
+	// the members that are wanted; others are ignored.
 	Columns []string
-	// Reject is called for each row of text that is malformed, at the same time by several readers. If it returns nil the row is left out. Without Reject, and if it
-	// returns an error, the reader ends with an error.
+	// Reject is called for each malformed row of text, by several readers concurrently. If it returns nil, the row is left out. Without Reject,
+	// or if it returns an error, the reader ends with an error.
 	Reject func(bulk.BadRow) error
 	Text   TextOptions
-	// Done are parts of the files that are not read: their rows were.
+	// Done lists parts of the files that are not read, because their rows were read before.
 	Done []bulk.Extent
-	// Generated are names of columns that the database computes, which errors tell from those that it does not have.
+	// Generated names columns that the database computes. Errors distinguish them from columns that do not exist.
 	Generated []string
 }
 
-// TextOptions say how CSV and TBL are written.
+// TextOptions describe the syntax of CSV and TBL files.
 type TextOptions struct {
-	Delimiter byte   // between fields; ',' or '|' if it is 0
-	NoHeader  bool   // the first line of a CSV file is not the columns' names
-	NoQuotes  bool   // a quote in CSV is a character like others
-	Null      string // what stands for NULL where it is not quoted: by default nothing in CSV, \N in TBL
+	Delimiter byte   // between fields; 0 is ',' in CSV and '|' in TBL
+	NoHeader  bool   // the first line of a CSV file does not have the columns' names
+	NoQuotes  bool   // quotes in CSV have no special meaning
+	Null      string // an unquoted field with this text is NULL; the default is "" in CSV and \N in TBL
 	Encoding  string // utf-8, iso-8859-1 or windows-1252; "" is utf-8
 }
 
-// Open opens the files that patterns match: names, or globs of filepath.Match. They are of one format and have the same columns.
+// Open opens the files that match patterns: names, or patterns of filepath.Match. All files must have the same format and columns.
 func Open(patterns []string, o Options) (bulk.Source, error) {
 	names, err := Glob(patterns)
 	if err != nil {
@@ -114,7 +115,7 @@ func Open(patterns []string, o Options) (bulk.Source, error) {
 	return nil, fmt.Errorf("the format %s is not known", o.Format)
 }
 
-// Glob returns the files that patterns match, each once, in order. A pattern that matches none is an error.
+// Glob returns the files that match patterns, each once, in order. A pattern that matches no file is an error.
 func Glob(patterns []string) (names []string, err error) {
 	for _, pattern := range patterns {
 		matches := []string{pattern}

@@ -15,13 +15,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// Version tells one content of a file from another without reading it.
+// Version identifies the content of a file without reading it.
 type Version struct {
 	Size     int64     `json:"size"`
 	Modified time.Time `json:"modified"`
 }
 
-// VersionOf is that of a file as it is now.
+// VersionOf returns the current version of a file.
 func VersionOf(name string) (Version, error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -30,16 +30,16 @@ func VersionOf(name string) (Version, error) {
 	return Version{info.Size(), info.ModTime().UTC()}, nil
 }
 
-// Fingerprint is the content of an extent of a file of text, by which Find finds its rows in the file when it has changed.
+// Fingerprint identifies the content of an extent of a text file. Find uses it to find the extent's rows after the file has changed.
 type Fingerprint struct {
 	Bytes int64  `json:"bytes"`
 	First uint32 `json:"first"` // the CRC-32 of the first line
-	Sum   string `json:"sum"`   // the SHA-256 of the bytes; "" for a file that is not text, which is not found
+	Sum   string `json:"sum"`   // the SHA-256 of the bytes; "" for a file that is not text, which Find ignores
 }
 
 var firstTable = crc32.MakeTable(crc32.Castagnoli)
 
-// IsText says whether the rows of files are found by their content: whether they are text.
+// IsText reports whether the files are text, so that Find can find their rows by content.
 func (o Options) IsText(names ...string) bool {
 	format := o.Format
 	if format == "" {
@@ -48,7 +48,7 @@ func (o Options) IsText(names ...string) bool {
 	return format == CSV || format == TBL || format == JSONLines
 }
 
-// Fingerprint reads an extent of a file of text.
+// Fingerprint returns the fingerprint of an extent. It is zero if the file is not text.
 func (o Options) Fingerprint(e bulk.Extent) (f Fingerprint, err error) {
 	if !o.IsText(e.File) {
 		return f, nil
@@ -74,7 +74,7 @@ func (o Options) Fingerprint(e bulk.Extent) (f Fingerprint, err error) {
 	return f, err
 }
 
-// Head is the content of what stands before the rows of a file of text, which says what they mean.
+// Head returns the fingerprint of the part before a text file's rows, such as a header. That part decides what the rows mean.
 func (o Options) Head(name string) (string, error) {
 	if !o.IsText(name) {
 		return "", nil
@@ -100,12 +100,12 @@ func (o Options) begin(name string) (f textFile, s syntax, err error) {
 	return f, s, err
 }
 
-// findEffort is how many bytes are compared, at the most, for each byte of a file, or for one of 64 MiB, so that a file of equal lines takes no longer. To
-// begin a comparison costs as much as cutBuffer bytes.
+// findEffort is the maximum number of bytes that Find compares per byte of the file; a file counts as at least 64 MiB. Without this limit, a file
+// of equal lines would take very long. Each comparison costs cutBuffer bytes more.
 const findEffort = 4
 
-// Find finds the extents of a file of text that have fingerprints: extents[i] has the i-th, or no bytes if its rows are not there. Each is found once,
-// wherever it stands now, and only as whole rows.
+// Find finds extents of a text file by their fingerprints. extents[i] has prints[i], or is empty if its rows are not in the file. Each extent is
+// found once, wherever it now is, and only if it consists of whole rows.
 func (o Options) Find(name string, prints []Fingerprint) (extents []bulk.Extent, err error) {
 	extents = make([]bulk.Extent, len(prints))
 	byFirst := map[uint32][]int{}
@@ -154,7 +154,7 @@ func (o Options) Find(name string, prints []Fingerprint) (extents []bulk.Extent,
 					break
 				}
 			}
-			if found >= 0 { // go on behind it, where a row begins
+			if found >= 0 { // continue after it, where a row begins
 				lines.at, lines.buffer, lines.begin, lines.following = extents[found].To, lines.buffer[:0], 0, 0
 				within = newQuotes(s.delimiter)
 				continue
@@ -167,7 +167,7 @@ func (o Options) Find(name string, prints []Fingerprint) (extents []bulk.Extent,
 	return extents, nil
 }
 
-// endsRow says whether an offset of a file is behind a line end, or the end of the file.
+// endsRow reports whether an offset is after a line end, or at the end of the file.
 func endsRow(file *os.File, at, end int64) bool {
 	var last [1]byte
 	_, err := file.ReadAt(last[:], at-1)

@@ -2,13 +2,13 @@ package file
 
 import "github.com/apache/arrow-go/v18/arrow"
 
-// goodRows gives the rows of a batch without those that are bad, in runs.
+// goodRows returns the rows of a batch without the bad ones, as runs of consecutive rows.
 type goodRows struct {
 	batch arrow.RecordBatch
 	rows  int
 	bad   []int
-	from  int // the first row that was not given
-	first int // of the run that was given last
+	from  int // the first row that was not yet returned
+	first int // the first row of the last returned run
 }
 
 func (g *goodRows) set(batch arrow.RecordBatch, rows int, bad []int) {
@@ -22,7 +22,7 @@ func (g *goodRows) release() {
 	}
 }
 
-// next returns the next run, or nil behind the last.
+// next returns the next run, or nil after the last.
 func (g *goodRows) next() arrow.RecordBatch {
 	for g.batch != nil {
 		end := g.rows

@@ -10,7 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/arrowmessage"
 )
 
-// guard calls a library that reads a part of a file, which may be damaged, and turns a panic of it into an error that names the part.
+// guard calls f, which reads a part of a file with a library. A damaged file may make the library panic: guard turns that into an error that
+// names the part.
 func guard(part string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -26,18 +27,18 @@ func guard(part string, f func() error) (err error) {
 	return fmt.Errorf("%s: %w", part, err)
 }
 
-// ofRuntime is a panic of Go's runtime, which libraries put into errors, too.
+// ofRuntime matches a panic of Go's runtime. Libraries put its text into errors, too.
 var ofRuntime = regexp.MustCompile(`(unknown error while reading: )?runtime error: .*`)
 
-// inWords says what a panic of Go's runtime means for a file.
+// inWords replaces the text of a panic of Go's runtime by its meaning for a file.
 func inWords(text string) string {
 	return ofRuntime.ReplaceAllString(text, "a length or an offset in it leads out of its bounds")
 }
 
-// largestBuffer is the most bytes that a file of columns may ask for at once: a damaged one may ask for anything.
+// largestBuffer is the maximum number of bytes of one allocation for a columnar file. A damaged file may request any number.
 const largestBuffer = 1 << 30
 
-// bounded is an allocator that panics, within guard, where a file asks for too much.
+// bounded is an allocator that panics if a file requests too much. Its users call it within guard.
 type bounded struct{ memory.Allocator }
 
 func (b bounded) Allocate(size int) []byte {
@@ -58,7 +59,7 @@ func (b bounded) check(size int) {
 
 func newAllocator() memory.Allocator { return bounded{memory.DefaultAllocator} }
 
-// atMost lets what is read of a file take so many bytes.
+// atMost returns a Charge that allows at most the given number of bytes in total.
 func atMost(most int64) arrowmessage.Charge {
 	taken := int64(0)
 	return func(n int64) error {

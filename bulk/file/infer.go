@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	inferRows  = 10_000 // of the first file, from which types are inferred
+	inferRows  = 10_000 // the number of rows of the first file from which types are inferred
 	inferBytes = 4 << 20
 )
 
-// guesses are the types that a column of text may have, the narrowest first. STRING takes everything.
+// guesses lists the types that a text column may get, the narrowest first. STRING fits everything.
 var guesses = []struct {
 	code spannerpb.TypeCode
 	fits func(text []byte) error
@@ -29,10 +29,10 @@ var guesses = []struct {
 	{spannerpb.TypeCode_STRING, func([]byte) error { return nil }},
 }
 
-// guess is what the texts of a column so far allow: a bit for each of guesses that is excluded.
+// guess collects which types the texts of a column allow: a bit in excluded for each of guesses that does not fit.
 type guess struct {
 	excluded uint
-	seen     bool // a value that is not NULL
+	seen     bool // there was a value other than NULL
 }
 
 func (g *guess) see(text []byte) {
@@ -44,7 +44,7 @@ func (g *guess) see(text []byte) {
 	}
 }
 
-// code is the narrowest type that takes all texts.
+// code returns the narrowest type that fits all texts.
 func (g *guess) code() spannerpb.TypeCode {
 	if !g.seen {
 		return spannerpb.TypeCode_STRING
@@ -52,7 +52,7 @@ func (g *guess) code() spannerpb.TypeCode {
 	return guesses[bits.TrailingZeros(^g.excluded)].code
 }
 
-// eachOfFirst calls visit for the first lines of the first file, by which types are inferred.
+// eachOfFirst calls visit for the first lines of the first file.
 func (t *text) eachOfFirst(visit func(line []byte, lines *lineReader)) error {
 	lines, err := newLineReader(t.files[0].name, t.files[0].from, t.files[0].end)
 	if err != nil {
@@ -73,11 +73,11 @@ func (t *text) eachOfFirst(visit func(line []byte, lines *lineReader)) error {
 	return nil
 }
 
-// infer finds names and types of the columns by the first rows.
+// infer derives the names and types of the columns from the first rows.
 func (t *text) infer() (*arrow.Schema, error) {
 	columns := make([]guess, len(t.names))
 	var row splitter
-	err := t.eachOfFirst(func(line []byte, lines *lineReader) { // the reader says what is wrong with a line
+	err := t.eachOfFirst(func(line []byte, lines *lineReader) { // the reader will report malformed lines
 		if err := row.splitRow(t.syntax, lines, line); err != nil {
 			return
 		}

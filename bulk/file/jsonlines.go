@@ -16,9 +16,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// JSON lines are an object a line. A member that is left out is NULL, and so is null, but in a JSON column, where null is the value null of JSON. INT64 and floats are
-// numbers; NaN and infinities, NUMERIC, and all other scalars but BOOL are strings; what is written as a string of a number is read, too. BYTES are base64.
-// A JSON column is the value itself; within ARRAY<JSON> it is a string that holds it.
+// A file of JSON lines has one object per line. A missing member is NULL, and so is null, except in a JSON column, where it is the JSON value
+// null. INT64 and floats are numbers; NaN, infinities, NUMERIC, and all other scalars except BOOL are strings. The reader also accepts numbers in
+// strings. BYTES are base64. The value of a JSON column is written as it is; in ARRAY<JSON> it is a string that holds JSON.
 
 func openJSONLines(names []string, o Options) (bulk.Source, error) {
 	t := &text{json: true, done: o.Done, generated: o.Generated, reject: o.Reject, syntax: syntax{delimiter: ','}, others: len(o.Columns) > 0}
@@ -40,7 +40,7 @@ func openJSONLines(names []string, o Options) (bulk.Source, error) {
 	return t, t.choose(wanted)
 }
 
-// parseJSON appends the values of an object.
+// parseJSON appends the values of an object to the columns.
 func (r *textReader) parseJSON(row []byte) error {
 	if r.members == nil {
 		r.members = make([]bool, len(r.columns))
@@ -80,7 +80,7 @@ func (r *textReader) parseJSON(row []byte) error {
 	return nil
 }
 
-// column finds a column by its name; its case matters only where two names differ by it.
+// column returns the index of the column with a name, or -1. Case matters only if two names differ by case alone.
 func (r *textReader) column(name []byte) int {
 	fold := -1
 	for i := range r.columns {
@@ -94,7 +94,7 @@ func (r *textReader) column(name []byte) int {
 	return fold
 }
 
-// eachMember calls visit for each member of a JSON object. The name is good until visit returns.
+// eachMember calls visit for each member of a JSON object. The name is valid only until visit returns.
 func eachMember(object []byte, scratch *[]byte, visit func(name, value []byte) error) error {
 	rest := bytes.TrimSpace(object)
 	misplaced := func(at []byte, err error) error {
@@ -138,12 +138,12 @@ func eachMember(object []byte, scratch *[]byte, visit func(name, value []byte) e
 	}
 }
 
-// inferJSON finds names and types of members by the first rows.
+// inferJSON derives the names and types of columns from the first rows.
 func (t *text) inferJSON() (*arrow.Schema, error) {
 	var columns []jsonGuess
 	var scratch []byte
 	err := t.eachOfFirst(func(line []byte, _ *lineReader) {
-		_ = eachMember(line, &scratch, func(name, value []byte) error { // the reader says what is wrong with a line
+		_ = eachMember(line, &scratch, func(name, value []byte) error { // the reader will report malformed lines
 			at := slices.IndexFunc(columns, func(c jsonGuess) bool { return c.name == string(name) })
 			if at < 0 {
 				at, columns = len(columns), append(columns, jsonGuess{name: string(name)})
@@ -169,10 +169,10 @@ func (t *text) inferJSON() (*arrow.Schema, error) {
 	return arrow.NewSchema(fields, nil), nil
 }
 
-// jsonGuess is what the values of a member so far allow.
+// jsonGuess collects which types a member's values so far allow.
 type jsonGuess struct {
 	name                    string
-	texts                   guess // of what is in strings
+	texts                   guess // for the contents of strings
 	numbers                 guess
 	strings, bools, numeric bool
 	lists, objects          bool
@@ -186,7 +186,7 @@ func (g *jsonGuess) see(value []byte) {
 		g.strings = true
 		if text, err := arrowtype.UnquoteJSON(nil, value); err == nil {
 			g.texts.see(text)
-			g.texts.excluded |= 1<<0 | 1<<1 | 1<<4 // strings are neither numbers nor booleans
+			g.texts.excluded |= 1<<0 | 1<<1 | 1<<4 // values in strings are neither numbers nor booleans
 		}
 	case 't', 'f':
 		g.bools = true
@@ -211,7 +211,7 @@ func (g *jsonGuess) see(value []byte) {
 	}
 }
 
-// kind is the type that takes all values: JSON if they are of several kinds.
+// kind returns the type that fits all values: JSON if they are of several kinds.
 func (g *jsonGuess) kind() *spannerpb.Type {
 	kinds := 0
 	for _, is := range []bool{g.strings, g.bools, g.numeric, g.lists, g.objects} {
@@ -241,7 +241,7 @@ func (g *jsonGuess) kind() *spannerpb.Type {
 // jsonWriter writes JSON lines.
 type jsonWriter struct {
 	to     io.Writer
-	names  [][]byte // as JSON strings, with a colon
+	names  [][]byte // as JSON strings, each with a colon after it
 	isJSON []bool
 	buffer []byte
 }
@@ -256,7 +256,7 @@ func newJSONWriter(to io.Writer, schema *arrow.Schema) (Writer, error) {
 	return w, nil
 }
 
-// Close writes what is in the buffer; the file is the caller's.
+// Close writes the rest of the buffer. The caller closes the file.
 func (w *jsonWriter) Close() error {
 	_, err := w.to.Write(w.buffer)
 	w.buffer = w.buffer[:0]
@@ -294,7 +294,7 @@ func (w *jsonWriter) Write(batch arrow.RecordBatch) error {
 				w.buffer = formatters[i](w.buffer, row)
 			case w.isJSON[i]:
 				text = formatters[i](text[:0], row)
-				w.buffer = append(w.buffer, bytes.ReplaceAll(text, []byte{'\n'}, []byte{' '})...) // a line end in JSON is white space
+				w.buffer = append(w.buffer, bytes.ReplaceAll(text, []byte{'\n'}, []byte{' '})...) // line ends in JSON are white space
 			default:
 				text = formatters[i](text[:0], row)
 				w.buffer = arrowtype.AppendJSONString(w.buffer, text)

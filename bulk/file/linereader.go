@@ -10,20 +10,21 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// lineReader reads rows of a range of a file.
+// lineReader reads the rows of a range of a file.
 type lineReader struct {
 	file      *os.File
-	at, end   int64  // what is not in the buffer yet
-	buffer    []byte // what was read
-	begin     int    // of the last row in buffer
-	following int    // where the next row begins in buffer
+	at, end   int64  // the range that is not yet in the buffer
+	buffer    []byte // bytes that were read
+	begin     int    // the start of the last row in buffer
+	following int    // the start of the next row in buffer
 	row       []byte // the last row, without its end
 	lines     *lineCounter
 }
 
 const (
 	lineBuffer = 1 << 20
-	// maxRow is the longest row: Spanner takes commits of 100 MB (https://cloud.google.com/spanner/quotas#limits_for_creating_reading_updating_and_deleting_data).
+	// maxRow limits the bytes of a row. Spanner accepts commits of up to 100 MB
+	// (https://cloud.google.com/spanner/quotas#limits_for_creating_reading_updating_and_deleting_data).
 	maxRow = 100 << 20
 )
 
@@ -37,10 +38,10 @@ func newLineReader(name string, from, end int64) (*lineReader, error) {
 
 func (l *lineReader) close() error { return l.file.Close() }
 
-// from is where the last row begins in the file.
+// from returns the offset in the file at which the last row begins.
 func (l *lineReader) from() int64 { return l.at - int64(len(l.buffer)-l.begin) }
 
-// behind is where reading goes on behind the last row.
+// behind returns the offset in the file after the last row.
 func (l *lineReader) behind() int64 { return l.at - int64(len(l.buffer)-l.following) }
 
 // next returns the next line without its end, or io.EOF.
@@ -49,7 +50,7 @@ func (l *lineReader) next() ([]byte, error) {
 	return l.to(l.begin)
 }
 
-// extend adds lines to the last row while its line end is within quotes. It returns errOpenQuote if that of the last line is, too.
+// extend adds lines to the last row until its quotes are closed. It returns errOpenQuote if they are still open after the last line.
 func (l *lineReader) extend(delimiter byte) ([]byte, error) {
 	q, passed := newQuotes(delimiter), 0
 	for {
@@ -67,7 +68,7 @@ func (l *lineReader) extend(delimiter byte) ([]byte, error) {
 	}
 }
 
-// to ends the last row at the first line end at or behind an index of the buffer.
+// to ends the last row at the first line end that is at or after index from of the buffer.
 func (l *lineReader) to(from int) ([]byte, error) {
 	for {
 		if n := bytes.IndexByte(l.buffer[from:], '\n'); n >= 0 {
@@ -91,11 +92,11 @@ func (l *lineReader) to(from int) ([]byte, error) {
 		if err := l.read(); err != nil {
 			return nil, err
 		}
-		from = seen // the row begins at 0 now
+		from = seen // the row now begins at 0
 	}
 }
 
-// read moves the last row to the begin of the buffer, and reads what follows.
+// read moves the last row to the start of the buffer, and reads more of the file.
 func (l *lineReader) read() error {
 	kept := copy(l.buffer, l.buffer[l.begin:])
 	l.begin, l.following = 0, l.following-l.begin
@@ -114,20 +115,20 @@ func (l *lineReader) read() error {
 	case err == io.EOF && n == 0:
 		return fmt.Errorf("%s has become shorter while it is read", l.lines.name)
 	case err != nil && err != io.EOF:
-		return err // it names the file
+		return err // the error names the file
 	}
 	return nil
 }
 
-// lineCounter tells the lines of offsets of a file.
+// lineCounter converts offsets in a file to line numbers.
 type lineCounter struct {
 	name     string
 	mu       sync.Mutex
-	counted  int64 // up to where
+	counted  int64 // the offset up to which lines were counted
 	newlines int64
 }
 
-// place counts the lines before an offset.
+// place returns the line at an offset. It counts the line ends before the offset.
 func (l *lineCounter) place(offset int64) bulk.Place {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -145,7 +146,7 @@ func (l *lineCounter) place(offset int64) bulk.Place {
 		l.newlines += int64(bytes.Count(buffer[:n], []byte{'\n'}))
 		l.counted += int64(n)
 		if err != nil && n == 0 {
-			break // the file became shorter: the line is the best that is known
+			break // the file has become shorter: this line number is the best one available
 		}
 	}
 	return bulk.Place{File: l.name, Line: l.newlines + 1}

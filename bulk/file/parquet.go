@@ -39,7 +39,7 @@ func parquetParts(f *os.File) (*arrow.Schema, []int64, error) {
 
 func newParquetReader(f *os.File) (*pqarrow.FileReader, error) {
 	properties := parquet.NewReaderProperties(newAllocator())
-	properties.BufferedStreamEnabled = true // pages are read one after the other, not whole row groups
+	properties.BufferedStreamEnabled = true // read one page at a time, not whole row groups
 	var r *parquetfile.Reader
 	err := guard("its footer", func() error {
 		info, err := f.Stat()
@@ -59,7 +59,7 @@ func newParquetReader(f *os.File) (*pqarrow.FileReader, error) {
 	err = guard("Arrow's schema in its footer", func() error { return checkArrowSchema(r.MetaData()) })
 	if err == nil {
 		err = guard("the schema in its footer", func() (err error) {
-			// One goroutine reads all columns: a panic in another could not be caught.
+			// One goroutine reads all columns, because a panic in another goroutine could not be recovered.
 			reader, err = pqarrow.NewFileReader(r, pqarrow.ArrowReadProperties{BatchSize: bulk.BatchRows}, newAllocator())
 			return err
 		})
@@ -67,7 +67,7 @@ func newParquetReader(f *os.File) (*pqarrow.FileReader, error) {
 	return reader, err
 }
 
-// longestBatch is about the most bytes of a batch, where rows are long.
+// longestBatch is about the maximum number of bytes in a batch of long rows.
 const longestBatch = 32 << 20
 
 func readParquet(f *os.File, s *columnarSegment) (func() (arrow.RecordBatch, error), error) {
@@ -101,15 +101,15 @@ func readParquet(f *os.File, s *columnarSegment) (func() (arrow.RecordBatch, err
 			return nil, io.EOF
 		}
 		batch := records.RecordBatch()
-		batch.Retain() // the reader releases its own when it goes on
+		batch.Retain() // the reader releases its own reference at the next batch
 		return batch, nil
 	}, nil
 }
 
-// rowsOfGroup is the length of a row group: that of DuckDB, which is also what a writer holds in memory.
+// rowsOfGroup is the number of rows in a row group. It is the same as in DuckDB. A writer holds a row group in memory.
 const rowsOfGroup = 122_880
 
-// parquetWriter writes Parquet.
+// parquetWriter writes a Parquet file.
 type parquetWriter struct {
 	to     *pqarrow.FileWriter
 	schema *arrow.Schema
@@ -130,8 +130,8 @@ func newParquetWriter(to io.Writer, schema *arrow.Schema) (Writer, error) {
 	return &parquetWriter{w, stored}, nil
 }
 
-// parquetField is a field as Parquet has it: JSON is a text, since Arrow's library writes Parquet's own type of
-// JSON and cannot read it back. The metadata of the field tell that it is JSON.
+// parquetField returns a field as it is stored in Parquet. JSON is stored as text, because Arrow's library writes Parquet's JSON type but cannot
+// read it back. The metadata of the field says that it is JSON.
 func parquetField(f arrow.Field) arrow.Field {
 	switch t := f.Type.(type) {
 	case *extensions.JSONType:
@@ -142,7 +142,7 @@ func parquetField(f arrow.Field) arrow.Field {
 	return f
 }
 
-// storage is a column as parquetField has its type.
+// storage converts a column to the type that parquetField returns.
 func storage(column arrow.Array, t arrow.DataType) arrow.Array {
 	switch c := column.(type) {
 	case *extensions.JSONArray:
@@ -165,5 +165,5 @@ func (w *parquetWriter) Write(batch arrow.RecordBatch) error {
 
 func (w *parquetWriter) Close() error { return w.to.Close() }
 
-// unclosed is a writer that the library does not close: the file is the caller's.
+// unclosed hides the Close method of a writer from the library, because the caller closes the file.
 type unclosed struct{ io.Writer }

@@ -14,29 +14,29 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/schema"
 )
 
-// Arrow's library bounds the sizes of a Parquet file's pages. It makes room, past every allocator, for what a file says of other things: as many children as a
-// column claims, as many values as a dictionary claims, as many as a block of differences claims, and as many bytes as values become that share their first bytes.
-// So the footer is checked before the library reads it, and the pages of a row group before it reads the row group. Headers of pages are
-// read for that, and of the pages only those that have differences, which few writers choose.
+// Arrow's library limits the sizes of a Parquet file's pages. But it allocates memory by other claims of a file without a limit and without using
+// the allocator: the number of children of a column, of values in a dictionary, and of values in a block of deltas, and the length of values that
+// share prefixes. So we check the footer before the library reads it, and the pages of a row group before the library reads the row group. For
+// that we read the headers of pages. We read the contents only of pages with a delta encoding, which few writers choose.
 
 const (
-	// mostStructs is how many structs a footer may have. A row group has some 6 for each column.
+	// mostStructs limits the structs in a footer. A row group has about 6 for each column.
 	mostStructs = 1 << 23
-	// deepestColumn is how many groups a column may stand in. A list is two.
+	// deepestColumn limits the nesting of groups around a column. A list takes two.
 	deepestColumn = 32
-	// longestFixed is the most bytes of the values of a column of fixed length: the library makes room for a batch of them.
+	// longestFixed limits the bytes of a value of fixed length: the library allocates memory for a batch of them.
 	longestFixed = 64 << 10
-	// mostPageBytes is how many bytes the pages may take that are in memory at once: a page and a dictionary of each column.
+	// mostPageBytes limits the bytes of the pages that are in memory at once: a page and a dictionary of each column.
 	mostPageBytes = 2 << 30
-	// mostBlockValues is how many values a block of differences may have. Writers make blocks of 128 to 1,024.
+	// mostBlockValues limits the values in a block of deltas. Writers make blocks of 128 to 1,024.
 	mostBlockValues = 1 << 16
-	// mostLengths is how many values a page may have whose lengths are differences.
+	// mostLengths limits the values in a page whose lengths are delta-encoded.
 	mostLengths = 1 << 24
-	// longestPageHeader is the library's limit.
+	// longestPageHeader is the limit of the library.
 	longestPageHeader = 16 << 20
 )
 
-// footerLayout has the lists of a footer.
+// footerLayout describes where lists occur in a footer.
 var footerLayout = thriftLayout{
 	2: {elements: thriftStruct}, // columns
 	4: {elements: thriftStruct, within: thriftLayout{ // row groups
@@ -49,11 +49,11 @@ var footerLayout = thriftLayout{
 		}},
 		4: {elements: thriftStruct},
 	}},
-	5: {elements: thriftStruct}, // of keys and values
-	7: {elements: thriftStruct}, // orders of columns
+	5: {elements: thriftStruct}, // key-value metadata
+	7: {elements: thriftStruct}, // column orders
 }
 
-// The fields and numbers of https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift that are checked.
+// The fields and numbers that are checked, from https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift.
 const (
 	fileSchema = 2
 
@@ -64,7 +64,7 @@ const (
 	dataPageType, dictionaryPageType, dataPageV2Type = 0, 2, 3
 )
 
-// checkParquetFooter checks the claims of a footer.
+// checkParquetFooter checks the counts and lengths in a footer.
 func checkParquetFooter(f io.ReaderAt, size int64) error {
 	var tail [8]byte
 	if size < int64(len(tail)) {
@@ -75,7 +75,7 @@ func checkParquetFooter(f io.ReaderAt, size int64) error {
 	}
 	length := int64(binary.LittleEndian.Uint32(tail[:]))
 	if string(tail[4:]) != "PAR1" || length > size-int64(len(tail)) {
-		return nil // as the library will say
+		return nil // the library will report the error
 	}
 	footer := make([]byte, length)
 	if _, err := f.ReadAt(footer, size-int64(len(tail))-length); err != nil {
@@ -96,9 +96,9 @@ func checkParquetFooter(f io.ReaderAt, size int64) error {
 	return t.err
 }
 
-// checkSchemaElements checks a tree: a group stands before its children and says how many it has.
+// checkSchemaElements checks the schema tree. A group precedes its children, and says how many it has.
 func checkSchemaElements(t *thrift, n int) {
-	var open []int64 // how many children are missing of each group that the next element stands in
+	var open []int64 // for each open group, how many of its children have not been read yet
 	for left := int64(n); left > 0 && t.err == nil; {
 		left--
 		var kind, length, children int64
@@ -124,7 +124,7 @@ func checkSchemaElements(t *thrift, n int) {
 	}
 }
 
-// checkRowGroup checks the claims of a row group's pages.
+// checkRowGroup checks the pages of a row group.
 func checkRowGroup(f io.ReaderAt, r *parquetfile.Reader, group int) error {
 	total := int64(0)
 	g := r.MetaData().RowGroup(group)
@@ -150,18 +150,18 @@ type columnChunk struct {
 	file   io.ReaderAt
 	of     *metadata.ColumnChunkMetaData
 	column *schema.Column
-	old    bool   // Parquet MR up to 1.2.8 wrote it
-	header []byte // read last
+	old    bool   // written by Parquet MR up to 1.2.8
+	header []byte // the last header that was read
 }
 
-// check checks the pages that the library will read, and returns how many bytes its dictionary and the largest page take.
+// check checks the pages that the library will read. It returns how many bytes its dictionary and the largest page take.
 func (c *columnChunk) check(size int64) (int64, error) {
 	at := c.of.DataPageOffset()
 	if d := c.of.DictionaryPageOffset(); c.of.HasDictionaryPage() && d > 0 && d < at {
 		at = d
 	}
 	length := c.of.TotalCompressedSize()
-	if c.old { // these left the header of the dictionary out of the length, and the library reads so much more
+	if c.old { // old writers did not count the dictionary's header in the length, so the library reads 100 bytes more
 		length += 100
 	}
 	if at < 0 || length < 0 {
@@ -188,21 +188,21 @@ func (c *columnChunk) check(size int64) (int64, error) {
 	return dictionary + largest, nil
 }
 
-// A page, by its header.
+// page describes a page by its header.
 type page struct {
 	kind, compressed, uncompressed int64
 	values, encoding               int64
 	rows                           int64 // as the library counts them
-	levels                         int64 // bytes of the levels before the values of a page of version 2
-	definitions, repetitions       int64 // their encodings in a page of version 1, their lengths in one of version 2
-	headers                        int   // by which it says what it has
+	levels                         int64 // bytes of the levels before the values in a page of version 2
+	definitions, repetitions       int64 // the encodings of the levels in version 1, their lengths in version 2
+	headers                        int   // number of headers for a type of page; valid pages have one
 	stored                         bool  // a page of version 2 that is not compressed
-	dictionary                     int64 // bytes that its values take as a dictionary
-	takes                          int64 // bytes that it takes
-	at, end                        int64 // of what follows the header
+	dictionary                     int64 // bytes of memory for its values, if it is a dictionary
+	takes                          int64 // bytes that the page takes in memory
+	at, end                        int64 // the range of the page's data after the header
 }
 
-// page reads the header of a page and checks it.
+// page reads and checks the header of a page.
 func (c *columnChunk) page(at, end int64) (p page, err error) {
 	if p, err = c.readHeader(at, end); err != nil {
 		return p, err
@@ -218,7 +218,7 @@ func (c *columnChunk) page(at, end int64) (p page, err error) {
 	if p.dictionary < 0 || p.dictionary > p.uncompressed/c.width() {
 		return p, fmt.Errorf("a dictionary of %d values has %d bytes", p.dictionary, p.uncompressed)
 	}
-	p.dictionary *= 24 // an object for each
+	p.dictionary *= 24 // the library makes an object for each value
 	switch parquet.Encoding(p.encoding) {
 	case parquet.Encodings.DeltaBinaryPacked, parquet.Encodings.DeltaLengthByteArray, parquet.Encodings.DeltaByteArray:
 		if p.kind != dictionaryPageType {
@@ -228,7 +228,7 @@ func (c *columnChunk) page(at, end int64) (p page, err error) {
 	return p, err
 }
 
-// readHeader reads more and more of the file, until the header is complete.
+// readHeader reads the header of a page. It reads more and more of the file until the header is complete.
 func (c *columnChunk) readHeader(at, end int64) (p page, err error) {
 	for window := int64(4 << 10); ; window *= 16 {
 		if int64(len(c.header)) < window {
@@ -282,7 +282,7 @@ func (p *page) readV2(t *thrift) {
 	p.levels = p.definitions + p.repetitions
 }
 
-// width is how many bytes a value of a dictionary takes at least.
+// width returns the minimum number of bytes of a value in a dictionary.
 func (c *columnChunk) width() int64 {
 	switch c.column.PhysicalType() {
 	case parquet.Types.Int32, parquet.Types.Float, parquet.Types.ByteArray: // the length of a byte array
@@ -297,7 +297,7 @@ func (c *columnChunk) width() int64 {
 	return 1
 }
 
-// checkDifferences checks the values of a page that are integers as differences, or byte arrays whose lengths are.
+// checkDifferences checks a page of delta-encoded integers, or of byte arrays with delta-encoded lengths.
 func (c *columnChunk) checkDifferences(p *page) error {
 	if p.uncompressed > parquet.DefaultMaxUncompressedPageSize || p.compressed > parquet.DefaultMaxCompressedPageSize || p.levels > min(p.compressed, p.uncompressed) {
 		return nil // the library refuses the page
@@ -362,7 +362,7 @@ func (c *columnChunk) valuesOf(p *page) ([]byte, error) {
 	return c.behindLevels(b, p, p.definitions, c.column.MaxDefinitionLevel())
 }
 
-// behindLevels is what follows the levels in a page of version 1.
+// behindLevels returns the bytes after the levels in a page of version 1.
 func (c *columnChunk) behindLevels(b []byte, p *page, encoding int64, most int16) ([]byte, error) {
 	if most == 0 {
 		return b, nil
@@ -380,17 +380,18 @@ func (c *columnChunk) behindLevels(b []byte, p *page, encoding int64, most int16
 	return b[n:], nil
 }
 
-// differences are integers in Parquet's encoding DELTA_BINARY_PACKED: blocks of so many values, in miniblocks whose differences have a width of their own.
+// differences are integers in Parquet's encoding DELTA_BINARY_PACKED. They are stored in blocks, which consist of miniblocks. Each miniblock has
+// its own bit width.
 type differences struct {
 	b           []byte
-	block, mini uint64 // values of each
+	block, mini uint64 // values in a block and in a miniblock
 	count       uint64
 	first       int64
-	perBlock    int // miniblocks
+	perBlock    int // miniblocks in a block
 }
 
 func newDifferences(b []byte) (d differences, err error) {
-	t := &thrift{b: b} // whose numbers are the same
+	t := &thrift{b: b} // the encoding uses the same variable-length integers as Thrift
 	d.block = t.unsigned()
 	minis := t.unsigned()
 	d.count = t.unsigned()
@@ -405,7 +406,7 @@ func newDifferences(b []byte) (d differences, err error) {
 	return d, nil
 }
 
-// eachDifference calls f for each of the integers, of which there are most at most, and returns what follows them.
+// eachDifference calls f for each integer. It returns the bytes after them. It fails if b has more than most integers.
 func eachDifference(b []byte, most int64, f func(int64) error) ([]byte, error) {
 	d, err := newDifferences(b)
 	if err != nil {
@@ -449,7 +450,7 @@ func eachDifference(b []byte, most int64, f func(int64) error) ([]byte, error) {
 	return d.b, nil
 }
 
-// packedBits is the number of so many bits at a bit of b, its lowest bit first.
+// packedBits decodes a number that is stored in width bits of b. The bits start at bit at, with the lowest bit first.
 func packedBits(b []byte, at uint64, width byte) (v uint64) {
 	for n := uint64(0); n < uint64(width); {
 		shift := (at + n) % 8

@@ -8,8 +8,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// boundedCodec decompresses a page into the bytes that its header says it has. The library's own codecs of Snappy and Zstandard make room for whatever the compressed
-// page says or becomes.
+// boundedCodec decompresses a page into the number of bytes that its header claims. The library's own codecs for Snappy and Zstandard allocate
+// whatever size the compressed data claims or expands to.
 type boundedCodec struct {
 	compress.Codec
 	decode func(dst, src []byte) ([]byte, error)
@@ -23,7 +23,7 @@ func init() {
 	} {
 		codec, err := compress.GetCodec(compression)
 		if err != nil {
-			panic(err) // the library has both
+			panic(err) // the library has both codecs
 		}
 		compress.RegisterCodec(compression, boundedCodec{codec, decode})
 	}
@@ -45,7 +45,7 @@ var zstdDecoder = newZstdDecoder()
 func newZstdDecoder() *zstd.Decoder {
 	d, err := zstd.NewReader(nil, zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderConcurrency(0))
 	if err != nil {
-		panic(err) // the options are constant
+		panic(err) // the options are constant and valid
 	}
 	return d
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// TestParquetEncodings: files that others write are read, in every encoding, compression and version of pages: what is checked of pages refuses none.
+// TestParquetEncodings: files of other writers can be read, in every encoding, compression and version of pages. Our checks refuse none of them.
 func TestParquetEncodings(t *testing.T) {
 	const rows = 3000
 	list := arrow.ListOf(arrow.BinaryTypes.String)
@@ -81,7 +81,7 @@ func writeParquet(t *testing.T, path string, batch arrow.RecordBatch, properties
 	}
 }
 
-// firstColumns are the integer and the text of each row of a file.
+// firstColumns returns the integer and the text of each row of a file.
 func firstColumns(t *testing.T, path string) (rows []string) {
 	t.Helper()
 	source, err := Open([]string{path}, Options{})
@@ -111,7 +111,7 @@ func firstColumns(t *testing.T, path string) (rows []string) {
 	return rows
 }
 
-// TestParquetLongRows: where rows are long, a batch has few.
+// TestParquetLongRows: a batch of long rows has few of them.
 func TestParquetLongRows(t *testing.T) {
 	const rows = 80
 	texts := array.NewStringBuilder(memory.DefaultAllocator)

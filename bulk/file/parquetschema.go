@@ -8,7 +8,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/arrowmessage"
 )
 
-// checkArrowSchema checks the schema of Arrow's, a flatbuffer, that a Parquet file may have in its metadata: Arrow's library reads it without a check.
+// checkArrowSchema checks the Arrow schema that a Parquet file may have in its metadata. It is a flatbuffer, which Arrow's library reads without
+// checks.
 func checkArrowSchema(m *metadata.FileMetaData) error {
 	text := m.KeyValueMetadata().FindValue("ARROW:schema")
 	if text == nil {

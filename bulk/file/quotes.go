@@ -2,21 +2,22 @@ package file
 
 import "bytes"
 
-// quotes tells, of a text that it passes from the begin of a row on, which line ends are within quotes. A quote opens only a field that begins with it; any other
-// one is malformed and leaves the rows that follow alone. Readers and cuts agree on it, also about rows that are malformed.
+// quotes tracks, from the start of a row on, whether a text is within quotes, so that line ends within quotes can be recognized. A quote is an
+// opening quote only at the start of a field. Any other quote is malformed and does not affect the following rows. The reader and cut use the
+// same rules, also for malformed rows.
 type quotes struct {
 	delimiter byte
-	last      byte // before what follows
+	last      byte // the byte before the next one
 	within    bool // a quote is open
-	closing   bool // the last byte was a quote, which closes the one that is open unless another follows
+	closing   bool // the last byte was a quote: it closes the open one unless another follows
 }
 
 func newQuotes(delimiter byte) quotes { return quotes{delimiter: delimiter, last: '\n'} }
 
-// open says whether the place that was reached is within quotes.
+// open reports whether the current position is within quotes.
 func (q *quotes) open() bool { return q.within && !q.closing }
 
-// pass goes on behind a part of the text.
+// pass processes the next part of the text.
 func (q *quotes) pass(text []byte) {
 	for len(text) > 0 {
 		if q.closing {

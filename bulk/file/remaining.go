@@ -9,7 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// remaining is a source of files that are not text, without the rows of some extents.
+// remaining is a source of files other than text, without the rows of the extents in done.
 type remaining struct {
 	bulk.Source
 	done []bulk.Extent
@@ -30,7 +30,7 @@ func (r *remaining) Segments(ctx context.Context, n int) (segments []bulk.Segmen
 	return segments, err
 }
 
-// remainingSegment is some of the rows of a segment.
+// remainingSegment is a range of the rows of a segment.
 type remainingSegment struct {
 	bulk.Segment
 	extent, whole bulk.Extent
@@ -46,11 +46,11 @@ func (s remainingSegment) Open(ctx context.Context) (bulk.Reader, error) {
 	return &remainingReader{Reader: r, skip: s.extent.From - s.whole.From, left: s.extent.To - s.extent.From}, nil
 }
 
-// remainingReader skips rows, and ends behind others.
+// remainingReader skips rows at the start of a segment, and ends after the next left rows.
 type remainingReader struct {
 	bulk.Reader
 	skip, left int64
-	shift      int // rows of the last batch that were skipped
+	shift      int // how many rows of the last batch were skipped
 }
 
 func (r *remainingReader) Next() (arrow.RecordBatch, error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// TestDone: of files of each format that is not text some rows are left out, and each of the others is read, with its place and position.
+// TestDone: for each format other than text, some rows are left out, and all others are read with their places and positions.
 func TestDone(t *testing.T) {
 	const rows = 40_000
 	schema := schemaOf(t, "K INT64", 0)
@@ -82,7 +82,7 @@ func TestDone(t *testing.T) {
 	}
 }
 
-// TestFind: rows are found by their text where they stand now, each once and only as whole rows, and not within quotes.
+// TestFind: rows are found by their text wherever they now are, each once, only as whole rows, and not within quotes.
 func TestFind(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "t.csv")
 	write := func(text string) {
@@ -118,7 +118,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("%q: %v, %v, want %v", text, err, found, want)
 		}
 	}
-	write(head + strings.Repeat("3,y\n", 200_000)) // as many first lines of rows that are not there
+	write(head + strings.Repeat("3,y\n", 200_000)) // as many lines that match the first line of an extent which is not there
 	if found, err := (Options{}).Find(name, prints); err != nil || found[1].To != 0 {
 		t.Errorf("%v, %v", err, found)
 	}

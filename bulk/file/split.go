@@ -6,15 +6,15 @@ import (
 	"errors"
 )
 
-// splitter cuts a row of text into fields. It is what reads rows with quotes or escapes, and headers.
+// splitter splits a row of text into fields. It is used for headers, and for rows with quotes or escapes.
 type splitter struct {
 	fields  []field
-	scratch []byte // what unquoted fields are made of
+	scratch []byte // memory for fields with quotes or escapes
 }
 
 type field struct {
 	text   []byte
-	quoted bool // or escaped: it is a value, not what stands for NULL
+	quoted bool // or escaped: the field is a value and never NULL
 }
 
 var (
@@ -23,11 +23,11 @@ var (
 	errAfterQuote = errors.New("a character other than the delimiter follows a closing quote")
 )
 
-// split cuts a row, which is without its line end. It returns errOpenQuote if the row goes on behind the next line end.
+// split splits a row without its line end. It returns errOpenQuote if the row continues after the line end.
 func (r *splitter) split(s syntax, row []byte) error {
 	r.fields, r.scratch = r.fields[:0], r.scratch[:0]
 	if cap(r.scratch) < len(row) {
-		r.scratch = make([]byte, 0, 2*len(row)) // fields point into it: it must not move
+		r.scratch = make([]byte, 0, 2*len(row)) // fields point into it, so it must not move
 	}
 	for at := 0; ; at++ {
 		f, used, err := r.field(s, row[at:])
@@ -44,7 +44,7 @@ func (r *splitter) split(s syntax, row []byte) error {
 	}
 }
 
-// splitRow cuts the row that begins with the last line of lines. A row that is malformed ends where its quotes do, too.
+// splitRow splits the row that begins with the last line of lines. A malformed row, too, ends where its quotes are closed.
 func (r *splitter) splitRow(s syntax, lines *lineReader, line []byte) error {
 	err := r.split(s, line)
 	if err == nil || !s.quotes {
@@ -57,7 +57,7 @@ func (r *splitter) splitRow(s syntax, lines *lineReader, line []byte) error {
 	return r.split(s, row)
 }
 
-// field reads one field, up to its delimiter or the row's end.
+// field parses a field, up to the delimiter or the end of the row.
 func (r *splitter) field(s syntax, text []byte) (f field, used int, err error) {
 	if s.quotes && len(text) > 0 && text[0] == '"' {
 		return r.quoted(text)
@@ -81,7 +81,7 @@ func (r *splitter) field(s syntax, text []byte) (f field, used int, err error) {
 	return field{text: value}, used, nil
 }
 
-// quoted reads a field in quotes.
+// quoted parses a field in quotes.
 func (r *splitter) quoted(text []byte) (f field, used int, err error) {
 	start := len(r.scratch)
 	for at := 1; ; {
@@ -99,7 +99,7 @@ func (r *splitter) quoted(text []byte) (f field, used int, err error) {
 	}
 }
 
-// unescape resolves \n, \t, \r, and \ before any other character.
+// unescape replaces \n, \t, \r, and \ before any other character.
 func (r *splitter) unescape(value []byte) []byte {
 	start := len(r.scratch)
 	for i := 0; i < len(value); i++ {

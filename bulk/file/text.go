@@ -19,35 +19,35 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// text is a source of CSV, TBL or JSON lines.
+// text is a source that reads CSV, TBL or JSON lines.
 type text struct {
 	json      bool
 	files     []textFile
 	reject    func(bulk.BadRow) error
 	syntax    syntax
-	names     []string // of the columns of the files, in order
-	targets   []int    // for each of them the field of the schema, or -1 if it is left out
+	names     []string // the columns of the files, in order
+	targets   []int    // for each name, the index of the field in the schema, or -1 if the column is left out
 	schema    *arrow.Schema
-	types     []*spannerpb.Type // of the fields
+	types     []*spannerpb.Type // the types of the schema's fields
 	encoding  *charmap.Charmap  // nil is UTF-8
 	generated []string          // columns that the database computes
-	others    bool              // JSON lines may have members that are not wanted
-	done      []bulk.Extent     // what is left out of the files
+	others    bool              // JSON lines may have other members, which are ignored
+	done      []bulk.Extent     // parts of the files that are not read
 }
 
-// textFile is a file and where its rows are.
+// textFile is a file with the range of its rows.
 type textFile struct {
 	name      string
 	from, end int64
 }
 
-// syntax is how text is written.
+// syntax describes how text is written.
 type syntax struct {
 	delimiter byte
 	quotes    bool   // "a, ""b"""
 	escapes   bool   // \N, \n, \\ and \|
-	terminal  bool   // the delimiter may stand behind the last field, too
-	null      string // an unquoted field that is NULL
+	terminal  bool   // the last field may be followed by a delimiter, too
+	null      string // an unquoted field with this text is NULL
 }
 
 func syntaxOf(o Options) syntax {
@@ -100,7 +100,7 @@ func openText(names []string, o Options) (bulk.Source, error) {
 	return t, t.choose(o.Schema)
 }
 
-// openTextFile finds out where the rows of a file are, and reads its header.
+// openTextFile finds the range of a file's rows, and reads its header if it has one.
 func openTextFile(name string, hasHeader bool, s syntax) (f textFile, header []string, err error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -142,7 +142,7 @@ func openTextFile(name string, hasHeader bool, s syntax) (f textFile, header []s
 	return f, header, nil
 }
 
-// choose finds the schema's field of each column of the files.
+// choose finds the schema's field for each column of the files.
 func (t *text) choose(wanted *arrow.Schema) error {
 	if t.names == nil {
 		for _, f := range wanted.Fields() {
@@ -177,7 +177,7 @@ func (t *text) choose(wanted *arrow.Schema) error {
 	return nil
 }
 
-// notWanted is the error of a column of the files that is not in the schema.
+// notWanted returns the error for a column of the files that is not in the schema.
 func (t *text) notWanted(name string) error {
 	leaveOut := "name the files' columns, with - for one that is left out"
 	if t.json {
@@ -193,7 +193,7 @@ func (t *text) Schema() *arrow.Schema { return t.schema }
 
 func (t *text) Close() error { return nil }
 
-// smallestSegment is how many bytes are worth a segment of their own.
+// smallestSegment is the minimum number of bytes for which a segment of its own is worthwhile.
 const smallestSegment = 1 << 16
 
 func (t *text) Segments(ctx context.Context, n int) (segments []bulk.Segment, err error) {
@@ -218,7 +218,7 @@ func (t *text) Segments(ctx context.Context, n int) (segments []bulk.Segment, er
 	return segments, nil
 }
 
-// textSegment is a range of bytes of a file that begins with a row.
+// textSegment is a range of bytes of a file. It begins at the start of a row.
 type textSegment struct {
 	of        *text
 	name      string

@@ -16,7 +16,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// schemaOf makes a schema of "K INT64 NOT NULL, V STRING(MAX)".
+// schemaOf parses columns such as "K INT64 NOT NULL, V STRING(MAX)" into a schema.
 func schemaOf(t testing.TB, columns string, timestamps arrowtype.Timestamps) *arrow.Schema {
 	t.Helper()
 	var fields []arrow.Field
@@ -45,7 +45,7 @@ func write(t *testing.T, name, content string) string {
 	return path
 }
 
-// readAll reads a source with n segments, and returns rows as texts, with their places: "file:line 1|a". NULL is printed as NULL.
+// readAll reads a source in n segments. It returns the rows as texts with their places, such as "file:line 1|a". NULL is printed as NULL.
 func readAll(t *testing.T, source bulk.Source, n int) (rows []string, err error) {
 	t.Helper()
 	segments, err := source.Segments(context.Background(), n)
@@ -124,7 +124,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestInferred: the types of columns are the narrowest that take their values.
+// TestInferred: each column gets the narrowest type that fits its values.
 func TestInferred(t *testing.T) {
 	source, err := Open([]string{write(t, "x.csv", "a,b,c,d,e,f,g\n1,1,2026-01-01,2026-01-01 00:00:00,t,,1\n2,1.5,,,f,,2026-01-01\n")}, Options{})
 	if err != nil {
@@ -144,7 +144,7 @@ func TestInferred(t *testing.T) {
 	}
 }
 
-// TestBadText: malformed rows are errors that name file and line; with Reject they are left out, and what is good is read.
+// TestBadText: malformed rows are errors that name file and line. With Reject they are left out, and the good rows are read.
 func TestBadText(t *testing.T) {
 	for _, c := range []struct{ name, row, reason string }{
 		{"a.csv", "x,a", `column K: "x" is not an INT64`},
@@ -199,7 +199,8 @@ func TestBadText(t *testing.T) {
 	}
 }
 
-// TestSegments cuts files, with line ends and commas within quotes, into different numbers of segments: readers read each row once, and know its line.
+// TestSegments divides files, with line ends and commas within quotes, into different numbers of segments. Readers read each row once, and know
+// its line.
 func TestSegments(t *testing.T) {
 	var csv, tbl strings.Builder
 	var want []string
@@ -238,7 +239,7 @@ func TestSegments(t *testing.T) {
 	}
 }
 
-// TestStrayQuotes: a row with quotes that are malformed is bad, and takes no other row with it, into however many segments the file is cut.
+// TestStrayQuotes: a row with malformed quotes is bad and does not affect other rows, whatever the number of segments.
 func TestStrayQuotes(t *testing.T) {
 	var csv strings.Builder
 	var want, wantBad []string
@@ -287,7 +288,7 @@ func TestStrayQuotes(t *testing.T) {
 	}
 }
 
-// TestEach: several readers see each row of several files once.
+// TestEach: several readers read each row of several files once.
 func TestEach(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 5 {

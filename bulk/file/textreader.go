@@ -14,29 +14,29 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// textReader parses a segment of CSV, TBL or JSON lines.
+// textReader parses a segment of a CSV, TBL or JSON lines file.
 type textReader struct {
 	of      *text
 	lines   *lineReader
-	start   int64 // of the segment
+	start   int64 // the offset at which the segment starts
 	builder *array.RecordBuilder
-	columns []textColumn // of the file
+	columns []textColumn // the columns of the file
 	row     splitter
-	scratch []byte // of a text that is not in UTF-8, or of the name of a JSON member
-	members []bool // columns that a row of JSON has
-	sizes   []int  // bytes of the texts of the last batch, by column
+	scratch []byte // for text that is not UTF-8, or the name of a JSON member
+	members []bool // the columns that a JSON row has set
+	sizes   []int  // for each column, the bytes of its texts in the last batch
 
-	from   []int64 // where the rows of the last batch begin in the file, and behind them where reading goes on
+	from   []int64 // offsets in the file of the rows of the last batch, and of the next row
 	good   goodRows
 	failed error
 }
 
-// textColumn is a column of a text file. The zero textColumn is left out.
+// textColumn is a column of a text file. The zero textColumn is a column that is left out.
 type textColumn struct {
 	*arrowtype.Appender
 	name     string
 	nullable bool
-	decode   bool // from the file's encoding
+	decode   bool // convert from the file's encoding
 	json     bool // a JSON column
 }
 
@@ -69,19 +69,19 @@ func (r *textReader) Close() error {
 	return r.lines.close()
 }
 
-// Places tells the lines of rows.
+// Places returns a function that says in which line a row is.
 func (r *textReader) Places() func(row int) bulk.Place {
 	from, lines := r.from[r.good.first:], r.lines.lines
 	return func(row int) bulk.Place { return lines.place(from[row]) }
 }
 
-// Positions tells the offsets of rows.
+// Positions returns a function that returns the offset of a row.
 func (r *textReader) Positions() func(row int) int64 {
 	from := r.from[r.good.first:]
 	return func(row int) int64 { return from[row] }
 }
 
-// Progress is how many bytes were parsed.
+// Progress returns the number of bytes that were parsed.
 func (r *textReader) Progress() int64 { return r.lines.from() - r.start }
 
 func (r *textReader) Next() (arrow.RecordBatch, error) {
@@ -96,7 +96,7 @@ func (r *textReader) Next() (arrow.RecordBatch, error) {
 	}
 }
 
-// fill parses rows into the next batch. An error, and io.EOF, comes behind the rows before it.
+// fill parses rows into the next batch. The reader returns an error or io.EOF only after the rows before it.
 func (r *textReader) fill() error {
 	r.reserve(len(r.from))
 	r.from = make([]int64, 0, bulk.BatchRows+1) // not reused: Places keeps it
@@ -132,7 +132,7 @@ func (r *textReader) fill() error {
 	return err
 }
 
-// reserve makes room for a batch like the one before, so that no column moves while it grows.
+// reserve allocates memory for a batch of the size of the last one, so that columns are not moved when they grow.
 func (r *textReader) reserve(rows int) {
 	for i, b := range r.builder.Fields() {
 		b.Reserve(rows)
@@ -142,7 +142,7 @@ func (r *textReader) reserve(rows int) {
 	}
 }
 
-// textBuilder is the builder of a column of texts or bytes.
+// textBuilder is the builder of a column of strings or bytes.
 type textBuilder interface {
 	DataLen() int
 	ReserveData(n int)
@@ -155,9 +155,9 @@ func storageOf(b array.Builder) array.Builder {
 	return b
 }
 
-// refuse reports a row that is malformed.
+// refuse reports a malformed row.
 func (r *textReader) refuse(from int64, row []byte, why error) error {
-	const longest = 4096 // of the text that is repeated
+	const longest = 4096 // of the row's text in the report
 	bad := bulk.BadRow{Place: r.lines.lines.place(from), Reason: why.Error(), Text: string(row[:min(len(row), longest)])}
 	if r.of.reject == nil {
 		return bad
@@ -165,7 +165,7 @@ func (r *textReader) refuse(from int64, row []byte, why error) error {
 	return r.of.reject(bad)
 }
 
-// evenOut gives all columns as many values; those that a row did not reach get NULL.
+// evenOut appends NULLs until all columns have the given number of rows.
 func (r *textReader) evenOut(rows int) {
 	for _, b := range r.builder.Fields() {
 		for b.Len() < rows {
@@ -174,7 +174,7 @@ func (r *textReader) evenOut(rows int) {
 	}
 }
 
-// parse appends the values of a row.
+// parse appends the values of a row to the columns.
 func (r *textReader) parse(row []byte) error {
 	if r.of.json {
 		return r.parseJSON(row)
@@ -214,7 +214,7 @@ func (c *textColumn) orderName(i int) string {
 	return c.name
 }
 
-// parseQuoted appends the values of a row that has quotes or escapes; of the line, or of several if a quote goes on.
+// parseQuoted appends the values of a row with quotes or escapes. The row continues in the next lines if a quote does.
 func (r *textReader) parseQuoted(row []byte) error {
 	if err := r.row.splitRow(r.of.syntax, r.lines, row); err != nil {
 		return err
@@ -237,7 +237,7 @@ func (r *textReader) parseQuoted(row []byte) error {
 	return nil
 }
 
-// append appends a value.
+// append appends a value to a column.
 func (r *textReader) append(c *textColumn, value []byte, null bool) error {
 	switch {
 	case c.Appender == nil:

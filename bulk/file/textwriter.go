@@ -32,7 +32,7 @@ func newTextWriter(to io.Writer, s syntax, schema *arrow.Schema) (Writer, error)
 	return w, w.Close()
 }
 
-// Close writes what is in the buffer; the file is the caller's.
+// Close writes the rest of the buffer. The caller closes the file.
 func (w *textWriter) Close() error {
 	_, err := w.to.Write(w.buffer)
 	w.buffer = w.buffer[:0]
@@ -42,7 +42,7 @@ func (w *textWriter) Close() error {
 // Write appends rows.
 func (w *textWriter) Write(batch arrow.RecordBatch) error {
 	formatters := make([]arrowtype.Formatter, batch.NumCols())
-	plain := make([]bool, batch.NumCols()) // the texts need no quotes and no escapes
+	plain := make([]bool, batch.NumCols()) // columns whose texts need neither quotes nor escapes
 	for i, c := range batch.Columns() {
 		var err error
 		if formatters[i], err = arrowtype.NewFormatter(c); err != nil {
@@ -78,7 +78,7 @@ func (w *textWriter) Write(batch arrow.RecordBatch) error {
 	return w.Close()
 }
 
-// isPlain says whether texts of a type have neither delimiters nor quotes, line ends or backslashes.
+// isPlain reports whether texts of a type never contain delimiters, quotes, line ends or backslashes.
 func isPlain(t arrow.DataType) bool {
 	switch t.ID() {
 	case arrow.BOOL, arrow.DATE32, arrow.DATE64, arrow.TIMESTAMP, arrow.DECIMAL128:
@@ -93,7 +93,7 @@ func (w *textWriter) field(text []byte) {
 	w.protect(start)
 }
 
-// protect quotes, or escapes, the field that the buffer ends with if it needs that.
+// protect quotes or escapes the last field in the buffer, if necessary. start is the start of the field.
 func (w *textWriter) protect(start int) {
 	value := w.buffer[start:]
 	if w.syntax.escapes {

@@ -7,15 +7,17 @@ import (
 	"io"
 )
 
-// thrift reads a struct of Apache Thrift (https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md, the compact protocol), as Parquet has them
-// in its footer and before its pages. A count or a length in it is compared with the bytes that follow. The first error stays, and all that is read after it is 0.
+// thrift decodes structs in the compact protocol of Apache Thrift
+// (https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md). Parquet has such structs in its footer and before its
+// pages. Each count and length is checked against the number of remaining bytes. After the first error, err keeps it and all further values are
+// 0.
 type thrift struct {
-	b       []byte // not read yet
-	structs int    // more of them are refused
+	b       []byte // bytes that are not yet read
+	structs int    // how many more structs are allowed
 	err     error  // io.ErrUnexpectedEOF if the bytes end within the struct
 }
 
-// The types of values, which are those of fields, too.
+// The types of values and of fields.
 const (
 	thriftStop   = 0
 	thriftTrue   = 1
@@ -33,7 +35,7 @@ const (
 	thriftUUID   = 13
 )
 
-// thriftDepth is how deep structs and containers may stand in each other. Parquet's own take 7.
+// thriftDepth limits the nesting of structs and containers. Parquet's own structs are up to 7 deep.
 const thriftDepth = 20
 
 func (t *thrift) fail(err error) {
@@ -79,7 +81,7 @@ func (t *thrift) int() int64 {
 	return int64(v>>1) ^ -int64(v&1)
 }
 
-// list reads the head of a list: how many values follow, each of a byte at least, and of which type.
+// list reads the header of a list: the number of its elements, which have at least one byte each, and their type.
 func (t *thrift) list() (n int, kind byte) {
 	head := t.byte()
 	count := uint64(head >> 4)
@@ -93,16 +95,17 @@ func (t *thrift) list() (n int, kind byte) {
 	return int(count), head & 15
 }
 
-// A thriftLayout has, of a struct's fields, those with structs or lists of structs in which there are lists, and lists. Arrow's library does not look of
-// which type the values of a list say they are, so they must be of the type that it reads.
+// thriftLayout describes, by field id, those fields of a struct that are lists or that contain lists. Arrow's library does not check the type
+// that a list claims for its elements. So the type must be the one that the library reads.
 type thriftLayout map[int64]thriftField
 
 type thriftField struct {
-	elements byte         // what a list has
-	within   thriftLayout // of the struct, or of those in the list
+	elements byte         // the type of a list's elements
+	within   thriftLayout // the layout of the struct, or of the structs in the list
 }
 
-// fields reads a struct. read reads the value of a field and returns true, or leaves it and returns false.
+// fields reads a struct and calls read for each field. read either reads the field's value and returns true, or returns false: then fields skips
+// the value.
 func (t *thrift) fields(depth int, layout thriftLayout, read func(id int64, kind byte) bool) {
 	if t.structs--; t.structs < 0 || depth > thriftDepth {
 		t.fail(errors.New("it has more structs than a file has, or deeper ones"))
@@ -125,12 +128,12 @@ func (t *thrift) fields(depth int, layout thriftLayout, read func(id int64, kind
 	}
 }
 
-// int32s reads a struct for some of its fields.
+// int32s reads a struct, and stores the wanted 32-bit integers among its fields in to.
 func (t *thrift) int32s(depth int, to map[int64]*int64) {
 	t.fields(depth, nil, func(id int64, kind byte) bool { return t.int32(kind, to[id]) })
 }
 
-// int32 reads the value of a field if it is wanted and an integer of 32 bits.
+// int32 reads the value of a field if it is wanted and is a 32-bit integer.
 func (t *thrift) int32(kind byte, to *int64) bool {
 	if to == nil || kind != thriftInt32 {
 		return false
@@ -141,10 +144,10 @@ func (t *thrift) int32(kind byte, to *int64) bool {
 	return true
 }
 
-// skip passes over the value of a field.
+// skip skips the value of a field.
 func (t *thrift) skip(kind byte, depth int, f thriftField) {
 	switch kind {
-	case thriftTrue, thriftFalse: // the type is the value
+	case thriftTrue, thriftFalse: // the type contains the value
 	case thriftList, thriftSet:
 		n, kind := t.list()
 		if f.elements != 0 && f.elements != kind {
@@ -168,7 +171,7 @@ func (t *thrift) skip(kind byte, depth int, f thriftField) {
 	}
 }
 
-// skipElement passes over a value within a container, where a truth value has a byte of its own.
+// skipElement skips a value within a container. Here a boolean has a byte of its own.
 func (t *thrift) skipElement(kind byte, depth int, layout thriftLayout) {
 	switch kind {
 	case thriftTrue, thriftFalse, thriftByte:

@@ -19,8 +19,8 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// columnLoader writes rows as columns, by the bulk ingestion of Arrow Flight SQL (https://arrow.apache.org/docs/format/FlightSql.html). The header has a Crowfoot
-// server write the rows of a stream in one commit, all or none, or refuse them if a commit may not have as many.
+// columnLoader writes rows as columns, by the bulk ingestion of Arrow Flight SQL (https://arrow.apache.org/docs/format/FlightSql.html). The
+// header asks a Crowfoot server to write all rows of a stream in one commit, or to refuse them if they exceed the limits of a commit.
 type columnLoader struct {
 	client     flight.Client
 	header     []string
@@ -28,10 +28,10 @@ type columnLoader struct {
 	schema     *arrow.Schema // with the names of the table's columns
 }
 
-// serverName is what a Crowfoot server answers to FLIGHT_SQL_SERVER_NAME.
+// serverName is the answer of a Crowfoot server to FLIGHT_SQL_SERVER_NAME.
 const serverName = "Crowfoot"
 
-// newColumnLoader makes a loader; nil if the server is not Crowfoot, or would not take a column of the source as it is.
+// newColumnLoader returns a loader. It returns nil if the server is not Crowfoot, or does not take the type of a source's column unconverted.
 func newColumnLoader(ctx context.Context, i *importer) (*columnLoader, error) {
 	if i.Flight == nil {
 		return nil, nil
@@ -64,7 +64,7 @@ func newColumnLoader(ctx context.Context, i *importer) (*columnLoader, error) {
 	return l, err
 }
 
-// isCrowfoot asks the server for its name. One that does not know the question is another.
+// isCrowfoot asks the server for its name. A server that cannot answer is not Crowfoot.
 func (l *columnLoader) isCrowfoot(ctx context.Context) bool {
 	ctx = metadata.AppendToOutgoingContext(ctx, l.header...)
 	client := &flightsql.Client{Client: l.client, Alloc: memory.DefaultAllocator}
@@ -89,7 +89,7 @@ func (l *columnLoader) isCrowfoot(ctx context.Context) bool {
 	return ok && name.Value(int(union.ValueOffset(0))) == serverName
 }
 
-// loads says whether a Crowfoot server takes values of an Arrow type, without a conversion by the client, for a column of a Spanner type.
+// loads reports whether a Crowfoot server takes values of an Arrow type unconverted for a column of a Spanner type.
 func loads(from arrow.DataType, to *spannerpb.Type) bool {
 	switch t := from.(type) {
 	case arrow.ExtensionType:
@@ -123,7 +123,7 @@ func loads(from arrow.DataType, to *spannerpb.Type) bool {
 	return false
 }
 
-// load writes the rows of a batch, all or none.
+// load writes all rows of a batch, or none.
 func (l *columnLoader) load(ctx context.Context, batch arrow.RecordBatch) error {
 	ctx, cancel := context.WithCancel(metadata.AppendToOutgoingContext(ctx, l.header...))
 	defer cancel()
@@ -136,7 +136,7 @@ func (l *columnLoader) load(ctx context.Context, batch arrow.RecordBatch) error 
 	w := flight.NewRecordWriter(stream, ipc.WithSchema(l.schema))
 	w.SetFlightDescriptor(l.descriptor)
 	sent := errors.Join(w.Write(named), w.Close(), stream.CloseSend())
-	reply, err := stream.Recv() // its error is the server's, where sending has failed, too
+	reply, err := stream.Recv() // if sending has failed, this error says why
 	if err == io.EOF {
 		err = errors.Join(sent, fmt.Errorf("the server did not answer a bulk load"))
 	}
@@ -153,7 +153,7 @@ func (l *columnLoader) load(ctx context.Context, batch arrow.RecordBatch) error 
 	return nil
 }
 
-// valueBytes are about those of values of an array, of a type that loads takes.
+// valueBytes estimates the bytes of the array's values in the range [from, to). Their type is one that loads accepts.
 func valueBytes(d arrow.ArrayData, from, to int) int {
 	n, t := to-from, d.DataType()
 	for e, ok := t.(arrow.ExtensionType); ok; e, ok = t.(arrow.ExtensionType) {

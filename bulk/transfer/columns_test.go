@@ -19,7 +19,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/transfer"
 )
 
-// dialFlight connects to the server of connect. uploads, if not nil, sees each stream that the client opens.
+// dialFlight connects to the server that connect has started. upload, if not nil, wraps each upload stream of the client.
 func dialFlight(t *testing.T, upload func(grpc.ClientStream) grpc.ClientStream) grpc.ClientConnInterface {
 	t.Helper()
 	conn, err := grpc.NewClient("passthrough:///"+os.Getenv("SPANNER_EMULATOR_HOST"), grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -37,7 +37,7 @@ func dialFlight(t *testing.T, upload func(grpc.ClientStream) grpc.ClientStream) 
 	return conn
 }
 
-// contents are the rows of a table, as text.
+// contents returns the rows of a table, as text.
 func contents(t *testing.T, client *spanner.Client, table string) (rows []string) {
 	t.Helper()
 	err := client.Single().Query(t.Context(), spanner.NewStatement("SELECT TO_JSON(t) FROM "+table+" AS t ORDER BY K")).Do(func(r *spanner.Row) error {
@@ -50,7 +50,7 @@ func contents(t *testing.T, client *spanner.Client, table string) (rows []string
 	return rows
 }
 
-// everyRow are rows of values at the limits of every type, and of NULL. The last comes twice, with other values.
+// everyRow has rows with values at the limits of every type, and with NULLs. The last row comes twice, with different values.
 const everyRow = `{"K":1,"B":true,"I":-9223372036854775808,"F":-0.0,"G":3.4028235e38,"N":"-99999999999999999999999999999.999999999","S":"é\u0000","Y":"AP8=","D":"0001-01-01","T":"0001-01-01T00:00:00Z","J":{"b":1.0,"a":[1,null]},"U":"4192bff0-e1e0-43ce-a4db-912808c32493","A":["x",null],"L":[1,-1]}
 {"K":2,"B":false,"I":9223372036854775807,"F":"NaN","G":"-Infinity","N":"0.000000001","S":"","Y":"","D":"9999-12-31","T":"9999-12-31T23:59:59.999999999Z","J":null,"A":[],"L":[]}
 {"K":3}
@@ -59,8 +59,8 @@ const everyRow = `{"K":1,"B":true,"I":-9223372036854775808,"F":-0.0,"G":3.402823
 {"K":5,"S":"again"}
 `
 
-// TestColumns: rows that go over Arrow Flight SQL are in the table as those that go as mutations, with every type and mode, also where the table computes columns,
-// indexes or refers to; and the bad rows are the same.
+// TestColumns: rows that are written over Arrow Flight SQL are the same in the table as rows that are written as mutations, with every type and
+// mode, also if the table has generated columns, indexes or foreign keys. The bad rows are the same, too.
 func TestColumns(t *testing.T) {
 	columns := "K INT64, B BOOL, I INT64, F FLOAT64, G FLOAT32, N NUMERIC, S STRING(5), Y BYTES(MAX), D DATE, T TIMESTAMP, J JSON, U UUID, A ARRAY<STRING(MAX)>, L ARRAY<INT64>"
 	for _, more := range []string{
@@ -102,7 +102,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// reasons are those of bad rows, without the names of a table.
+// reasons returns the reasons of bad rows, without the table's name.
 func reasons(bad []bulk.BadRow, table string) (list []string) {
 	for _, b := range bad {
 		reason, _, _ := strings.Cut(b.Reason, "`")
@@ -121,8 +121,8 @@ func (s unansweredStream) RecvMsg(m any) error {
 	return status.Error(codes.Unavailable, "the connection is lost")
 }
 
-// TestColumnsUnanswered: rows of a load that was done and not answered are not refused as duplicates of themselves with the mode Insert, and a row whose key
-// another row has is refused still.
+// TestColumnsUnanswered: a load succeeds without an answer and is repeated with the mode Insert. Its rows are not refused as duplicates of
+// themselves. A row whose key another row has is still refused.
 func TestColumnsUnanswered(t *testing.T) {
 	client := connect(t, "CREATE TABLE T (K INT64, S STRING(MAX)) PRIMARY KEY (K)")
 	if _, err := client.Apply(t.Context(), []*spanner.Mutation{spanner.Insert("T", []string{"K", "S"}, []any{7, "another's"})}); err != nil {
@@ -150,8 +150,8 @@ func TestColumnsUnanswered(t *testing.T) {
 	}
 }
 
-// TestColumnsInManyCommits: rows of which the server writes fewer in a commit than the client can know are not refused as duplicates of themselves with
-// the mode Insert, where one of them is refused.
+// TestColumnsInManyCommits: the server may write fewer rows in a commit than the client expects. If it then refuses one row with the mode Insert,
+// the others are not refused as duplicates of themselves.
 func TestColumnsInManyCommits(t *testing.T) {
 	ddl := []string{"CREATE TABLE T (K INT64, A INT64 DEFAULT (1)) PRIMARY KEY (K)"}
 	for i := range 40 {
@@ -170,7 +170,7 @@ func TestColumnsInManyCommits(t *testing.T) {
 	}
 }
 
-// TestNotCrowfoot: a server that does not speak Flight SQL gets mutations.
+// TestNotCrowfoot: rows are sent as mutations to a server that does not speak Flight SQL.
 func TestNotCrowfoot(t *testing.T) {
 	client := connect(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K)")
 	conn, err := grpc.NewClient("passthrough:///"+os.Getenv("SPANNER_EMULATOR_HOST"), grpc.WithTransportCredentials(insecure.NewCredentials()),

@@ -17,22 +17,23 @@ import (
 )
 
 const (
-	// maxMutations is half of what a commit may have: https://cloud.google.com/spanner/quotas#limits_for_creating_reading_updating_and_deleting_data.
-	// The other half is for what a client cannot count, as interleaved indexes and foreign keys.
+	// maxMutations is half of the limit of a commit:
+	// https://cloud.google.com/spanner/quotas#limits_for_creating_reading_updating_and_deleting_data. The other half is a reserve for mutations
+	// that a client cannot count, such as those for interleaved indexes and foreign keys.
 	maxMutations = 40_000
-	// commitBytes is a commit of the size that Spanner's guide to bulk loading recommends, 1 to 5 MB.
+	// commitBytes is the size of a commit. Spanner's guide to bulk loading recommends 1 to 5 MB.
 	commitBytes = 1 << 20
 )
 
 // rows are encoded rows that are committed together.
 type rows struct {
 	encoded []byte
-	ends    []int // of each row in encoded
+	ends    []int // the end of each row in encoded
 	places  []place
-	mayBeIn bool // an attempt that was not answered may have inserted them
+	mayBeIn bool // an unanswered attempt may have inserted them
 }
 
-// place is where a row comes from: a row of a batch.
+// place says where a row comes from: of returns the place of the given row of a batch.
 type place struct {
 	of  func(row int) bulk.Place
 	row int
@@ -40,7 +41,7 @@ type place struct {
 
 func (r *rows) len() int { return len(r.ends) }
 
-// slice is rows from to end.
+// slice returns the rows in the range [from, end).
 func (r *rows) slice(from, end int) *rows {
 	s := &rows{places: r.places[from:end], mayBeIn: r.mayBeIn}
 	begin := 0
@@ -63,7 +64,8 @@ type committer struct {
 	reject  func(bulk.BadRow) error
 }
 
-// mutations are mutations of rows. A transaction that is begun to insert repeats one of them, by the client's choice the last of the kind: then that has one row.
+// mutations returns mutations that write the rows. With Insert, the client sends one mutation again when it begins the transaction, and it
+// chooses the last of its kind. So the last one holds only one row.
 func (c *committer) mutations(r *rows) (list []*spanner.Mutation, err error) {
 	parts := []*rows{r}
 	if n := r.len(); c.mode == Insert && n > 1 {
@@ -79,8 +81,8 @@ func (c *committer) mutations(r *rows) (list []*spanner.Mutation, err error) {
 	return list, nil
 }
 
-// mutation is a mutation of rows as they are on the wire. The library of protocol buffers sends fields that it does not know as they are: that is what
-// the rows are to it.
+// mutation returns a mutation that writes encoded rows. The protobuf library sends unknown fields unchanged, so the rows are set as unknown
+// fields.
 func (c *committer) mutation(encoded []byte) (*spanner.Mutation, error) {
 	write := &spannerpb.Mutation_Write{Table: c.table.Name, Columns: columnNames(c.columns)}
 	write.ProtoReflect().SetUnknown(encoded)
@@ -123,7 +125,7 @@ func (c *committer) commit(ctx context.Context, r *rows) (written int, err error
 	return c.divide(ctx, r, err)
 }
 
-// divide finds the rows for which the server has refused a commit: each half is committed by itself.
+// divide finds the rows for which the server has refused a commit. It commits each half by itself.
 func (c *committer) divide(ctx context.Context, r *rows, refused error) (written int, err error) {
 	if r.len() == 1 {
 		if err := c.checkTable(ctx, refused); err != nil {
@@ -141,7 +143,7 @@ func (c *committer) divide(ctx context.Context, r *rows, refused error) (written
 	return written, nil
 }
 
-// isOfRow says whether an error may be due to what is in a row, so that others can be committed without it.
+// isOfRow reports whether the content of a row may have caused an error. Then the other rows can be committed without it.
 func isOfRow(err error) bool {
 	switch status.Code(err) {
 	case codes.InvalidArgument, codes.AlreadyExists, codes.FailedPrecondition, codes.OutOfRange, codes.NotFound:
@@ -150,14 +152,15 @@ func isOfRow(err error) bool {
 	return false
 }
 
-// CallOptions are for the ClientConfig of a client that imports. By its own the client repeats a commit for an hour where the server has no room for it, as when its disk is
-// full, or is away, and says nothing. With these Import repeats it, and knows which commits may have been done without an answer.
+// CallOptions are for the ClientConfig of a client that imports. By default, the client silently retries a commit for an hour if the server is
+// away or has no room for it, for example on a full disk. With these options Import retries it, and knows which commits may have succeeded
+// without an answer.
 func CallOptions() *vkit.CallOptions {
 	never := func() gax.Retryer { return gax.OnCodes(nil, gax.Backoff{}) }
 	return &vkit.CallOptions{Commit: []gax.CallOption{gax.WithRetry(never)}}
 }
 
-// AwayLimit is how long a server may be away, as while it restarts, before an import ends. It can go on later.
+// AwayLimit is how long a server may be away, for example to restart, before an import ends. The import can be continued later.
 const AwayLimit = 5 * time.Minute
 
 // apply commits mutations.
@@ -170,11 +173,12 @@ func (c *committer) apply(ctx context.Context, m []*spanner.Mutation) error {
 	return err
 }
 
-// repeat does what commits rows, again where the server is busy or away. unanswered says that the server went away during an attempt, which may have been done: done again it changes
-// nothing with InsertOrUpdate and Replace, and with Insert its rows are there already.
+// repeat calls do, which commits rows, and again while the server is busy or away. unanswered says that the server went away during an attempt,
+// which may have succeeded. With InsertOrUpdate and Replace, repeating such an attempt changes nothing. With Insert, the repeated attempt finds
+// its own rows in the table.
 func repeat(ctx context.Context, do func() error) (unanswered bool, err error) {
 	const (
-		attempts = 8 // while the server is busy
+		attempts = 8 // the maximum number while the server is busy
 		first    = 100 * time.Millisecond
 		most     = 5 * time.Second
 	)

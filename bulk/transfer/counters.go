@@ -10,12 +10,12 @@ import (
 	"github.com/cloudspannerecosystem/memefish/token"
 )
 
-// counterMargin is how far behind the counter of a sequence the counter of its copy begins, since the sequence may be used while it is exported, and since
-// Cloud Spanner does not say whether the state of a counter was given out. Source: SEQUENCE_COUNTER_BUFFER of Google's Dataflow template.
+// counterMargin is added to a sequence's counter for its copy: the sequence may be used during the export, and Cloud Spanner does not say whether
+// the current counter was already given out. Source: SEQUENCE_COUNTER_BUFFER of Google's Dataflow template.
 const counterMargin = 1000
 
-// define makes the definitions that an export of tables has: those of the database, but that the counters of sequences and identity columns that were used
-// begin behind what they have given out. The counters are read behind the snapshot, so that they are behind all keys in it.
+// define sets the definitions for an export of tables: those of the database, but sequences and identity columns that were used start after the
+// values that they have given out. It reads the counters after the snapshot was taken, so that they are beyond all keys in it.
 func (e *exporter) define(ctx context.Context) (err error) {
 	if e.Query != "" {
 		return nil
@@ -38,7 +38,8 @@ func (e *exporter) define(ctx context.Context) (err error) {
 	return err
 }
 
-// readCounters asks for the counters of sequences and identity columns, and returns where those that were used are to begin, as withCounters wants it.
+// readCounters reads the counters of sequences and identity columns. It returns the new start values of those that were used, in the form that
+// withCounters takes.
 func (e *exporter) readCounters(ctx context.Context) (map[string]int64, error) {
 	counters := map[string]int64{}
 	read := func(name string, statement spanner.Statement) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/arrowtype"
 )
 
-// CreateTable is the statement that makes a table for the rows of a schema. key are the columns of its primary key.
+// CreateTable returns the statement that creates a table for the rows of a schema. key lists the columns of its primary key.
 func CreateTable(name string, schema *arrow.Schema, key []string) (string, error) {
 	var columns, keys []string
 	for _, f := range schema.Fields() {
@@ -36,7 +36,7 @@ func CreateTable(name string, schema *arrow.Schema, key []string) (string, error
 	return "CREATE TABLE " + quoteName(name) + " (" + strings.Join(columns, "") + "\n) PRIMARY KEY (" + strings.Join(keys, ", ") + ")", nil
 }
 
-// isOnlyInQueries says whether values of a type are results of queries, but never stored in a table.
+// isOnlyInQueries reports whether a type occurs only in results of queries, but not in tables.
 func isOnlyInQueries(t *spannerpb.Type) bool {
 	switch t.GetCode() {
 	case spannerpb.TypeCode_STRUCT, spannerpb.TypeCode_INTERVAL:

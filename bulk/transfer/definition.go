@@ -11,8 +11,9 @@ import (
 	"github.com/cloudspannerecosystem/memefish/token"
 )
 
-// parseDDL parses a statement, where memefish cannot with a change to the text that leaves its places as they are: memefish wants OPTIONS in CREATE
-// SEQUENCE, and the options are not the statement's own if it has none, and knows no tables of named schemas in CREATE CHANGE STREAM.
+// parseDDL parses a statement. Two kinds of statements need a change to the text before memefish can parse them; the change keeps the positions
+// of the rest. CREATE SEQUENCE without OPTIONS gets some, which are removed from the result. In CREATE CHANGE STREAM, tables of named schemas get
+// simple names.
 func parseDDL(text string) (ast.DDL, error) {
 	statement, err := memefish.ParseDDL("", text)
 	switch {
@@ -30,7 +31,7 @@ func parseDDL(text string) (ast.DDL, error) {
 	return statement, err
 }
 
-// withoutPaths has one name of as many characters in the place of each a.b.
+// withoutPaths replaces each path a.b by a simple name of the same length.
 func withoutPaths(text string) string {
 	lexer := &memefish.Lexer{File: &token.File{Buffer: text}}
 	var before, dot token.Token
@@ -52,10 +53,10 @@ func pathName(p *ast.Path) string {
 	return strings.Join(names, ".")
 }
 
-// quoteName quotes a name, which may be that of a named schema's object.
+// quoteName quotes a name. Both parts of a name in a named schema are quoted.
 func quoteName(name string) string { return "`" + strings.ReplaceAll(name, ".", "`.`") + "`" }
 
-// edit puts a text in the place of a part of a statement.
+// edit replaces a part of a statement by text.
 type edit struct {
 	from, to token.Pos
 	text     string
@@ -69,7 +70,7 @@ func apply(text string, edits []edit) string {
 	return text
 }
 
-// withoutForeignKeys takes the foreign keys out of a CREATE TABLE. later are the statements that add them.
+// withoutForeignKeys removes the foreign keys from a CREATE TABLE statement. later has the statements that add them.
 func withoutForeignKeys(text string) (table string, later []string) {
 	statement, err := parseDDL(text)
 	s, ok := statement.(*ast.CreateTable)
@@ -92,8 +93,8 @@ func withoutForeignKeys(text string) (table string, later []string) {
 	return apply(text, edits), later
 }
 
-// withCounters has the sequences and identity columns that a statement makes begin where counters says, by the lower case names of sequences,
-// and TABLE.COLUMN.
+// withCounters changes a statement so that the sequences and identity columns that it creates start at the values in counters. Its keys are the
+// names of sequences and TABLE.COLUMN, in lower case.
 func withCounters(text string, counters map[string]int64) string {
 	statement, err := parseDDL(text)
 	if err != nil {
@@ -124,7 +125,7 @@ func withCounters(text string, counters map[string]int64) string {
 	return apply(text, edits)
 }
 
-// optionEdit sets the option start_with_counter.
+// optionEdit returns the edit that sets the option start_with_counter.
 func optionEdit(o *ast.Options, n int64) edit {
 	value := strconv.FormatInt(n, 10)
 	for _, r := range o.Records {
@@ -135,7 +136,7 @@ func optionEdit(o *ast.Options, n int64) edit {
 	return edit{o.Rparen, o.Rparen, ", start_with_counter = " + value}
 }
 
-// clauseEdit sets START COUNTER WITH among clauses that end at a place.
+// clauseEdit returns the edit that sets START COUNTER WITH in a list of clauses. end is the end of the list.
 func clauseEdit(clauses []ast.SequenceParam, end token.Pos, n int64) edit {
 	clause := "START COUNTER WITH " + strconv.FormatInt(n, 10)
 	for _, c := range clauses {
@@ -146,7 +147,7 @@ func clauseEdit(clauses []ast.SequenceParam, end token.Pos, n int64) edit {
 	return edit{end, end, " " + clause}
 }
 
-// ofDatabase has an ALTER DATABASE name the database in which it is to run.
+// ofDatabase replaces the name in an ALTER DATABASE statement by that of the database in which it is to run.
 func ofDatabase(text, database string) string {
 	if statement, err := parseDDL(text); err == nil {
 		if s, ok := statement.(*ast.AlterDatabase); ok {
@@ -156,7 +157,7 @@ func ofDatabase(text, database string) string {
 	return text
 }
 
-// defines says whether a statement makes something new or sets options: those of an export do no more.
+// defines reports whether a statement only creates an object, sets options or grants privileges. Exports have no other statements.
 func defines(text string) bool {
 	statement, err := parseDDL(text)
 	if err == nil {
@@ -169,11 +170,11 @@ func defines(text string) bool {
 		}
 		text = statement.SQL()
 	}
-	// What cannot be parsed the server may know.
+	// The server may know statements that cannot be parsed here.
 	return strings.HasPrefix(text, "CREATE ") && !strings.HasPrefix(text, "CREATE OR ")
 }
 
-// tablesOf are the tables that statements make, in lower case.
+// tablesOf returns the names of the tables that statements create, in lower case.
 func tablesOf(ddl []string) map[string]bool {
 	tables := map[string]bool{}
 	for _, text := range ddl {
@@ -184,7 +185,7 @@ func tablesOf(ddl []string) map[string]bool {
 	return tables
 }
 
-// relations tells, by names in lower case, in which table each is interleaved with INTERLEAVE IN PARENT, and to which its foreign keys refer.
+// relations returns the parents of tables with INTERLEAVE IN PARENT, and the tables to which foreign keys refer. All names are in lower case.
 func relations(ddl []string) (parents map[string]string, references map[string][]string) {
 	parents, references = map[string]string{}, map[string][]string{}
 	refer := func(table *ast.Path, c *ast.TableConstraint) {
@@ -212,7 +213,7 @@ func relations(ddl []string) (parents map[string]string, references map[string][
 	return parents, references
 }
 
-// foreignKeyOf tells which table refers to which by the foreign key that a statement adds; "" if it adds none.
+// foreignKeyOf returns the referring and the referenced table of the foreign key that a statement adds. It returns "" if the statement adds none.
 func foreignKeyOf(text string) (from, to string) {
 	statement, _ := parseDDL(text)
 	s, ok := statement.(*ast.AlterTable)
@@ -227,7 +228,7 @@ func foreignKeyOf(text string) (from, to string) {
 	return "", ""
 }
 
-// kinds are the words with which the names of madeBy begin, and what users call many of them.
+// kinds lists the prefixes of the names that madeBy returns, with the singular and plural that users see.
 var kinds = []struct{ kind, one, many string }{
 	{"schema ", "schema", "schemas"}, {"proto bundle", "proto bundle", "proto bundles"}, {"locality group ", "locality group", "locality groups"},
 	{"placement ", "placement", "placements"}, {"sequence ", "sequence", "sequences"}, {"function ", "function", "functions"}, {"table ", "table", "tables"},
@@ -235,7 +236,7 @@ var kinds = []struct{ kind, one, many string }{
 	{"change stream ", "change stream", "change streams"}, {"role ", "role", "roles"},
 }
 
-// Made tells in words what statements make: 2 sequences, 5 tables. It is "" if they make nothing.
+// Made counts in words what statements create, such as "2 sequences, 5 tables". It returns "" if they create nothing.
 func Made(statements []string) string {
 	counts := map[string]int{}
 	for _, text := range statements {
@@ -259,8 +260,8 @@ func Made(statements []string) string {
 	return strings.Join(parts, ", ")
 }
 
-// Missing are the statements that define objects which a database does not have, and those that may run again. there are the statements that
-// define it.
+// Missing returns those of the statements that define objects which a database does not have, and those that may run again. there are the
+// statements that define the database.
 func Missing(statements, there []string) (missing []string) {
 	defined := map[string]bool{}
 	for _, text := range there {
@@ -276,7 +277,7 @@ func Missing(statements, there []string) (missing []string) {
 	return missing
 }
 
-// definedBy is madeBy in lower case.
+// definedBy returns the names of madeBy in lower case.
 func definedBy(text string) []string {
 	names := madeBy(text)
 	for i, name := range names {
@@ -285,11 +286,11 @@ func definedBy(text string) []string {
 	return names
 }
 
-// madeBy names what a statement makes: the object itself first, and the constraints within a table.
+// madeBy names the objects that a statement creates: first the object itself, then the constraints of a table.
 func madeBy(text string) (names []string) {
 	statement, err := parseDDL(text)
 	if err != nil {
-		return nil // the server says what is wrong with it
+		return nil // the server will report the error
 	}
 	switch s := statement.(type) {
 	case *ast.CreateSchema:
@@ -298,7 +299,7 @@ func madeBy(text string) (names []string) {
 		names = []string{"proto bundle"}
 	case *ast.CreateLocalityGroup:
 		names = []string{"locality group " + s.Name.Name}
-	case *ast.AlterLocalityGroup: // that which is always there
+	case *ast.AlterLocalityGroup: // the default locality group, which always exists
 		names = []string{"locality group " + s.Name.Name}
 	case *ast.CreatePlacement:
 		names = []string{"placement " + s.Name.Name}
@@ -327,7 +328,7 @@ func madeBy(text string) (names []string) {
 	return names
 }
 
-// constraintName names a constraint of a table. A foreign key without a name is known by its columns.
+// constraintName returns the name of a table constraint. For a foreign key without a name it uses the columns.
 func constraintName(table *ast.Path, c *ast.TableConstraint) []string {
 	if c.Name != nil {
 		return []string{"constraint " + c.Name.Name}

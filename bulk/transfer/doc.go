@@ -1,10 +1,12 @@
-// Package transfer moves many rows: Import from a source into a table, Export from a database into files, and OpenFolder tells what an import of such files has to do. Import and Export go on where
-// they were when they are started again after a kill, and say what is in and what is not. They work on any Spanner endpoint, through the official client.
+// Package transfer moves many rows. Import copies rows from a source into a table, and Export from a database into files. OpenFolder says what an
+// import of such files must do. Import and Export continue where they were when they are started again after a kill, and report what is done and
+// what is not. They work on any Spanner endpoint, through the official client.
 //
-// An import writes with mutations, many rows a commit and several commits at once. A commit is all or nothing. With the mode InsertOrUpdate, the default, a row that is
-// sent twice is the same row, so an import that goes on after a kill sends again what may not have been committed: each row is in at least once, which is once.
-// With Insert a row whose key is there already is a bad row; when such an import goes on, rows that were on their way when it was killed and are there are
-// taken as its own. So either way a finished import has each row of its source in the table or among the rejected.
+// An import writes mutations, with many rows in a commit and several commits at once. A commit is all or nothing. With the default mode
+// InsertOrUpdate, sending a row twice has the same effect as sending it once. So an import that continues after a kill sends all rows again that
+// may not have been committed. With Insert, a row whose key is already in the table is a bad row. When such an import continues, it finds the
+// rows that it had sent before the kill, and counts those in the table as its own. In both modes, when an import finishes, each row of its source
+// is in the table or among the rejected rows.
 //
 // Imports of this module: arrowtype, bulk, bulk/file.
 package transfer

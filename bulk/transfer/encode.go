@@ -17,7 +17,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// A row goes into a mutation as the bytes that it has on the wire, without an object for a value:
+// A row is put into a mutation in its protobuf wire encoding, without allocating a message for each value:
 //
 //	google.spanner.v1.Mutation.Write.values = 3  tag 0x1a, length
 //	  google.protobuf.ListValue.values = 1       tag 0x0a, length; one for each column
@@ -32,7 +32,7 @@ const (
 	tagList   = 0x32
 )
 
-// encoder appends rows of a batch as Mutation.Write has them.
+// encoder appends rows of a batch in the encoding of Mutation.Write.
 type encoder struct {
 	columns []*columnEncoder
 	row     []byte // scratch
@@ -45,13 +45,13 @@ type columnEncoder struct {
 	column  arrow.Array
 	bytes   func(row int) []byte
 	text    arrowtype.Formatter
-	elems   *columnEncoder // of an array
+	elems   *columnEncoder // encodes the elements of an ARRAY
 	list    array.ListLike
 	scratch []byte
-	check   bool // a text may not be one of the type
+	check   bool // the texts must be checked, since they may not be values of the type
 }
 
-// newEncoder makes an encoder of batches with a schema into columns of a table: one for each field.
+// newEncoder returns an encoder that writes batches of a schema into columns of a table. Field i of the schema goes into to[i].
 func newEncoder(schema *arrow.Schema, to []bulk.ColumnInfo) (*encoder, error) {
 	e := &encoder{}
 	for i, c := range to {
@@ -94,7 +94,7 @@ func (c *columnEncoder) set(column arrow.Array) (err error) {
 	return err
 }
 
-// append appends a row.
+// append appends an encoded row of the batch, and returns the extended slice.
 func (e *encoder) append(to []byte, row int) ([]byte, error) {
 	e.row = e.row[:0]
 	for _, c := range e.columns {
@@ -171,7 +171,7 @@ func (c *columnEncoder) appendFloat(to []byte, row int) ([]byte, error) {
 		c.scratch = c.text(c.scratch[:0], row)
 		var err error
 		bits := 64
-		if c.kind == spannerpb.TypeCode_FLOAT32 { // the greatest one, in its shortest form, is a greater FLOAT64
+		if c.kind == spannerpb.TypeCode_FLOAT32 { // the shortest form of the greatest FLOAT32 is a greater FLOAT64
 			bits = 32
 		}
 		if f, err = arrowtype.ParseFloat(c.scratch, bits); err != nil {
@@ -202,7 +202,8 @@ func (c *columnEncoder) appendList(to []byte, row int) ([]byte, error) {
 	return append(to, c.scratch...), nil
 }
 
-// normalize checks that the text in scratch is a value of the type, and gives it Spanner's form, where the column of the file does not do so by its type.
+// normalize checks that the text in scratch is a value of the column's type, and converts it to Spanner's form. It skips checks that the type of
+// the file's column makes needless.
 func (c *columnEncoder) normalize() error {
 	switch c.kind {
 	case spannerpb.TypeCode_TIMESTAMP:
@@ -248,7 +249,8 @@ func isText(t arrow.DataType) bool {
 	return t.ID() == arrow.STRING || t.ID() == arrow.LARGE_STRING || t.ID() == arrow.STRING_VIEW
 }
 
-// fits says whether values of an Arrow type may be values of a Spanner type; some may still not be, which is an error of their row.
+// fits reports whether values of an Arrow type can be values of a Spanner type. Single values may still be invalid, which is an error of their
+// row.
 func fits(from arrow.DataType, to *spannerpb.Type) bool {
 	switch t := from.(type) {
 	case *arrow.DictionaryType:

@@ -27,41 +27,43 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/file"
 )
 
-// ExportOptions say what is exported.
+// ExportOptions are the parameters of Export.
 type ExportOptions struct {
 	Client     *spanner.Client
 	Database   string   // projects/P/instances/I/databases/D, for the manifest
-	Tables     []string // all if empty
-	Query      string   // in place of tables: its rows
-	Dir        string   // is made if it does not exist
+	Tables     []string // empty means all
+	Query      string   // instead of tables: exports the rows of this query
+	Dir        string   // is created if it does not exist
 	Format     file.Format
 	Timestamps arrowtype.Timestamps
-	Bound      spanner.TimestampBound // of a new export; one that goes on reads at the timestamp of its begin
+	Bound      spanner.TimestampBound // for a new export; one that continues keeps its timestamp
 	DataBoost  bool
-	Parallel   int      // how many files are written at once
+	Parallel   int      // the number of files that are written concurrently
 	DDL        []string // of the database, for the manifest; SpannerExport needs it
-	// ProtoDescriptors are those of the database's proto bundle, for the manifest.
+	// ProtoDescriptors are the descriptors of the database's proto bundle, for the manifest.
 	ProtoDescriptors []byte
 	Progress         *Progress
-	// Flight, if not nil, is a connection to the same server, by which rows are read if it can: see bulk.Snapshot.UseFlight.
+	// Flight, if not nil, is a connection to the same server. Rows are read through Arrow Flight if the server supports it: see
+	// bulk.Snapshot.UseFlight.
 	Flight grpc.ClientConnInterface
 }
 
-// ExportResult is what an export did.
+// ExportResult is the result of an export.
 type ExportResult struct {
 	Manifest *Manifest // nil if the export is not complete
-	Files    int       // with rows; 0 if the export has not begun
-	Complete int       // of Files
-	Resumed  int       // of Complete those that a run before had written
-	// Beside names what the database has and the layout of SpannerExport has no place for. Of an export of all tables it is in the manifest.
+	Files    int       // files with rows; 0 if the export has not begun
+	Complete int       // the number of Files that are complete
+	Resumed  int       // the number of Complete that an earlier run has written
+	// Beside names objects of the database for which the layout of SpannerExport has no place. If all tables are exported, the manifest has their
+	// definitions.
 	Beside []string
 }
 
-// filesPerWriter is how many files a table has for each writer, so that all writers have work until the end.
+// filesPerWriter is the number of files per table and writer. It is more than one so that all writers have work until the end.
 const filesPerWriter = 2
 
-// Export writes tables, or the rows of a query, as they are at one timestamp, into files of a directory. Each file appears under its name when it is complete and on disk; the
-// manifest, which names them all, appears last. An export that was interrupted goes on with the files that are missing.
+// Export writes tables, or the rows of a query, at one timestamp to files in a directory. Each file gets its final name when it is complete and
+// synced. The manifest, which names all files, is written last. If an export was interrupted, Export continues it with the missing files.
 func Export(ctx context.Context, o ExportOptions) (result ExportResult, err error) {
 	e := &exporter{ExportOptions: o}
 	if err := makeDir(o.Dir); err != nil {
@@ -95,7 +97,7 @@ func Export(ctx context.Context, o ExportOptions) (result ExportResult, err erro
 	return result, e.journal.remove()
 }
 
-// makeDir makes a directory that survives a loss of power, and those above it.
+// makeDir creates a directory and its parents. They survive a loss of power.
 func makeDir(name string) error {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		return nil
@@ -109,14 +111,14 @@ func makeDir(name string) error {
 	return syncDir(filepath.Dir(name))
 }
 
-// exporter is an export under way.
+// exporter is a running export.
 type exporter struct {
 	ExportOptions
 	snapshot *bulk.Snapshot
 	journal  *journal
 	state    exportHeader
-	rows     []*bulk.Rows    // of state.Tables
-	records  *spannerRecords // of SpannerExport
+	rows     []*bulk.Rows    // one for each of state.Tables
+	records  *spannerRecords // for SpannerExport only
 
 	mu   sync.Mutex
 	done map[string]exportFile // by name
@@ -127,7 +129,7 @@ type part struct {
 	name    string
 	schema  *arrow.Schema
 	segment bulk.Segment     // nil for an empty table
-	record  *file.AvroRecord // of SpannerExport
+	record  *file.AvroRecord // for SpannerExport only
 }
 
 func (e *exporter) parts() (parts []part, err error) {
@@ -153,7 +155,7 @@ func (e *exporter) parts() (parts []part, err error) {
 	return parts, nil
 }
 
-// fileName is that of the k-th of n files of a table.
+// fileName returns the name of the k-th of a table's n files.
 func fileName(table string, k, n int, format file.Format) string {
 	if format == SpannerExport {
 		return fmt.Sprintf("%s.avro-%05d-of-%05d", table, k, n)
@@ -161,7 +163,7 @@ func fileName(table string, k, n int, format file.Format) string {
 	return fmt.Sprintf("%s-%05d-of-%05d.%s", table, k, n, format)
 }
 
-// run writes the files that are missing. It returns how many there are to be.
+// run writes the missing files. It returns how many files the export has in total.
 func (e *exporter) run(ctx context.Context) (files int, err error) {
 	parts, err := e.parts()
 	if err != nil {
@@ -197,16 +199,16 @@ func (e *exporter) newWriter(to io.Writer, p part) (file.Writer, error) {
 	return file.NewWriter(to, e.Format, p.schema)
 }
 
-// writeDefinition writes a file without rows, whose schema defines an object.
+// writeDefinition writes a file without rows. Its schema defines an object.
 func (e *exporter) writeDefinition(r *file.AvroRecord) (exportFile, error) {
-	name := r.Properties[0].Value // its spannerName
+	name := r.Properties[0].Value // the property spannerName
 	return e.write(context.Background(), part{name: fileName(name, 0, 1, SpannerExport), schema: arrow.NewSchema(nil, nil), record: r})
 }
 
-// partial ends the name of a file that is not complete.
+// partial is the suffix of an incomplete file's name.
 const partial = ".partial"
 
-// write writes a file.
+// write writes a file, syncs it, and gives it its final name.
 func (e *exporter) write(ctx context.Context, p part) (f exportFile, err error) {
 	name := filepath.Join(e.Dir, p.name)
 	out, err := os.Create(name + partial)
@@ -247,7 +249,7 @@ func (e *exporter) write(ctx context.Context, p part) (f exportFile, err error) 
 	return f, syncDir(e.Dir)
 }
 
-// counter counts and sums what is written. MD5 is what Spanner's own exports have.
+// counter counts and hashes the bytes that are written. Spanner's own exports use MD5.
 type counter struct {
 	to          io.Writer
 	bytes       int64

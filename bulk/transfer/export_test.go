@@ -22,8 +22,8 @@ func exportOptions(client *spanner.Client, dir string, format file.Format) trans
 	return transfer.ExportOptions{Client: client, Database: database, Dir: dir, Format: format, Bound: spanner.StrongRead(), Parallel: 2, Timestamps: arrowtype.Text}
 }
 
-// TestExportResumes: an export whose disk is full ends with the file's name, leaves no file that is not complete, and the same export goes on at the same timestamp although
-// the rows have changed since.
+// TestExportResumes: when the disk is full, an export ends with an error that names the file, and leaves no incomplete file. The same export can
+// be continued at the same timestamp, although the rows have changed since.
 func TestExportResumes(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip(err)
@@ -37,7 +37,7 @@ func TestExportResumes(t *testing.T) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"00000-of-00001", "00001-of-00002", "00001-of-00003", "00001-of-00004"} { // the table has at most so many files
+	for _, name := range []string{"00000-of-00001", "00001-of-00002", "00001-of-00003", "00001-of-00004"} { // the table has at most this many files
 		if err := os.Symlink("/dev/full", filepath.Join(dir, "customer-"+name+".csv.partial")); err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestExportResumes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range whole { // a file that was complete and is lost is written again
+	for _, name := range whole { // complete files that were lost are written again
 		if err := os.Remove(name); err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +93,7 @@ func TestExportResumes(t *testing.T) {
 	}
 }
 
-// TestExportOnce: a table that is named twice is refused: two writers would write its files.
+// TestExportOnce: an export that names a table twice is refused, since two writers would write its files.
 func TestExportOnce(t *testing.T) {
 	o := exportOptions(connect(t, customerDDL), t.TempDir(), file.CSV)
 	o.Tables = []string{"customer", "Customer"}
@@ -102,7 +102,7 @@ func TestExportOnce(t *testing.T) {
 	}
 }
 
-// TestLongArrays: batches of rows with long arrays have few rows, so that memory is bounded and no column is beyond the 2 GiB of Arrow's offsets.
+// TestLongArrays: batches of rows with long arrays have few rows. So memory is bounded, and no column exceeds the 2 GiB of Arrow's offsets.
 func TestLongArrays(t *testing.T) {
 	client := connect(t, "CREATE TABLE T (K INT64, A ARRAY<STRING(MAX)>) PRIMARY KEY (K)")
 	const rows = 8

@@ -19,8 +19,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/file"
 )
 
-// stateName is the file of a directory that holds the state of an export until it is complete: a header with the snapshot and its partitions, and a line for each
-// file that is complete.
+// stateName is the file that holds the state of an incomplete export: a header with the snapshot and its partitions, and then a line for each
+// complete file.
 const stateName = "export.state"
 
 const exportStateVersion = 1
@@ -35,20 +35,20 @@ type exportHeader struct {
 	Tables    []exportedTable `json:"tables"`
 }
 
-// exportWanted is what the options chose: an export goes on only with the same.
+// exportWanted holds the options that an export must be called with again to continue.
 type exportWanted struct {
 	Tables     []string `json:"tables,omitempty"`
 	Query      string   `json:"query,omitempty"`
 	Timestamps int      `json:"timestamps"`
 }
 
-// exportedTable is a table, or the rows of a query, with the partitions that the server made.
+// exportedTable is a table, or the rows of a query, with the partitions that the server returned.
 type exportedTable struct {
 	Name       string   `json:"name"`
 	Partitions [][]byte `json:"partitions"`
 }
 
-// exportFile is a file that is complete.
+// exportFile describes a complete file.
 type exportFile struct {
 	Name   string `json:"name"`
 	Rows   int64  `json:"rows"`
@@ -57,10 +57,10 @@ type exportFile struct {
 	MD5    string `json:"md5"`
 }
 
-// queryName is the name of the files of a query.
+// queryName begins the names of the files of a query.
 const queryName = "query"
 
-// open goes on with an export of the directory, or begins one. No other process has the directory then.
+// open continues the export in the directory, or begins one. It locks the directory against other exports.
 func (e *exporter) open(ctx context.Context) error {
 	name := filepath.Join(e.Dir, stateName)
 	journal, lines, err := openJournal(name)
@@ -85,7 +85,7 @@ func (e *exporter) open(ctx context.Context) error {
 	return nil
 }
 
-// checkEmpty refuses a directory with files in it, which would be mixed with those of the export.
+// checkEmpty returns an error if the directory has other files, since they would be mixed with the exported ones.
 func (e *exporter) checkEmpty() error {
 	entries, err := os.ReadDir(e.Dir)
 	if err != nil || len(entries) == 0 {
@@ -94,7 +94,7 @@ func (e *exporter) checkEmpty() error {
 	if slices.ContainsFunc(entries, func(f os.DirEntry) bool { return f.Name() == manifestName }) {
 		return fmt.Errorf("%s has an export already, which is complete: name another directory", e.Dir)
 	}
-	left := slices.DeleteFunc(entries, func(f os.DirEntry) bool { // what an export leaves that is killed early
+	left := slices.DeleteFunc(entries, func(f os.DirEntry) bool { // files that remain of an export that was killed early
 		return f.Name() == stateName || strings.HasSuffix(f.Name(), partial)
 	})
 	if len(left) == 0 {
@@ -107,7 +107,7 @@ func (e *exporter) wanted() exportWanted {
 	return exportWanted{e.Tables, e.Query, int(e.Timestamps)}
 }
 
-// begin takes a snapshot and has it partitioned.
+// begin takes a snapshot and asks the server for its partitions.
 func (e *exporter) begin(ctx context.Context) (err error) {
 	if e.snapshot, err = bulk.NewSnapshot(ctx, e.Client, e.Bound); err != nil {
 		return err
@@ -145,12 +145,12 @@ func (e *exporter) begin(ctx context.Context) (err error) {
 	return nil
 }
 
-// tables are the names of what is exported.
+// tables returns the names of the tables to export, or queryName.
 func (e *exporter) tables(ctx context.Context) (names []string, err error) {
 	if e.Query != "" {
 		return []string{queryName}, nil
 	}
-	for _, name := range e.Tables { // their names, which may be given as synonyms or in another case
+	for _, name := range e.Tables { // the given names may be synonyms or differ in case
 		t, err := bulk.Describe(ctx, e.Client, name)
 		if err != nil {
 			return nil, err
@@ -170,7 +170,7 @@ func (e *exporter) tables(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// checkOnce refuses a table that is named twice: two writers would write each of its files.
+// checkOnce returns an error if a table is named twice, since two writers would then write each of its files.
 func checkOnce(tables []string) error {
 	seen := map[string]bool{}
 	for _, name := range tables {
@@ -191,7 +191,7 @@ func (e *exporter) source(ctx context.Context, name string) (*bulk.Rows, error) 
 	return e.snapshot.Table(ctx, name, o)
 }
 
-// resume goes on with an export.
+// resume restores the state of an export from its file.
 func (e *exporter) resume(ctx context.Context, name string, lines []byte) (err error) {
 	header, files, _ := bytes.Cut(lines, []byte{'\n'})
 	if err := json.Unmarshal(header, &e.state); err != nil || e.state.Version != exportStateVersion {
@@ -206,7 +206,7 @@ func (e *exporter) resume(ctx context.Context, name string, lines []byte) (err e
 			return fmt.Errorf("%s is damaged: %s", name, line)
 		}
 		if info, err := os.Stat(filepath.Join(e.Dir, f.Name)); err == nil && info.Size() == f.Bytes {
-			e.done[f.Name] = f // else it was lost since, and is written again
+			e.done[f.Name] = f // otherwise the file was lost, and is written again
 		}
 	}
 	if e.snapshot, err = bulk.OpenSnapshot(e.Client, e.state.Snapshot); err != nil {
@@ -222,7 +222,7 @@ func (e *exporter) resume(ctx context.Context, name string, lines []byte) (err e
 	return nil
 }
 
-// difference says how the export of the state differs from this one.
+// difference says how the export in the state differs from this one; "" if it does not.
 func (e *exporter) difference() string {
 	was, is := e.state.Wanted, e.wanted()
 	switch {
@@ -248,7 +248,7 @@ func (w exportWanted) String() string {
 	return "all tables"
 }
 
-// isDone says whether a file is complete. Others may be written meanwhile.
+// isDone reports whether a file is complete. It may be called while others are written.
 func (e *exporter) isDone(name string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -256,7 +256,7 @@ func (e *exporter) isDone(name string) bool {
 	return ok
 }
 
-// note remembers a file that is complete.
+// note records that a file is complete.
 func (e *exporter) note(f exportFile) error {
 	e.mu.Lock()
 	e.done[f.Name] = f

@@ -4,7 +4,7 @@ package transfer
 
 import "os"
 
-// lockFile does nothing: here, two processes must not have the same file.
+// lockFile does nothing: on this system, two processes must not share a file.
 func lockFile(*os.File) error { return nil }
 
 // syncDir does nothing: directories cannot be synced here.

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFile locks a file until it is closed, or its process ends, by a kill, too. It fails if another process has it locked.
+// lockFile locks a file until it is closed or the process ends, even by a kill. It returns an error if another process holds the lock.
 func lockFile(f *os.File) error {
 	for {
 		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != unix.EINTR {
@@ -18,7 +18,7 @@ func lockFile(f *os.File) error {
 	}
 }
 
-// syncDir has the names of files in a directory survive a loss of power.
+// syncDir syncs a directory, so that the names of its files survive a loss of power.
 func syncDir(name string) error {
 	dir, err := os.Open(name)
 	if err != nil {

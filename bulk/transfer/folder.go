@@ -24,27 +24,27 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/file"
 )
 
-// Folder is a folder that Export, or Cloud Spanner, wrote. OpenFolder has checked that its files are there, and are within it.
+// Folder is a folder that Export, or Cloud Spanner, wrote. OpenFolder has checked that its files exist and lie within the folder.
 type Folder struct {
-	// Tables are in an order in which their rows can be written: each behind the one in which it is interleaved, and behind those to which its foreign
-	// keys refer, if these make no circle.
+	// Tables are ordered so that their rows can be written in this order. Each table comes after its parent, and after the tables to which its
+	// foreign keys refer, unless the foreign keys form a cycle.
 	Tables []FolderTable
-	// Before are the statements that make all that comes before rows, tables last, and After those that make foreign keys, indexes and change
-	// streams, which cost less when the rows are there, views and roles.
+	// Before holds the statements to run before rows are written; the tables are the last of them. After holds the statements for foreign keys,
+	// indexes and change streams, which cost less once the rows are there, and for views and roles.
 	Before, After []string
-	// ProtoDescriptors are those of the proto bundle that Before makes.
+	// ProtoDescriptors are the descriptors of the proto bundle that Before creates.
 	ProtoDescriptors []byte
-	// NotMade names what the folder has and Crowfoot does not make: models, property graphs.
+	// NotMade names objects of the folder that Crowfoot cannot create: models, property graphs.
 	NotMade []string
-	// Others names what the database had for tables that are not in the folder, or may have had for them. It is not made.
+	// Others names objects that are not created because they belong, or may belong, to tables that are not in the folder.
 	Others []string
 }
 
 // FolderTable is a table of a folder.
 type FolderTable struct {
 	Name    string
-	Files   []string     // with their folder
-	Reading file.Options // says how they are read
+	Files   []string     // paths, with the folder
+	Reading file.Options // how to read the files
 	Rows    int64        // in all files; unknownRows in Cloud Spanner's layout
 	columns []ManifestColumn
 	sums    []checksum // of Files
@@ -52,10 +52,10 @@ type FolderTable struct {
 
 const unknownRows = -1
 
-// checksum is that of a file's bytes, in the digits of its manifest. The zero checksum is not known.
+// checksum is the checksum of a file, as the manifest writes it. The zero value means that it is not known.
 type checksum struct{ sha256, md5 string }
 
-// OpenFolder reads what a folder has. database is the id of the one that it goes into.
+// OpenFolder reads the manifests of a folder. database is the id of the database to import into.
 func OpenFolder(dir, database string) (f *Folder, err error) {
 	has := func(name string) bool {
 		_, err := os.Stat(filepath.Join(dir, name))
@@ -82,7 +82,7 @@ func OpenFolder(dir, database string) (f *Folder, err error) {
 	return f, nil
 }
 
-// openExport opens a folder that Export wrote in a format of files.
+// openExport opens a folder that Export wrote in one of its file formats.
 func openExport(dir, database string) (*Folder, error) {
 	m, err := readManifest(dir)
 	if err != nil {
@@ -116,10 +116,10 @@ func openExport(dir, database string) (*Folder, error) {
 	return f, nil
 }
 
-// open checks that the files of a table are there.
+// open checks that the files of a table exist and have the size that the manifest says.
 func (t *ManifestTable) open(root *os.Root, format file.Format) (table FolderTable, err error) {
 	table = FolderTable{Name: t.Name, Rows: t.Rows, columns: t.Columns, Reading: file.Options{Format: format}}
-	if format == file.TBL { // which has no header
+	if format == file.TBL { // TBL files have no header
 		for _, c := range t.Columns {
 			table.Reading.Columns = append(table.Reading.Columns, c.Name)
 		}
@@ -137,7 +137,7 @@ func (t *ManifestTable) open(root *os.Root, format file.Format) (table FolderTab
 	return table, nil
 }
 
-// statIn looks at a file of a folder. A name that leads out of the folder, by a symbolic link, too, is an error.
+// statIn returns the information of a file in a folder. It returns an error for a name that leads out of the folder, also by a symbolic link.
 func statIn(root *os.Root, name string) (fs.FileInfo, error) {
 	if name != filepath.Base(name) || !filepath.IsLocal(name) {
 		return nil, fmt.Errorf("%q is not the name of a file in the folder", name)
@@ -154,10 +154,10 @@ func statIn(root *os.Root, name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// exportedName is the name of a file that Export writes.
+// exportedName matches the end of the name of a file that Export wrote.
 var exportedName = regexp.MustCompile(`-[0-9]{5,}-of-[0-9]{5,}\.([a-z]+)$`)
 
-// checkOthers refuses a folder with files of an export that its manifest does not name: they would be left out.
+// checkOthers returns an error if the folder has exported files that the manifest does not name, since they would be left out.
 func (m *Manifest) checkOthers(dir string) error {
 	named := map[string]bool{}
 	for _, t := range m.Tables {
@@ -177,7 +177,8 @@ func (m *Manifest) checkOthers(dir string) error {
 	return nil
 }
 
-// define makes Before and After of the statements of a database, and puts the tables in order. What is about tables that the folder does not have is left out.
+// define sets Before and After to the statements of a database, and orders the tables. It leaves out statements about tables that the folder does
+// not have.
 func (f *Folder) define(ddl []string, database string) {
 	here, last, part := f.names(), -1, false
 	for i, text := range ddl {
@@ -188,7 +189,7 @@ func (f *Folder) define(ddl []string, database string) {
 	f.order(ddl)
 	var foreignKeys, after []string
 	for i, text := range ddl {
-		statement, _ := parseDDL(text) // what cannot be parsed the server may know
+		statement, _ := parseDDL(text) // the server may know statements that cannot be parsed here
 		switch s := statement.(type) {
 		case *ast.AlterDatabase:
 			f.Before = append(f.Before, ofDatabase(text, database))
@@ -222,7 +223,7 @@ func (f *Folder) define(ddl []string, database string) {
 	f.After = append(f.within(foreignKeys), after...)
 }
 
-// names are the names of the tables, in lower case.
+// names returns the names of the tables, in lower case.
 func (f *Folder) names() map[string]bool {
 	names := map[string]bool{}
 	for _, t := range f.Tables {
@@ -231,7 +232,8 @@ func (f *Folder) names() map[string]bool {
 	return names
 }
 
-// within are the statements among those that add foreign keys whose both tables are in the folder. Others of its tables are left out.
+// within returns those of the statements whose foreign key connects two tables of the folder. It adds the other foreign keys of its tables to
+// Others.
 func (f *Folder) within(statements []string) (list []string) {
 	here := f.names()
 	for _, text := range statements {
@@ -246,8 +248,8 @@ func (f *Folder) within(statements []string) (list []string) {
 	return list
 }
 
-// order puts each table behind its parent, and, where the parents allow it, behind those to which its foreign keys refer. A foreign key may close a circle: it is
-// not followed to a table whose parents wait.
+// order puts each table after its parent and, if the parents allow it, after the tables to which its foreign keys refer. Foreign keys may form a
+// cycle, so order does not follow one to a table that is being placed itself, or one of whose ancestors is.
 func (f *Folder) order(ddl []string) {
 	parents, references := relations(ddl)
 	tables := map[string]FolderTable{}
@@ -265,7 +267,7 @@ func (f *Folder) order(ddl []string) {
 				return false
 			}
 		}
-		return true // the parents are a circle: the server says what is wrong with them
+		return true // the parents form a cycle: the server will report the error
 	}
 	var add func(name string)
 	add = func(name string) {
@@ -289,7 +291,7 @@ func (f *Folder) order(ddl []string) {
 	f.Tables = sorted
 }
 
-// Check compares the columns that were exported with those of the table that gets them.
+// Check compares the exported columns with the columns of the table to import into.
 func (t *FolderTable) Check(table *bulk.TableInfo) error {
 	for _, c := range t.columns {
 		is, ok := table.Column(c.Name)
@@ -306,7 +308,7 @@ func (t *FolderTable) Check(table *bulk.TableInfo) error {
 	return nil
 }
 
-// Verify compares the files with their checksums.
+// Verify compares the files with their checksums, where these are known.
 func (t *FolderTable) Verify(ctx context.Context) error {
 	for i, name := range t.Files {
 		if err := t.sums[i].verify(ctx, name); err != nil {
@@ -342,7 +344,7 @@ func (c checksum) verify(ctx context.Context, name string) error {
 	return nil
 }
 
-// contextReader reads until its context ends.
+// contextReader returns the context's error once that has ended.
 type contextReader struct {
 	ctx  context.Context
 	from io.Reader

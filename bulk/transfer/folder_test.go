@@ -14,7 +14,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/transfer"
 )
 
-// TestForeignFolders: folders that no export leaves behind are refused before anything is sent.
+// TestForeignFolders: a folder that no export could have written is refused before anything is sent.
 func TestForeignFolders(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(outside, []byte("K\n1\n"), 0o600); err != nil {
@@ -112,7 +112,7 @@ func TestForeignFolders(t *testing.T) {
 	}
 }
 
-// TestFolderChecksTypes: a table whose columns are not those that were exported is refused.
+// TestFolderChecksTypes: a table is refused if its columns differ from the exported ones.
 func TestFolderChecksTypes(t *testing.T) {
 	client := connect(t, "CREATE TABLE T (K INT64, S STRING(10), A ARRAY<STRING(MAX)>, G INT64 AS (K) STORED) PRIMARY KEY (K)")
 	table, err := bulk.Describe(t.Context(), client, "T")
@@ -147,8 +147,8 @@ func TestFolderChecksTypes(t *testing.T) {
 	}
 }
 
-// TestFolderOrder: tables come behind those in which they are interleaved, also where foreign keys make circles, and behind those to which their foreign keys refer. A folder of
-// some tables leaves out what is about others.
+// TestFolderOrder: tables come after their parents, even if foreign keys form cycles, and after the tables to which their foreign keys refer. A
+// folder with some of a database's tables leaves out statements about the others.
 func TestFolderOrder(t *testing.T) {
 	ddl := []string{
 		"CREATE TABLE A (K INT64, B INT64, FOREIGN KEY (B) REFERENCES B (K)) PRIMARY KEY (K)",

@@ -16,44 +16,46 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// Mode says what becomes of a row whose key is in the table.
+// Mode says what to do with a row whose key is already in the table.
 type Mode string
 
-// The modes are Spanner's kinds of mutations.
+// Each mode is a kind of Spanner mutation.
 const (
-	InsertOrUpdate Mode = "insert-or-update" // it gets the columns of the source
-	Insert         Mode = "insert"           // the row of the source is a bad row
-	Replace        Mode = "replace"          // it is deleted before
+	InsertOrUpdate Mode = "insert-or-update" // update the columns that the source has
+	Insert         Mode = "insert"           // treat the source's row as a bad row
+	Replace        Mode = "replace"          // delete the table's row first
 )
 
-// ImportOptions say what is imported.
+// ImportOptions are the parameters of Import.
 type ImportOptions struct {
 	Client   *spanner.Client
 	Table    *bulk.TableInfo
-	Source   bulk.Source // its columns are found in the table by their names
+	Source   bulk.Source // its columns are matched with the table's by name
 	Mode     Mode        // "" is InsertOrUpdate
-	Parallel int         // how many segments are read, and twice as many commits under way, at once
-	Rejects  *Rejects    // nil: the first bad row ends the import
-	// State remembers what is in, so that an import that was interrupted goes on; nil remembers nothing. Its Begin has said which extents of the files Source leaves out.
-	// The caller finishes it when all is done.
+	Parallel int         // how many segments are read at once; up to twice as many commits run at once
+	Rejects  *Rejects    // nil means that the first bad row ends the import
+	// State records which rows are written, so that an interrupted import can continue; nil records nothing. The caller must have called its
+	// Begin, and Source must leave out the extents that Begin returned. The caller calls Finish when the import is complete.
 	State    *ImportState
 	Progress *Progress // nil if it is not shown
-	// Flight, if not nil, is a connection to the same server. If that is Crowfoot, and takes the source's columns as they are, rows are written over Arrow
-	// Flight SQL, in a fraction of the CPU time; those of a commit that it refuses are written as to any server.
+	// Flight, if not nil, is a connection to the same server. If the server is Crowfoot and takes the source's columns unconverted, rows are
+	// written over Arrow Flight SQL, which needs a fraction of the CPU time. If it refuses a commit, the rows of that are written through the
+	// client.
 	Flight grpc.ClientConnInterface
 }
 
-// ImportResult is what an import did.
+// ImportResult is the result of an import.
 type ImportResult struct {
-	Begun  bool  // rows were to be sent: the options fit the table
-	Rows   int64 // that were written by this run
+	Begun  bool  // the options fit the table, so the import began to send rows
+	Rows   int64 // rows that this run has written
 	Flight bool  // rows were written over Arrow Flight SQL
 }
 
-// segmentsOfImport is how many segments an import cuts its source into.
+// segmentsOfImport is the number of segments that an import asks its source for.
 const segmentsOfImport = 64
 
-// Import writes all rows of a source into a table. When it returns nil each row is in the table or among the rejected; otherwise State tells what is in.
+// Import writes all rows of a source into a table. When it returns nil, each row is in the table or among the rejected rows. After an error,
+// State knows which rows are written.
 func Import(ctx context.Context, o ImportOptions) (result ImportResult, err error) {
 	schema := o.Source.Schema()
 	names := make([]string, schema.NumFields())
@@ -98,7 +100,8 @@ func Import(ctx context.Context, o ImportOptions) (result ImportResult, err erro
 	return result, err
 }
 
-// checkKey refuses to send rows again that cannot be told from those that are in the table.
+// checkKey returns an error if the database generates a part of the key: rows that are sent again could then not be matched with those in the
+// table.
 func (o *ImportOptions) checkKey(columns []bulk.ColumnInfo) error {
 	for _, name := range o.Table.Key {
 		if !slices.ContainsFunc(columns, func(c bulk.ColumnInfo) bool { return strings.EqualFold(c.Name, name) }) {
@@ -109,7 +112,7 @@ func (o *ImportOptions) checkKey(columns []bulk.ColumnInfo) error {
 	return nil
 }
 
-// importer is an import under way.
+// importer is a running import.
 type importer struct {
 	ImportOptions
 	schema  *arrow.Schema
@@ -139,7 +142,7 @@ func (i *importer) run(ctx context.Context, segments []bulk.Segment) error {
 	return group.Wait()
 }
 
-// commitsAtOnce is how many commits of a segment are under way while it is read.
+// commitsAtOnce is the number of commits of a segment that run while it is read.
 const commitsAtOnce = 2
 
 // segment imports a segment.
@@ -162,7 +165,7 @@ func (i *importer) segment(ctx context.Context, s bulk.Segment) error {
 		p.flush()
 	}
 	if wrong := p.wait(); wrong != nil {
-		err = wrong // the cause why reading ended
+		err = wrong // reading ended because of this error
 	}
 	if err != nil {
 		return err

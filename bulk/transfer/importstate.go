@@ -15,31 +15,32 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/file"
 )
 
-// ImportState is a file that remembers which rows of which files are in a table, so that an import that was interrupted, or ended by a bad row, goes on. It is locked: one
-// import at a time has it. It is JSON lines:
+// ImportState is a file that records which rows of which files are in a table, so that an import can continue after an interruption or a bad row.
+// The file is locked, so only one import at a time uses it. It has JSON lines:
 //
 //	{"version":2,"server":"127.0.0.1:9010","database":"projects/p/instances/i/databases/d","table":"Singers"}
 //	{"creates":true}                        the import makes the table
-//	{"forget":true}                         the table has lost its rows: what stands before of files does not count
-//	{"import":{...}}                        how rows of the files that follow are read and written
-//	{"file":"/home/ann/singers.csv", ...}   a file as it is now; what stands before of it does not count
+//	{"forget":true}                         the table has lost its rows: earlier lines about files do not count
+//	{"import":{...}}                        how the files of the next lines are read and written
+//	{"file":"/home/ann/singers.csv", ...}   a file as it is now; earlier lines about it do not count
 //	{"file":"/home/ann/singers.csv","from":17,"to":65536,"sent":true}     rows that may have been sent (with the mode Insert)
 //	{"file":"/home/ann/singers.csv","from":17,"to":4111,"rows":128, ...}  rows that are committed or rejected, and the fingerprint of their text
 //
-// A file that has changed since is compared by these fingerprints: rows that are as they were sent are not sent again, wherever they stand now.
-// What a line says survives a loss of power when the line is in the file. Lines are synced some at a time: an import that goes on writes a few rows again.
+// If a file has changed, these fingerprints tell which rows are as they were sent: they are not sent again, wherever they now stand in the file.
+//
+// A line is durable only when it is synced, and several lines are synced together. So after a crash an import may write a few rows again.
 type ImportState struct {
 	journal *journal
 	target  ImportTarget
 	creates bool
-	way     json.RawMessage          // of the files whose lines come next
-	files   map[string]*importedFile // by their absolute names
-	now     map[string]*importedFile // those of this import, by the names that it has for them
+	way     json.RawMessage          // how the files of the next lines are read and written
+	files   map[string]*importedFile // by absolute name
+	now     map[string]*importedFile // the files of this import, by the names that it was given
 	reading file.Options
 	noted   atomic.Bool // a line about rows was written
 }
 
-// ImportTarget is where rows go.
+// ImportTarget is the table to which an import writes.
 type ImportTarget struct {
 	Server   string `json:"server"`
 	Database string `json:"database"`
@@ -50,15 +51,15 @@ func (t ImportTarget) String() string {
 	return fmt.Sprintf("table %s of %s on %s", t.Table, t.Database, t.Server)
 }
 
-// ImportWay is what rows that were sent depend on beside their text. Where it changes, all of them are sent again.
+// ImportWay is everything besides a row's text that decides what is written to the table. When it changes, all rows are sent again.
 type ImportWay struct {
-	Created    time.Time `json:"created"`    // when the database was made, if that is known
-	Definition []string  `json:"definition"` // of the table
+	Created    time.Time `json:"created"`    // when the database was created, if that is known
+	Definition []string  `json:"definition"` // the DDL of the table
 	Mode       Mode      `json:"mode"`
-	Reading    []string  `json:"reading"` // what the command line says of the files
+	Reading    []string  `json:"reading"` // the options of the command line for reading files
 }
 
-// stateHeader and the types below are the lines of the file.
+// stateHeader and the types below are the forms of the file's lines.
 type stateHeader struct {
 	Version int `json:"version"`
 	ImportTarget
@@ -79,10 +80,10 @@ type stateForget struct {
 type stateFile struct {
 	File    string        `json:"file"`
 	Version *file.Version `json:"version,omitempty"`
-	Head    string        `json:"head,omitempty"` // the fingerprint of what stands before the rows
-	// Resent says that rows of the file were sent before that are not known any more: any of them may be in the table.
+	Head    string        `json:"head,omitempty"` // the fingerprint of the part before the rows
+	// Resent says that rows of the file were sent earlier and that it is no longer known which: any of them may be in the table.
 	Resent bool `json:"resent,omitempty"`
-	// Finished says that all rows of the file are in, and that nothing is known of it any more.
+	// Finished says that all rows of the file are in the table, and that the state no longer keeps track of the file.
 	Finished bool `json:"finished,omitempty"`
 }
 
@@ -91,8 +92,8 @@ type stateExtent struct {
 	From int64  `json:"from"`
 	To   int64  `json:"to"`
 	Sent bool   `json:"sent,omitempty"`
-	Rows int64  `json:"rows,omitempty"` // that are in the table
-	// Bad says that other rows of the extent were rejected.
+	Rows int64  `json:"rows,omitempty"` // rows that are in the table
+	// Bad says that some rows of the extent were rejected.
 	Bad bool `json:"bad,omitempty"`
 	*file.Fingerprint
 }
@@ -101,7 +102,7 @@ func (e stateExtent) extent(name string) bulk.Extent {
 	return bulk.Extent{File: name, From: e.From, To: e.To}
 }
 
-// importedFile is what the state knows of a file.
+// importedFile is the record of one file in the state.
 type importedFile struct {
 	stateFile
 	way        json.RawMessage // how its rows were read and written
@@ -110,7 +111,8 @@ type importedFile struct {
 
 const importStateVersion = 2
 
-// OpenImportState opens the state file of imports into a table, or makes one, and its directory. It is refused while another import has it.
+// OpenImportState opens the state file of imports into a table. It creates the file and its directory if they are missing. It returns an error
+// while another import uses the file.
 func OpenImportState(name string, target ImportTarget) (*ImportState, error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return nil, err
@@ -134,7 +136,7 @@ func OpenImportState(name string, target ImportTarget) (*ImportState, error) {
 	return s, nil
 }
 
-// replay reads the lines.
+// replay restores the state from the lines of the file.
 func (s *ImportState) replay(lines []byte) error {
 	s.files = map[string]*importedFile{}
 	n := 0
@@ -169,7 +171,7 @@ func (s *ImportState) replayLine(line []byte) error {
 		Forget  bool            `json:"forget"`
 		Import  json.RawMessage `json:"import"`
 		File    string          `json:"file"`
-		To      *int64          `json:"to"` // of an extent
+		To      *int64          `json:"to"` // only lines about extents have it
 	}
 	if err := json.Unmarshal(line, &l); err != nil {
 		return err
@@ -207,16 +209,16 @@ func (s *ImportState) replayLine(line []byte) error {
 	return nil
 }
 
-// Creates says whether the import makes its table: it, or a run before, has called Create.
+// Creates reports whether the import creates its table: this run, or an earlier one, has called Create.
 func (s *ImportState) Creates() bool { return s.creates }
 
-// Create notes that the import is about to make its table, so that one that goes on knows whose the table is.
+// Create records that the import is about to create its table, so that a later run knows that the table belongs to this import.
 func (s *ImportState) Create() error {
 	s.creates = true
 	return s.journal.append(stateCreates{true})
 }
 
-// HasRows says whether the table has rows by what the state knows.
+// HasRows reports whether the state knows of rows in the table.
 func (s *ImportState) HasRows() bool {
 	for _, f := range s.files {
 		if slices.ContainsFunc(f.done, func(e stateExtent) bool { return e.Rows > 0 }) {
@@ -226,23 +228,23 @@ func (s *ImportState) HasRows() bool {
 	return false
 }
 
-// Forget forgets all rows: the table does not have them any more.
+// Forget forgets all rows, because the table no longer has them.
 func (s *ImportState) Forget() error {
 	clear(s.files)
 	return s.journal.append(stateForget{true})
 }
 
-// ImportPlan is what an import of files has to do, and what runs before have done.
+// ImportPlan says which rows earlier runs have already written, and which must be sent again.
 type ImportPlan struct {
-	Done []bulk.Extent // that are not read again
-	Rows int64         // that are in the table by what is done
-	// Again says why rows that were sent are sent again, "" if none is.
+	Done []bulk.Extent // extents that are not read again
+	Rows int64         // the number of rows of Done that are in the table
+	// Again is the reason why rows that were sent are sent again; "" if none are.
 	Again string
-	// Rejects says that rows which runs before have rejected may be among those done, and Bad that some are.
+	// Rejects says that Done may include rows that earlier runs have rejected, and Bad that it does.
 	Rejects, Bad bool
 }
 
-// Begin compares files, which are read by some options, with what is known of them.
+// Begin compares the files with the state and returns the plan. reading says how to read the files.
 func (s *ImportState) Begin(way ImportWay, names []string, reading file.Options) (plan ImportPlan, err error) {
 	s.reading, s.now = reading, map[string]*importedFile{}
 	text, err := json.Marshal(way)
@@ -288,7 +290,7 @@ func (s *ImportState) Begin(way ImportWay, names []string, reading file.Options)
 	return plan, s.journal.append(lines...)
 }
 
-// look looks at a file as it is now.
+// look returns the record of a file as it is now, without extents.
 func (s *ImportState) look(name string, way []byte) (*importedFile, error) {
 	whole, err := filepath.Abs(name)
 	if err != nil {
@@ -302,10 +304,10 @@ func (s *ImportState) look(name string, way []byte) (*importedFile, error) {
 	return &importedFile{stateFile: stateFile{File: whole, Version: &version, Head: head}, way: way}, err
 }
 
-// began says whether rows of the file may have been sent.
+// began reports whether rows of the file may have been sent.
 func (f *importedFile) began() bool { return f.Resent || len(f.sent)+len(f.done) > 0 }
 
-// change says what has changed since rows of a file were sent, "" if nothing has.
+// change returns what has changed since rows of a file were sent; "" if nothing has.
 func (f *importedFile) change(before *importedFile, table string) string {
 	var was, is ImportWay
 	switch {
@@ -325,8 +327,8 @@ func (f *importedFile) change(before *importedFile, table string) string {
 	return "the flags that say how files are read have changed"
 }
 
-// resume finds the rows of a file that were sent, and have not changed. Those beside rejected rows are read again, so that these are
-// reported with the lines that they have now.
+// resume finds the rows of a file that were sent and have not changed. It leaves out extents with rejected rows: they are read again, so that the
+// rejected rows are reported with their current line numbers.
 func (s *ImportState) resume(name string, now, before *importedFile) error {
 	now.Resent = before.began()
 	if !bytes.Equal(before.way, now.way) || before.Head != now.Head {
@@ -352,7 +354,7 @@ func (s *ImportState) resume(name string, now, before *importedFile) error {
 	return err
 }
 
-// Finish forgets the files of the import, which is complete, and lets other imports have the state.
+// Finish forgets the files of the import, because it is complete, and unlocks the state.
 func (s *ImportState) Finish() error {
 	var lines []any
 	for _, f := range s.now {
@@ -367,13 +369,13 @@ func (s *ImportState) Finish() error {
 	return errors.Join(s.journal.append(append(lines, stateCreates{false})...), s.journal.close())
 }
 
-// mayBeIn says whether rows of an extent may have been sent by a run before.
+// mayBeIn reports whether an earlier run may have sent rows of an extent.
 func (s *ImportState) mayBeIn(e bulk.Extent) bool {
 	f := s.now[e.File]
 	return f.Resent || slices.ContainsFunc(f.sent, func(x stateExtent) bool { return x.From < e.To && e.From < x.To })
 }
 
-// resends says whether rows that a run before has sent may be sent again.
+// resends reports whether rows that an earlier run has sent may be sent again.
 func (s *ImportState) resends() bool {
 	for _, f := range s.now {
 		if f.Resent {
@@ -383,13 +385,14 @@ func (s *ImportState) resends() bool {
 	return false
 }
 
-// noteSent notes, durably, that rows of an extent may have been sent: an import that goes on takes them for its own if they are in the table as they were sent.
+// noteSent records, durably, that rows of an extent may have been sent. If a later run finds such rows in the table as they were sent, it counts
+// them as its own.
 func (s *ImportState) noteSent(e bulk.Extent) error {
 	s.noted.Store(true)
 	return s.journal.append(stateExtent{File: s.now[e.File].File, From: e.From, To: e.To, Sent: true})
 }
 
-// noteDone notes that the rows of an extent are committed or rejected.
+// noteDone records that the rows of an extent are committed or rejected.
 func (s *ImportState) noteDone(e bulk.Extent, rows int64, bad bool) error {
 	f := s.now[e.File]
 	line := stateExtent{File: f.File, From: e.From, To: e.To, Rows: rows, Bad: bad}
@@ -397,7 +400,7 @@ func (s *ImportState) noteDone(e bulk.Extent, rows int64, bad bool) error {
 	if err != nil {
 		return err
 	}
-	// The text is what was sent unless the file was written meanwhile.
+	// The text that was fingerprinted is the text that was sent, unless the file was written meanwhile.
 	if now, err := file.VersionOf(e.File); err == nil && now == *f.Version && print.Sum != "" {
 		line.Fingerprint = &print
 	}
@@ -405,10 +408,10 @@ func (s *ImportState) noteDone(e bulk.Extent, rows int64, bad bool) error {
 	return s.journal.later(line)
 }
 
-// Path is the name of the file.
+// Path returns the name of the state file.
 func (s *ImportState) Path() string { return s.journal.name }
 
-// knows says whether there is something that an import can go on with.
+// knows reports whether the state has anything from which an import can continue.
 func (s *ImportState) knows() bool {
 	if s.creates || s.noted.Load() {
 		return true
@@ -421,7 +424,7 @@ func (s *ImportState) knows() bool {
 	return false
 }
 
-// Close lets other imports have the state. One that knows nothing is deleted.
+// Close unlocks the state. It deletes the file if a later import cannot continue from it.
 func (s *ImportState) Close() error {
 	if !s.knows() {
 		return s.journal.remove()

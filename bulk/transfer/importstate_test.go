@@ -15,7 +15,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/transfer"
 )
 
-// numbered are lines of CSV of some rows, several MB of 40,000.
+// numbered returns CSV lines of the given number of rows. 40,000 rows have several MB.
 func numbered(rows int) (lines []string) {
 	for i := range rows {
 		lines = append(lines, fmt.Sprintf("%d,%s\n", i, strings.Repeat("x", 100)))
@@ -23,8 +23,8 @@ func numbered(rows int) (lines []string) {
 	return lines
 }
 
-// TestCorrected: an import that a bad row has ended goes on when the file was corrected, and sends only what it has not sent before or what has changed. The correction
-// may move all rows behind it, stand before rows that were sent, and come with others.
+// TestCorrected: a bad row ends an import, and the file is corrected. The next import sends only rows that were not sent before or that have
+// changed. The correction may move the following rows, precede rows that were sent, and include other changes.
 func TestCorrected(t *testing.T) {
 	const rows = 40_000
 	for name, correct := range map[string]func(lines []string) []string{
@@ -59,7 +59,7 @@ func TestCorrected(t *testing.T) {
 					if err := os.WriteFile(in, []byte("K,V\n"+strings.Join(lines, "")), 0o600); err != nil {
 						t.Fatal(err)
 					}
-					if mode == transfer.Insert && name == "many lines" { // rows that are in with other values are bad ones
+					if mode == transfer.Insert && name == "many lines" { // rows whose key is in the table with other values are bad
 						l.rejects = 2
 					}
 					second, bad, err := l.run(t.Context(), t, client, in)
@@ -83,7 +83,7 @@ func TestCorrected(t *testing.T) {
 					if err != nil || missing != len(bad) || len(bad) > int(l.rejects) {
 						t.Errorf("%v: %d lines are not in, %d of them are bad rows: %v", err, missing, len(bad), bad)
 					}
-					// What has changed goes with others of its commit, and what was under way when the bad row came is sent again.
+					// Changed rows are sent again together with their commits, and so are rows of unfinished commits.
 					if most := int64(len(lines)) - first.Rows + 3*11_000; second.Rows > most {
 						t.Errorf("%d rows were in, and %d of %d were sent again", first.Rows, second.Rows, len(lines))
 					}
@@ -93,7 +93,8 @@ func TestCorrected(t *testing.T) {
 	}
 }
 
-// TestStateOfOthers: the states of imports into other tables, databases and servers are refused, with words; another way to read or write has all rows sent again.
+// TestStateOfOthers: the state of an import into another table, database or server is refused with an explanation. If the options for reading or
+// writing change, all rows are sent again.
 func TestStateOfOthers(t *testing.T) {
 	client := connect(t, "CREATE TABLE T (K INT64, V STRING(100)) PRIMARY KEY (K)")
 	l := load{table: "T", mode: transfer.Replace, state: filepath.Join(t.TempDir(), "state")}
@@ -144,7 +145,7 @@ func TestStateOfOthers(t *testing.T) {
 		}
 		s.Close()
 	}
-	// An import of another file into the table is complete, and leaves alone what is known of the first.
+	// A complete import of another file into the table does not change the state of the first file.
 	if err := os.WriteFile(l.state, whole, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +172,8 @@ func TestStateOfOthers(t *testing.T) {
 	}
 }
 
-// TestGeneratedKey: rows that were sent and changed cannot be found in a table whose key the database makes. They are not sent again, and the message says why.
+// TestGeneratedKey: if the database generates the key, rows that were sent and then changed cannot be found in the table. They are not sent
+// again, and the error says why.
 func TestGeneratedKey(t *testing.T) {
 	client := connect(t, "CREATE TABLE T (Id STRING(36) DEFAULT (GENERATE_UUID()), K INT64, V STRING(100)) PRIMARY KEY (Id)")
 	l := load{table: "T", state: filepath.Join(t.TempDir(), "state")}

@@ -12,23 +12,24 @@ import (
 	"time"
 )
 
-// journal is a state file: JSON lines that are appended, so that a kill loses at most the last ones. Its process has it locked until it ends, by a kill, too.
+// journal is a state file. Its JSON lines are appended, so that a kill loses at most the last ones. Its process locks it until it ends, even by a
+// kill.
 type journal struct {
 	name string
 	file *os.File
-	// before makes durable what the lines say is done; nil where that is so already.
+	// before makes the work durable that the lines report as done. It is nil if that is already durable.
 	before func() error
 
-	writing sync.Mutex // held while lines go to disk
+	writing sync.Mutex // held while lines are written to disk
 	mu      sync.Mutex
-	pending []byte // lines that are not in the file yet
-	err     error  // of the first write that has not worked
+	pending []byte // lines that are not yet in the file
+	err     error  // the first error of a write
 }
 
-// flushInterval is how long a line may wait for others, to be synced with them.
+// flushInterval is how long a line may wait, so that several lines are synced together.
 const flushInterval = 200 * time.Millisecond
 
-// openJournal opens a state file, or makes one, and returns its complete lines. It is refused if another process has it open.
+// openJournal opens or creates a state file, and returns its complete lines. It returns an error if another process has the file open.
 func openJournal(name string) (*journal, []byte, error) {
 	for {
 		file, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
@@ -43,11 +44,11 @@ func openJournal(name string) (*journal, []byte, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		// The process that had it locked has removed it meanwhile.
+		// The process that had locked the file has removed it meanwhile.
 	}
 }
 
-// errLocked is that of a state file that another process has open.
+// errLocked is wrapped by the error for a state file that another process has open.
 var errLocked = errors.New("another import or export has it locked")
 
 // openLocked locks a state file and reads its complete lines.
@@ -67,10 +68,10 @@ func openLocked(file *os.File) ([]byte, error) {
 	return lines, err
 }
 
-// completeLines leaves out what was cut off when the process that wrote it was killed.
+// completeLines removes an incomplete last line, which a killed process may have left.
 func completeLines(text []byte) []byte { return text[:bytes.LastIndexByte(text, '\n')+1] }
 
-// isAt says whether a file is still the one of a name.
+// isAt reports whether an open file is still the one with the given name.
 func isAt(file *os.File, name string) bool {
 	open, err := file.Stat()
 	if err != nil {
@@ -80,7 +81,7 @@ func isAt(file *os.File, name string) bool {
 	return err == nil && os.SameFile(open, at)
 }
 
-// append appends lines. When it returns nil they survive a loss of power. A nil journal keeps nothing.
+// append appends lines. When it returns nil, they survive a loss of power. On a nil journal it does nothing.
 func (j *journal) append(lines ...any) error {
 	if j == nil {
 		return nil
@@ -93,7 +94,7 @@ func (j *journal) append(lines ...any) error {
 	return j.flush()
 }
 
-// later appends a line, which is on disk some time later, or when close returns nil. It returns the error of a write before.
+// later appends a line that is written to disk a little later, or before close returns. It returns the error of an earlier write.
 func (j *journal) later(line any) error {
 	if j == nil {
 		return nil
@@ -109,13 +110,13 @@ func (j *journal) add(line any) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if len(j.pending) == 0 && j.err == nil {
-		time.AfterFunc(flushInterval, func() { _ = j.flush() }) // the error is that of the next line, or of close
+		time.AfterFunc(flushInterval, func() { _ = j.flush() }) // the next line, or close, returns the error
 	}
 	j.pending = append(append(j.pending, text...), '\n')
 	return j.err
 }
 
-// flush writes the lines that wait.
+// flush writes and syncs the pending lines.
 func (j *journal) flush() error {
 	j.writing.Lock()
 	defer j.writing.Unlock()
@@ -140,7 +141,7 @@ func (j *journal) flush() error {
 	return err
 }
 
-// close writes what waits, and lets other processes have the file.
+// close writes the pending lines and unlocks the file.
 func (j *journal) close() error {
 	if j == nil {
 		return nil
@@ -148,7 +149,7 @@ func (j *journal) close() error {
 	return errors.Join(j.flush(), j.file.Close())
 }
 
-// remove deletes the file.
+// remove deletes and unlocks the file.
 func (j *journal) remove() error {
 	return errors.Join(os.Remove(j.name), j.close())
 }

@@ -17,25 +17,26 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/file"
 )
 
-// manifestName is the file that lists what an export wrote.
+// manifestName is the file that lists the files of an export.
 const manifestName = "manifest.json"
 
-// manifestVersion is that of manifests which this program writes. Older ones have none.
+// manifestVersion is the version of the manifests that this program writes. Old manifests have no version.
 const manifestVersion = 1
 
-// largestManifest is the most bytes of a manifest. One of 5,000 tables, with the largest schema and proto bundle that a database may have, has about 30 MiB.
+// largestManifest is the maximum size of a manifest in bytes. With 5,000 tables and the largest schema and proto bundle of a database, it has
+// about 30 MiB.
 const largestManifest = 256 << 20
 
 // Manifest lists the files of an export.
 type Manifest struct {
 	Version   int             `json:"version"`
 	Database  string          `json:"database"`
-	Timestamp time.Time       `json:"timestamp"` // at which everything was read
+	Timestamp time.Time       `json:"timestamp"` // when everything was read
 	Format    file.Format     `json:"format"`
-	Query     string          `json:"query,omitempty"` // whose rows they are, in place of tables
+	Query     string          `json:"query,omitempty"` // the exported query, if these are not tables
 	Tables    []ManifestTable `json:"tables"`
-	DDL       []string        `json:"ddl,omitempty"` // of the whole database; sequences begin behind what they have given out
-	// ProtoDescriptors are those of the proto bundle in DDL.
+	DDL       []string        `json:"ddl,omitempty"` // of the whole database; sequences start after the values that they have given out
+	// ProtoDescriptors are the descriptors of the proto bundle in DDL.
 	ProtoDescriptors []byte `json:"protoDescriptors,omitempty"`
 }
 
@@ -47,14 +48,14 @@ type ManifestTable struct {
 	Files   []ManifestFile   `json:"files"`
 }
 
-// ManifestColumn is a column, with its type as DDL says it.
+// ManifestColumn is a column, with its type as in DDL.
 type ManifestColumn struct {
 	Name     string `json:"name"`
 	Type     string `json:"type"`
 	Nullable bool   `json:"nullable"`
 }
 
-// ManifestFile is a file, with the checksum of its bytes in hexadecimal digits.
+// ManifestFile is a file, with its checksum in hexadecimal digits.
 type ManifestFile struct {
 	Name   string `json:"name"`
 	Rows   int64  `json:"rows"`
@@ -91,7 +92,7 @@ func (e *exporter) finish() (*Manifest, error) {
 	return m, writeJSON(filepath.Join(e.Dir, manifestName), m)
 }
 
-// readManifest reads the manifest of a directory. Its files may still differ from what it says.
+// readManifest reads and checks the manifest of a directory. It does not check the files themselves.
 func readManifest(dir string) (*Manifest, error) {
 	m := &Manifest{}
 	if err := readJSON(filepath.Join(dir, manifestName), m); err != nil {
@@ -103,7 +104,7 @@ func readManifest(dir string) (*Manifest, error) {
 	return m, nil
 }
 
-// check refuses a manifest that Export does not write.
+// check returns an error for a manifest that Export could not have written.
 func (m *Manifest) check() error {
 	switch {
 	case m.Version < 0 || m.Version > manifestVersion:
@@ -154,7 +155,7 @@ func readJSON(name string, v any) error {
 	return nil
 }
 
-// writeJSON writes a file that is there completely or not at all.
+// writeJSON writes a file atomically: it exists completely or not at all.
 func writeJSON(name string, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

@@ -9,18 +9,19 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// pipeline collects rows of a segment into commits, of which some are under way while others are made.
+// pipeline groups the rows of a segment into commits. Some commits run while the next are prepared.
 type pipeline struct {
 	*importer
 	ctx       context.Context
 	group     *errgroup.Group
 	committer committer
-	extent    bulk.Extent // of the segment
-	sent      bool        // it is noted that its rows may have been sent
+	extent    bulk.Extent // the extent of the segment
+	sent      bool        // the state says that rows of the segment may have been sent
 	rows      *rows
-	perRow    int // mutations that a row counts for
+	perRow    int // the number of mutations that a row counts as
 
-	// taken is how far rows were given to commits, and reached how far they were read. bad says that some between them were rejected.
+	// taken is the position up to which rows were given to commits, and reached the position up to which they were read. bad says that rows
+	// between the two were rejected.
 	taken, reached int64
 	bad            bool
 }
@@ -36,12 +37,12 @@ func newPipeline(ctx context.Context, i *importer, extent bulk.Extent) *pipeline
 	return p
 }
 
-// reach goes on with a batch: its first row begins behind others that the reader has left out, or where the rows before end.
+// reach sets bad if the reader has left out rows between reached and the first row of the next batch.
 func (p *pipeline) reach(positions func(row int) int64) {
 	p.bad = p.bad || positions(0) != p.reached
 }
 
-// add takes the rows of a batch.
+// add encodes the rows of a batch and commits them whenever enough are collected.
 func (p *pipeline) add(e *encoder, batch arrow.RecordBatch, from bulk.Reader) error {
 	if err := e.set(batch); err != nil {
 		return err
@@ -70,7 +71,7 @@ func (p *pipeline) add(e *encoder, batch arrow.RecordBatch, from bulk.Reader) er
 	return p.ctx.Err()
 }
 
-// flush commits the rows that are collected, and waits while too many commits are under way. What fails ends the context.
+// flush commits the collected rows. It waits while too many commits are running. A failure ends the context.
 func (p *pipeline) flush() {
 	r := p.rows
 	if r.len() == 0 {
@@ -83,7 +84,7 @@ func (p *pipeline) flush() {
 	})
 }
 
-// write has do write or reject the rows up to that which was reached, at the same time as others. do returns how many it has written.
+// write calls do in a new goroutine to write or reject the rows up to reached. do returns how many rows it has written.
 func (p *pipeline) write(rows int, do func(ctx context.Context, mayBeIn bool) (int, error)) {
 	e, bad := bulk.Extent{File: p.extent.File, From: p.taken, To: p.reached}, p.bad
 	p.taken, p.bad = p.reached, false
@@ -103,7 +104,7 @@ func (p *pipeline) write(rows int, do func(ctx context.Context, mayBeIn bool) (i
 	})
 }
 
-// noteSent notes that rows of the segment may have been sent. Only Insert needs it.
+// noteSent records in the state that rows of the segment may have been sent. Only Insert needs it.
 func (p *pipeline) noteSent() error {
 	if p.Mode != Insert || p.State == nil || p.sent {
 		return nil
@@ -112,7 +113,7 @@ func (p *pipeline) noteSent() error {
 	return p.State.noteSent(p.extent)
 }
 
-// noteDone notes that the rows of an extent are committed or rejected.
+// noteDone records in the state that the rows of an extent are committed or rejected.
 func (p *pipeline) noteDone(e bulk.Extent, rows int, bad bool) error {
 	if p.State == nil {
 		return nil
@@ -120,7 +121,7 @@ func (p *pipeline) noteDone(e bulk.Extent, rows int, bad bool) error {
 	return p.State.noteDone(e, int64(rows), bad)
 }
 
-// end notes the end of the segment, which has no good rows that were not taken.
+// end records the end of the segment. All its good rows must have been given to commits.
 func (p *pipeline) end() error {
 	if p.taken == p.extent.To {
 		return nil
@@ -128,7 +129,7 @@ func (p *pipeline) end() error {
 	return p.noteDone(bulk.Extent{File: p.extent.File, From: p.taken, To: p.extent.To}, 0, true)
 }
 
-// addColumns takes the rows of a batch, as columns.
+// addColumns writes the rows of a batch as columns, divided into several commits.
 func (p *pipeline) addColumns(batch arrow.RecordBatch, from bulk.Reader) error {
 	of, positions, rows := from.Places(), from.Positions(), int(batch.NumRows())
 	p.reach(positions)
@@ -147,7 +148,7 @@ func (p *pipeline) addColumns(batch arrow.RecordBatch, from bulk.Reader) error {
 	return p.ctx.Err()
 }
 
-// fitting is how many rows of a batch, from one on, go into one commit: so many, or fewer where they are larger than others.
+// fitting returns how many rows of a batch, starting with row from, go into one commit: most, or fewer if these rows are larger than others.
 func fitting(batch arrow.RecordBatch, from, most int) int {
 	n := min(most, int(batch.NumRows())-from)
 	for n > 1 && n*rowBytes(batch, from, from+n) > 2*commitBytes {
@@ -156,7 +157,7 @@ func fitting(batch arrow.RecordBatch, from, most int) int {
 	return n
 }
 
-// rowBytes is how many bytes a row of a batch has, of those from one on, on average.
+// rowBytes returns the average number of bytes of the rows in the range [from, to).
 func rowBytes(batch arrow.RecordBatch, from, to int) (n int) {
 	for _, c := range batch.Columns() {
 		n += valueBytes(c.Data(), from, to)
@@ -164,15 +165,15 @@ func rowBytes(batch arrow.RecordBatch, from, to int) (n int) {
 	return n / max(1, to-from)
 }
 
-// columns are rows of a batch of the source, from one on.
+// columns are consecutive rows of a source's batch, in columnar form.
 type columns struct {
-	batch arrow.RecordBatch // these alone
+	batch arrow.RecordBatch // only these rows
 	of    func(row int) bulk.Place
-	row   int // of the source's batch
+	row   int // the index of their first row in the source's batch
 }
 
-// load writes rows as columns. Where the server refuses one of them, they are written as mutations, of which each bad one is found. mayBeIn says that a
-// run before may have inserted them.
+// load writes rows as columns. If the server refuses one of them, load writes the rows as mutations instead, which finds each bad one. mayBeIn
+// says that an earlier run may have inserted them.
 func (p *pipeline) load(ctx context.Context, c *columns, mayBeIn bool) (written int, err error) {
 	unanswered, err := repeat(ctx, func() error { return p.loader.load(ctx, c.batch) })
 	switch {
@@ -189,7 +190,7 @@ func (p *pipeline) load(ctx context.Context, c *columns, mayBeIn bool) (written 
 	return p.committer.commit(ctx, r)
 }
 
-// encode makes mutations of rows, and rejects those of which there can be none.
+// encode converts rows to mutations. It rejects rows that cannot be encoded.
 func (p *pipeline) encode(c *columns) (*rows, error) {
 	e, err := newEncoder(p.schema, p.columns)
 	if err != nil {
@@ -215,5 +216,5 @@ func (p *pipeline) encode(c *columns) (*rows, error) {
 	return r, nil
 }
 
-// wait waits until all commits have ended.
+// wait waits for all commits to end.
 func (p *pipeline) wait() error { return p.group.Wait() }

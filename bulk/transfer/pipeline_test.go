@@ -9,7 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// TestFitting: large rows among many small ones go into commits of few.
+// TestFitting: large rows among many small ones are committed in small numbers.
 func TestFitting(t *testing.T) {
 	const rows, large = 1500, 40
 	schema := arrow.NewSchema([]arrow.Field{

@@ -4,16 +4,16 @@ import (
 	"sync/atomic"
 )
 
-// Progress is how far an import or an export is. Any goroutine may read it. A nil Progress counts nothing.
+// Progress is the progress of an import or an export. Any goroutine may read it. A nil Progress counts nothing.
 type Progress struct {
 	rows        atomic.Int64
 	done, total atomic.Int64
 }
 
-// Rows is how many rows were moved by this run.
+// Rows returns how many rows this run has moved.
 func (p *Progress) Rows() int64 { return p.rows.Load() }
 
-// Fraction is how much of the work is done, from 0 to 1; those parts that a run before did are done.
+// Fraction returns the part of the work that is done, from 0 to 1. It includes work that earlier runs have done.
 func (p *Progress) Fraction() float64 {
 	total := p.total.Load()
 	if total == 0 {

@@ -18,7 +18,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// checkTable says whether a row was refused because its table is not what it was when the import began. Then all rows would be refused.
+// checkTable returns an error if a row was refused because its table has changed since the import began. Then all rows would be refused.
 func (c *committer) checkTable(ctx context.Context, refused error) error {
 	if code := status.Code(refused); code != codes.NotFound && code != codes.FailedPrecondition {
 		return nil
@@ -33,15 +33,15 @@ func (c *committer) checkTable(ctx context.Context, refused error) error {
 	return nil
 }
 
-// withoutInserted leaves out the rows that are in the table with the values that were sent: an attempt that was not answered has inserted them. A row with other
-// values is another's.
+// withoutInserted returns the rows without those that are in the table with the values that were sent: an unanswered attempt has inserted these.
+// A row with other values was written by somebody else.
 func (c *committer) withoutInserted(ctx context.Context, r *rows) (*rows, error) {
 	key := make([]int, len(c.table.Key))
 	for i, name := range c.table.Key {
 		key[i] = slices.IndexFunc(c.columns, func(column bulk.ColumnInfo) bool { return strings.EqualFold(column.Name, name) })
 	}
 	left := &rows{}
-	if slices.Contains(key, -1) { // the server makes a part of the key: the rows cannot be found
+	if slices.Contains(key, -1) { // the server generates a part of the key, so the rows cannot be found
 		*left = *r
 		left.mayBeIn = false
 		return left, nil
@@ -65,7 +65,7 @@ func (c *committer) withoutInserted(ctx context.Context, r *rows) (*rows, error)
 	return left, nil
 }
 
-// read returns the texts of the rows of a table that have the keys of other rows.
+// read reads the table's rows with the keys of the given rows. It returns their texts.
 func (c *committer) read(ctx context.Context, rows []*structpb.ListValue, key []int) (map[string]bool, error) {
 	var keys []spanner.KeySet
 	for _, row := range rows {
@@ -87,7 +87,7 @@ func (c *committer) read(ctx context.Context, rows []*structpb.ListValue, key []
 	return there, err
 }
 
-// keyPart is a value as the client takes it in a key. All that is text on the wire may be a string.
+// keyPart converts a value to the type that the client takes in a key. The client takes a string for each type that is a string on the wire.
 func keyPart(v *structpb.Value) any {
 	switch v := v.Kind.(type) {
 	case *structpb.Value_StringValue:
@@ -100,7 +100,7 @@ func keyPart(v *structpb.Value) any {
 	return spanner.NullString{}
 }
 
-// text is a row as one text, the same for the values that are sent and for the same values that the server returns.
+// text returns a row as a single text. It is the same for values that are sent and for the same values as the server returns them.
 func (c *committer) text(row []*structpb.Value) string {
 	var to []byte
 	for i, v := range row {
@@ -109,7 +109,7 @@ func (c *committer) text(row []*structpb.Value) string {
 	return string(to)
 }
 
-// appendValue appends a value: quoted, so that a row's values cannot run into each other.
+// appendValue appends a value. Strings are quoted, so that the texts of different rows cannot be equal.
 func appendValue(to []byte, t *spannerpb.Type, v *structpb.Value) []byte {
 	switch kind := v.Kind.(type) {
 	case *structpb.Value_ListValue:
@@ -120,7 +120,7 @@ func appendValue(to []byte, t *spannerpb.Type, v *structpb.Value) []byte {
 		return append(to, ']')
 	case *structpb.Value_NumberValue:
 		f := kind.NumberValue
-		if t.Code == spannerpb.TypeCode_FLOAT32 { // the sender may have had more digits
+		if t.Code == spannerpb.TypeCode_FLOAT32 { // the sender may have sent more digits
 			f = float64(float32(f))
 		}
 		return append(arrowtype.AppendFloat(to, f, 64), ',')
@@ -130,7 +130,7 @@ func appendValue(to []byte, t *spannerpb.Type, v *structpb.Value) []byte {
 	return fmt.Appendf(to, "%v,", v.AsInterface())
 }
 
-// normalText is a text of a type as the server writes it, where a sender may write it in other ways.
+// normalText returns a text as the server writes it, since senders may write some types in several ways.
 func normalText(code spannerpb.TypeCode, text string) string {
 	switch code {
 	case spannerpb.TypeCode_INT64, spannerpb.TypeCode_ENUM:

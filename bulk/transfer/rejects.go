@@ -13,20 +13,20 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// Rejects collects bad rows in a file, one JSON object a line: file, line or row, reason, and the row's text. It goes on with a file that is there.
-// Its methods may be called by several goroutines.
+// Rejects collects bad rows in a file, as JSON lines with the file, the line or row, the reason and the row's text. It appends to an existing
+// file. Its methods may be called by several goroutines.
 type Rejects struct {
 	mu    sync.Mutex
 	name  string
 	file  *os.File
 	limit int64
 	seen  map[bulk.Place]bool
-	// complete is how many bytes of the file are complete lines; behind them, up to size, is what a run that was killed has written of one.
+	// complete is the number of bytes in complete lines. After them, up to size, a killed run may have left a part of a line.
 	complete, size int64
 	unsynced       bool
 }
 
-// OpenRejects opens a reject file, which is made when the first bad row comes. More bad rows than limit are an error.
+// OpenRejects opens a reject file. The first bad row creates it. More bad rows than limit are an error.
 func OpenRejects(name string, limit int64) (*Rejects, error) {
 	r := &Rejects{name: name, limit: limit, seen: map[bulk.Place]bool{}}
 	text, err := os.ReadFile(name)
@@ -44,7 +44,7 @@ func OpenRejects(name string, limit int64) (*Rejects, error) {
 	return r, nil
 }
 
-// Forget begins with no rows. A reject file that is there is kept under its name with .old at its end.
+// Forget forgets all rows. It renames an existing reject file by adding .old to its name.
 func (r *Rejects) Forget() error {
 	clear(r.seen)
 	r.complete, r.size = 0, 0
@@ -55,7 +55,7 @@ func (r *Rejects) Forget() error {
 	return err
 }
 
-// Add writes a bad row, if it was not written before. The error says that there are too many.
+// Add writes a bad row, unless it was written before. It returns an error if there are too many.
 func (r *Rejects) Add(bad bulk.BadRow) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,7 +84,7 @@ func (r *Rejects) Add(bad bulk.BadRow) error {
 	return nil
 }
 
-// sync has the rows survive a loss of power.
+// sync makes the rows survive a loss of power.
 func (r *Rejects) sync() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,7 +95,7 @@ func (r *Rejects) sync() error {
 	return r.file.Sync()
 }
 
-// open opens the file to write behind its complete lines.
+// open opens the file for writing and removes an incomplete last line.
 func (r *Rejects) open() (err error) {
 	if r.file, err = os.OpenFile(r.name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (r *Rejects) open() (err error) {
 	return errors.Join(r.file.Truncate(r.complete), syncDir(filepath.Dir(r.name)))
 }
 
-// Count is how many rows are bad, those of the runs before included.
+// Count returns the number of bad rows, including those of earlier runs.
 func (r *Rejects) Count() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

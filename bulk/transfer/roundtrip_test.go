@@ -22,7 +22,7 @@ const edgesDDL = `CREATE TABLE A (K INT64, B BOOL, I INT64, F FLOAT64, G FLOAT32
   AB ARRAY<BOOL>, AI ARRAY<INT64>, AF ARRAY<FLOAT64>, AG ARRAY<FLOAT32>, AN ARRAY<NUMERIC>, AX ARRAY<STRING(MAX)>, AY ARRAY<BYTES(MAX)>, AD ARRAY<DATE>, AZ ARRAY<TIMESTAMP>,
   AJ ARRAY<JSON>, AU ARRAY<UUID>) PRIMARY KEY (K)`
 
-// edgeRows are values of each column of edgesDDL, in SQL.
+// edgeRows are edge values for each column of edgesDDL, in SQL.
 var edgeRows = map[string][]string{
 	"B": {"TRUE", "FALSE"},
 	"I": {"0", "-9223372036854775808", "9223372036854775807"},
@@ -49,7 +49,7 @@ var edgeRows = map[string][]string{
 	"AU": {"[CAST('4192bff0-e1e0-43ce-a4db-912808c32493' AS UUID), NULL]"},
 }
 
-// tableText are the rows of a table, each as a line of JSON.
+// tableText returns the rows of a table, each as a line of JSON.
 func tableText(t *testing.T, client *spanner.Client, table string) (lines []string) {
 	t.Helper()
 	snapshot, err := bulk.NewSnapshot(t.Context(), client, spanner.StrongRead())
@@ -77,7 +77,7 @@ func tableText(t *testing.T, client *spanner.Client, table string) (lines []stri
 	return lines
 }
 
-// TestEveryValue: every edge value of every type goes out of a table in each format and comes into another one as it was, each beside NULLs.
+// TestEveryValue: every edge value of every type, next to NULLs, is unchanged after an export in each format and an import into another table.
 func TestEveryValue(t *testing.T) {
 	client := connect(t, edgesDDL, strings.Replace(edgesDDL, "TABLE A", "TABLE Copy", 1))
 	insert := func(k int, column, value string) {

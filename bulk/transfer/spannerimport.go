@@ -18,8 +18,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/file"
 )
 
-// openSpanner opens a folder in the layout of Cloud Spanner's exports. If Export wrote it, and all tables are in it, the statements are those of its manifest, which
-// make the database as it was.
+// openSpanner opens a folder in the layout of Cloud Spanner's exports. If Export wrote the folder and all its tables are there, it uses the
+// statements of manifest.json, which restore the database completely.
 func openSpanner(dir, database string) (*Folder, error) {
 	var export spannerExport
 	if err := readJSON(filepath.Join(dir, spannerExportName), &export); err != nil {
@@ -37,7 +37,7 @@ func openSpanner(dir, database string) (*Folder, error) {
 		return nil, err
 	}
 	defer root.Close()
-	tables := map[string]string{} // their statements
+	tables := map[string]string{} // their CREATE TABLE statements
 	var schemas, sequences, places, indexes, foreignKeys, views, streams []string
 	for i, o := range slices.Concat(export.Tables, export.ChangeStreams, export.Placements, export.Sequences) {
 		t, err := o.files(dir)
@@ -97,7 +97,7 @@ func openSpanner(dir, database string) (*Folder, error) {
 	return s, nil
 }
 
-// before are the statements that make what spanner-export.json itself has.
+// before returns the statements that create what spanner-export.json itself defines: database options and the proto bundle.
 func (e *spannerExport) before(database string) (list []string) {
 	for _, o := range e.DatabaseOptions {
 		value := o.Value
@@ -112,7 +112,7 @@ func (e *spannerExport) before(database string) (list []string) {
 	return list
 }
 
-// takeManifest takes the statements of manifest.json if they define the tables of the folder, and no others.
+// takeManifest uses the statements of manifest.json if they define exactly the tables of the folder.
 func (f *Folder) takeManifest(dir, database string) (whole bool, err error) {
 	m, err := readManifest(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -128,7 +128,7 @@ func (f *Folder) takeManifest(dir, database string) (whole bool, err error) {
 	return true, nil
 }
 
-// files finds the files of an object, by its manifest or by globs.
+// files finds the files of an object, by its manifest or by file patterns.
 func (o spannerObject) files(dir string) (t FolderTable, err error) {
 	t.Name, t.Rows, t.Reading.Format = o.Name, unknownRows, file.Avro
 	var m spannerManifest
@@ -163,7 +163,7 @@ func property(props map[string]any, name string) string {
 	return text
 }
 
-// numbered are the properties whose names end with 0, 1 and so on.
+// numbered returns the values of the properties name0, name1 and so on.
 func numbered(props map[string]any, name string) (list []string) {
 	for i := 0; ; i++ {
 		text, ok := props[name+strconv.Itoa(i)].(string)
@@ -174,7 +174,7 @@ func numbered(props map[string]any, name string) (list []string) {
 	}
 }
 
-// kindOf tells what a schema is of.
+// kindOf returns the kind of object that a schema describes.
 func kindOf(root *avro.SchemaNode) string {
 	entity := property(root.Props, propEntity)
 	switch {
@@ -198,7 +198,7 @@ func viewDDL(name string, root *avro.SchemaNode) string {
 	return "CREATE VIEW " + quoteName(name) + " SQL SECURITY " + security + " AS " + property(root.Props, propViewQuery)
 }
 
-// sequenceDDL makes a sequence by options if it was made by these, and otherwise by clauses.
+// sequenceDDL returns CREATE SEQUENCE: with options if the schema has them, and otherwise with clauses.
 func sequenceDDL(name string, root *avro.SchemaNode) string {
 	ddl := "CREATE SEQUENCE " + quoteName(name)
 	if list := numbered(root.Props, propSequenceOption); len(list) > 0 {
@@ -207,7 +207,7 @@ func sequenceDDL(name string, root *avro.SchemaNode) string {
 	return strings.TrimSpace(ddl + " " + sequenceClauses(root.Props))
 }
 
-// sequenceClauses are the clauses of a sequence or an identity column. Spanner's exports say "null" for what is not set.
+// sequenceClauses returns the clauses of a sequence or an identity column. In Spanner's exports, "null" means that a property is not set.
 func sequenceClauses(props map[string]any) string {
 	set := func(name string) (string, bool) {
 		text := property(props, name)
@@ -240,10 +240,10 @@ func optionsDDL(props map[string]any) string {
 	return " OPTIONS (" + strings.Join(list, ", ") + ")"
 }
 
-// protoType is a PROTO or ENUM type as the layout has it; DDL has its name alone.
+// protoType matches a PROTO or ENUM type as the layout writes it; DDL uses only its name.
 var protoType = regexp.MustCompile(`\b(?:PROTO|ENUM)<([^<>]+)>`)
 
-// tableDDL is the CREATE TABLE of a schema.
+// tableDDL returns the CREATE TABLE statement for an Avro schema.
 func tableDDL(name string, root *avro.SchemaNode) (string, error) {
 	var parts []string
 	columns, err := file.AvroColumns(root)

@@ -6,7 +6,7 @@ import (
 	"github.com/twmb/avro"
 )
 
-// TestTableDDLOfProtos: the layout has PROTO<a.B> and ENUM<a.C> where DDL has a.B and a.C.
+// TestTableDDLOfProtos: PROTO<a.B> and ENUM<a.C> in the layout become a.B and a.C in DDL.
 func TestTableDDLOfProtos(t *testing.T) {
 	schema, err := avro.Parse(`{"type": "record", "name": "T", "spannerPrimaryKey_0": "` + "`K` ASC" + `", "fields": [
 		{"name": "K", "type": {"type": "long", "sqlType": "INT64"}, "sqlType": "INT64"},

@@ -14,27 +14,27 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/file"
 )
 
-// SpannerExport is the layout of Cloud Spanner's own exports (its Dataflow template "Cloud Spanner to Cloud Storage Avro"): a folder with
+// SpannerExport is the layout of Cloud Spanner's own exports (its Dataflow template "Cloud Spanner to Cloud Storage Avro"). Its folder contains
 //
 //	spanner-export.json            options of the database, its proto bundle, its tables, views, sequences, placements and change streams, and the manifest of each
 //	TABLE-manifest.json            the table's files and their MD5 sums
 //	TABLE.avro-00000-of-00002      rows, and in the properties of the Avro schema the table's definition
 //
-// What has no place in it (spannerRecords.beside) is in the statements of manifest.json, which the template takes no notice of: it refuses
-// names that it does not know in spanner-export.json. Source: https://github.com/GoogleCloudPlatform/DataflowTemplates, v1, package
+// The layout has no place for some definitions (spannerRecords.beside). They are in the statements of manifest.json, which the template ignores;
+// in spanner-export.json it would refuse unknown names. Source: https://github.com/GoogleCloudPlatform/DataflowTemplates, v1, package
 // com.google.cloud.teleport.spanner, DdlToAvroSchemaConverter and ExportTransform.
 const SpannerExport file.Format = "spanner"
 
 const spannerExportName = "spanner-export.json"
 
-// spannerExport is spanner-export.json.
+// spannerExport is the content of spanner-export.json.
 type spannerExport struct {
 	Tables           []spannerObject `json:"tables"`
 	DatabaseOptions  []spannerOption `json:"databaseOptions,omitempty"`
 	ChangeStreams    []spannerObject `json:"changeStreams,omitempty"`
 	Sequences        []spannerObject `json:"sequences,omitempty"`
 	Placements       []spannerObject `json:"placements,omitempty"`
-	Functions        []spannerObject `json:"udfs,omitempty"` // of the template alone
+	Functions        []spannerObject `json:"udfs,omitempty"` // only the template writes them
 	ProtoDescriptors []byte          `json:"protoDescriptors,omitempty"`
 	ProtoBundle      []string        `json:"protoBundle,omitempty"`
 	Dialect          string          `json:"dialect,omitempty"`
@@ -42,11 +42,11 @@ type spannerExport struct {
 
 type spannerOption struct {
 	Name  string `json:"optionName"`
-	Type  string `json:"optionType"` // STRING, or another: then the value is a literal
+	Type  string `json:"optionType"` // STRING, or another type whose value is a literal
 	Value string `json:"optionValue"`
 }
 
-// spannerOptions are the options of a database that the template exports.
+// spannerOptions are the database options that the template exports.
 var spannerOptions = []string{"version_retention_period", "default_sequence_kind", "default_time_zone"}
 
 // spannerObject is a table, view, schema, change stream or sequence.
@@ -56,7 +56,7 @@ type spannerObject struct {
 	ManifestFile string   `json:"manifestFile,omitempty"`
 }
 
-// spannerManifest is TABLE-manifest.json.
+// spannerManifest is the content of TABLE-manifest.json.
 type spannerManifest struct {
 	Files []spannerFile `json:"files"`
 }
@@ -66,7 +66,7 @@ type spannerFile struct {
 	MD5  string `json:"md5"`
 }
 
-// Names of properties of Avro schemas.
+// Names of properties in Avro schemas.
 const (
 	propName             = "spannerName"
 	propParent           = "spannerParent"
@@ -103,7 +103,7 @@ const (
 	propStorage          = "googleStorage"
 )
 
-// spannerRecords are the Avro schemas of what a database's DDL defines, by lower case name.
+// spannerRecords are the Avro schemas of the objects in a database's DDL. tables is keyed by lower-case name.
 type spannerRecords struct {
 	tables    map[string]*file.AvroRecord
 	schemas   []*file.AvroRecord
@@ -113,11 +113,11 @@ type spannerRecords struct {
 	streams   []*file.AvroRecord
 	options   []spannerOption
 	protos    []string
-	// beside names what the layout has no place for.
+	// beside names objects for which the layout has no place.
 	beside []string
 }
 
-// recordsOf makes the Avro schemas of statements of DDL.
+// recordsOf converts DDL statements to Avro schemas.
 func recordsOf(ddl []string) (*spannerRecords, error) {
 	r := &spannerRecords{tables: map[string]*file.AvroRecord{}}
 	for _, text := range ddl {
@@ -173,7 +173,7 @@ func recordsOf(ddl []string) (*spannerRecords, error) {
 	return r, nil
 }
 
-// forClause is what a change stream watches, from the text, which may have more than the parser knows.
+// forClause returns the FOR clause of a change stream. It cuts it from the text, which may have more than the parser knows.
 func forClause(text string, s *ast.CreateChangeStream) string {
 	if s.For == nil {
 		return ""
@@ -197,7 +197,7 @@ func (r *spannerRecords) databaseOptions(o *ast.Options) {
 	}
 }
 
-// besideTable names what a table has and the layout has no place for.
+// besideTable adds the properties of a table for which the layout has no place to beside.
 func (r *spannerRecords) besideTable(s *ast.CreateTable) {
 	name := pathName(s.Name)
 	if len(s.Synonyms) > 0 {
@@ -216,10 +216,10 @@ func (r *spannerRecords) besideTable(s *ast.CreateTable) {
 	}
 }
 
-// typeName is the name of a message or an enumeration.
+// typeName returns the name of a message or an enumeration.
 func typeName(t *ast.NamedType) string { return pathName(&ast.Path{Idents: t.Path}) }
 
-// newRecord begins the schema of an object. A name with a dot cannot be that of a record.
+// newRecord begins the schema of an object. It replaces dots in the name, which Avro does not allow.
 func newRecord(name string) *file.AvroRecord {
 	r := &file.AvroRecord{Name: strings.ReplaceAll(name, ".", "_"), Namespace: spannerAvroNamespace}
 	add(r, propName, name)
@@ -232,7 +232,7 @@ func add(r *file.AvroRecord, name, value string) {
 	r.Properties = append(r.Properties, file.AvroProperty{Name: name, Value: value})
 }
 
-// addNumbered adds a property whose name ends with the number of those with this name.
+// addNumbered adds a property. It appends the lowest unused number, from 0 on, to the name.
 func addNumbered(r *file.AvroRecord, name, value string) {
 	n := 0
 	for slices.ContainsFunc(r.Properties, func(p file.AvroProperty) bool { return p.Name == name+strconv.Itoa(n) }) {
@@ -243,7 +243,7 @@ func addNumbered(r *file.AvroRecord, name, value string) {
 
 func options(o *ast.Options) (list []file.AvroProperty) { return optionsAs(propOption, o) }
 
-// optionsAs are options as properties whose names begin with name.
+// optionsAs converts options to properties, whose names are name with a number.
 func optionsAs(name string, o *ast.Options) (list []file.AvroProperty) {
 	if o == nil {
 		return nil
@@ -254,7 +254,7 @@ func optionsAs(name string, o *ast.Options) (list []file.AvroProperty) {
 	return list
 }
 
-// sequenceRecord has a sequence's properties as options, which the template knows in any of its versions.
+// sequenceRecord returns the schema of a sequence. It writes all properties as options, which every version of the template understands.
 func sequenceRecord(s *ast.CreateSequence) *file.AvroRecord {
 	r := newRecord(pathName(s.Name))
 	list := optionsAs(propSequenceOption, s.Options)
@@ -276,7 +276,7 @@ func sequenceRecord(s *ast.CreateSequence) *file.AvroRecord {
 	return r
 }
 
-// sequenceProperties are the clauses of an identity column.
+// sequenceProperties converts the clauses of an identity column.
 func sequenceProperties(clauses []ast.SequenceParam) (list []file.AvroProperty) {
 	for _, c := range clauses {
 		switch c := c.(type) {
@@ -330,7 +330,7 @@ func tableRecord(s *ast.CreateTable) *file.AvroRecord {
 	return r
 }
 
-// constraint adds a foreign key, as the statement that adds it, or a check.
+// constraint adds a table constraint: a foreign key as an ALTER TABLE statement, or a check.
 func constraint(r *file.AvroRecord, table string, c *ast.TableConstraint) {
 	if _, ok := c.Constraint.(*ast.ForeignKey); ok {
 		addNumbered(r, propForeignKey, "ALTER TABLE "+quoteName(table)+" ADD "+c.SQL())
@@ -367,7 +367,7 @@ func avroColumn(c *ast.ColumnDef) file.AvroColumn {
 	return column
 }
 
-// finishSpanner writes the files of the layout beside those with rows.
+// finishSpanner writes the files of the layout other than those with rows.
 func (e *exporter) finishSpanner() error {
 	export := spannerExport{Dialect: "GOOGLE_STANDARD_SQL", Tables: []spannerObject{}, DatabaseOptions: e.records.options, ProtoBundle: e.records.protos}
 	if len(export.ProtoBundle) > 0 {
@@ -402,7 +402,7 @@ func (e *exporter) finishSpanner() error {
 	return writeJSON(filepath.Join(e.Dir, spannerExportName), export)
 }
 
-// leaveOut drops what may be about tables that are not exported.
+// leaveOut moves views and change streams to beside, since they may refer to tables that are not exported.
 func (r *spannerRecords) leaveOut() {
 	for _, record := range r.views {
 		r.beside = append(r.beside, "view "+record.Properties[0].Value)
@@ -413,7 +413,7 @@ func (r *spannerRecords) leaveOut() {
 	r.views, r.streams = nil, nil
 }
 
-// first is the first of some values, or none.
+// first returns the first element of a list, or the zero value if the list is empty.
 func first[T any](list []T) (none T) {
 	if len(list) == 0 {
 		return none

@@ -47,7 +47,7 @@ func write(t *testing.T, name, content string) string {
 	return path
 }
 
-// load is an import of files into a table.
+// load describes an import of files into a table.
 type load struct {
 	table    string
 	mode     transfer.Mode
@@ -132,7 +132,7 @@ func customers(t *testing.T, n int64) string {
 	return write(t, "customer.tbl", string(rows))
 }
 
-// sortedLines are the lines of files of a table, without headers.
+// sortedLines returns the lines of a table's files, without headers, sorted.
 func sortedLines(t *testing.T, dir, header string) (lines []string) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*-of-*"))
@@ -154,7 +154,7 @@ func sortedLines(t *testing.T, dir, header string) (lines []string) {
 	return lines
 }
 
-// TestCustomer: a .tbl file goes into a table and comes out again, as text and as CSV, which goes in again.
+// TestCustomer: a .tbl file is imported and exported as TBL and CSV, and the CSV is imported again.
 func TestCustomer(t *testing.T) {
 	const rows = 20_000
 	client := connect(t, customerDDL, strings.Replace(customerDDL, "TABLE customer", "TABLE again", 1))
@@ -180,7 +180,7 @@ func TestCustomer(t *testing.T) {
 	var want []string
 	for line := range strings.Lines(string(text)) {
 		fields := strings.Split(line, "|")
-		if strings.Contains(fields[5], ".") { // NUMERIC has no zeros at its end
+		if strings.Contains(fields[5], ".") { // exported NUMERIC values have no zeros at their end
 			fields[5] = strings.TrimSuffix(strings.TrimRight(fields[5], "0"), ".")
 		}
 		want = append(want, strings.Join(fields, "|"))
@@ -203,7 +203,7 @@ func TestCustomer(t *testing.T) {
 	}
 }
 
-// TestRejects: rows that are malformed or that the table refuses are left out, with file, line and reason, and all others are in.
+// TestRejects: rows that are malformed or that the table refuses are reported with file, line and reason. All other rows are imported.
 func TestRejects(t *testing.T) {
 	client := connect(t, "CREATE TABLE T (K INT64 NOT NULL, V STRING(3) NOT NULL, N INT64, CONSTRAINT Positive CHECK (N > 0)) PRIMARY KEY (K)")
 	path := write(t, "t.csv", "K,V,N\n1,a,1\nx,b,1\n2,long,1\n3,,1\n4,c,-1\n5,d,\n9,e,1\n")
@@ -223,14 +223,14 @@ func TestRejects(t *testing.T) {
 	if len(bad) != len(want) {
 		t.Errorf("%d bad rows: %v", len(bad), bad)
 	}
-	// Without a limit the first ends the import.
+	// Without a limit, the first bad row ends the import.
 	_, _, err = load{table: "T"}.run(t.Context(), t, client, path)
 	if bad := (bulk.BadRow{}); !errors.As(err, &bad) || bad.Line == 0 {
 		t.Errorf("error %v, want that of a row", err)
 	}
 }
 
-// stopping is a source whose import is interrupted after some batches.
+// stopping is a source that interrupts its import after some batches.
 type stopping struct {
 	bulk.Source
 	batches int
@@ -267,7 +267,7 @@ func (r stoppingReader) Next() (arrow.RecordBatch, error) {
 	return r.Reader.Next()
 }
 
-// TestResume: an import that is interrupted again and again goes on where it was, and ends with each row once.
+// TestResume: an import that is interrupted repeatedly continues where it was, and finally each row is in the table once.
 func TestResume(t *testing.T) {
 	const rows = 30_000
 	for n, mode := range []transfer.Mode{transfer.InsertOrUpdate, transfer.Insert, transfer.InsertOrUpdate, transfer.Insert} {
@@ -321,7 +321,7 @@ func TestResume(t *testing.T) {
 		if n := count(t, client, "customer"); n != rows || interrupted == 0 {
 			t.Errorf("%s: %d rows in place of %d after %d interruptions", mode, n, rows, interrupted)
 		}
-		// With the state of a complete import nothing is written.
+		// With the state of a complete import, nothing is written again.
 		opened, plan, source := open()
 		result, err := transfer.Import(t.Context(), transfer.ImportOptions{Client: client, Table: table, Source: source, State: opened, Mode: mode})
 		if err := opened.Finish(); err != nil {
@@ -333,7 +333,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestRejectsAfterKill: a line of the reject file that a kill has cut off is not joined with the next one, and a line may be long.
+// TestRejectsAfterKill: an incomplete last line of the reject file, left by a kill, is not joined with the next line. Lines may be long.
 func TestRejectsAfterKill(t *testing.T) {
 	long, err := json.Marshal(bulk.BadRow{Place: bulk.Place{File: "a.csv", Line: 1}, Reason: strings.Repeat("x", 2<<20)})
 	if err != nil {
@@ -353,7 +353,7 @@ func TestRejectsAfterKill(t *testing.T) {
 	}
 }
 
-// TestGreatestFloat32: its shortest text, as a file has it, is a greater FLOAT64, and is still that value.
+// TestGreatestFloat32: the shortest text of the greatest FLOAT32 is a greater FLOAT64. It is still read as that FLOAT32.
 func TestGreatestFloat32(t *testing.T) {
 	client := connect(t, "CREATE TABLE T (K INT64, F FLOAT32) PRIMARY KEY (K)")
 	_, _, err := load{table: "T"}.run(t.Context(), t, client, write(t, "t.csv", "K,F\n1,3.4028235e+38\n2,-3.4028235e+38\n3,0.1\n"))
@@ -370,7 +370,7 @@ func TestGreatestFloat32(t *testing.T) {
 	}
 }
 
-// customerDDL is TPC-H's table customer.
+// customerDDL creates TPC-H's table customer.
 const customerDDL = `CREATE TABLE customer (
   c_custkey INT64 NOT NULL,
   c_name STRING(25) NOT NULL,
@@ -382,7 +382,8 @@ const customerDDL = `CREATE TABLE customer (
   c_comment STRING(117) NOT NULL,
 ) PRIMARY KEY (c_custkey)`
 
-// appendCustomer appends a row in the form of TPC-H's customer.tbl. (Those of package bench/tpch are dbgen's own, and take seconds and 300 MB at first.)
+// appendCustomer appends a row in the form of TPC-H's customer.tbl. (The rows of package bench/tpch are dbgen's own, and need seconds and 300 MB
+// at first.)
 func appendCustomer(to []byte, key int) []byte {
 	r := rand.New(rand.NewPCG(1, uint64(key)))
 	nation := r.IntN(25)

@@ -16,32 +16,33 @@ import (
 )
 
 const (
-	// answerLimit is how long a server may take to answer what a command asks first.
+	// answerLimit is the longest time that a server may take to answer a command's first request.
 	answerLimit = 20 * time.Second
-	// silenceNoted is how long a server may be silent before the command says that it waits for it.
+	// silenceNoted is the time without an answer after which the command prints that it waits for the server.
 	silenceNoted = 3 * time.Second
 )
 
-// presence is what the calls of a command tell of its server: whether it is there, and since when it has been silent while calls wait for it.
+// presence observes the calls of a command. It knows whether the server is there, and for how long it has been silent
+// while calls waited for it.
 type presence struct {
 	server string
 
 	mu      sync.Mutex
-	waiting int                     // calls that wait for an answer
-	since   time.Time               // when the server was last heard, or when the first of waiting began
-	failed  error                   // of the last attempt since then, nil if none has failed
-	heard   bool                    // the server has answered
-	cancel  context.CancelCauseFunc // ends the command; nil if it goes on whatever happens
+	waiting int                     // number of calls that wait for an answer
+	since   time.Time               // when the server last answered, or when the first of the waiting calls began
+	failed  error                   // error of the last attempt since then; nil if none has failed
+	heard   bool                    // true if the server has ever answered
+	cancel  context.CancelCauseFunc // ends the command; nil if nothing ends it
 }
 
 func newPresence(server string) *presence { return &presence{server: server} }
 
-// dialOptions have the calls of a connection observed.
+// dialOptions returns dial options that report every call of a connection to p.
 func (p *presence) dialOptions() []grpc.DialOption {
 	return []grpc.DialOption{grpc.WithChainUnaryInterceptor(p.unary), grpc.WithChainStreamInterceptor(p.stream), grpc.WithConnectParams(reconnect)}
 }
 
-// options have the calls of a client observed.
+// options returns client options that report every call to p.
 func (p *presence) options() (list []option.ClientOption) {
 	for _, o := range p.dialOptions() {
 		list = append(list, option.WithGRPCDialOption(o))
@@ -69,7 +70,7 @@ func (s observedStream) RecvMsg(m any) error {
 	return s.of.wait(func() error { return s.ClientStream.RecvMsg(m) })
 }
 
-// wait observes a call that waits for the server.
+// wait runs call, which waits for the server, and records how it ended.
 func (p *presence) wait(call func() error) error {
 	p.begin()
 	err := call()
@@ -86,7 +87,8 @@ func (p *presence) begin() {
 	p.waiting++
 }
 
-// end notes how a call ended; answered says that a call without an error was answered by the server.
+// end records how a call ended. answered is true if a call that returned no error has received an answer from the
+// server.
 func (p *presence) end(err error, answered bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,7 +99,7 @@ func (p *presence) end(err error, answered bool) {
 		if !p.heard && p.cancel != nil && isForeign(err) {
 			p.cancel(errForeign{p.server, err})
 		}
-	case codes.Canceled, codes.DeadlineExceeded: // by the command itself
+	case codes.Canceled, codes.DeadlineExceeded: // the command has ended the call
 	default:
 		if answered || err != nil {
 			p.since, p.failed, p.heard = time.Now(), nil, true
@@ -105,7 +107,8 @@ func (p *presence) end(err error, answered bool) {
 	}
 }
 
-// silence is how long the server has been silent while the command waits for it, and why if that is known.
+// silence returns for how long the server has been silent while the command waited for it. It returns the error of
+// the last failed call, if there is one. It returns 0 if the command does not wait.
 func (p *presence) silence() (time.Duration, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,7 +118,7 @@ func (p *presence) silence() (time.Duration, error) {
 	return time.Since(p.since), p.failed
 }
 
-// String says that the command waits, "" if it does not.
+// String returns a line that says for how long the command has been waiting, or "" if it does not wait.
 func (p *presence) String() string {
 	silent, failed := p.silence()
 	if silent < silenceNoted {
@@ -128,15 +131,15 @@ func (p *presence) String() string {
 	return text
 }
 
-// dialing begins gRPC's words for a connection that cannot be made.
+// dialing matches the text that gRPC puts before the reason why it cannot connect.
 var dialing = regexp.MustCompile(`^(?s).*desc = "?(?:transport: )?(?:Error while dialing: )?(.*?)"?$`)
 
-// reasonOf is why a server cannot be reached.
+// reasonOf returns the reason why a server cannot be reached.
 func reasonOf(err error) string {
 	return dialing.ReplaceAllString(grpcstatus.Convert(err).Message(), "$1")
 }
 
-// errAway is a server that went away, or never was there.
+// errAway is the error of a server that went away or was never there.
 type errAway struct {
 	server string
 	after  time.Duration
@@ -151,14 +154,14 @@ func (e errAway) Error() string {
 	return text
 }
 
-// isForeign says whether a program that does not speak HTTP/2, as gRPC has it, has answered. One that only hangs up may be about to start, or be a proxy whose
-// server is.
+// isForeign reports whether the program at the address does not speak HTTP/2, which gRPC needs. A program that only
+// closes the connection does not count. It may be about to start, or it may be a proxy whose server is.
 func isForeign(err error) bool {
 	text := grpcstatus.Convert(err).Message()
 	return strings.Contains(text, "server preface: http2: ") || strings.Contains(text, "initial http2 frame from server is not a settings frame")
 }
 
-// errForeign is a program that is no Spanner server.
+// errForeign is the error of a command that reached another program instead of a Spanner server.
 type errForeign struct {
 	server string
 	err    error
@@ -168,7 +171,7 @@ func (e errForeign) Error() string {
 	return fmt.Sprintf("what answers at %s is not a Spanner server: it does not speak gRPC in plain text (is it the gRPC port?): %s", e.server, reasonOf(e.err))
 }
 
-// orForeign is an error, or that for which orForeign of a presence has ended the context.
+// orForeign returns the errForeign for which presence.orForeign has ended the context, or err if it has not.
 func orForeign(ctx context.Context, err error) error {
 	if foreign := (errForeign{}); errors.As(context.Cause(ctx), &foreign) {
 		return foreign
@@ -176,7 +179,7 @@ func orForeign(ctx context.Context, err error) error {
 	return err
 }
 
-// orForeign ends a context when another program than a server answers.
+// orForeign returns a context that ends if the program at the address is not a Spanner server.
 func (p *presence) orForeign(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	p.mu.Lock()
@@ -185,7 +188,8 @@ func (p *presence) orForeign(ctx context.Context) (_ context.Context, stop func(
 	return ctx, func() { cancel(nil) }
 }
 
-// limit ends a context when the server has been away for some time. One that is only silent may work on a long answer.
+// limit returns a context that ends when calls have failed for the time away. A server that is only silent does not
+// end it, because it may be computing a long answer.
 func (p *presence) limit(ctx context.Context, away time.Duration) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	p.mu.Lock()
@@ -208,7 +212,8 @@ func (p *presence) limit(ctx context.Context, away time.Duration) (_ context.Con
 	return ctx, func() { cancel(nil) }
 }
 
-// answered asks a server what it answers at once if it is there.
+// answered sends a request that a server answers at once if it is there. It returns errAway if no answer comes within
+// answerLimit.
 func (p *presence) answered(ctx context.Context, ask func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()

@@ -22,7 +22,8 @@ import (
 
 var errRefused = grpcstatus.Error(codes.Unavailable, `connection error: desc = "transport: Error while dialing: dial tcp 127.0.0.1:1: connect: connection refused"`)
 
-// TestNoAnswer: a server that refuses, and one that is silent, is waited for with a word every few seconds, and not for ever.
+// TestNoAnswer checks that a command waits for a server that refuses connections or is silent. It prints a line every
+// few seconds and gives up after answerLimit.
 func TestNoAnswer(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -65,7 +66,8 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
-// TestServerAway: a server that restarts is waited for, and one that stays away ends the command.
+// TestServerAway checks that a command waits for a server that restarts, and that a server that stays away ends the
+// command.
 func TestServerAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPresence("db")
@@ -96,13 +98,14 @@ func TestServerAway(t *testing.T) {
 	})
 }
 
-// TestInterruptImport: an import that is told to end says what is done and how it goes on, with the exit status for that, and the same command goes on.
+// TestInterruptImport interrupts an import. It must print what is done and how to continue, and exit with
+// exitIncomplete. The same command must then continue.
 func TestInterruptImport(t *testing.T) {
 	_, address := serve(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", "CREATE TABLE T (K INT64 NOT NULL, V STRING(MAX)) PRIMARY KEY (K)"))
 	client := connect(t, address)
 	defer client.Close()
 	dir := t.TempDir()
-	// One row again and again: there is much to do, and little is kept.
+	// The file has one row many times: the import has much work and the server stores little.
 	if err := os.WriteFile(filepath.Join(dir, "t.tbl"), []byte(strings.Repeat("1|"+strings.Repeat("x", 1000)+"|\n", 300_000)), 0o600); err != nil {
 		t.Fatal(err)
 	}

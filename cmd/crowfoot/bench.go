@@ -20,8 +20,9 @@ Each runs against a server of its own, or --endpoint HOST:PORT --database NAME (
 	return c
 }
 
-// benchCommand completes the command of a benchmark: it registers the flags that all of them have, behind its own, and runs what
-// choose returns. Servers started by the benchmark do not read the variables of start.
+// benchCommand completes the command of a benchmark. It registers the flags common to all benchmarks after the
+// command's own, and runs the benchmarks that choose returns. Servers that the benchmark starts do not read the
+// environment variables of start.
 func benchCommand(c *cobra.Command, s *bench.Settings, choose func() ([]bench.Benchmark, error)) *cobra.Command {
 	c.Use += " [flags]"
 	c.DisableFlagsInUseLine = true
@@ -44,7 +45,7 @@ func benchCommand(c *cobra.Command, s *bench.Settings, choose func() ([]bench.Be
 	return c
 }
 
-// uselessFlags are flags that have no effect without another, or beside it.
+// uselessFlags are flags that have no effect without another flag, or with beside, together with it.
 var uselessFlags = []struct {
 	flag, other string
 	beside      bool
@@ -69,12 +70,12 @@ func checkTogether(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// these chooses benchmarks that need no files.
+// these returns a function that chooses fixed benchmarks, which need no files.
 func these(list ...bench.Benchmark) func() ([]bench.Benchmark, error) {
 	return func() ([]bench.Benchmark, error) { return list, nil }
 }
 
-// commonFlags are those of every benchmark.
+// commonFlags registers the flags of every benchmark.
 func commonFlags(flags *pflag.FlagSet, s *bench.Settings) {
 	flags.SortFlags = false
 	flags.IntVar(&s.Rows, "rows", s.Rows, "rows in the table")
@@ -90,7 +91,7 @@ func commonFlags(flags *pflag.FlagSet, s *bench.Settings) {
 	flags.Var((*seconds)(&s.StatisticsWait), "stats-wait", "how long to wait, at most, for the server's statistics of the last minute")
 }
 
-// endpointFlags say which server is measured.
+// endpointFlags registers the flags that select the server to measure.
 func endpointFlags(flags *pflag.FlagSet, e *bench.Endpoint) {
 	flags.StringVar(&e.Address, "endpoint", "", "`HOST:PORT` of a server that speaks plain text; needs --database")
 	flags.StringVarP(&e.Database, "database", "d", "", "`NAME` of the database, projects/P/instances/I/databases/D; without --endpoint it is on Cloud Spanner")
@@ -98,13 +99,13 @@ func endpointFlags(flags *pflag.FlagSet, e *bench.Endpoint) {
 	flags.StringVar(&e.Dir, "dir", "", "`DIR` for the embedded server's data (default: a temporary one)")
 }
 
-// outputFlags say where the report goes.
+// outputFlags registers the flags that name the files of the report.
 func outputFlags(flags *pflag.FlagSet, o *bench.Outputs) {
 	flags.StringVar(&o.Report, "report", "", "`FILE` for a page with charts (HTML)")
 	flags.StringVar(&o.JSON, "json", "", "`FILE` for all figures (JSON)")
 }
 
-// studyFlag is the flag of the benchmarks that re-run a study.
+// studyFlag registers the flag of the benchmarks that can repeat a study.
 func studyFlag(flags *pflag.FlagSet, s *bench.Settings) {
 	flags.BoolVar(&s.Study, "study", false, "re-run the study as it was: its calls alone, and reads at its rates, without tags, by its statistics queries")
 }

@@ -6,7 +6,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench"
 )
 
-// newBenchCeiling makes the command that points and retrieval run in a process of its own: a server without a database.
+// newBenchCeiling returns the command of a server without a database. The benchmarks points and retrieval run it in
+// its own process.
 func newBenchCeiling() *cobra.Command {
 	var frames, batches string
 	c := &cobra.Command{

@@ -9,7 +9,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench"
 )
 
-// newBenchMemory is a test of minutes rather than a comparison: its exit status says whether a rule was broken.
+// newBenchMemory returns the command of a test that takes minutes. It compares nothing: its exit status reports
+// whether the server broke a rule.
 func newBenchMemory() *cobra.Command {
 	s := bench.MemorySettings{Out: os.Stdout, Progress: os.Stderr}
 	c := &cobra.Command{

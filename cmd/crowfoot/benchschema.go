@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	schemaRows   = 1_000_000 // of 1 kB: the table has 1 GB
+	schemaRows   = 1_000_000 // of 1 kB, which make 1 GB
 	schemaTime   = 60 * time.Second
 	schemaRounds = 6 // the fewest that give an interval of 95%
 )

@@ -9,7 +9,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench"
 )
 
-// newBenchSoak is a test of an hour rather than a comparison: its exit status says whether a rule was broken.
+// newBenchSoak returns the command of a test that takes an hour. It compares nothing: its exit status reports whether
+// the server broke a rule.
 func newBenchSoak() *cobra.Command {
 	s := bench.SoakSettings{Out: os.Stdout, Progress: os.Stderr}
 	c := &cobra.Command{

@@ -8,7 +8,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench"
 )
 
-// newBenchStreams is a test of minutes rather than a comparison: its exit status says whether a rule was broken.
+// newBenchStreams returns the command of a test that takes minutes. It compares nothing: its exit status reports
+// whether the server broke a rule.
 func newBenchStreams() *cobra.Command {
 	s := bench.StreamsSettings{Out: os.Stdout, Progress: os.Stderr}
 	c := &cobra.Command{

@@ -63,7 +63,8 @@ written like 1.5s or, as in ISO 8601, PT1.5S.`,
 	return c
 }
 
-// watchFlags are those of the Java application, with its letters, and where the server is.
+// watchFlags registers the flags of the Java application, with its one-letter names, and the flags that select the
+// server.
 func watchFlags(flags *pflag.FlagSet, s *bench.WatchSettings, instance *string) {
 	flags.Float64VarP(&s.Transactions, "write-transactions-per-second", "w", s.Transactions, "transactions per second, on average")
 	flags.IntVarP(&s.Mutations, "mutations-per-transaction", "m", s.Mutations, "rows of a transaction, on average; each has from 1 to twice as many")
@@ -116,8 +117,9 @@ func (m *watchModes) chosen() (mode bench.WatchMode, err error) {
 	return mode, nil
 }
 
-// findDatabase gives the settings the full name of the database, which the Java application names by its last part, beside the instance, in a project of the
-// environment. A database that is named is made if it is missing.
+// findDatabase completes the name of the database. The Java application takes the last part of the database's name
+// and the instance in two flags, and the project from the environment. If the user has named a database, findDatabase
+// lets the benchmark create it if it is missing.
 func findDatabase(s *bench.WatchSettings, instance string) error {
 	s.Create = s.Database != ""
 	switch project := os.Getenv("GOOGLE_CLOUD_PROJECT"); {
@@ -137,7 +139,7 @@ func findDatabase(s *bench.WatchSettings, instance string) error {
 	return nil
 }
 
-// kebabCase lets the names of flags be written in camel case too: pollInterval is poll-interval.
+// kebabCase accepts the names of flags in camel case too: pollInterval becomes poll-interval.
 func kebabCase(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	var b strings.Builder
 	for _, r := range name {
@@ -156,7 +158,7 @@ func (i *interval) String() string { return time.Duration(*i).String() }
 
 func (*interval) Type() string { return "duration" }
 
-// isoDuration is PnDTnHnMnS of ISO 8601, in which parts may be missing.
+// isoDuration matches a duration PnDTnHnMnS of ISO 8601. Each part is optional.
 var isoDuration = regexp.MustCompile(`^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$`)
 
 func (i *interval) Set(text string) error {

@@ -14,8 +14,8 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// TestCheck: the directory of a server that was killed is sound; that of one that runs is in use; a damaged one is found to be, also
-// through the API. The command changes nothing.
+// TestCheck checks the command on three directories. That of a killed server is sound. That of a running server is in
+// use. A damaged one is reported as damaged, also by the API. The command never changes the directory.
 func TestCheck(t *testing.T) {
 	data, ddl := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "schema.sql")
 	if err := os.WriteFile(ddl, []byte("CREATE TABLE A (K STRING(36), V BYTES(MAX)) PRIMARY KEY (K); CREATE INDEX ByV ON A(K DESC);"), 0o600); err != nil {
@@ -23,7 +23,7 @@ func TestCheck(t *testing.T) {
 	}
 	server, address := serve(t, "--data", data, "--database", crashDatabase, "--ddl", ddl)
 	client := connect(t, address)
-	secret := make([]byte, 10_000) // does not compress
+	secret := make([]byte, 10_000) // random, so it does not compress
 	for i := range secret {
 		secret[i] = byte(rand.Uint32())
 	}
@@ -41,13 +41,13 @@ func TestCheck(t *testing.T) {
 	kill()
 	checkDirectory(t, data, 0, "crowfoot: the data is sound")
 
-	server, address = serve(t, "--data", data) // which makes a table file of the log
+	server, address = serve(t, "--data", data) // the start flushes the log into a table file
 	client = connect(t, address)
 	kill()
 	checkDirectory(t, data, 0, "crowfoot: the data is sound")
 	damageTable(t, data, secret)
 	checkDirectory(t, data, exitDamaged, "damaged file: 0")
-	if err := os.Remove(filepath.Join(data, "LOCK")); err != nil { // as in a copy
+	if err := os.Remove(filepath.Join(data, "LOCK")); err != nil { // a copy of a directory may lack it
 		t.Fatal(err)
 	}
 	checkDirectory(t, data, exitDamaged, "go back to a copy that is sound")
@@ -94,7 +94,7 @@ func damageTable(t *testing.T, data string, holds []byte) {
 	t.Fatal("no table file holds the bytes")
 }
 
-// checkDirectory runs the command, which must end with a status and say something.
+// checkDirectory runs the command. It must exit with a status and print says.
 func checkDirectory(t *testing.T, data string, status int, says string) {
 	t.Helper()
 	before := fingerprint(t, data)
@@ -118,7 +118,7 @@ func checkDirectory(t *testing.T, data string, status int, says string) {
 	}
 }
 
-// fingerprint names the files of a directory, with their sizes and times.
+// fingerprint lists the files of a directory with their sizes and times.
 func fingerprint(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -132,7 +132,7 @@ func fingerprint(t *testing.T, dir string) string {
 			t.Fatal(err)
 		}
 		if e.Name() == "LOCK" {
-			list = append(list, e.Name()) // taking it may touch it
+			list = append(list, e.Name()) // the command may touch it when it locks it
 			continue
 		}
 		list = append(list, fmt.Sprint(e.Name(), " ", info.Size(), " ", info.ModTime()))

@@ -50,7 +50,7 @@ copied is removed. The exit status is 1 if no copy was made, and also if damage 
 	return c
 }
 
-// askForCheckpoint returns when the copy is made.
+// askForCheckpoint asks the server for a checkpoint and returns when it is complete.
 func askForCheckpoint(ctx context.Context, address, to string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+"/checkpoint?to="+url.QueryEscape(to), nil)
 	if err != nil {

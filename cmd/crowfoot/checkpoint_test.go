@@ -18,7 +18,8 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// TestCheckpointCommand: a copy that is made while clients write is sound, and a server on it has all that was acknowledged before.
+// TestCheckpointCommand copies the data while clients write. The copy must be sound, and a server on it must have
+// every commit that was acknowledged before.
 func TestCheckpointCommand(t *testing.T) {
 	dir := t.TempDir()
 	ddl, copied := filepath.Join(dir, "schema.sql"), filepath.Join(dir, "copy")
@@ -72,7 +73,7 @@ func TestCheckpointCommand(t *testing.T) {
 	check(t, client, before)
 }
 
-// TestCheckpointRefused: a server in memory has nothing to copy, and GET asks for nothing.
+// TestCheckpointRefused checks that a server in memory refuses a checkpoint, and that GET does not make one.
 func TestCheckpointRefused(t *testing.T) {
 	_, _, address := startAt(t, nil)
 	checkpoint(t, address, filepath.Join(t.TempDir(), "copy"), "keeps its data in memory")
@@ -86,7 +87,7 @@ func TestCheckpointRefused(t *testing.T) {
 	}
 }
 
-// checkpoint runs the command. It must fail with refused, if that is not empty.
+// checkpoint runs the command. If refused is not empty, the command must fail with it.
 func checkpoint(t *testing.T, address, to, refused string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "checkpoint", "--to", to, "--http", address)
@@ -97,7 +98,7 @@ func checkpoint(t *testing.T, address, to, refused string) {
 	}
 }
 
-// TestCheckpointOfOtherServer: what is no Crowfoot server, or its other port, is not taken for one that has made a copy.
+// TestCheckpointOfOtherServer checks that the command fails if another program answers, or the server's other port.
 func TestCheckpointOfOtherServer(t *testing.T) {
 	for _, status := range []int{http.StatusOK, http.StatusNotFound} {
 		other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))

@@ -12,8 +12,9 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// TestKillColumnarUpkeep kills the server with SIGKILL while columnar copies are made and kept up beside commits. After each, crowfoot check finds the data sound, the copies
-// among it, and the server that is started again reads the same from them as from rows. CROWFOOT_TEST_KILLS asks for more.
+// TestKillColumnarUpkeep kills the server with SIGKILL while it creates and maintains columnar copies beside commits.
+// After each kill, crowfoot check must find the data and the copies sound. The restarted server must read the same
+// from the copies as from the rows. CROWFOOT_TEST_KILLS sets a larger number of kills.
 func TestKillColumnarUpkeep(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	ddl := writeFile(t, "schema.sql", "CREATE TABLE T (K INT64 NOT NULL, N INT64, S STRING(MAX)) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled');\nCREATE INDEX ByN ON T(N)")
@@ -29,9 +30,9 @@ func TestKillColumnarUpkeep(t *testing.T) {
 	}
 	rnd := rand.New(rand.NewPCG(1, 1))
 	for range environmentInt(t, restartKillsName, restartKills) {
-		for chunks := int64(0); chunks < 2; { // of the table and of the index
+		for chunks := int64(0); chunks < 2; { // the copies of the table and of the index
 			chunks = numberOf(t, client, "SELECT COUNT(*) FROM SPANNER_SYS.COLUMNAR_POLICIES WHERE CHUNKS > 0 AND COPIED_ROWS > 0")
-			time.Sleep(time.Duration(rnd.IntN(100)) * time.Millisecond) // the upkeep may be anywhere
+			time.Sleep(time.Duration(rnd.IntN(100)) * time.Millisecond) // at a random moment of the upkeep
 		}
 		server.Process.Kill()
 		server.Wait()
@@ -43,7 +44,7 @@ func TestKillColumnarUpkeep(t *testing.T) {
 	running.Wait()
 }
 
-// writeRuns writes runs of rows until ctx ends.
+// writeRuns writes or deletes ranges of consecutive rows until ctx ends.
 func writeRuns(ctx context.Context, t *testing.T, client *spanner.Client, rnd *rand.Rand) {
 	for ctx.Err() == nil {
 		var list []*spanner.Mutation
@@ -61,7 +62,7 @@ func writeRuns(ctx context.Context, t *testing.T, client *spanner.Client, rnd *r
 	}
 }
 
-// compareScans compares what scans of the copies and of rows find at one timestamp.
+// compareScans compares scans of the copies with scans of the rows, at one timestamp.
 func compareScans(t *testing.T, client *spanner.Client) {
 	t.Helper()
 	tx := client.ReadOnlyTransaction()
@@ -81,7 +82,7 @@ func compareScans(t *testing.T, client *spanner.Client) {
 	}
 }
 
-// numberOf is the one number that a query returns.
+// numberOf returns the only value of a query's result.
 func numberOf(t *testing.T, client *spanner.Client, sql string) (n int64) {
 	t.Helper()
 	if err := client.Single().Query(t.Context(), spanner.Statement{SQL: sql}).Do(func(r *spanner.Row) error { return r.Columns(&n) }); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// runCrowfoot runs a command to its end, with environment variables, and returns both outputs and the exit status.
+// runCrowfoot runs a command with environment variables until it ends. It returns both outputs and the exit status.
 func runCrowfoot(t *testing.T, env []string, args ...string) (out, errOut string, status int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], args...)
@@ -39,12 +39,13 @@ func writeFile(t *testing.T, name, text string) string {
 	return path
 }
 
-// withoutLog is what a server says beside its log.
+// withoutLog removes the log lines from a server's standard error.
 func withoutLog(errOut string) string {
 	return regexp.MustCompile(`(?m)^time=.*\n`).ReplaceAllString(errOut, "")
 }
 
-// TestRefusals lists command lines that end with one line on the standard error and a status that is not 0.
+// TestRefusals runs command lines that must fail. Each must print one line on the standard error and exit with a
+// status that is not 0.
 func TestRefusals(t *testing.T) {
 	foreign := filepath.Dir(writeFile(t, "notes.txt", "mine"))
 	unfinished := writeFile(t, "unfinished.sql", "CREATE TABLE A (K INT64) PRIMARY KEY (K);\n\nCREATE TABLE B (\n  K INT64\n  V INT64) PRIMARY KEY (K)")
@@ -163,7 +164,7 @@ func TestRefusals(t *testing.T) {
 			errOut = withoutLog(errOut)
 		}
 		lines := 1
-		if strings.HasSuffix(errOut, " ^\n") { // the line of a statement, and a caret below its place
+		if strings.HasSuffix(errOut, " ^\n") { // the statement's line, and a caret below the error
 			lines = 3
 		}
 		if !strings.Contains(errOut, c.want) || strings.Count(errOut, "\n") != lines || !strings.HasPrefix(errOut, "crowfoot: ") || out != "" || status != c.status {
@@ -179,7 +180,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestPortInUse: two servers cannot have the same address.
+// TestPortInUse checks that a second server cannot use the same address.
 func TestPortInUse(t *testing.T) {
 	_, _, address := startAt(t, nil)
 	_, errOut, status := runCrowfoot(t, nil, "start", "--in-memory", "--grpc", "127.0.0.1:0", "--http", address)
@@ -188,7 +189,7 @@ func TestPortInUse(t *testing.T) {
 	}
 }
 
-// TestDataInUse: two servers cannot have the same data.
+// TestDataInUse checks that a second server cannot use the same data.
 func TestDataInUse(t *testing.T) {
 	data := t.TempDir()
 	serve(t, "--data", data)
@@ -199,7 +200,7 @@ func TestDataInUse(t *testing.T) {
 	}
 }
 
-// TestHelp: these spellings describe a command on the standard output.
+// TestHelp checks the spellings of help. Each prints the description of a command on the standard output.
 func TestHelp(t *testing.T) {
 	for _, c := range []struct {
 		args []string
@@ -236,7 +237,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// eachCommand visits the commands that users see.
+// eachCommand calls visit for each command that users see.
 func eachCommand(c *cobra.Command, visit func(c *cobra.Command)) {
 	visit(c)
 	for _, sub := range c.Commands() {
@@ -246,7 +247,7 @@ func eachCommand(c *cobra.Command, visit func(c *cobra.Command)) {
 	}
 }
 
-// TestVariables: every flag has a variable of its own, and help shows it.
+// TestVariables checks that every flag has its own variable, and that the help shows it.
 func TestVariables(t *testing.T) {
 	form := regexp.MustCompile(`^CROWFOOT_[A-Z_]+$`)
 	var seen []string
@@ -268,7 +269,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// TestManual: the pages name every command and every flag.
+// TestManual checks that the manual pages contain every command and every flag.
 func TestManual(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "man1")
 	if out, errOut, status := runCrowfoot(t, nil, "man", dir); status != 0 || out != "" || errOut != "" {

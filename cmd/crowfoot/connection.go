@@ -23,10 +23,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/version"
 )
 
-// connection says which database import or export works on, and, while it works, whether the server is there.
+// connection holds the database on which import or export works. While they work, it observes whether the server is
+// there.
 type connection struct {
 	endpoint, database string
-	// makesMissing says that a database that is not there is made.
+	// makesMissing makes connect create the database if it is missing.
 	makesMissing bool
 	server       *presence
 	screen       *transferScreen
@@ -47,10 +48,11 @@ func (s *connection) check(command string) error {
 	return nil
 }
 
-// with works with a client of a server that answers. The screen says when the command waits for the server; one that is away for long ends the context.
+// with connects to the server and calls work with a client. The screen shows when the command waits for the server.
+// The context of work ends if the server is away for transfer.AwayLimit.
 func (s *connection) with(ctx context.Context, agent string, work func(context.Context, *spanner.Client) error) error {
 	if s.endpoint != "" {
-		os.Setenv("SPANNER_EMULATOR_HOST", s.endpoint) // the client's own way to plain text
+		os.Setenv("SPANNER_EMULATOR_HOST", s.endpoint) // makes the client connect without TLS
 	}
 	s.server = newPresence(cmp.Or(os.Getenv("SPANNER_EMULATOR_HOST"), "Cloud Spanner"))
 	ctx, stop := s.server.limit(ctx, transfer.AwayLimit)
@@ -68,7 +70,8 @@ func (s *connection) with(ctx context.Context, agent string, work func(context.C
 	return s.incomplete(ctx, err, "")
 }
 
-// incomplete is the error of an import or export that has ended too early. what says what is done and how it goes on.
+// incomplete returns the error of an import or export that ended too early. what says which part is done and how to
+// continue.
 func (s *connection) incomplete(ctx context.Context, err error, what string) error {
 	status := exitFailure
 	if cause := context.Cause(ctx); cause != nil {
@@ -84,7 +87,7 @@ func (s *connection) incomplete(ctx context.Context, err error, what string) err
 	return statusError{errors.New(text), status}
 }
 
-// connect makes a client of a server that answers.
+// connect returns a client of the database, after the server has answered a first query.
 func (s *connection) connect(ctx context.Context, agent string) (*spanner.Client, error) {
 	config := spanner.ClientConfig{UserAgent: agent + "/" + version.Get().Version, CallOptions: transfer.CallOptions()}
 	if s.makesMissing {
@@ -106,7 +109,7 @@ func (s *connection) connect(ctx context.Context, agent string) (*spanner.Client
 	return client, nil
 }
 
-// describe asks for a table.
+// describe reads the definition of a table.
 func (s *connection) describe(ctx context.Context, client *spanner.Client, name string) (table *bulk.TableInfo, err error) {
 	err = s.server.answered(ctx, func(ctx context.Context) error {
 		table, err = bulk.Describe(ctx, client, name)
@@ -115,7 +118,7 @@ func (s *connection) describe(ctx context.Context, client *spanner.Client, name 
 	return table, err
 }
 
-// describeAll asks for all tables, and returns them by their names in lower case.
+// describeAll reads the definitions of all tables. It returns them by name in lower case.
 func (s *connection) describeAll(ctx context.Context, client *spanner.Client) (map[string]*bulk.TableInfo, error) {
 	tables := map[string]*bulk.TableInfo{}
 	err := s.server.answered(ctx, func(ctx context.Context) error {
@@ -128,7 +131,8 @@ func (s *connection) describeAll(ctx context.Context, client *spanner.Client) (m
 	return tables, err
 }
 
-// flight makes a connection by which Arrow Flight SQL is spoken, if the server has it; nil if the database is on Cloud Spanner.
+// flight returns a connection for Arrow Flight SQL, which the server may lack. It returns nil if the database is on
+// Cloud Spanner.
 func (s *connection) flight() (*grpc.ClientConn, error) {
 	host := os.Getenv("SPANNER_EMULATOR_HOST") // set by with
 	if host == "" {
@@ -137,7 +141,7 @@ func (s *connection) flight() (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+host, append(s.server.dialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 }
 
-// makeDatabase makes the database if its instance does not have it.
+// makeDatabase creates the database if its instance does not have it.
 func (s *connection) makeDatabase(ctx context.Context) error {
 	client, err := admin.NewDatabaseAdminClient(ctx, s.server.options()...)
 	if err != nil {
@@ -164,7 +168,8 @@ func (s *connection) makeDatabase(ctx context.Context) error {
 	return nil
 }
 
-// created asks when the database was made. It is not known if the user may do no more than read and write rows.
+// created returns the time at which the database was created. It returns the zero time if the user has no permission
+// to read it.
 func (s *connection) created(ctx context.Context) (created time.Time, err error) {
 	client, err := admin.NewDatabaseAdminClient(ctx, s.server.options()...)
 	if err != nil {
@@ -184,7 +189,7 @@ func (s *connection) created(ctx context.Context) (created time.Time, err error)
 	return created, err
 }
 
-// databaseDDL asks for the statements that define the database, and for the descriptors of its proto bundle.
+// databaseDDL reads the DDL statements that define the database, and the descriptors of its proto bundle.
 func (s *connection) databaseDDL(ctx context.Context) (statements []string, protos []byte, err error) {
 	client, err := admin.NewDatabaseAdminClient(ctx, s.server.options()...)
 	if err != nil {
@@ -199,7 +204,7 @@ func (s *connection) databaseDDL(ctx context.Context) (statements []string, prot
 	return statements, protos, err
 }
 
-// define runs statements of DDL. protos are the descriptors of a proto bundle that they make.
+// define runs DDL statements. protos holds the descriptors of a proto bundle that the statements create.
 func (s *connection) define(ctx context.Context, statements []string, protos []byte) error {
 	if len(statements) == 0 {
 		return nil

@@ -17,8 +17,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// needsThreadClocks skips where CPU time cannot be measured, and where other tests run beside: CI runs the tests that measure CPU time
-// in a step of their own, with CROWFOOT_TEST_CPU=1.
+// needsThreadClocks skips the test where CPU time cannot be measured, and where other tests may run at the same time.
+// CI sets CROWFOOT_TEST_CPU=1 and runs the tests of CPU time in their own step.
 func needsThreadClocks(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("there is no clock of threads")
@@ -28,7 +28,8 @@ func needsThreadClocks(t *testing.T) {
 	}
 }
 
-// TestCPUAddsUp: under the benchmarks' load, what requests are charged adds up to what the process used.
+// TestCPUAddsUp checks that under the benchmarks' load the CPU time charged to requests adds up to the CPU time of
+// the process.
 func TestCPUAddsUp(t *testing.T) {
 	needsThreadClocks(t)
 	l := newLoaded(t)
@@ -43,7 +44,7 @@ func TestCPUAddsUp(t *testing.T) {
 	}
 }
 
-// A request is one kind of request, with what the server says its executions have cost.
+// request is one kind of request. It sums up the CPU time that the server reports for its executions.
 type request struct {
 	ask func(ctx context.Context) (metadata.MD, error) // returns the trailer
 
@@ -52,7 +53,7 @@ type request struct {
 	cpu      time.Duration
 }
 
-// asksTiming is the header of clients that want to know what their requests have cost.
+// asksTiming is the header by which clients ask for the CPU time of their requests.
 const asksTiming = "x-goog-spanner-enable-afe-server-timing"
 
 func (r *request) work(ctx context.Context) error {
@@ -62,7 +63,7 @@ func (r *request) work(ctx context.Context) error {
 	}
 	_, text, _ := strings.Cut(strings.Join(trailer.Get("server-timing"), ""), "cpu; dur=")
 	text, _, _ = strings.Cut(text, ",")
-	ms, _ := strconv.ParseFloat(text, 64) // none is less than can be told
+	ms, _ := strconv.ParseFloat(text, 64) // missing if it is too small to report
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.requests++
@@ -70,7 +71,7 @@ func (r *request) work(ctx context.Context) error {
 	return nil
 }
 
-// mean gives what one request cost since it was asked last.
+// mean returns the mean CPU time of one request since the last call of mean.
 func (r *request) mean() time.Duration {
 	mean := r.cpu / time.Duration(max(r.requests, 1))
 	r.requests, r.cpu = 0, 0
@@ -123,8 +124,9 @@ func key(id int) *structpb.ListValue {
 	return &structpb.ListValue{Values: []*structpb.Value{structpb.NewStringValue(strconv.Itoa(id))}}
 }
 
-// TestCPUToldApart runs two kinds of requests that cost very different amounts, each alone and both at once: the server, which
-// measures one in a few and deals out what it cannot measure, must charge each about what it is charged alone.
+// TestCPUToldApart runs two kinds of requests with very different costs, each alone and then both at the same time.
+// The server measures only one request in a few and estimates the others. It must still charge each kind about as
+// much as when it runs alone.
 func TestCPUToldApart(t *testing.T) {
 	needsThreadClocks(t)
 	l := newLoaded(t)
@@ -142,7 +144,7 @@ func TestCPUToldApart(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			const warm, long, try = 200 * time.Millisecond, time.Second, 5
-			for i := range try { // a machine that others disturb gets another chance
+			for i := range try { // repeated because other programs may disturb the machine
 				cost := func(works ...func(context.Context) error) (heavy, light time.Duration) {
 					l.during(warm, works...)
 					c.heavy.mean()
@@ -166,9 +168,10 @@ func TestCPUToldApart(t *testing.T) {
 	}
 }
 
-// toldApart says whether requests are charged together what they are charged alone. Light ones do cost more when they are few among heavy
-// ones, as they share fewer system calls and find other data in the processor's caches, so the ratio may change
-// as long as what they are charged more is little beside a heavy one: a third is less than the half that a mix-up would put on them.
+// toldApart reports whether two kinds of requests are charged the same together as alone. Light requests do cost more
+// when they are few among heavy ones. They then share fewer system calls and find other data in the processor's
+// caches. So the ratio may change if the increase for a light request is less than a third of a heavy one. If the
+// server mixed the two up, the increase would be half.
 func toldApart(heavy, light, heavyToo, lightToo time.Duration) bool {
 	const most = 2
 	alone, together := heavy.Seconds()/light.Seconds(), heavyToo.Seconds()/lightToo.Seconds()

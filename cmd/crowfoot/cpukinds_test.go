@@ -24,7 +24,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// charging is a server in a process of its own, on which one statement runs at a time.
+// charging is a server in its own process, which runs one statement at a time.
 type charging struct {
 	*testing.T
 	process *exec.Cmd
@@ -55,7 +55,7 @@ func (c *charging) ok(err error) {
 	}
 }
 
-// used is the CPU time of the server's process so far.
+// used returns the CPU time that the server's process has used so far.
 func (c *charging) used() time.Duration {
 	c.Helper()
 	const scheduled = 2 // CPUCLOCK_SCHED of Linux: time on a core
@@ -64,7 +64,7 @@ func (c *charging) used() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// charged is the CPU time that a server-timing trailer tells of under a name.
+// charged returns the CPU time that a server-timing trailer reports under a name.
 func charged(trailer metadata.MD, name string) time.Duration {
 	_, text, _ := strings.Cut(strings.Join(trailer.Get("server-timing"), ""), name+"; dur=")
 	text, _, _ = strings.Cut(text, ",")
@@ -97,7 +97,7 @@ func readWrite() *spannerpb.TransactionOptions {
 	return &spannerpb.TransactionOptions{Mode: &spannerpb.TransactionOptions_ReadWrite_{ReadWrite: &spannerpb.TransactionOptions_ReadWrite{}}}
 }
 
-// dml runs a statement in a transaction of its own; its trailers are those of the statement and of the commit.
+// dml runs a statement in its own transaction. It returns the trailers of the statement and of the commit.
 func (c *charging) dml(sql string) []metadata.MD {
 	c.Helper()
 	var md metadata.MD
@@ -137,13 +137,13 @@ func (c *charging) ddl(statement string) {
 	}
 }
 
-// A kind is a statement, or another request, that takes long by itself.
+// kind is a statement, or another request, that runs long by itself.
 type kind struct {
 	name string
-	run  func(c *charging) []metadata.MD // the trailers of its requests
-	// streams says that most of what is not the request's own goes into sending its rows.
+	run  func(c *charging) []metadata.MD // returns the trailers of its requests
+	// streams is true if sending the rows causes most of the CPU time that is not the request's own.
 	streams bool
-	// garbage says that it makes very many small values, so that Go's garbage collection is much of it.
+	// garbage is true if it allocates very many small values, so that garbage collection takes much CPU time.
 	garbage bool
 }
 
@@ -171,9 +171,10 @@ var kinds = []kind{
 	{name: "commit of mutations", run: (*charging).mutations, garbage: true},
 }
 
-// TestCPUOfKinds runs requests of each kind, alone in the server, for at least four seconds of CPU time: what they are charged of their own
-// is what the process used, but for the work that goroutines of other requests do too (Go's garbage collection, sending rows), and with their
-// share of that it is all that the process used.
+// TestCPUOfKinds runs requests of each kind, alone on the server, for at least four seconds of CPU time. The CPU time
+// charged as a request's own must be what the process used, except for work that goroutines also do for other
+// requests: garbage collection and sending rows. Together with the request's share of that work it must be all that
+// the process used.
 func TestCPUOfKinds(t *testing.T) {
 	needsThreadClocks(t)
 	c := newCharging(t)
@@ -182,7 +183,7 @@ func TestCPUOfKinds(t *testing.T) {
 		t.Run(k.name, func(t *testing.T) {
 			own, shared, used := c.during(k.run, 4*time.Second)
 			t.Logf("own %v, shared %v, of %v: %.3f, %.3f", own, shared, used, own.Seconds()/used.Seconds(), (own+shared).Seconds()/used.Seconds())
-			least := 0.85 // the rest is Go's garbage collection
+			least := 0.85 // garbage collection uses the rest
 			if k.streams || k.garbage {
 				least = 0.5
 			}
@@ -197,9 +198,10 @@ func TestCPUOfKinds(t *testing.T) {
 	}
 }
 
-// TestCPUOfMix runs one text many times for few rows, beside a load that makes the server measure one in a few, and then for all of them: the
-// long execution is charged what it is charged alone, and the short ones too. A processor whose other thread is busy takes half as long again for the
-// same work, so executions alone and beside the load take turns, and their sums are compared.
+// TestCPUOfMix runs one query text many times for few rows, under a load that makes the server measure only one
+// execution in a few, and then once for all rows. The long execution must be charged as much as when it runs alone,
+// and so must the short ones. A core whose other hardware thread is busy takes half as long again for the same work.
+// Therefore executions alone and under load take turns, and the test compares their sums.
 func TestCPUOfMix(t *testing.T) {
 	needsThreadClocks(t)
 	c := newCharging(t)
@@ -238,7 +240,7 @@ func TestCPUOfMix(t *testing.T) {
 	}
 }
 
-// TestCPUBelowLatency: a light point query is not charged more CPU time than it took.
+// TestCPUBelowLatency checks that a light point query is not charged more CPU time than its latency.
 func TestCPUBelowLatency(t *testing.T) {
 	needsThreadClocks(t)
 	c := newCharging(t)
@@ -252,8 +254,8 @@ func TestCPUBelowLatency(t *testing.T) {
 	}
 }
 
-// TestCPUOfBackground: a back-fill is measured as a task, and is not dealt out to requests. What neither is charged is Go's garbage
-// collection and the engine's log.
+// TestCPUOfBackground checks that a back-fill is charged to a background task and not to requests. Garbage collection
+// and the log of the storage engine are charged to neither.
 func TestCPUOfBackground(t *testing.T) {
 	needsThreadClocks(t)
 	c := newCharging(t)
@@ -271,15 +273,15 @@ func TestCPUOfBackground(t *testing.T) {
 	}
 }
 
-// background is the CPU time of all tasks in the background so far.
+// background returns the CPU time of all background tasks so far.
 func (c *charging) background() time.Duration { return c.sum("crowfoot_background_cpu_seconds_total") }
 
-// requests is the CPU time that all requests have been charged so far, with what is shared.
+// requests returns the CPU time charged to all requests so far, including their shares of common work.
 func (c *charging) requests() time.Duration {
 	return c.sum("crowfoot_cpu_seconds_total") + c.sum("crowfoot_shared_cpu_seconds_total")
 }
 
-// sum adds up a metric in seconds over all its labels.
+// sum returns the sum of a metric in seconds over all its labels.
 func (c *charging) sum(metric string) (sum time.Duration) {
 	for name, seconds := range metrics(c.T, c.http) {
 		if strings.HasPrefix(name, metric+"{") {
@@ -296,7 +298,7 @@ func own(trailers []metadata.MD) (sum time.Duration) {
 	return sum
 }
 
-// during runs requests until they have used some CPU time. What tasks in the background used is no part of it.
+// during runs requests until they have used at least some CPU time. used excludes the CPU time of background tasks.
 func (c *charging) during(run func(*charging) []metadata.MD, least time.Duration) (ownCPU, shared, used time.Duration) {
 	run(c)
 	before, background := c.used(), c.background()
@@ -310,7 +312,7 @@ func (c *charging) during(run func(*charging) []metadata.MD, least time.Duration
 	return ownCPU, shared, used - (c.background() - background)
 }
 
-// load makes a table of 100,000 rows.
+// load creates a table of 100,000 rows.
 func (c *charging) load() {
 	c.Helper()
 	c.ddl("CREATE TABLE T (Id INT64 NOT NULL, A INT64, S STRING(100)) PRIMARY KEY (Id)")
@@ -327,7 +329,7 @@ func (c *charging) point(ctx context.Context) {
 	}
 }
 
-// rest has a large result as JSON.
+// rest requests a large result as JSON.
 func (c *charging) rest() []metadata.MD {
 	body := `{"sql": "SELECT * FROM T WHERE Id < 50000"}`
 	reply, err := http.Post("http://"+c.http+"/v1/"+c.session+":executeSql", "application/json", strings.NewReader(body))
@@ -338,7 +340,7 @@ func (c *charging) rest() []metadata.MD {
 	return []metadata.MD{{"server-timing": []string{strings.Join(reply.Header.Values("Server-Timing"), ", ")}}}
 }
 
-// planning asks for a long text that was never asked for.
+// planning runs a long query whose text is new.
 func (c *charging) planning() []metadata.MD {
 	sql := fmt.Sprintf("SELECT %d", rand.Int64())
 	for i := range 900 {
@@ -347,7 +349,7 @@ func (c *charging) planning() []metadata.MD {
 	return c.query(sql, nil)
 }
 
-// mutations commits many rows by one request.
+// mutations commits many rows with one request.
 func (c *charging) mutations() []metadata.MD {
 	var rows []*structpb.ListValue
 	for range 20_000 {

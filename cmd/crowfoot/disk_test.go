@@ -28,14 +28,15 @@ const noisyTable = "CREATE TABLE T (K INT64 NOT NULL, V BYTES(MAX)) PRIMARY KEY 
 
 const noiseBytes = 300_000
 
-// noise is a value that cannot be compressed.
+// noise returns a value that does not compress.
 func noise(key int) []byte {
 	value := make([]byte, noiseBytes)
 	_, _ = rand.NewChaCha8([32]byte{byte(key), byte(key >> 8)}).Read(value)
 	return value
 }
 
-// TestStorageFails: a server whose log cannot be written ends at once, with a status of its own, and names the file.
+// TestStorageFails checks that a server that cannot write its log ends at once with exitStorage, and prints the name
+// of the file.
 func TestStorageFails(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	cmd := exec.Command(os.Args[0], "start", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", data,
@@ -45,7 +46,7 @@ func TestStorageFails(t *testing.T) {
 	api, _ := ready(t, cmd)
 	client := connect(t, api)
 	defer client.Close()
-	for os.RemoveAll(data) != nil { // until no file is made meanwhile
+	for os.RemoveAll(data) != nil { // repeated while the server still creates files
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -62,16 +63,16 @@ func TestStorageFails(t *testing.T) {
 	}
 }
 
-// smallDisk is a file system of 64 MiB that is mounted for processes of its own.
+// smallDisk is a file system of 64 MiB, mounted in a mount namespace of its own.
 type smallDisk struct {
 	*testing.T
-	holder string // process id
-	dir    string // as these processes see it
-	inside string // as this process does
+	holder string // process ID of the process that holds the namespace
+	dir    string // directory as seen in the namespace
+	inside string // directory as seen by this process
 	ddl    string
 }
 
-// newSmallDisk skips the test where none can be mounted.
+// newSmallDisk mounts the file system. It skips the test where that is not possible.
 func newSmallDisk(t *testing.T) *smallDisk {
 	dir := t.TempDir()
 	holder := exec.Command("unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
@@ -93,7 +94,7 @@ func newSmallDisk(t *testing.T) *smallDisk {
 	return d
 }
 
-// diskClient is a session, without what the official client does on top of it: that sends a refused Commit again and again.
+// diskClient is a session without the official client, which would retry a refused Commit again and again.
 type diskClient struct {
 	*testing.T
 	raw     spannerpb.SpannerClient
@@ -122,7 +123,7 @@ func (d *smallDisk) serve() (*exec.Cmd, *diskClient) {
 	return cmd, c
 }
 
-// fill takes what is left of the disk.
+// fill writes to the disk until it is full.
 func (d *smallDisk) fill() {
 	d.Helper()
 	f, err := os.OpenFile(filepath.Join(d.inside, "other"), os.O_WRONLY|os.O_APPEND, 0)
@@ -139,7 +140,8 @@ func (d *smallDisk) fill() {
 	}
 }
 
-// write commits a row whose value cannot be compressed, and says whether the server took it. It refuses it only because the disk is full.
+// write commits a row whose value does not compress. It reports whether the server accepted it. The server may refuse
+// it only because the disk is full.
 func (c *diskClient) write(key int) bool {
 	c.Helper()
 	row, err := structpb.NewList([]any{strconv.Itoa(key), base64.StdEncoding.EncodeToString(noise(key))})
@@ -164,7 +166,7 @@ func (c *diskClient) write(key int) bool {
 	return false
 }
 
-// has checks that the table has so many whole rows.
+// has checks that the table has this number of complete rows.
 func (c *diskClient) has(rows int) {
 	c.Helper()
 	reply, err := c.raw.ExecuteSql(context.Background(), &spannerpb.ExecuteSqlRequest{
@@ -178,8 +180,9 @@ func (c *diskClient) has(rows int) {
 	}
 }
 
-// TestFullDisk: on a disk that its own data and other programs fill, a server refuses commits, goes on reading, ends when it is told to, starts
-// again, and takes commits by itself when there is room.
+// TestFullDisk fills the disk of a server with its own data and with another file. The server must then refuse
+// commits but still read, end when told to, and start again. When there is room again, it must accept commits without
+// a restart.
 func TestFullDisk(t *testing.T) {
 	d := newSmallDisk(t)
 	server, client := d.serve()
@@ -192,7 +195,7 @@ func TestFullDisk(t *testing.T) {
 	if client.write(rows) {
 		t.Error("a full disk takes a commit")
 	}
-	if err := errors.Join(server.Process.Signal(syscall.SIGTERM), server.Wait()); err != nil { // nsenter has become the server
+	if err := errors.Join(server.Process.Signal(syscall.SIGTERM), server.Wait()); err != nil { // nsenter has replaced itself by the server
 		t.Error(err)
 	}
 	d.fill()
@@ -205,7 +208,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	for !client.write(rows) {
-		time.Sleep(10 * time.Millisecond) // until the server has looked at the disk again
+		time.Sleep(10 * time.Millisecond) // until the server has checked the disk again
 	}
 	client.has(rows + 1)
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// variable is the annotation of a flag that names its environment variable.
+// variable is the annotation of a flag that holds the name of its environment variable.
 const variable = "variable"
 
-// nameVariables gives each flag a variable, and says so in its description: with the prefix CROWFOOT, --log-level is
-// CROWFOOT_LOG_LEVEL. A variable that is empty counts as not set.
+// nameVariables gives each flag an environment variable and adds its name to the description. With the prefix
+// CROWFOOT, --log-level gets CROWFOOT_LOG_LEVEL. An empty variable counts as not set.
 func nameVariables(flags *pflag.FlagSet, prefix string) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		name := prefix + "_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
@@ -28,7 +28,7 @@ func variableOf(f *pflag.Flag) string {
 	return ""
 }
 
-// readVariables sets the flags that the command line leaves out.
+// readVariables sets the flags that the command line leaves out from their environment variables.
 func readVariables(flags *pflag.FlagSet) (err error) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		if err != nil || originOf(f) != byVariable {
@@ -41,7 +41,7 @@ func readVariables(flags *pflag.FlagSet) (err error) {
 	return err
 }
 
-// origin is where the value of a flag comes from; the larger wins where two flags contradict each other.
+// origin is the source of a flag's value. Where two flags contradict each other, the one with the larger origin wins.
 type origin int
 
 const (
@@ -60,7 +60,7 @@ func originOf(f *pflag.Flag) origin {
 	return byDefault
 }
 
-// written is how the user wrote a flag: --data, or CROWFOOT_DATA.
+// written returns the name under which the user set a flag: --data, or CROWFOOT_DATA.
 func written(f *pflag.Flag) string {
 	if originOf(f) == byVariable {
 		return variableOf(f)
@@ -68,7 +68,8 @@ func written(f *pflag.Flag) string {
 	return "--" + f.Name
 }
 
-// forgetVariables removes the variables of flags from the environment, so that programs started by this one do not read them.
+// forgetVariables removes the variables of flags from the environment. The programs that this one starts then do not
+// read them.
 func forgetVariables(flags *pflag.FlagSet) {
 	flags.VisitAll(func(f *pflag.Flag) { os.Unsetenv(variableOf(f)) })
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/transfer"
 )
 
-// exportSettings are what the flags of export say.
+// exportSettings are the values of the flags of export.
 type exportSettings struct {
 	connection
 	to, format, query, timestamps, at string
@@ -51,10 +51,10 @@ with the credentials of your environment.`,
 	return c
 }
 
-// exportFormats are the values of --format.
+// exportFormats returns the values of --format.
 func exportFormats() []string { return append(formatNames(), string(transfer.SpannerExport)) }
 
-// timestampNames are the values of --timestamps: their places are those of arrowtype's constants.
+// timestampNames are the values of --timestamps, indexed by arrowtype's constants.
 var timestampNames = []string{arrowtype.Nanoseconds: "ns", arrowtype.Microseconds: "us", arrowtype.Text: "text"}
 
 func (s *exportSettings) register(flags *pflag.FlagSet) {
@@ -69,7 +69,7 @@ func (s *exportSettings) register(flags *pflag.FlagSet) {
 	flags.IntVar(&s.parallel, "parallel", 2, "how many files are written at once")
 }
 
-// options checks the flags.
+// options checks the flags and returns the options of the export.
 func (s *exportSettings) options(tables []string) (o transfer.ExportOptions, err error) {
 	o = transfer.ExportOptions{Database: s.database, Tables: tables, Query: s.query, Dir: s.to, Format: file.Format(s.format), DataBoost: s.dataBoost,
 		Parallel: s.parallel, Bound: spanner.StrongRead(), Progress: &transfer.Progress{}}
@@ -105,7 +105,7 @@ func (s *exportSettings) options(tables []string) (o transfer.ExportOptions, err
 	return o, s.connection.check("export")
 }
 
-// run exports.
+// run runs the command.
 func (s *exportSettings) run(ctx context.Context, tables []string) error {
 	o, err := s.options(tables)
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *exportSettings) run(ctx context.Context, tables []string) error {
 	})
 }
 
-// write writes the files, and says what it did.
+// write writes the files and prints the result.
 func (s *exportSettings) write(ctx context.Context, o transfer.ExportOptions) error {
 	s.screen.follow("exported", o.Progress)
 	begin := time.Now()
@@ -161,7 +161,7 @@ func (s *exportSettings) write(ctx context.Context, o transfer.ExportOptions) er
 	return nil
 }
 
-// some shows the first of a list, and how many there are beside.
+// some returns the first most names of a list, and the number of the others.
 func some(list []string, most int) string {
 	if len(list) <= most {
 		return strings.Join(list, ", ")

@@ -17,7 +17,7 @@ import (
 // seconds is a flag with a duration in seconds: 2.5, or 2.5s.
 type seconds time.Duration
 
-// maxSeconds is a day.
+// maxSeconds is a day, in seconds.
 const maxSeconds = 24 * 60 * 60
 
 func (s *seconds) String() string {
@@ -60,10 +60,11 @@ func (n *numbers) Set(text string) error {
 
 func (*numbers) Type() string { return "numbers" }
 
-// size is a flag with a size in bytes: 2GiB, 512MiB, 1.5GiB, or a number of bytes. 0 is one that was not given.
+// size is a flag with a size in bytes: 2GiB, 512MiB, 1.5GiB, or a number of bytes. 0 means that it was not given.
 type size int64
 
-// sizeUnits are the units of sizes, the longest names first. Those that people write for powers of 1024 mean these.
+// sizeUnits are the units of sizes, longest names first. GB, MB and G also mean powers of 1024, because people write
+// them so.
 var sizeUnits = []struct {
 	name  string
 	bytes float64
@@ -99,7 +100,7 @@ func (s *size) Set(text string) error {
 
 func (*size) Type() string { return "size" }
 
-// level is a flag with the least important kind of messages to log.
+// level is a flag with the least important level of messages to log.
 type level slog.Level
 
 var logLevels = []string{"error", "warn", "info", "debug"}
@@ -115,7 +116,7 @@ func (l *level) Set(text string) error {
 
 func (*level) Type() string { return "level" }
 
-// wrongValue is the error of a flag or variable whose value cannot be understood.
+// wrongValue returns the error of a flag or variable whose value cannot be parsed.
 func wrongValue(f *pflag.Flag, name, value string, err error) error {
 	if f.Value.Type() == "bool" {
 		err = errors.New("want true or false")

@@ -40,7 +40,7 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-// TestJavaNames: the flags of bench watch have the Java application's names and letters.
+// TestJavaNames checks that the flags of bench watch have the Java application's names and letters.
 func TestJavaNames(t *testing.T) {
 	t.Setenv("GOOGLE_CLOUD_PROJECT", "p")
 	c := newBenchWatch()

@@ -42,17 +42,18 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/file"
 )
 
-// What comes from outside with changed bytes: streams, parameters, tickets and actions of Flight SQL at the port of a server in a process of its own, and files
-// that import reads. The seed says what comes and what is changed of it, so a failure comes again: with CROWFOOT_TEST_FOREIGN_SEEDS=17-18 it is the only one.
+// These tests send foreign data with changed bytes: streams, parameters, tickets and actions of Flight SQL to a
+// server in its own process, and files to import. The seed determines the data and the changes, so a failure can be
+// repeated. CROWFOOT_TEST_FOREIGN_SEEDS=17-18 runs the seed 17 alone.
 
 const (
 	foreignSeedsName = "CROWFOOT_TEST_FOREIGN_SEEDS"
 	foreignSeeds     = 2000
-	// foreignMemory is what the server may take, in MiB.
+	// foreignMemory is the memory limit of the server, in MiB.
 	foreignMemory = 768
 )
 
-// seedsOf is the range of seeds that a variable names, FROM-TO.
+// seedsOf returns the range of seeds in a variable, FROM-TO.
 func seedsOf(t *testing.T, name string, byDefault uint64) (from, to uint64) {
 	t.Helper()
 	text := os.Getenv(name)
@@ -68,7 +69,8 @@ func seedsOf(t *testing.T, name string, byDefault uint64) (from, to uint64) {
 const foreignDDL = `CREATE TABLE Every (K INT64 NOT NULL, Flag BOOL, Whole INT64, Single FLOAT32, Double FLOAT64, Price NUMERIC, Text STRING(MAX), Data BYTES(MAX), Day DATE,
 	Stamp TIMESTAMP, Doc JSON, Uid UUID, Wholes ARRAY<INT64>, Texts ARRAY<STRING(MAX)>, Flags ARRAY<BOOL>, Prices ARRAY<NUMERIC>) PRIMARY KEY (K)`
 
-// TestForeignStreams: no stream, ticket or action with changed bytes ends the server, has it answer that it is at fault, or has it take more than its memory.
+// TestForeignStreams sends streams, tickets and actions with changed bytes. None may end the server, get an answer
+// that blames the server (such as INTERNAL), or make the server use more than its memory.
 func TestForeignStreams(t *testing.T) {
 	server, address := serve(t, "--data", filepath.Join(t.TempDir(), "data"), "--memory", fmt.Sprint(foreignMemory, "MiB"), "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", foreignDDL))
 	f := newForeign(t, address)
@@ -113,7 +115,7 @@ func TestForeignStreams(t *testing.T) {
 	t.Logf("%d streams of %d kinds: %v; at most %d MiB", to-from, len(f.exchanges), found, peak>>20)
 }
 
-// peakOf is the most memory that a process has had in RAM, in bytes; 0 if the system does not tell.
+// peakOf returns the highest memory of a process in RAM, in bytes. It returns 0 if the system does not report it.
 func peakOf(pid int) (n int64, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if os.IsNotExist(err) {
@@ -127,12 +129,12 @@ func peakOf(pid int) (n int64, err error) {
 	return n << 10, err
 }
 
-// An exchange is what a client sends in a call, and how.
+// exchange is a call: its method, its headers and the messages that the client sends.
 type exchange struct {
 	name, method string
 	headers      []string
 	messages     []proto.Message
-	ingest       *flightpb.CommandStatementIngest // if it is to run in a transaction
+	ingest       *flightpb.CommandStatementIngest // set if the exchange runs in a transaction
 }
 
 // foreign sends exchanges to a server.
@@ -176,7 +178,7 @@ func newForeign(t *testing.T, address string) *foreign {
 			f.upload("parameters of a query "+s.array.DataType().String(), &flightpb.CommandPreparedStatementQuery{PreparedStatementHandle: query.Handle()}, column{s.column, array.NewSlice(s.array, 0, 1)}, nil)
 		}
 	}
-	slices.SortFunc(f.exchanges, func(a, b exchange) int { return strings.Compare(a.name, b.name) }) // as codecs came in any order
+	slices.SortFunc(f.exchanges, func(a, b exchange) int { return strings.Compare(a.name, b.name) }) // because codecs came in random order
 	for _, sql := range []string{"SELECT * FROM Every", "SELECT 1", "SELECT COUNT(*) FROM Every", "INSERT OR UPDATE INTO Every (K) VALUES (1) THEN RETURN K"} {
 		f.add("GetFlightInfo of "+sql, "GetFlightInfo", descriptor(t, &flightpb.CommandStatementQuery{Query: sql}))
 		f.add("GetSchema of "+sql, "GetSchema", descriptor(t, &flightpb.CommandStatementQuery{Query: sql}))
@@ -228,7 +230,7 @@ func descriptor(t *testing.T, command proto.Message) *flightpb.FlightDescriptor 
 	return &flightpb.FlightDescriptor{Type: flightpb.FlightDescriptor_CMD, Cmd: packed(t, command)}
 }
 
-// uploaded collects what a client of Arrow's library would send.
+// uploaded collects the messages that a client of Arrow's library would send.
 type uploaded struct{ messages []proto.Message }
 
 func (u *uploaded) Send(m *flight.FlightData) error {
@@ -236,7 +238,7 @@ func (u *uploaded) Send(m *flight.FlightData) error {
 	return nil
 }
 
-// upload adds an exchange that sends a key and values of a column, in two batches.
+// upload adds an exchange that sends keys and the values of a column, in two batches.
 func (f *foreign) upload(name string, command proto.Message, s column, options []ipc.Option, headers ...string) {
 	f.Helper()
 	batch := s.withKeys()
@@ -251,13 +253,13 @@ func (f *foreign) upload(name string, command proto.Message, s column, options [
 	f.exchanges = append(f.exchanges, exchange{name: name, method: "DoPut", headers: append([]string{"database", crashDatabase}, headers...), messages: to.messages})
 }
 
-// column is values for a column of the table.
+// column holds values for one column of the table.
 type column struct {
 	column string
 	array  arrow.Array
 }
 
-// withKeys is a batch of keys and the values.
+// withKeys returns a batch of keys and the values.
 func (c column) withKeys() arrow.RecordBatch {
 	keys := array.NewInt64Builder(memory.DefaultAllocator)
 	for i := range c.array.Len() {
@@ -267,7 +269,7 @@ func (c column) withKeys() arrow.RecordBatch {
 	return array.NewRecordBatch(schema, []arrow.Array{keys.NewArray(), c.array}, int64(c.array.Len()))
 }
 
-// foreignColumns are values of every type that is taken.
+// foreignColumns returns values of every type that the server accepts.
 func foreignColumns() (list []column, err error) {
 	document, err := extensions.NewJSONType(arrow.BinaryTypes.String)
 	if err != nil {
@@ -317,7 +319,8 @@ func (x *exchange) bytes() (list [][]byte) {
 	return list
 }
 
-// changed is the exchange with one to five bytes changed, a number replaced, or a message left out, or more than one of these.
+// changed returns the messages of the exchange with random changes: one to five bytes changed, a number replaced, a
+// message left out, or several of these.
 func (x *exchange) changed(r *rand.Rand) [][]byte {
 	list := slices.Clone(x.messages)
 	at := r.IntN(len(list))
@@ -347,7 +350,7 @@ func (x *exchange) changed(r *rand.Rand) [][]byte {
 	return all
 }
 
-// change changes some bytes, or a number, which is at a multiple of its width.
+// change changes some bytes, or replaces a number at a multiple of its width.
 func change(r *rand.Rand, b []byte) {
 	if len(b) < 8 {
 		return
@@ -366,7 +369,8 @@ func change(r *rand.Rand, b []byte) {
 	}
 }
 
-// within calls send with an exchange, in a transaction of its own if it is to run in one: it commits if send succeeds.
+// within calls send with an exchange. If the exchange belongs in a transaction, within begins one, and commits it if
+// send succeeds.
 func (f *foreign) within(x *exchange, send func(*exchange) error) error {
 	if x.ingest == nil {
 		return send(x)
@@ -383,20 +387,20 @@ func (f *foreign) within(x *exchange, send func(*exchange) error) error {
 	in := *x
 	in.messages = append([]proto.Message{first}, x.messages[1:]...)
 	if err := send(&in); err != nil {
-		_ = t.Rollback(ctx) // which says why, too
+		_ = t.Rollback(ctx) // send has returned the reason
 		return err
 	}
 	return t.Commit(ctx)
 }
 
-// rawCodec sends bytes as they are.
+// rawCodec sends and receives bytes unchanged.
 type rawCodec struct{}
 
 func (rawCodec) Name() string                       { return "proto" }
 func (rawCodec) Marshal(v any) ([]byte, error)      { return v.([]byte), nil }
 func (rawCodec) Unmarshal(data []byte, v any) error { return nil }
 
-// send sends messages and reads the reply to its end.
+// send sends messages and reads the reply until its end.
 func (f *foreign) send(x *exchange, messages [][]byte) error {
 	ctx, cancel := context.WithCancel(metadata.AppendToOutgoingContext(f.Context(), x.headers...))
 	defer cancel()
@@ -406,7 +410,7 @@ func (f *foreign) send(x *exchange, messages [][]byte) error {
 	}
 	for _, m := range messages {
 		if err := stream.SendMsg(m); err != nil {
-			break // the reply says why
+			break // the reply holds the reason
 		}
 	}
 	if err := stream.CloseSend(); err != nil {
@@ -422,15 +426,17 @@ func (f *foreign) send(x *exchange, messages [][]byte) error {
 }
 
 const (
-	// runFiles has the test binary read changed files, with the seeds that it names.
+	// runFiles makes the test binary read changed files, with the seeds in its value.
 	runFiles = "CROWFOOT_TEST_READ_FILES"
-	// fileMemory is what reading a damaged file may take, in MiB: Arrow's library may ask for buffers of 1 GiB.
+	// fileMemory is the memory limit for reading a damaged file, in MiB. Arrow's library may allocate buffers of 1
+	// GiB.
 	fileMemory = 2048
-	// importEvery is how many files one is that is imported, too.
+	// importEvery is the number of files of which one is also imported.
 	importEvery = 500
 )
 
-// TestForeignFiles: no file with changed bytes has its reader panic, or take more memory than a file may; and the command import ends with rows or an error.
+// TestForeignFiles reads files with changed bytes. No reader may panic or use more memory than fileMemory. The
+// command import must end with rows or an error.
 func TestForeignFiles(t *testing.T) {
 	from, to := seedsOf(t, foreignSeedsName, foreignSeeds)
 	reader := exec.Command(os.Args[0])
@@ -458,7 +464,7 @@ func TestForeignFiles(t *testing.T) {
 	}
 }
 
-// TestImportNoColumns: a file without columns is an error that says so.
+// TestImportNoColumns checks that importing a file without columns fails with a clear error.
 func TestImportNoColumns(t *testing.T) {
 	_, address := serve(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", foreignDDL))
 	schema := arrow.NewSchema(nil, nil)
@@ -479,14 +485,14 @@ func TestImportNoColumns(t *testing.T) {
 	}
 }
 
-// A foreignFile is a file that import reads, unchanged.
+// foreignFile is a file that import can read, before it is changed.
 type foreignFile struct {
 	name    string
 	schema  *arrow.Schema
 	content []byte
 }
 
-// foreignFiles are files of every format, with keys and a column each, of the types that the format has.
+// foreignFiles returns files of every format. Each has keys and one column, of every type that the format has.
 func foreignFiles() (files []foreignFile, err error) {
 	columns, err := foreignColumns()
 	if err != nil {
@@ -500,7 +506,7 @@ func foreignFiles() (files []foreignFile, err error) {
 				files = append(files, foreignFile{fmt.Sprintf("%d.%s", i, format), asInTable(schema), content})
 			}
 		}
-		for _, option := range []ipc.Option{ipc.WithZstd(), ipc.WithDictionaryDeltas(false)} { // the writer's own choice is LZ4
+		for _, option := range []ipc.Option{ipc.WithZstd(), ipc.WithDictionaryDeltas(false)} { // LZ4 is the writer's default
 			content := &bytes.Buffer{}
 			w, err := ipc.NewFileWriter(content, ipc.WithSchema(schema), option)
 			if err != nil {
@@ -520,8 +526,8 @@ func foreignFiles() (files []foreignFile, err error) {
 	return files, nil
 }
 
-// foreignParquet are the ways to write Parquet that the writer of exports does not choose: pages that are not compressed, so that changed bytes are values and levels,
-// and of both versions, other codecs, and encodings by differences.
+// foreignParquet returns ways to write Parquet that the writer of exports does not use: uncompressed pages of both
+// versions, whose changed bytes are values and levels, other codecs, and delta encodings.
 func foreignParquet() (ways [][]parquet.WriterProperty) {
 	for _, way := range [][]parquet.WriterProperty{
 		{parquet.WithCompression(compress.Codecs.Uncompressed)},
@@ -538,7 +544,7 @@ func foreignParquet() (ways [][]parquet.WriterProperty) {
 	return ways
 }
 
-// parquetWith is a batch as a file of Parquet; an error or a panic says that the library does not write it so.
+// parquetWith encodes a batch as a Parquet file. It returns an error if the library fails or panics.
 func parquetWith(properties []parquet.WriterProperty, batch arrow.RecordBatch) (_ []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -554,7 +560,7 @@ func parquetWith(properties []parquet.WriterProperty, batch arrow.RecordBatch) (
 	return content.Bytes(), err
 }
 
-// asInTable is the schema that import gives the readers of texts: that of a table with the columns.
+// asInTable returns the schema that import gives the readers of text files: that of a table with these columns.
 func asInTable(schema *arrow.Schema) *arrow.Schema {
 	fields := schema.Fields()
 	for i, f := range fields {
@@ -567,7 +573,7 @@ func asInTable(schema *arrow.Schema) *arrow.Schema {
 	return arrow.NewSchema(fields, nil)
 }
 
-// formatted is a batch as a file; an error or a panic says that the format has no such type.
+// formatted encodes a batch as a file. It returns an error if the format does not have the type or the writer panics.
 func formatted(format file.Format, batch arrow.RecordBatch) (_ []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -590,7 +596,7 @@ func writeChanged(files []foreignFile, dir string, seed uint64) (path string, of
 	content := bytes.Clone(of.content)
 	part := content
 	switch r.IntN(4) {
-	case 0: // where the footer is
+	case 0: // the footer of the file
 		part = content[max(0, len(content)-300):]
 	case 1:
 		part = content[:min(300, len(content))]

@@ -25,7 +25,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/transfer"
 )
 
-// importSettings are what the flags of import say.
+// importSettings are the values of the flags of import.
 type importSettings struct {
 	connection
 	table, format, mode       string
@@ -142,7 +142,7 @@ func (s *importSettings) check(files []string) error {
 	return s.connection.check("import")
 }
 
-// checkText refuses flags about text that have no effect on files of another format.
+// checkText refuses flags about text that have no effect on the format of the files.
 func (s *importSettings) checkText(files []string) error {
 	format := file.Format(s.format)
 	if format == "" {
@@ -166,7 +166,7 @@ func (s *importSettings) checkText(files []string) error {
 	return nil
 }
 
-// run imports the files.
+// run runs the command.
 func (s *importSettings) run(ctx context.Context, patterns []string) error {
 	if err := s.check(patterns); err != nil {
 		return err
@@ -183,10 +183,10 @@ func (s *importSettings) run(ctx context.Context, patterns []string) error {
 	})
 }
 
-// importAgent is what the command calls itself to servers.
+// importAgent is the name under which the command identifies itself to servers.
 const importAgent = "crowfoot-import"
 
-// runFiles imports files into a table.
+// runFiles imports files into the table of --table.
 func (s *importSettings) runFiles(ctx context.Context, client *spanner.Client, names []string) error {
 	created, err := s.created(ctx)
 	if err != nil {
@@ -210,15 +210,15 @@ func (s *importSettings) runFiles(ctx context.Context, client *spanner.Client, n
 	return state.Finish()
 }
 
-// importSource are the files of a table.
+// importSource holds the files that are imported into one table.
 type importSource struct {
 	names   []string
-	reading file.Options          // says how they are read
-	created time.Time             // when the database was made, if that is known
-	folder  *transfer.FolderTable // that they are in, or nil
+	reading file.Options          // options of the reader
+	created time.Time             // when the database was created, if known
+	folder  *transfer.FolderTable // the folder's table that the files belong to, or nil
 }
 
-// runTable imports files into a table, which is nil where --create is to make it.
+// runTable imports files into a table. If table is nil, it first creates the table, because --create was given.
 func (s *importSettings) runTable(ctx context.Context, client *spanner.Client, table *bulk.TableInfo, state *transfer.ImportState, from importSource) (err error) {
 	switch {
 	case table != nil && s.create && !state.Creates():
@@ -232,7 +232,7 @@ func (s *importSettings) runTable(ctx context.Context, client *spanner.Client, t
 	return err
 }
 
-// openState opens the state of imports into a table.
+// openState opens the file that stores the state of imports into a table.
 func (s *importSettings) openState(table string) (*transfer.ImportState, error) {
 	target := transfer.ImportTarget{Server: s.server.server, Database: s.database, Table: table}
 	name := s.state
@@ -251,7 +251,8 @@ func (s *importSettings) openState(table string) (*transfer.ImportState, error) 
 	return state, err
 }
 
-// stateDir is where the states of imports are, as the XDG Base Directory Specification has it: https://specifications.freedesktop.org/basedir-spec/latest.
+// stateDir returns the directory of the states of imports, according to the XDG Base Directory Specification:
+// https://specifications.freedesktop.org/basedir-spec/latest.
 func stateDir() (string, error) {
 	base := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(base) {
@@ -264,14 +265,15 @@ func stateDir() (string, error) {
 	return filepath.Join(base, "crowfoot", "imports"), nil
 }
 
-// rejectsPath is the file of rows that a table does not get. Its name tells the database: imports into several may be run in one folder.
+// rejectsPath returns the file for the rows that a table rejects. Its name contains the database, so that imports
+// into several databases may run in one folder.
 func (s *importSettings) rejectsPath(table string) string {
 	return cmp.Or(s.rejects, path.Base(s.database)+"."+table+".rejects.jsonl")
 }
 
-// plan finds out which rows of the files are in the table, by the state.
+// plan reads from the state which rows of the files are already in the table.
 func (s *importSettings) plan(ctx context.Context, client *spanner.Client, table *bulk.TableInfo, state *transfer.ImportState, from importSource) (plan transfer.ImportPlan, err error) {
-	if state.HasRows() { // the table may have been emptied since
+	if state.HasRows() { // the table may have been emptied since then
 		switch has, err := hasRows(ctx, client, table); {
 		case err != nil:
 			return plan, err
@@ -293,7 +295,7 @@ func (s *importSettings) plan(ctx context.Context, client *spanner.Client, table
 	return plan, nil
 }
 
-// load imports files into a table, and says what it did. It returns how many rows of the files are in the table.
+// load imports files into a table and prints the result. It returns how many rows of the files are in the table.
 func (s *importSettings) load(ctx context.Context, client *spanner.Client, table *bulk.TableInfo, state *transfer.ImportState, from importSource) (rows int64, err error) {
 	rejects, err := transfer.OpenRejects(s.rejectsPath(table.Name), s.maxRejects)
 	if err != nil {
@@ -349,7 +351,7 @@ func (s *importSettings) load(ctx context.Context, client *spanner.Client, table
 			what += "; " + leftOut
 		}
 		corrected := ", also when the file was corrected"
-		if from.folder != nil { // whose files have checksums
+		if from.folder != nil { // the files of a folder have checksums, so they cannot be corrected
 			corrected = ""
 		}
 		return 0, s.incomplete(ctx, err, what+"\nthe same command goes on"+corrected+": it does not send again what is in and has not changed ("+state.Path()+" remembers that)")
@@ -373,7 +375,7 @@ func (s *importSettings) load(ctx context.Context, client *spanner.Client, table
 	return rows, nil
 }
 
-// generated are the columns that the database computes.
+// generated returns the names of the columns that the database computes.
 func generated(t *bulk.TableInfo) (names []string) {
 	for _, c := range t.Columns {
 		if c.Generated {
@@ -383,12 +385,12 @@ func generated(t *bulk.TableInfo) (names []string) {
 	return names
 }
 
-// moved says how many rows were moved, and how fast.
+// moved formats the number of rows moved and the rows per second.
 func moved(rows int64, took time.Duration) string {
 	return fmt.Sprintf("%d rows in %.1f s (%.0f/s)", rows, took.Seconds(), float64(rows)/max(took.Seconds(), 1e-9))
 }
 
-// reading says how the files are read.
+// reading returns the options of the files' reader.
 func (s *importSettings) reading() file.Options {
 	o := file.Options{Format: file.Format(s.format), Columns: s.columns, Text: file.TextOptions{NoHeader: s.noHeader, NoQuotes: s.noQuotes, Null: s.null, Encoding: s.encoding}}
 	switch {
@@ -400,13 +402,14 @@ func (s *importSettings) reading() file.Options {
 	return o
 }
 
-// way is what rows that were sent depend on beside their text.
+// way returns everything but their text on which the sent rows depend. If it differs from the last import, the rows
+// are sent again.
 func (s *importSettings) way(table *bulk.TableInfo, from importSource) transfer.ImportWay {
 	return transfer.ImportWay{Created: from.created, Definition: table.Definition(), Mode: transfer.Mode(s.mode),
 		Reading: []string{string(from.reading.Format), strings.Join(from.reading.Columns, ","), s.delimiter, s.null, s.encoding, fmt.Sprint(s.noHeader, s.noQuotes)}}
 }
 
-// hasRows says whether a table has a row.
+// hasRows reports whether a table has at least one row.
 func hasRows(ctx context.Context, client *spanner.Client, table *bulk.TableInfo) (has bool, err error) {
 	err = client.Single().ReadWithOptions(ctx, table.Name, spanner.AllKeys(), []string{table.Columns[0].Name}, &spanner.ReadOptions{Limit: 1}).Do(
 		func(*spanner.Row) error { has = true; return nil })

@@ -11,7 +11,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/transfer"
 )
 
-// createTable makes the table of --create. The state remembers that it does, so that an import that is killed afterwards goes on with the table.
+// createTable creates the table of --create. It first records that in the state, so that an import that is killed
+// afterwards can continue with the table.
 func (s *importSettings) createTable(ctx context.Context, client *spanner.Client, state *transfer.ImportState, names []string) (*bulk.TableInfo, error) {
 	source, err := file.Open(names, s.reading())
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/transfer"
 )
 
-// isFolder says whether the command line names a folder, which crowfoot export or Cloud Spanner has written.
+// isFolder reports whether the command line names a folder, written by crowfoot export or by Cloud Spanner.
 func isFolder(files []string) bool {
 	if len(files) != 1 {
 		return false
@@ -22,7 +22,7 @@ func isFolder(files []string) bool {
 	return err == nil && info.IsDir()
 }
 
-// checkFolder refuses flags about files that the folder itself tells about.
+// checkFolder refuses flags about files whose values the folder itself contains.
 func (s *importSettings) checkFolder() error {
 	for _, f := range []struct {
 		given bool
@@ -38,7 +38,7 @@ func (s *importSettings) checkFolder() error {
 	return nil
 }
 
-// runFolder imports a folder.
+// runFolder imports a folder. With --create it also creates what the database lacks.
 func (s *importSettings) runFolder(ctx context.Context, dir string) error {
 	_, id, _ := strings.Cut(s.database, "/databases/")
 	folder, err := transfer.OpenFolder(dir, id)
@@ -67,7 +67,7 @@ func (s *importSettings) runFolder(ctx context.Context, dir string) error {
 	})
 }
 
-// make runs statements, and says what they have made.
+// make runs DDL statements and prints what they have created.
 func (s *importSettings) make(ctx context.Context, statements []string, protos []byte) error {
 	if err := s.define(ctx, statements, protos); err != nil {
 		return err
@@ -78,7 +78,7 @@ func (s *importSettings) make(ctx context.Context, statements []string, protos [
 	return nil
 }
 
-// loadFolder imports the tables of a folder, and then runs statements.
+// loadFolder imports the tables of a folder, then runs the statements after.
 func (s *importSettings) loadFolder(ctx context.Context, client *spanner.Client, dir string, folder *transfer.Folder, after []string) error {
 	created, err := s.created(ctx)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *importSettings) loadFolder(ctx context.Context, client *spanner.Client,
 	if err != nil {
 		return err
 	}
-	var states []*transfer.ImportState // locked until the whole folder is in
+	var states []*transfer.ImportState // locked until the whole folder is imported
 	defer func() {
 		for _, state := range states {
 			state.Close()
@@ -120,7 +120,7 @@ func (s *importSettings) loadFolder(ctx context.Context, client *spanner.Client,
 	return nil
 }
 
-// tablesOf finds the tables that get the rows of a folder, and checks that they are such.
+// tablesOf returns the tables for the rows of a folder, after checking that they match the folder's tables.
 func (s *importSettings) tablesOf(ctx context.Context, client *spanner.Client, dir string, folder *transfer.Folder) (tables []*bulk.TableInfo, err error) {
 	there, err := s.describeAll(ctx, client)
 	if err != nil {
@@ -142,7 +142,7 @@ func (s *importSettings) tablesOf(ctx context.Context, client *spanner.Client, d
 	return tables, nil
 }
 
-// loadTable imports a table of a folder. It returns how many rows it has.
+// loadTable imports a table of a folder. It returns the number of its rows.
 func (s *importSettings) loadTable(ctx context.Context, client *spanner.Client, table *bulk.TableInfo, state *transfer.ImportState, t *transfer.FolderTable, created time.Time) (int64, error) {
 	if err := t.Verify(ctx); err != nil {
 		return 0, err

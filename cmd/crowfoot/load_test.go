@@ -20,7 +20,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// loaded is a server in a process of its own, with clients. It has the table of the benchmarks: a key and ten strings of 100 letters.
+// loaded is a server in its own process, with clients. It has the table of the benchmarks: a key and ten strings of
+// 100 letters.
 type loaded struct {
 	*testing.T
 	ctx     context.Context
@@ -78,7 +79,7 @@ func loadedRow(id int64) []any {
 	return row
 }
 
-// someID is the id of a row that at least nine rows follow. newID is an id that no row has.
+// someID returns the ID of a row that at least nine rows follow. newID returns an ID that no row has.
 func someID() int64 { return rand.Int64N(loadedRows - 10) }
 func newID() int64  { return loadedRows + rand.Int64N(1<<50) }
 
@@ -89,7 +90,7 @@ func (l *loaded) ok(err error) {
 	}
 }
 
-// cpu returns the CPU time that the process has used so far, and that its requests were charged, in seconds.
+// cpu returns two CPU times in seconds so far: that of the process, and that charged to its requests.
 func (l *loaded) cpu() (process, requests float64) {
 	l.Helper()
 	reply, err := http.Get("http://" + l.http + "/metrics")
@@ -110,7 +111,7 @@ func (l *loaded) cpu() (process, requests float64) {
 	return process, requests
 }
 
-// during runs workers at once for a time; each repeats its request.
+// during runs workers at the same time for a duration. Each repeats its request.
 func (l *loaded) during(d time.Duration, workers ...func(ctx context.Context) error) {
 	l.Helper()
 	ctx, cancel := context.WithTimeout(l.ctx, d)

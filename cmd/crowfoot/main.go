@@ -1,5 +1,5 @@
-// Command crowfoot is the database server and its tools. It turns the command line into settings of packages and does
-// nothing else. Each command has a file of its own.
+// Command crowfoot is the database server and its tools. It translates the command line into settings of packages and
+// does nothing else. Each command has its own file.
 //
 // Imports of this module: ., arrowtype, bench, bulk, bulk/file, bulk/transfer, memory, otlp, resultset, stats/cpu, version, watch, watch/avro, watch/cloudevents, watch/command, watch/jsonlines, watch/pubsub.
 package main
@@ -12,18 +12,20 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench"
 )
 
-// Exit statuses. Go's own runtime ends a process with 2 after a panic, and with SIGQUIT, so no status of ours is 2. Those above 63 are of
-// https://man.freebsd.org/cgi/man.cgi?query=sysexits, which begins there so as to keep clear of others'.
+// Exit statuses. Go's runtime ends a process with 2 after a panic or SIGQUIT, so none of ours is 2. Those above 63
+// are from sysexits, https://man.freebsd.org/cgi/man.cgi?query=sysexits, which begins at 64 to avoid clashes with
+// other statuses.
 const (
 	exitFailure = 1
-	exitStorage = 3  // the storage failed while it served
+	exitStorage = 3  // the storage failed while the server ran
 	exitUsage   = 64 // EX_USAGE
 	exitDamaged = 65 // EX_DATAERR: check has found damage
-	// exitIncomplete is EX_TEMPFAIL: an import or export that a signal, or a server that went away, has ended goes on when it is started again.
+	// exitIncomplete is EX_TEMPFAIL. A signal, or a server that went away, has ended an import or export. It
+	// continues when the user starts it again.
 	exitIncomplete = 75
 )
 
-// statusError is an error with an exit status of its own.
+// statusError is an error with its own exit status.
 type statusError struct {
 	error
 	status int
@@ -31,7 +33,7 @@ type statusError struct {
 
 func (e statusError) Unwrap() error { return e.error }
 
-// usageErrorf is a command line, or an environment variable, that is wrong.
+// usageErrorf returns the error of a wrong command line or environment variable.
 func usageErrorf(format string, args ...any) error {
 	return statusError{fmt.Errorf(format, args...), exitUsage}
 }

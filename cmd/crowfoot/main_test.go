@@ -23,7 +23,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// The test binary is the server, too: with this variable it runs main.
+// runMain makes the test binary run main, so that it can serve as crowfoot.
 const runMain = "CROWFOOT_TEST_RUN_MAIN"
 
 func TestMain(m *testing.M) {
@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 	os.Exit(runTests(m))
 }
 
-// runTests runs the tests with a directory of their own for the states of imports.
+// runTests runs the tests with their own directory for the states of imports.
 func runTests(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "crowfoot-state")
 	if err != nil {
@@ -60,7 +60,7 @@ func runTests(m *testing.M) int {
 	return m.Run()
 }
 
-// hasState says whether an import into a table has a state in the directory of the tests.
+// hasState reports whether the tests' directory holds the state of an import into a table.
 func hasState(t *testing.T, table string) bool {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(os.Getenv("XDG_STATE_HOME"), "crowfoot", "imports", table+"-*.jsonl"))
@@ -70,14 +70,14 @@ func hasState(t *testing.T, table string) bool {
 	return len(names) > 0
 }
 
-// serve starts crowfoot in a process of its own and returns it with the address of its gRPC API.
+// serve starts crowfoot in its own process. It returns the process and the address of its gRPC API.
 func serve(t *testing.T, args ...string) (*exec.Cmd, string) {
 	t.Helper()
 	cmd, grpc, _ := serveBoth(t, args...)
 	return cmd, grpc
 }
 
-// serveBoth is serve with the addresses of both APIs, gRPC and HTTP.
+// serveBoth is like serve, but returns the addresses of both APIs, gRPC and HTTP.
 func serveBoth(t *testing.T, args ...string) (cmd *exec.Cmd, grpc, http string) {
 	t.Helper()
 	cmd = exec.Command(os.Args[0], append([]string{"start", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"}, args...)...)
@@ -85,7 +85,7 @@ func serveBoth(t *testing.T, args ...string) (cmd *exec.Cmd, grpc, http string) 
 	return cmd, grpc, http
 }
 
-// ready starts a command that runs crowfoot start, and returns the addresses that it serves on.
+// ready starts a command that runs crowfoot start. It returns the addresses of the server.
 func ready(t *testing.T, cmd *exec.Cmd) (grpc, http string) {
 	t.Helper()
 	cmd.Env = append(os.Environ(), runMain+"=1")
@@ -112,8 +112,8 @@ func ready(t *testing.T, cmd *exec.Cmd) (grpc, http string) {
 
 const crashDatabase = "projects/p/instances/i/databases/d"
 
-// TestKill kills the server with SIGKILL in the middle of commits, again and again: every acknowledged
-// commit is there afterwards, and no commit is there in part.
+// TestKill kills the server with SIGKILL during commits, again and again. Afterwards every acknowledged commit must
+// be there, and no commit may be there in part.
 func TestKill(t *testing.T) {
 	dir := t.TempDir()
 	ddl := filepath.Join(dir, "schema.sql")
@@ -150,8 +150,8 @@ func connect(t *testing.T, address string) *spanner.Client {
 	return client
 }
 
-// writeUntilKilled lets eight clients commit pairs of rows, kills the server once 50 to 250 commits were acknowledged, while others
-// are on their way, and returns the keys that were acknowledged.
+// writeUntilKilled lets eight clients commit pairs of rows. It kills the server after 50 to 250 acknowledged commits,
+// while others are in progress. It returns the acknowledged keys.
 func writeUntilKilled(t *testing.T, client *spanner.Client, server *os.Process, round int) map[string]bool {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -185,7 +185,7 @@ func writeUntilKilled(t *testing.T, client *spanner.Client, server *os.Process, 
 	return done
 }
 
-// check compares both tables with each other and with what was acknowledged.
+// check compares both tables with each other and with the acknowledged keys.
 func check(t *testing.T, client *spanner.Client, acknowledged map[string]bool) {
 	t.Helper()
 	tx := client.ReadOnlyTransaction()
@@ -218,13 +218,14 @@ func check(t *testing.T, client *spanner.Client, acknowledged map[string]bool) {
 	}
 }
 
-// startAt starts a server in memory with flags and variables, and returns it with its standard error and the address of its REST API.
+// startAt starts a server in memory with flags and variables. It returns the process, its standard error and the
+// address of its REST API.
 func startAt(t *testing.T, env []string, args ...string) (*exec.Cmd, io.Reader, string) {
 	t.Helper()
 	return startCommand(t, env, append([]string{"--in-memory", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"}, args...)...)
 }
 
-// startCommand is startAt without flags of its own.
+// startCommand is like startAt, but adds no flags.
 func startCommand(t *testing.T, env []string, args ...string) (*exec.Cmd, io.Reader, string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], append([]string{"start"}, args...)...)
@@ -259,7 +260,7 @@ func askForNone(t *testing.T, address string) {
 	reply.Body.Close()
 }
 
-// TestStartLogs: with these flags every request is a line of JSON on the standard error.
+// TestStartLogs checks that with these flags the server logs every request as a line of JSON to the standard error.
 func TestStartLogs(t *testing.T) {
 	_, log, address := startAt(t, nil, "--log-level", "debug", "--log-json")
 	askForNone(t, address)
@@ -274,7 +275,7 @@ func TestStartLogs(t *testing.T) {
 	}
 }
 
-// TestStartExports: with OpenTelemetry's variables the metrics go to a collector.
+// TestStartExports checks that with OpenTelemetry's variables the server sends its metrics to a collector.
 func TestStartExports(t *testing.T) {
 	received := make(chan string, 1)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -285,7 +286,7 @@ func TestStartExports(t *testing.T) {
 		}
 		select {
 		case received <- protojson.Format(m):
-		default: // the test is still busy with the last
+		default: // the test has not yet read the last request
 		}
 	}))
 	defer s.Close()

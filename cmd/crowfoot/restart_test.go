@@ -14,23 +14,25 @@ import (
 
 const (
 	restartWorkers = 32
-	// restartKills is how often the server is killed. This variable asks for more.
+	// restartKills is the number of times that the server is killed. The variable restartKillsName sets another
+	// number.
 	restartKills     = 2
 	restartKillsName = "CROWFOOT_TEST_KILLS"
-	// commitsBetweenKills is how many transactions each worker commits before the next kill.
+	// commitsBetweenKills is the number of transactions that each worker commits before the next kill.
 	commitsBetweenKills = 3
 )
 
-// A counter is a worker with a client of its own. Its transactions read the worker's row, which must hold what was acknowledged so far, and
-// add one to it.
+// counter is a worker with its own client. Each of its transactions reads the worker's row, which must hold the
+// number of acknowledged commits, and adds one to it.
 type counter struct {
 	client *spanner.Client
 	id     int64
 	acked  atomic.Int64
 }
 
-// TestKillWithClients kills the server with SIGKILL, and starts it again on its port, while 32 clients commit: every one goes on with its
-// client and its session, meets no error, and every transaction that it was told of has taken effect once.
+// TestKillWithClients kills the server with SIGKILL while 32 clients commit, and starts it again on its port. Every
+// client must continue with its session and without an error. Every acknowledged transaction must have taken effect
+// exactly once.
 func TestKillWithClients(t *testing.T) {
 	dir := t.TempDir()
 	ddl := writeFile(t, "schema.sql", "CREATE TABLE Counters (Id INT64 NOT NULL, N INT64 NOT NULL) PRIMARY KEY (Id);\n"+
@@ -76,7 +78,7 @@ func newCounters(t *testing.T, address string) []*counter {
 	return counters
 }
 
-// awaitCommits waits until every worker has committed so many transactions more.
+// awaitCommits waits until every worker has committed more further transactions.
 func awaitCommits(t *testing.T, counters []*counter, more int64) {
 	t.Helper()
 	for _, c := range counters {
@@ -89,7 +91,7 @@ func awaitCommits(t *testing.T, counters []*counter, more int64) {
 	}
 }
 
-// run commits until ctx ends. Of the last transaction it may not learn the outcome.
+// run commits until ctx ends. It may not learn the outcome of the last transaction.
 func (c *counter) run(ctx context.Context, t *testing.T) {
 	for ctx.Err() == nil {
 		if _, err := c.client.ReadWriteTransaction(ctx, c.add); err != nil {
@@ -102,7 +104,7 @@ func (c *counter) run(ctx context.Context, t *testing.T) {
 	}
 }
 
-// add adds one to the worker's row, by DML or by mutations, turn by turn.
+// add adds one to the worker's row, alternately by DML and by mutations.
 func (c *counter) add(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
 	row, err := tx.ReadRow(ctx, "Counters", spanner.Key{c.id}, []string{"N"})
 	if err != nil {
@@ -130,7 +132,8 @@ func (c *counter) add(ctx context.Context, tx *spanner.ReadWriteTransaction) err
 	return err
 }
 
-// check compares what the worker was told with what is there. Its last transaction may have been committed after it gave up.
+// check compares the acknowledged commits with the rows. The last transaction may have been committed after the
+// worker gave up.
 func (c *counter) check(t *testing.T) {
 	t.Helper()
 	var n, rows, last int64

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// usageTemplate is what help says of each command, behind its description.
+// usageTemplate is the part of every command's help that follows the description.
 const usageTemplate = `Usage:
   {{.UseLine}}{{if .HasExample}}
 
@@ -50,7 +50,8 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// checkHelp refuses a command line that asks for help with a command that there is not: the library would describe the commands above it.
+// checkHelp refuses a command line that asks for help about a command that does not exist. The library would describe
+// the parent command instead.
 func checkHelp(root *cobra.Command, args []string) error {
 	if len(args) == 0 || strings.HasPrefix(args[0], "__complete") || !slices.ContainsFunc(args, func(a string) bool { return a == "-h" || a == "--help" }) {
 		return nil
@@ -64,7 +65,7 @@ func checkHelp(root *cobra.Command, args []string) error {
 	return unknownCommand(found, rest[0])
 }
 
-// group makes a command of commands: it does nothing by itself, and says so.
+// group makes a command that only has subcommands. Without a subcommand it prints its help and fails.
 func group(c *cobra.Command) *cobra.Command {
 	c.DisableFlagsInUseLine = true
 	c.SuggestionsMinimumDistance = 2
@@ -92,7 +93,7 @@ func unknownCommand(c *cobra.Command, name string) error {
 	return usageErrorf("unknown command %q%s (%s --help lists the commands)", below(c)+name, meant, c.CommandPath())
 }
 
-// noArguments refuses what is left of the command line.
+// noArguments refuses the arguments that remain after the flags.
 func noArguments(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usageErrorf("%stakes no argument %q", below(c), strings.Join(args, " "))
@@ -100,7 +101,7 @@ func noArguments(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// below is the way from the root to a command, with a space behind each name: "bench own ".
+// below returns the path from the root to a command, with a space after each name: "bench own ".
 func below(c *cobra.Command) string {
 	if !c.HasParent() {
 		return ""
@@ -110,8 +111,8 @@ func below(c *cobra.Command) string {
 
 var singleDash = regexp.MustCompile(`^-[a-z][a-z-]+(=|$)`)
 
-// doubleDashes lets flags be written with one dash, as the flag package of Go's standard library allows.
-// Flags of one letter, as -w 50, stay as they are; they cannot be joined with others.
+// doubleDashes accepts flags with a single dash, as the flag package of Go's standard library does. Flags of one
+// letter such as -w 50 stay as they are. They cannot be combined with others.
 func doubleDashes(args []string) []string {
 	changed := make([]string, len(args))
 	for i, arg := range args {

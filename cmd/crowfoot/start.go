@@ -20,7 +20,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 )
 
-// startSettings are what the flags of start say.
+// startSettings are the values of the flags of start.
 type startSettings struct {
 	options    crowfoot.Options
 	statistics bool
@@ -74,7 +74,8 @@ func (s *startSettings) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&s.asJSON, "log-json", false, "log as lines of JSON")
 }
 
-// settle refuses flags that contradict each other. Of a flag and a variable that do, the flag wins.
+// settle refuses flags that contradict each other. If a flag contradicts an environment variable, the flag wins. It
+// completes the options.
 func (s *startSettings) settle(flags *pflag.FlagSet) error {
 	data, inMemory := flags.Lookup("data"), flags.Lookup("in-memory")
 	if s.options.InMemory {
@@ -100,13 +101,13 @@ func (s *startSettings) settle(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// flagsOf are the flags that say the fields of Options.
+// flagsOf are the names of the flags that set the fields of Options.
 var flagsOf = map[string]string{
 	"Data": "data", "GRPC": "grpc", "HTTP": "http", "Databases": "database", "DDLFile": "ddl", "ProtoDescriptorsFile": "proto-descriptors-file", "Origins": "cors-origin", "Hosts": "http-host",
 }
 
-// withFlag names the flag, or the variable, because of which a server has not started. If it means something that the operating system refuses,
-// such as an address that another program has, the command line is not wrong.
+// withFlag adds the flag or the variable that prevented the server from starting to the error. The error is not one
+// of usage if the operating system refused the value, such as an address in use by another program.
 func withFlag(err error, flags *pflag.FlagSet) error {
 	var option *crowfoot.OptionError
 	if !errors.As(err, &option) {
@@ -119,17 +120,18 @@ func withFlag(err error, flags *pflag.FlagSet) error {
 	return named
 }
 
-// exportLimit is how long a server that stops may take to send its last metrics to an OpenTelemetry collector.
+// exportLimit is the longest time that a stopping server may take to send its last metrics to an OpenTelemetry
+// collector.
 const exportLimit = 2 * time.Second
 
-// serve serves until the context ends.
+// serve runs the server until the context ends.
 func (s *startSettings) serve(ctx context.Context) error {
-	slog.SetDefault(s.options.Log) // the storage engine's
+	slog.SetDefault(s.options.Log) // the logger of the storage engine
 	limitHeap(s.options.Memory)
 	cpu.SpareThreads()
 	server, err := crowfoot.Start(ctx, s.options)
 	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return nil // it was told to stop before it was ready
+		return nil // a signal stopped it before it was ready
 	}
 	if err != nil {
 		return err
@@ -138,13 +140,13 @@ func (s *startSettings) serve(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, server.Close())
 	}
-	defer func() { // when the last request has been counted
+	defer func() { // after the last request has been counted
 		ctx, cancel := context.WithTimeout(context.Background(), exportLimit)
 		defer cancel()
 		exporter.Close(ctx)
 	}()
 	fmt.Printf("crowfoot: ready grpc=%s http=%s\n", server.GRPC, server.HTTP)
-	if !s.asJSON { // such a log has them as lines of its own
+	if !s.asJSON { // a JSON log already has the warnings as lines
 		for _, w := range server.Warnings {
 			fmt.Fprintln(os.Stderr, "crowfoot: warning:", w)
 		}
@@ -154,14 +156,16 @@ func (s *startSettings) serve(ctx context.Context) error {
 	return server.Close()
 }
 
-// limitHeap has Go collect garbage more often as its heap comes near its part of the memory, unless the user has set a limit of their own.
+// limitHeap sets Go's memory limit to the heap's part of the memory, so that garbage is collected more often near it.
+// It does nothing if the user has set GOMEMLIMIT.
 func limitHeap(total int64) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memory.Divide(total).Heap)
 	}
 }
 
-// endStorageFailed ends the process at once: a server that goes on after the file system has lost what it was given would lose more.
+// endStorageFailed ends the process at once. If the file system has lost written data, a server that continued would
+// lose more.
 func endStorageFailed(cause error) {
 	fmt.Fprintf(os.Stderr, "crowfoot: the storage has failed, every acknowledged commit is on disk, start again when it works: %v\n", cause)
 	os.Exit(exitStorage)
@@ -175,7 +179,8 @@ func newLog(to io.Writer, level slog.Level, asJSON bool) *slog.Logger {
 	return slog.New(slog.NewTextHandler(to, options))
 }
 
-// plainError has errors logged as their text alone: slog's text handler would print the stacks that those of the storage engine hold.
+// plainError replaces an error in the log by its text. slog's text handler would also print the stack traces in
+// errors of the storage engine.
 func plainError(_ []string, a slog.Attr) slog.Attr {
 	if err, ok := a.Value.Any().(error); ok {
 		a.Value = slog.StringValue(err.Error())

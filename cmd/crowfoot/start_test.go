@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// status asks the REST API for a resource and returns the status of HTTP.
+// status requests a resource from the REST API and returns the HTTP status.
 func status(t *testing.T, address, resource string) int {
 	t.Helper()
 	reply, err := http.Get("http://" + address + "/v1/" + resource)
@@ -25,7 +25,7 @@ func status(t *testing.T, address, resource string) int {
 	return reply.StatusCode
 }
 
-// metrics are the values of /metrics by name and labels.
+// metrics returns the values of /metrics, by name and labels.
 func metrics(t *testing.T, address string) map[string]float64 {
 	t.Helper()
 	reply, err := http.Get("http://" + address + "/metrics")
@@ -45,7 +45,7 @@ func metrics(t *testing.T, address string) map[string]float64 {
 	return values
 }
 
-// TestStartFromVariables starts a server that variables alone describe.
+// TestStartFromVariables starts a server that is configured by variables alone.
 func TestStartFromVariables(t *testing.T) {
 	const other = "projects/p/instances/i/databases/other"
 	_, log, address := startCommand(t, []string{
@@ -60,7 +60,7 @@ func TestStartFromVariables(t *testing.T) {
 	awaitLine(t, bufio.NewScanner(log), "level=DEBUG", "")
 }
 
-// TestFlagsWin: a flag wins over its variable, and over the variable of a flag that contradicts it.
+// TestFlagsWin checks that a flag overrides its variable, and the variable of a flag that contradicts it.
 func TestFlagsWin(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	env := []string{"CROWFOOT_IN_MEMORY=true", "CROWFOOT_GRPC=nonsense", "CROWFOOT_HTTP=nonsense", "CROWFOOT_DATABASE=nonsense", "CROWFOOT_LOG_LEVEL=loud"}
@@ -78,7 +78,8 @@ func TestFlagsWin(t *testing.T) {
 	}
 }
 
-// TestSpareThreads: the server has more threads for Go code than there are processors, unless GOMAXPROCS says how many.
+// TestSpareThreads checks that the server has more threads for Go code than there are processors, unless GOMAXPROCS
+// sets the number.
 func TestSpareThreads(t *testing.T) {
 	for variables, want := range map[string]int{"GOMAXPROCS=": runtime.GOMAXPROCS(0) + 2, "GOMAXPROCS=3": 3} {
 		_, _, address := startAt(t, []string{variables})
@@ -88,7 +89,8 @@ func TestSpareThreads(t *testing.T) {
 	}
 }
 
-// TestStartAgain: the command that has made a database starts it again, and says that the DDL was not run.
+// TestStartAgain checks that the command that created a database can start it again, and then says that it did not
+// run the DDL.
 func TestStartAgain(t *testing.T) {
 	ddl := writeFile(t, "schema.sql", "CREATE TABLE T (K INT64) PRIMARY KEY (K)")
 	args := []string{"--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", filepath.Join(t.TempDir(), "data"), "--database", crashDatabase, "--ddl", ddl}
@@ -107,7 +109,7 @@ func TestStartAgain(t *testing.T) {
 	}
 }
 
-// awaitLine reads a log up to a line with wanted, before which there must be none with unwanted, and returns the line.
+// awaitLine reads a log until a line contains wanted, and returns that line. No line before it may contain unwanted.
 func awaitLine(t *testing.T, lines *bufio.Scanner, wanted, unwanted string) string {
 	t.Helper()
 	for lines.Scan() {
@@ -122,7 +124,7 @@ func awaitLine(t *testing.T, lines *bufio.Scanner, wanted, unwanted string) stri
 	return ""
 }
 
-// TestLifeInLog: the log tells what has started, where it serves, what told it to stop, and that it has.
+// TestLifeInLog checks that the log reports the start, the addresses, the reason of the stop, and the end.
 func TestLifeInLog(t *testing.T) {
 	t.Chdir(t.TempDir())
 	data, err := filepath.Abs("data")
@@ -161,7 +163,8 @@ func TestLifeInLog(t *testing.T) {
 	start(recovers)
 }
 
-// TestWarnings: a server that other machines can reach says so, and one that may take more memory than there is.
+// TestWarnings checks the warnings of a server that other machines can reach, and of one that may use more memory
+// than there is.
 func TestWarnings(t *testing.T) {
 	_, log, _ := startCommand(t, nil, "--in-memory", "--grpc", "0.0.0.0:0", "--http", "127.0.0.1:0", "--memory", "64TiB")
 	lines := bufio.NewScanner(log)

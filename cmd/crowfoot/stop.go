@@ -10,28 +10,30 @@ import (
 	"time"
 )
 
-// stopLimit is how long a command may take to end after a signal has told it to. Containers are killed ten seconds after theirs:
-// https://docs.docker.com/reference/cli/docker/container/stop.
+// stopLimit is the longest time that a command may take to end after a signal. Docker kills a container ten seconds
+// after its signal: https://docs.docker.com/reference/cli/docker/container/stop.
 const stopLimit = 8 * time.Second
 
-// messageLimit is how long the process waits for what reads its standard error before it ends without its last message.
+// messageLimit is the longest time that the process waits for a reader of its standard error. Then it ends without
+// its last message.
 const messageLimit = time.Second
 
-// untilSignal is a context that ends when a signal tells the process to end: SIGINT (Ctrl-C), SIGTERM, or SIGHUP, unless the process was started
-// to outlive its terminal (nohup). A second signal ends the process at once. If it has not ended stopLimit after the first, it ends then.
-// Whatever it does at that time, what it has acknowledged is on disk.
+// untilSignal returns a context that ends when the process gets SIGINT (Ctrl-C), SIGTERM or SIGHUP. It ignores SIGHUP
+// if the process was started to outlive its terminal (nohup). A second signal ends the process at once. If the
+// process has not ended stopLimit after the first signal, it ends then. Acknowledged commits are on disk whenever it
+// ends.
 func untilSignal() context.Context {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
 		signals = append(signals, syscall.SIGHUP)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
-	context.AfterFunc(ctx, stop) // the second signal does what it does to any process
+	context.AfterFunc(ctx, stop) // then the second signal has its default effect
 	endAfter(ctx, stopLimit, os.Stderr, os.Exit)
 	return ctx
 }
 
-// endAfter ends the process a while after a context has ended, and says so.
+// endAfter prints a message and ends the process some time after the context has ended.
 func endAfter(ctx context.Context, limit time.Duration, message io.Writer, exit func(status int)) {
 	context.AfterFunc(ctx, func() {
 		time.Sleep(limit)

@@ -20,7 +20,8 @@ import (
 	"time"
 )
 
-// TestEndAfter: the process ends when its time is over, also if nothing reads its last message, and not before it was told to end.
+// TestEndAfter checks that the process ends when its time is over, even if nobody reads its last message, and not
+// before it is told to end.
 func TestEndAfter(t *testing.T) {
 	for _, reads := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -54,7 +55,7 @@ func TestEndAfter(t *testing.T) {
 	}
 }
 
-// A busyServer is a child process that is given much to do, with the REST API to do so.
+// busyServer is a server in a child process, which the test loads through the REST API.
 type busyServer struct {
 	*testing.T
 	address string // of HTTP
@@ -78,7 +79,7 @@ func (s *busyServer) post(path, body string) *http.Response {
 	return s.send(http.MethodPost, path, body)
 }
 
-// text gets what a path shows.
+// text returns the answer of a path.
 func (s *busyServer) text(path string) string {
 	s.Helper()
 	reply, err := http.Get("http://" + s.address + "/" + path)
@@ -93,7 +94,7 @@ func (s *busyServer) text(path string) string {
 	return string(text)
 }
 
-// must is post for what must succeed; it returns the text of the reply.
+// must is like post for a request that must succeed. It returns the text of the reply.
 func (s *busyServer) must(path, body string) string {
 	s.Helper()
 	reply := s.post(path, body)
@@ -108,7 +109,7 @@ func (s *busyServer) must(path, body string) string {
 	return string(text)
 }
 
-// begin writes raw bytes to a listener and leaves the connection open.
+// begin writes text to a listener and leaves the connection open.
 func (s *busyServer) begin(address, text string) {
 	s.Helper()
 	c, err := net.Dial("tcp", address)
@@ -121,8 +122,9 @@ func (s *busyServer) begin(address, text string) {
 	}
 }
 
-// TestStopWhileBusy: SIGTERM ends a server in order while an index is filled, transactions hold locks and wait for them, queries run, and clients
-// do not read, do not finish sending, or do nothing. The next process fills the index.
+// TestStopWhileBusy checks that SIGTERM ends a busy server in order. It is filling an index, transactions hold locks
+// and wait for them, queries run, and clients do not read, do not finish sending, or do nothing. The next process
+// must complete the index.
 func TestStopWhileBusy(t *testing.T) {
 	ddl := writeFile(t, "schema.sql", "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K); CREATE TABLE U (K INT64, V INT64) PRIMARY KEY (K)")
 	args := []string{"--data", filepath.Join(t.TempDir(), "data"), "--database", crashDatabase, "--ddl", ddl}
@@ -147,7 +149,7 @@ func TestStopWhileBusy(t *testing.T) {
 	const activeQueries = `{"sql": "SELECT TEXT FROM SPANNER_SYS.OLDEST_ACTIVE_QUERIES"}`
 	const fill = "v1/" + crashDatabase + "/operations/fill"
 	var ended sync.WaitGroup
-	ended.Go(func() { // waits until its operation ends, or the server does
+	ended.Go(func() { // waits until the operation or the server ends
 		if reply := s.send("PATCH", crashDatabase+"/ddl", `{"operationId": "fill", "statements": ["CREATE INDEX ByV ON U(V)"]}`); reply != nil {
 			reply.Body.Close()
 		}
@@ -203,7 +205,8 @@ func TestStopWhileBusy(t *testing.T) {
 	}
 }
 
-// TestSignals: each signal ends a server in order, but for one that this process and its children ignore, as SIGHUP below nohup.
+// TestSignals checks that each signal ends a server in order. It skips signals that this process and its children
+// ignore, such as SIGHUP under nohup.
 func TestSignals(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		if signal.Ignored(sig) {
@@ -217,7 +220,8 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// TestStopWhileStarting: a signal ends a server that makes its database still. Until then it lives and is not ready.
+// TestStopWhileStarting checks that a signal ends a server that is still creating its database. Before the signal the
+// server must run but not be ready.
 func TestStopWhileStarting(t *testing.T) {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// edgesDDL has columns of every type, and tables of every form that wholeDDL does not have.
+// edgesDDL has columns of every type, and the forms of tables that wholeDDL lacks.
 var edgesDDL = []string{
 	"CREATE TABLE Edges (K INT64, B BOOL, I INT64, F FLOAT64, G FLOAT32, N NUMERIC, S STRING(MAX), Y BYTES(MAX), D DATE, T TIMESTAMP, J JSON, U UUID, P shop.Item, E shop.Kind, " +
 		"AB ARRAY<BOOL>, AI ARRAY<INT64>, AF ARRAY<FLOAT64>, AG ARRAY<FLOAT32>, AN ARRAY<NUMERIC>, AX ARRAY<STRING(MAX)>, AY ARRAY<BYTES(MAX)>, AD ARRAY<DATE>, AZ ARRAY<TIMESTAMP>, " +
@@ -36,7 +36,7 @@ var edgesDDL = []string{
 	"ALTER TABLE CircleA ADD CONSTRAINT ToItself FOREIGN KEY (R) REFERENCES CircleA (K)",
 }
 
-// edges are values of columns of Edges, in SQL. Each is in a row whose other columns are NULL.
+// edges are values for the columns of Edges, in SQL. Each is written in a row whose other columns are NULL.
 var edges = map[string][]string{
 	"B":  {"TRUE", "FALSE"},
 	"I":  {"0", "-9223372036854775808", "9223372036854775807"},
@@ -59,7 +59,8 @@ var edges = map[string][]string{
 	"AP": {"ARRAY<shop.Item>[]", "[NEW shop.Item(7 AS id), NULL, NEW shop.Item()]"}, "AE": {"ARRAY<shop.Kind>[]", "[CAST('BOOK' AS shop.Kind), NULL]"},
 }
 
-// fillWhole writes rows into tables of wholeDDL and edgesDDL. music.Played has one more column then, and some tables are left empty.
+// fillWhole writes rows into the tables of wholeDDL and edgesDDL. It adds a column to music.Played and leaves some
+// tables empty.
 func fillWhole(t *testing.T, client *spanner.Client) {
 	t.Helper()
 	k := 0
@@ -97,7 +98,7 @@ func fillWhole(t *testing.T, client *spanner.Client) {
 	}
 }
 
-// allRows are the rows of all tables, as Spanner's API has them, without the generated columns.
+// allRows returns the rows of all tables as Spanner's API encodes them, without generated columns.
 func allRows(t *testing.T, client *spanner.Client) (rows []string) {
 	t.Helper()
 	columns := map[string][]string{}
@@ -130,7 +131,7 @@ func allRows(t *testing.T, client *spanner.Client) (rows []string) {
 	return rows
 }
 
-// adminOf makes a client of a server's databases.
+// adminOf returns an admin client for a server's databases.
 func adminOf(t *testing.T, address string) *admin.DatabaseAdminClient {
 	t.Helper()
 	client, err := admin.NewDatabaseAdminClient(t.Context(), option.WithEndpoint(address), option.WithoutAuthentication(),
@@ -144,7 +145,7 @@ func adminOf(t *testing.T, address string) *admin.DatabaseAdminClient {
 
 const testInstance = "projects/p/instances/i"
 
-// makeDatabase makes a database.
+// makeDatabase creates a database.
 func makeDatabase(t *testing.T, client *admin.DatabaseAdminClient, id string, protos []byte, ddl ...string) {
 	t.Helper()
 	operation, err := client.CreateDatabase(t.Context(), &databasepb.CreateDatabaseRequest{Parent: testInstance, CreateStatement: "CREATE DATABASE `" + id + "`", ExtraStatements: ddl, ProtoDescriptors: protos})
@@ -156,8 +157,9 @@ func makeDatabase(t *testing.T, client *admin.DatabaseAdminClient, id string, pr
 	}
 }
 
-// TestFolder: a database with every kind of object, and every edge value of every type, goes out in each format, and its folder comes, as it is, into a database that the import makes: the
-// definitions and rows are the same, and no sequence gives out again what it has given out.
+// TestFolder exports a database in each format. The database has every kind of object, and every edge value of every
+// type. Each folder is imported into a new database. It must have the same definitions and rows, and its sequences
+// must not return values again that they have returned before.
 func TestFolder(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	_, address := serve(t, "--in-memory", "--database", testInstance+"/databases/other")
@@ -223,7 +225,8 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// TestFolderIntoTables: a folder goes into tables that are there, rows that are referred to first, and one that does not fit ends with a sentence and an exit status.
+// TestFolderIntoTables imports a folder into existing tables. It must write referenced rows first. A folder that does
+// not fit must end with a clear message and exit status.
 func TestFolderIntoTables(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	_, address := serve(t, "--in-memory", "--database", testInstance+"/databases/other")
@@ -249,7 +252,8 @@ func TestFolderIntoTables(t *testing.T) {
 			t.Fatal(out)
 		}
 	}
-	// A manifest that does not tell the number of rows, and a file that has as many bytes as before.
+	// The manifest in counted has ten times the real numbers of rows. A file in changed has a changed byte but its
+	// old size.
 	name := filepath.Join(dir, "counted", "manifest.json")
 	text, err := os.ReadFile(name)
 	if err == nil {
@@ -275,7 +279,7 @@ func TestFolderIntoTables(t *testing.T) {
 		status     int
 	}{
 		{"whole --database same --mode insert", "whole is imported: 2 tables with 200 rows\n", 0},
-		{"whole --database same --mode insert", "Z-00000-of-", exitFailure}, // its rows are there
+		{"whole --database same --mode insert", "Z-00000-of-", exitFailure}, // the rows exist already
 		{"whole --database same --create", "whole is imported: 2 tables with 200 rows\n", 0},
 		{"part --database same", "part is imported: 1 tables with 100 rows\n", 0},
 		{"part --database new --create", "left out the foreign key of A to Z: the folder does not have all tables of its database\nmade 1 table\n", 0},

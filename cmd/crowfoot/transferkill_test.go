@@ -14,13 +14,15 @@ import (
 )
 
 const (
-	// transferKills is how often TestKillFolder kills an export, and then an import. The variable of restartKills asks for more.
+	// transferKills is the number of times that TestKillFolder kills an export, and then an import. The variable
+	// restartKillsName sets another number.
 	transferKills = 4
 	transferSeed  = 7
 )
 
-// TestKillFolder kills an export, of text and in Cloud Spanner's layout, with SIGKILL, at random moments, and then the import of its folder, and the server meanwhile. The same
-// commands go on, and at the end each row is there once: with the mode insert a row that was written twice would be a bad one.
+// TestKillFolder kills an export with SIGKILL at random moments, in CSV and in Cloud Spanner's layout. Then it kills
+// the import of the folder, and the server meanwhile. The same commands must continue. At the end each row must be
+// there once: the mode insert would reject a row that was written twice.
 func TestKillFolder(t *testing.T) {
 	for _, format := range []string{"csv", "spanner"} {
 		t.Run(format, func(t *testing.T) { killFolder(t, format) })
@@ -84,7 +86,7 @@ func killFolder(t *testing.T, format string) {
 	began := false
 	ended = false
 	for range kills {
-		// A kill may come when all is done, and only the process has not ended.
+		// The kill may come when everything is done and only the process has not ended.
 		ended = killed(300*time.Millisecond, load...) || began && !hasState(t, "P")
 		if began = began || hasState(t, "P"); ended {
 			break
@@ -95,7 +97,7 @@ func killFolder(t *testing.T, format string) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Duration(rnd.Int64N(int64(300 * time.Millisecond)))) // any moment will do
+		time.Sleep(time.Duration(rnd.Int64N(int64(300 * time.Millisecond)))) // at a random moment
 		server.Process.Kill()
 		server.Wait()
 		serve(t, args...)
@@ -110,7 +112,7 @@ func killFolder(t *testing.T, format string) {
 	}
 }
 
-// fillFolder writes some MB of rows.
+// fillFolder writes several MB of rows.
 func fillFolder(t *testing.T, client *spanner.Client, rnd *rand.Rand) {
 	t.Helper()
 	for range 60 {
@@ -128,7 +130,7 @@ func fillFolder(t *testing.T, client *spanner.Client, rnd *rand.Rand) {
 	}
 }
 
-// sumOf is how many rows a table has, and a sum over them.
+// sumOf returns the number of rows of a table and a checksum over them.
 func sumOf(t *testing.T, client *spanner.Client, table string) string {
 	t.Helper()
 	var n, sum int64

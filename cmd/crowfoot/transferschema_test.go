@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// wholeDDL has every kind of object that a schema may have.
+// wholeDDL has every kind of object that a schema may contain.
 var wholeDDL = []string{
 	"ALTER DATABASE d SET OPTIONS (default_sequence_kind = 'bit_reversed_positive', default_time_zone = 'Europe/Berlin', version_retention_period = '2d')",
 	"CREATE SCHEMA music",
@@ -70,8 +70,9 @@ func itemDescriptors(t *testing.T) []byte {
 	return data
 }
 
-// TestWholeSchema: a database with every kind of object goes out in the layout of Cloud Spanner's exports, and comes into one that the import makes: the
-// definitions and rows are the same, and no sequence gives out again what it has given out.
+// TestWholeSchema exports a database with every kind of object in the layout of Cloud Spanner's exports, and imports
+// it into a new database. That must have the same definitions and rows, and its sequences must not return values
+// again that they have returned before.
 func TestWholeSchema(t *testing.T) {
 	const instance = "projects/p/instances/i"
 	_, address := serve(t, "--in-memory", "--database", instance+"/databases/other")
@@ -108,7 +109,7 @@ func TestWholeSchema(t *testing.T) {
 		}
 		return out
 	}
-	// As long as no sequence was used, the definitions are the same to the letter.
+	// If no sequence was used, the definitions must be identical.
 	run("export", "--to", "unused", "--format", "spanner", "--database", instance+"/databases/d")
 	if out := run("import", "unused", "--create", "--database", instance+"/databases/e"); !strings.Contains(out, "made the database "+instance+"/databases/e\n") {
 		t.Error(out)
@@ -139,7 +140,8 @@ func TestWholeSchema(t *testing.T) {
 	if was, is := manifestOf(t, filepath.Join(dir, "rows-d")).sums(), manifestOf(t, filepath.Join(dir, "rows-f")).sums(); !slices.Equal(was, is) {
 		t.Errorf("the rows differ: %v, %v", was, is)
 	}
-	// What the copy is given must not have been in the database, which goes on, too.
+	// New values in the copy must not be values of the original database, even though that continues to generate
+	// values too.
 	to := connectTo(t, address, instance+"/databases/f")
 	for range 20 {
 		update(t, to, "INSERT INTO Labels (Name) VALUES ('new')")
@@ -153,7 +155,7 @@ func TestWholeSchema(t *testing.T) {
 		}
 	}
 
-	// A folder without manifest.json is as Google's template wrote it, without functions.
+	// A folder without manifest.json is like one that Google's template has written. It has no functions.
 	alter(t, address, "ALTER TABLE music.Played DROP COLUMN Half")
 	run("export", "--to", "two", "--format", "spanner", "--database", instance+"/databases/d")
 	if err := os.Remove(filepath.Join(dir, "two", "manifest.json")); err != nil {
@@ -192,7 +194,7 @@ func update(t *testing.T, client *spanner.Client, sql string) {
 	}
 }
 
-// values are the values of a query's only column.
+// values returns the values of a query's only column.
 func values(t *testing.T, client *spanner.Client, sql string) (list []int64) {
 	t.Helper()
 	err := client.Single().Query(t.Context(), spanner.NewStatement(sql)).Do(func(r *spanner.Row) error {

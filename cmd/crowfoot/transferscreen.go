@@ -17,7 +17,8 @@ const (
 	barWidth     = 30
 )
 
-// transferScreen shows how far an import or export is, or that it waits for its server: on the status line of a terminal, and in a line now and then elsewhere.
+// transferScreen shows the progress of an import or export, or that it waits for its server. On a terminal it draws a
+// status line. Elsewhere it prints a line from time to time.
 type transferScreen struct {
 	to       *os.File
 	terminal bool
@@ -26,9 +27,9 @@ type transferScreen struct {
 	drawing  sync.WaitGroup
 
 	mu     sync.Mutex
-	line   func() string // nil before there is progress, and behind it
+	line   func() string // nil if no progress is shown
 	last   time.Time     // when a line was shown
-	waited bool          // the last look found the command waiting
+	waited bool          // true if the command was waiting at the last drawing
 }
 
 func newTransferScreen(to *os.File, server *presence) *transferScreen {
@@ -66,7 +67,7 @@ func (s *transferScreen) draw() {
 	s.waited = waiting != ""
 }
 
-// follow shows the progress of a transfer from now on. done is what becomes of rows: "imported".
+// follow shows the progress of a transfer from now on. done is the verb for its rows, such as "imported".
 func (s *transferScreen) follow(done string, p *transfer.Progress) {
 	begin, first := time.Now(), p.Fraction()
 	s.mu.Lock()
@@ -80,7 +81,7 @@ func (s *transferScreen) follow(done string, p *transfer.Progress) {
 	}
 }
 
-// clear ends the showing of progress, so that the command can print.
+// clear stops showing the progress, so that the command can print.
 func (s *transferScreen) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +102,8 @@ func bar(fraction float64) string {
 	return "[" + strings.Repeat("=", full) + strings.Repeat(" ", barWidth-full) + "]"
 }
 
-// progressLine is "imported 120000 rows, 40%, 60000/s, 3s left". first is the fraction that was done at the begin.
+// progressLine returns a line such as "imported 120000 rows, 40%, 60000/s, 3s left". first is the fraction that was
+// done at the beginning.
 func progressLine(done string, rows int64, fraction, first float64, took time.Duration) string {
 	line := fmt.Sprintf("%s %d rows, %.0f%%, %.0f/s", done, rows, fraction*100, float64(rows)/max(took.Seconds(), 1e-9))
 	if fraction <= first || fraction >= 1 {

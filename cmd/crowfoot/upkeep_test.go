@@ -21,7 +21,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// upkeepDDL has a table for each kind of object that upkeepKinds name.
+// upkeepDDL creates a table for each kind of object in upkeepKinds.
 var upkeepDDL = []string{
 	"CREATE SCHEMA n",
 	"CREATE PROTO BUNDLE (shop.Item, shop.Kind)",
@@ -42,10 +42,10 @@ var upkeepDDL = []string{
 	"CREATE CHANGE STREAM Everything FOR ALL",
 }
 
-// upkeepKind is a table that has something to itself.
+// upkeepKind is a table with a special feature.
 type upkeepKind struct {
-	name    string // by which requests name it
-	table   string // its own name
+	name    string // name in requests
+	table   string // the table's own name
 	columns []string
 	row     func(i int) []any
 }
@@ -66,9 +66,10 @@ var upkeepKinds = []upkeepKind{
 
 const upkeepRows = 40
 
-// TestUpkeep: all that a server and its commands do with tables, they do with those of named schemas, with columns of PROTO and ENUM, keys from
-// sequences and identity columns, keys that are computed, vectors, other names, and with views of them: mutations, reads, queries and their plans, columnar copies,
-// change streams and polls of crowfoot watch, exports and imports of each format, checkpoints and crowfoot check.
+// TestUpkeep checks that the server and its commands work with special tables: tables in named schemas, with columns
+// of PROTO and ENUM, with keys from sequences and identity columns, with computed keys, with vectors, with synonyms
+// and new names, and views of them. It runs mutations, reads, queries and their plans, columnar copies, change
+// streams and polls of crowfoot watch, exports and imports of each format, checkpoints, and crowfoot check.
 func TestUpkeep(t *testing.T) {
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")
@@ -172,7 +173,7 @@ func upkeepDatabase(t *testing.T, address string) {
 	}
 }
 
-// upkeepWrite inserts the rows, half by mutations and half by DML, and changes them.
+// upkeepWrite inserts the rows by mutations and updates them by DML.
 func upkeepWrite(t *testing.T, client *spanner.Client, k upkeepKind) {
 	t.Helper()
 	var rows []*spanner.Mutation
@@ -185,7 +186,7 @@ func upkeepWrite(t *testing.T, client *spanner.Client, k upkeepKind) {
 	update(t, client, "UPDATE "+k.name+" SET Changed = PENDING_COMMIT_TIMESTAMP() WHERE TRUE")
 }
 
-// upkeepRead reads the rows by a READ and by a query, whose plan scans the table.
+// upkeepRead reads the rows by a READ and by a query whose plan scans the table.
 func upkeepRead(t *testing.T, client *spanner.Client, k upkeepKind) {
 	t.Helper()
 	n := 0
@@ -208,7 +209,7 @@ func upkeepRead(t *testing.T, client *spanner.Client, k upkeepKind) {
 	}
 }
 
-// upkeepColumns waits for the columnar copies of all tables, and counts the rows of each by its copy.
+// upkeepColumns waits for the columnar copies of all tables. It counts the rows of each table by its copy.
 func upkeepColumns(t *testing.T, client *spanner.Client) {
 	t.Helper()
 	for numberOf(t, client, "SELECT COUNT(*) FROM SPANNER_SYS.COLUMNAR_POLICIES WHERE COPIED_ROWS >= 1") < int64(len(upkeepKinds)) {
@@ -229,7 +230,7 @@ func upkeepColumns(t *testing.T, client *spanner.Client) {
 	}
 }
 
-// upkeepCreate imports into tables that --create makes, and into those whose keys the database makes.
+// upkeepCreate imports into tables that --create creates, and into tables whose keys the database generates.
 func upkeepCreate(t *testing.T, dir string, client *spanner.Client, run func(...string) string) {
 	t.Helper()
 	for _, format := range []string{"parquet", "arrow", "avro"} {
@@ -265,7 +266,7 @@ func upkeepCreate(t *testing.T, dir string, client *spanner.Client, run func(...
 	}
 }
 
-// awaitChanges reads lines of a watcher until it has told of every row of every table.
+// awaitChanges reads the lines of a watcher until every row of every table has appeared.
 func awaitChanges(t *testing.T, way string, w *watcher) {
 	t.Helper()
 	keys := map[string]map[string]bool{}

@@ -21,7 +21,8 @@ func newVersion() *cobra.Command {
 	}
 }
 
-// versionLine names this program in one line: crowfoot v1.2.3, commit 0123456789ab, go1.26.0, linux/amd64.
+// versionLine returns the version of this program in one line: crowfoot v1.2.3, commit 0123456789ab, go1.26.0,
+// linux/amd64.
 func versionLine() string {
 	v := version.Get()
 	commit := v.Commit

@@ -29,7 +29,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/watch/command"
 )
 
-// watchSettings are what the flags of watch say.
+// watchSettings are the values of the flags of watch.
 type watchSettings struct {
 	endpoint, database, repository, from string
 	stream                               string
@@ -101,7 +101,7 @@ func (s *watchSettings) register(flags *pflag.FlagSet) {
 
 var databaseName = regexp.MustCompile(`^projects/[^/]+/instances/[^/]+/databases/[^/]+$`)
 
-// source checks the settings that say what is watched.
+// source checks the settings and returns the source that polls the tables.
 func (s *watchSettings) source(tables []string) (*watch.Tables, error) {
 	switch {
 	case s.database == "":
@@ -145,10 +145,10 @@ func (s *watchSettings) source(tables []string) (*watch.Tables, error) {
 	return source, nil
 }
 
-// ofPolls are the flags that say how tables are polled.
+// ofPolls are the flags that configure the polling of tables.
 var ofPolls = []string{"commit-timestamp-column", "hint", "change-sets", "limit", "interval", "max-interval", "request-tag", "shard-column", "shard-values", "shard-type", "shard-interval", "prune"}
 
-// checkStream refuses flags that say nothing of a change stream.
+// checkStream refuses flags that have no meaning for a change stream.
 func (s *watchSettings) checkStream(flags *pflag.FlagSet) error {
 	for _, name := range ofPolls {
 		if f := flags.Lookup(name); s.stream != "" && originOf(f) != byDefault {
@@ -160,10 +160,11 @@ func (s *watchSettings) checkStream(flags *pflag.FlagSet) error {
 
 var (
 	ofTable     = regexp.MustCompile(`^([\pL_][\pL\d_.]*)=(.*)$`)
-	hintOfTable = regexp.MustCompile(`^([\pL_][\pL\d_.]*=)?@\{[^{}]*\}$`) // without the braces, SQL would take it for an alias
+	hintOfTable = regexp.MustCompile(`^([\pL_][\pL\d_.]*=)?@\{[^{}]*\}$`) // SQL would parse a hint without braces as an alias
 )
 
-// eachTable sets an option of all tables, for values, or of one, for those that are TABLE=VALUE. It wants the values for all tables first.
+// eachTable applies values to the options of tables. A value TABLE=VALUE applies to one table, any other value to all
+// tables. It applies the values for all tables first, so that the others override them.
 func eachTable(source *watch.Tables, values []string, set func(o *watch.TableOptions, value string)) {
 	for _, value := range values {
 		if !ofTable.MatchString(value) {
@@ -186,7 +187,7 @@ func eachTable(source *watch.Tables, values []string, set func(o *watch.TableOpt
 	}
 }
 
-// start reads --from: the zero time is now.
+// start parses --from. The zero time means now.
 func (s *watchSettings) start() (time.Time, error) {
 	switch s.from {
 	case "now":
@@ -218,9 +219,9 @@ func (s *watchSettings) run(ctx context.Context, flags *pflag.FlagSet, tables []
 		return err
 	}
 	if s.endpoint != "" {
-		os.Setenv("SPANNER_EMULATOR_HOST", s.endpoint) // the client's own way to plain text
+		os.Setenv("SPANNER_EMULATOR_HOST", s.endpoint) // makes the client connect without TLS
 	}
-	spanner.DefaultRetryBackoff.Max = reconnect.Backoff.MaxDelay // of the requests that the client tries again by itself: else up to 32 seconds
+	spanner.DefaultRetryBackoff.Max = reconnect.Backoff.MaxDelay // for requests that the client retries itself; its default is 32 seconds
 	s.server = newPresence(cmp.Or(os.Getenv("SPANNER_EMULATOR_HOST"), "Cloud Spanner"))
 	ctx, stop := s.server.orForeign(ctx)
 	defer stop()
@@ -254,7 +255,7 @@ func (s *watchSettings) run(ctx context.Context, flags *pflag.FlagSet, tables []
 	return s.follow(ctx, watch.Options{Source: source, Repository: repository, Start: start}, encoder)
 }
 
-// follow runs a watcher, to which it adds the sink and the log, and shows what it does.
+// follow adds the sink and the log to the options, runs a watcher, and shows its progress.
 func (s *watchSettings) follow(ctx context.Context, o watch.Options, encoder *avro.Encoder) error {
 	screen := newWatchScreen(os.Stdout, os.Stderr)
 	sink, err := s.sink.open(ctx, screen, s.database, encoder)
@@ -281,7 +282,7 @@ func (s *watchSettings) follow(ctx context.Context, o watch.Options, encoder *av
 	return closed
 }
 
-// inServersWords leaves out gRPC's codes and the client's request ids of errors that a server has answered.
+// inServersWords removes gRPC's codes and the client's request IDs from errors that a server has returned.
 func inServersWords(err error) error {
 	list := answers(err)
 	if len(list) == 0 {
@@ -294,7 +295,7 @@ func inServersWords(err error) error {
 	return errors.New(text)
 }
 
-// answers are the errors within an error that a server has answered.
+// answers returns the errors within err that a server has returned.
 func answers(err error) (list []error) {
 	if _, ok := err.(interface{ GRPCStatus() *grpcstatus.Status }); ok {
 		return []error{err}
@@ -310,12 +311,12 @@ func answers(err error) (list []error) {
 	return list
 }
 
-// client makes a client of a database. It asks the server for nothing.
+// client returns a client of a database. It sends no request.
 func (s *watchSettings) client(ctx context.Context, database string) (*spanner.Client, error) {
 	return newClient(ctx, database, spanner.ClientConfig{UserAgent: "crowfoot-watch/" + version.Get().Version}, s.server.options()...)
 }
 
-// newClient makes a client of a database. It asks the server for nothing.
+// newClient returns a client of a database. It sends no request.
 func newClient(ctx context.Context, database string, config spanner.ClientConfig, more ...option.ClientOption) (*spanner.Client, error) {
 	config.DisableNativeMetrics, config.Logger = true, log.New(io.Discard, "", 0)
 	more = append(more, option.WithGRPCDialOption(grpc.WithConnectParams(reconnect)), resultset.ClientOption())
@@ -326,14 +327,14 @@ func newClient(ctx context.Context, database string, config spanner.ClientConfig
 	return client, nil
 }
 
-// reconnect is how a watcher looks for a server that went away: every few seconds, so that changes come soon after it is back. By default
-// clients of gRPC wait longer with each attempt, up to two minutes.
+// reconnect makes a watcher retry the connection to a server that went away every few seconds, so that changes arrive
+// soon after it is back. By default gRPC clients wait longer after each attempt, up to two minutes.
 var reconnect = grpc.ConnectParams{
 	Backoff:           backoff.Config{BaseDelay: 500 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 3 * time.Second},
-	MinConnectTimeout: 20 * time.Second, // gRPC's own
+	MinConnectTimeout: 20 * time.Second, // gRPC's default
 }
 
-// canStore is false if --repository is a file in a directory that does not exist.
+// canStore returns false if --repository is a file in a directory that does not exist.
 func (s *watchSettings) canStore() bool {
 	if s.repository == "memory" || s.repository == "spanner" || strings.HasPrefix(s.repository, otherDatabase) {
 		return true
@@ -342,10 +343,10 @@ func (s *watchSettings) canStore() bool {
 	return err == nil && info.IsDir()
 }
 
-// otherDatabase begins a --repository that is a table of another database than that which is watched.
+// otherDatabase is the prefix of a --repository that is a table in another database than the watched one.
 const otherDatabase = "spanner:"
 
-// checkpoints is the repository of --repository, and what closes it.
+// checkpoints opens the repository of --repository. It also returns the function that closes it.
 func (s *watchSettings) checkpoints(ctx context.Context, watched *spanner.Client) (_ watch.Repository, closeIt func(), _ error) {
 	nothing := func() {}
 	switch s.repository {

@@ -30,7 +30,7 @@ import (
 
 const watchedDDL = `CREATE TABLE T (K INT64, V STRING(MAX), Changed TIMESTAMP OPTIONS (allow_commit_timestamp = true)) PRIMARY KEY (K)`
 
-// watched starts a server with a table that can be watched.
+// watched starts a server with a table that can be watched, and returns a client.
 func watched(t *testing.T) *spanner.Client {
 	t.Helper()
 	_, address := serve(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", watchedDDL))
@@ -50,7 +50,7 @@ func put(t *testing.T, client *spanner.Client, k int, v string) time.Time {
 	return at
 }
 
-// watcher is crowfoot watch in a process of its own.
+// watcher is crowfoot watch in its own process.
 type watcher struct {
 	t     *testing.T
 	cmd   *exec.Cmd
@@ -105,7 +105,7 @@ func (w *watcher) until(want string) {
 	}
 }
 
-// stop has the watcher end in order, which must succeed.
+// stop tells the watcher to end, which must succeed.
 func (w *watcher) stop() {
 	w.t.Helper()
 	w.cmd.Process.Signal(syscall.SIGTERM)
@@ -116,7 +116,8 @@ func (w *watcher) stop() {
 	}
 }
 
-// TestWatch: changes are printed as they come; a watcher that was killed misses none, and one that was told to stop goes on exactly where it was.
+// TestWatch checks that a watcher prints changes as they come. A watcher that was killed must miss none, and one that
+// was told to stop must continue exactly where it was.
 func TestWatch(t *testing.T) {
 	client := watched(t)
 	at := filepath.Join(t.TempDir(), "watch.json")
@@ -146,7 +147,7 @@ func TestWatch(t *testing.T) {
 	w.stop()
 }
 
-// TestWatchSpannerRepository: the position is in a table of the database.
+// TestWatchSpannerRepository checks a repository in a table of the database.
 func TestWatchSpannerRepository(t *testing.T) {
 	client := watched(t)
 	put(t, client, 1, "a")
@@ -161,7 +162,8 @@ func TestWatchSpannerRepository(t *testing.T) {
 	w.stop()
 }
 
-// TestWatchChangeSets: a table without a commit timestamp is watched by a table of change sets that has other names than the Java library's.
+// TestWatchChangeSets watches a table without a commit timestamp by a table of change sets, whose names differ from
+// the Java library's.
 func TestWatchChangeSets(t *testing.T) {
 	ddl := "CREATE TABLE T (K INT64, V STRING(MAX), CHANGE_SET_ID STRING(MAX)) PRIMARY KEY (K);\n" +
 		"CREATE TABLE Sets (Id STRING(MAX), COMMIT_TIMESTAMP TIMESTAMP OPTIONS (allow_commit_timestamp = true)) PRIMARY KEY (Id)"
@@ -182,7 +184,7 @@ func TestWatchChangeSets(t *testing.T) {
 	w.stop()
 }
 
-// TestWatchStream: a change stream has every change, and deletes.
+// TestWatchStream checks that a watcher of a change stream delivers every change, and deletes.
 func TestWatchStream(t *testing.T) {
 	_, address := serve(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", watchedDDL+";\nCREATE CHANGE STREAM S FOR ALL"))
 	client := connect(t, address)
@@ -200,7 +202,7 @@ func TestWatchStream(t *testing.T) {
 	w.stop()
 }
 
-// TestWatchExec: a command gets the lines, and its end with status 0 is the watcher's.
+// TestWatchExec checks that a command gets the lines, and that the watcher ends with status 0 when the command does.
 func TestWatchExec(t *testing.T) {
 	client := watched(t)
 	for k := range 3 {
@@ -220,12 +222,12 @@ func TestWatchExec(t *testing.T) {
 			}
 			return
 		default:
-			put(t, client, k, "a") // the watcher finds out that the command has ended when it has something for it
+			put(t, client, k, "a") // the watcher notices the end of the command when it has a line for it
 		}
 	}
 }
 
-// TestWatchPost: changes are posted until they are taken.
+// TestWatchPost checks that changes are posted again until the server accepts them.
 func TestWatchPost(t *testing.T) {
 	client := watched(t)
 	var requests atomic.Int32
@@ -250,7 +252,7 @@ func TestWatchPost(t *testing.T) {
 	}
 }
 
-// TestWatchPubsub: changes are published, in both formats.
+// TestWatchPubsub checks that changes are published, in both formats.
 func TestWatchPubsub(t *testing.T) {
 	client := watched(t)
 	server := pstest.NewServer()
@@ -270,7 +272,7 @@ func TestWatchPubsub(t *testing.T) {
 	}
 }
 
-// TestAvroSchemas: the schemas of tables are printed.
+// TestAvroSchemas checks that --avro-schemas prints the schemas of the tables.
 func TestAvroSchemas(t *testing.T) {
 	watched(t)
 	want := `{"table_name":"T","schema":{"type":"record","name":"T","fields":[{"name":"K","type":["null","long"],"default":null},` +
@@ -280,7 +282,7 @@ func TestAvroSchemas(t *testing.T) {
 	}
 }
 
-// TestWatchFails: errors that do not pass end the watcher, in the server's words.
+// TestWatchFails checks that permanent errors end the watcher, with the server's message.
 func TestWatchFails(t *testing.T) {
 	_, address := serve(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", watchedDDL+";\nCREATE TABLE LAST_SEEN_COMMIT_TIMESTAMPS (Id INT64) PRIMARY KEY (Id)"))
 	t.Setenv("SPANNER_EMULATOR_HOST", address)
@@ -302,7 +304,7 @@ func TestWatchFails(t *testing.T) {
 	}
 }
 
-// TestStatusLine: the line says how much has come and how late, and which tables do not run.
+// TestStatusLine checks that the status line shows the number of changes, the lag, and the tables that do not run.
 func TestStatusLine(t *testing.T) {
 	feed := func(table string, s watch.State, lag time.Duration, err error) watch.FeedHealth {
 		return watch.FeedHealth{Feed: watch.FeedID{TableID: watch.TableID{Name: table}}, State: s, Lag: lag, Err: err}
@@ -322,7 +324,7 @@ func TestStatusLine(t *testing.T) {
 	}
 }
 
-// TestWatchLate: the log says once that a watcher is behind, and once that it is no longer.
+// TestWatchLate checks that the log reports once that a watcher is behind, and once that it is no longer behind.
 func TestWatchLate(t *testing.T) {
 	var text strings.Builder
 	log, late := newLog(&text, slog.LevelWarn, false), false
@@ -345,7 +347,8 @@ func TestWatchLate(t *testing.T) {
 	}
 }
 
-// TestWatchNothing: where nothing answers, a watcher says which server it waits for, and why; where something else answers, it ends. So does an import.
+// TestWatchNothing checks a watcher without a server. If nothing answers, it must report the server for which it
+// waits, and why. If another program answers, it must end. So must an import.
 func TestWatchNothing(t *testing.T) {
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()
@@ -374,7 +377,7 @@ func TestWatchNothing(t *testing.T) {
 	}
 }
 
-// TestServersWords: of each error that a server has answered, the words are left.
+// TestServersWords checks that only the server's message remains of each error that a server has returned.
 func TestServersWords(t *testing.T) {
 	answer := func(text string) error { return grpcstatus.Error(codes.NotFound, text) }
 	err := fmt.Errorf("watching: %w", errors.Join(answer("Table not found: A"), fmt.Errorf("again: %w", answer("Table not found: B")), errors.New("no room")))
@@ -386,7 +389,7 @@ func TestServersWords(t *testing.T) {
 	}
 }
 
-// TestWatchScreen: what is printed takes the place of the status line.
+// TestWatchScreen checks that output replaces the status line.
 func TestWatchScreen(t *testing.T) {
 	var terminal strings.Builder
 	s := &watchScreen{out: &terminal, err: &terminal, live: true, outTerminal: true}
@@ -402,7 +405,7 @@ func TestWatchScreen(t *testing.T) {
 	}
 }
 
-// TestShards: how the flags of shards are read.
+// TestShards checks how the shard flags are parsed.
 func TestShards(t *testing.T) {
 	for _, c := range []struct {
 		s    shardSettings

@@ -21,19 +21,22 @@ import (
 )
 
 const (
-	// watchKills is how often TestKillWatchers kills something. The variable of restartKills asks for more.
+	// watchKills is the number of times that TestKillWatchers kills a process. The variable restartKillsName sets
+	// another number.
 	watchKills = 8
 	watchSeed  = 3
-	// watchSeedName is the variable with the seed of TestKillWatchers. Even and odd ones have the watchers' modes, repositories and sinks combined in different ways.
+	// watchSeedName is the variable with the seed of TestKillWatchers. Even and odd seeds combine the watchers'
+	// modes, repositories and sinks in different ways.
 	watchSeedName = "CROWFOOT_TEST_SEED"
 
 	ledgerWriters = 4
-	ledgerKeys    = 40        // of each writer, which are written again and again
-	ledgerOnce    = 1_000_000 // is the first of the keys that are written once
+	ledgerKeys    = 40        // keys of each writer that are written again and again
+	ledgerOnce    = 1_000_000 // the first of the keys that are written only once
 )
 
-// TestKillWatchers kills the server, crowfoot watch, and the commands that it hands changes to, with SIGKILL, at random moments while clients that stay
-// connected write. Afterwards, what each watcher has delivered is compared with what was committed: see deliveries.check.
+// TestKillWatchers kills the server, crowfoot watch, and the commands that receive changes. It kills them with
+// SIGKILL at random moments, while connected clients write. Afterwards it compares the deliveries of each watcher
+// with the commits: see deliveries.check.
 func TestKillWatchers(t *testing.T) {
 	seed := environmentInt(t, watchSeedName, watchSeed)
 	rnd := rand.New(rand.NewPCG(uint64(seed), 10))
@@ -62,7 +65,7 @@ func TestKillWatchers(t *testing.T) {
 	total := environmentInt(t, restartKillsName, watchKills)
 	for kill := range total {
 		l.await(rnd.IntN(100))
-		time.Sleep(time.Duration(rnd.IntN(30)) * time.Millisecond) // not only when a commit has just been acknowledged
+		time.Sleep(time.Duration(rnd.IntN(30)) * time.Millisecond) // at a random moment after an acknowledged commit
 		w := watchers[rnd.IntN(len(watchers))]
 		switch rnd.IntN(8) {
 		case 0:
@@ -101,17 +104,18 @@ func environmentInt(t *testing.T, name string, byDefault int) int {
 	return n
 }
 
-// killedWatcher is crowfoot watch that is killed and started again.
+// killedWatcher is a crowfoot watch that is killed and started again.
 type killedWatcher struct {
 	*deliveries
 	args         []string
-	log          string // the name of the file with its standard error
+	log          string // name of the file that receives its standard error
 	cmd          *exec.Cmd
-	ended        chan struct{} // is closed when cmd has ended
+	ended        chan struct{} // closed when cmd has ended
 	kills, stops int
 }
 
-// newKilledWatchers makes four: each mode with each repository and each sink.
+// newKilledWatchers creates four watchers, one for each combination of a mode and a repository. Two of them, one of
+// each mode and one of each repository, have a command as sink.
 func newKilledWatchers(t *testing.T, dir string, seed int, from time.Time) []*killedWatcher {
 	var list []*killedWatcher
 	for i := range 4 {
@@ -184,7 +188,8 @@ func (w *killedWatcher) kill() {
 	w.kills++
 }
 
-// stop has the watcher end in order. One that has only begun to start may be killed by the signal, and one whose command has just killed itself says so.
+// stop tells the watcher to end in order. If it is only starting, the signal may kill it. If its command has just
+// killed itself, the watcher reports that.
 func (w *killedWatcher) stop() {
 	w.t.Helper()
 	w.cmd.Process.Signal(syscall.SIGTERM)
@@ -210,7 +215,7 @@ func (w *killedWatcher) lastLog() string {
 	return string(text[max(0, len(text)-2000):])
 }
 
-// await waits until the last transaction is delivered.
+// await waits until the watcher has delivered the last transaction.
 func (w *killedWatcher) await(l *ledger) {
 	w.t.Helper()
 	for w.read(); !w.upTo(l.last, l.sizes[l.last]); w.read() {
@@ -223,7 +228,7 @@ func (w *killedWatcher) await(l *ledger) {
 	w.t.Logf("%s: killed %d times, stopped %d times", w.name, w.kills, w.stops)
 }
 
-// ledger is what writers have committed.
+// ledger records the commits of the writers.
 type ledger struct {
 	t      *testing.T
 	client *spanner.Client
@@ -233,9 +238,9 @@ type ledger struct {
 
 	mu      sync.Mutex
 	of      map[int64][]ledgerEntry // by key, in the order of commits
-	sizes   map[time.Time]int       // the number of changes of each transaction, by its timestamp
+	sizes   map[time.Time]int       // number of changes of each transaction, by its timestamp
 	changes int
-	last    time.Time // the timestamp of the last transaction
+	last    time.Time // timestamp of the last transaction
 	exists  map[int64]bool
 	rnd     [ledgerWriters]*rand.Rand
 }
@@ -255,7 +260,7 @@ func newLedger(t *testing.T, address string) *ledger {
 	return l
 }
 
-// begin starts writers. Each has keys of its own.
+// begin starts the writers. Each has its own keys.
 func (l *ledger) begin() {
 	l.ctx, l.stop = context.WithCancel(l.t.Context())
 	for w := range ledgerWriters {
@@ -267,7 +272,8 @@ func (l *ledger) begin() {
 	}
 }
 
-// end ends the writers, and then commits a last transaction, which has a key of each split and so is delivered after all others.
+// end stops the writers. It then commits a last transaction with a key in each split, so that it is delivered after
+// all others.
 func (l *ledger) end() {
 	l.stop()
 	l.done.Wait()
@@ -278,7 +284,7 @@ func (l *ledger) end() {
 	l.last = l.write(0, keys, nil)
 }
 
-// await waits for so many transactions more.
+// await waits until the writers have committed more further transactions.
 func (l *ledger) await(more int) {
 	l.t.Helper()
 	transactions := func() int {
@@ -293,7 +299,7 @@ func (l *ledger) await(more int) {
 	}
 }
 
-// commit writes or deletes some of a writer's rows, and one that is new.
+// commit writes or deletes some of a writer's rows, and writes one new row.
 func (l *ledger) commit(writer int) time.Time {
 	rnd := l.rnd[writer]
 	deletes := map[int64]bool{}
@@ -342,7 +348,7 @@ func (l *ledger) write(writer int, keys []int64, deletes map[int64]bool) time.Ti
 	return at
 }
 
-// addSplitPoints splits T, and so the partitions of its change stream.
+// addSplitPoints splits T, and thereby the partitions of its change stream.
 func (l *ledger) addSplitPoints(keys ...int) {
 	l.t.Helper()
 	admin, err := database.NewDatabaseAdminClient(l.t.Context())

@@ -16,15 +16,15 @@ import (
 	"time"
 )
 
-// deliveries are the changes that one watcher has delivered in all of its lives. The lines of each life of the watcher, or of the command that it hands them
-// to, are in a file of their own. A last line without its end is what SIGKILL has left of it.
+// deliveries holds the changes that one watcher has delivered in all its lives. Each life of the watcher, or of its
+// command, writes its lines to its own file. SIGKILL may cut off the last line.
 type deliveries struct {
 	t                      *testing.T
 	name, dir              string
-	stream, table, command bool // what the watcher has: a change stream, a repository in a table, a command
+	stream, table, command bool // true if the watcher has a change stream, a repository in a table, a command
 	lives                  []*life
-	last                   map[int64]time.Time // of each key, the newest that was delivered
-	inOrder                map[int]bool        // whether the life ended in order
+	last                   map[int64]time.Time // timestamp of the newest delivered change, by key
+	inOrder                map[int]bool        // true if the life ended in order
 }
 
 type life struct {
@@ -39,7 +39,7 @@ type deliveredLine struct {
 	NewValues       struct{ V string } `json:"new_values"`
 }
 
-// createLife makes the file of the next life.
+// createLife creates the file of the next life.
 func createLife(dir string) (*os.File, error) {
 	for n := 0; ; n++ {
 		file, err := os.OpenFile(lifeName(dir, n), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
@@ -51,7 +51,8 @@ func createLife(dir string) (*os.File, error) {
 
 func lifeName(dir string, n int) string { return filepath.Join(dir, fmt.Sprintf("%06d", n)) }
 
-// stoppedInOrder notes that the last life of a watcher that prints lines has ended with all it has delivered stored.
+// stoppedInOrder notes that the last life has ended in order. Everything that a watcher without a command has
+// delivered is then stored.
 func (d *deliveries) stoppedInOrder() {
 	if d.read(); d.inOrder == nil {
 		d.inOrder = map[int]bool{}
@@ -59,7 +60,7 @@ func (d *deliveries) stoppedInOrder() {
 	d.inOrder[len(d.lives)-1] = true
 }
 
-// read reads the lines that have come since it was last called.
+// read reads the lines that were written since the last call.
 func (d *deliveries) read() {
 	d.t.Helper()
 	if d.last == nil {
@@ -107,7 +108,7 @@ func (d *deliveries) readLife(file *os.File, of *life) error {
 	return err
 }
 
-// upTo says whether so many changes that were committed at a timestamp are delivered.
+// upTo reports whether all changes committed at a timestamp are delivered. changes is their number.
 func (d *deliveries) upTo(last time.Time, changes int) bool {
 	for _, at := range d.last {
 		if at.Equal(last) {
@@ -117,13 +118,15 @@ func (d *deliveries) upTo(last time.Time, changes int) bool {
 	return changes == 0
 }
 
-// check compares what was delivered with what was committed:
+// check compares the deliveries with the commits:
 //
-//   - Every line is a change that was committed, with its value. None is lost: from a stream every change has come, from polls every row that was not
-//     written again before it could be read.
-//   - In each life, the changes of a key come in the order of their commits and once: they repeat only in a new life. In a life on a stream none is left out.
-//   - A life on a stream has whole transactions, up to its last, and each transaction was delivered whole. In one of polls, timestamps do not go back.
-//   - After a life that has ended in order, nothing comes again, if the repository can say so.
+//   - Every line is a committed change with its value. A stream delivers every change. Polls deliver every row that was
+//     not written again before they could read it.
+//   - In each life, the changes of a key come in the order of their commits, and each comes once. Only a new life may
+//     repeat changes. A life on a stream leaves none out.
+//   - A life on a stream delivers whole transactions, except perhaps its last one, and some life has delivered each
+//     transaction whole. In a life of polls, timestamps do not go back.
+//   - After a life that has ended in order nothing is repeated, if the repository can ensure that.
 func (d *deliveries) check(l *ledger) {
 	d.t.Helper()
 	d.read()
@@ -165,7 +168,7 @@ type deliveredChange struct {
 // checkOrder compares the lines of one life with the ledger, key by key.
 func (d *deliveries) checkOrder(l *ledger, life int, lines []deliveredLine) {
 	d.t.Helper()
-	next := map[int64]int{} // of each key, the place in the ledger of what may come next
+	next := map[int64]int{} // position in the ledger of the next change, by key
 	var last time.Time
 	for i, line := range lines {
 		k, list := line.Keys.K, l.of[line.Keys.K]
@@ -189,7 +192,8 @@ func (d *deliveries) checkOrder(l *ledger, life int, lines []deliveredLine) {
 	}
 }
 
-// checkTransactions notes which transactions are whole in one life on a stream. All but the last must be: Crowfoot's transactions have timestamps of their own.
+// checkTransactions notes the transactions that one life on a stream has delivered whole. All but the last must be
+// whole. The timestamp identifies a transaction, because no two transactions of Crowfoot have the same.
 func (d *deliveries) checkTransactions(l *ledger, life int, lines []deliveredLine, whole map[time.Time]bool) {
 	d.t.Helper()
 	for i := 0; d.stream && i < len(lines); {
@@ -205,11 +209,12 @@ func (d *deliveries) checkTransactions(l *ledger, life int, lines []deliveredLin
 	}
 }
 
-// The test binary is the command of crowfoot watch, too: with this variable, the name of a directory, it acknowledges lines.
+// runHandler makes the test binary act as the command of crowfoot watch, which acknowledges lines. Its value is the
+// name of a directory.
 const runHandler = "CROWFOOT_TEST_RUN_HANDLER"
 
-// handleLines writes the lines of the standard input to the file of a life and acknowledges each. It may kill itself before it has written a line, within it, and
-// before it has acknowledged it.
+// handleLines writes the lines of the standard input to the file of a life, and acknowledges each. It may kill itself
+// before it has written a line, within the line, or before it has acknowledged it.
 func handleLines(dir string) error {
 	file, err := createLife(dir)
 	if err != nil {
@@ -226,7 +231,7 @@ func handleLines(dir string) error {
 	for n, in := 0, bufio.NewReader(os.Stdin); ; n++ {
 		line, err := in.ReadBytes('\n')
 		if err != nil {
-			return nil // a last line without its end is from a watcher that was killed
+			return nil // a watcher that was killed has sent only a part of the last line
 		}
 		if n == last {
 			file.Write(line[:how*len(line)/2])

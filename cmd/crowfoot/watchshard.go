@@ -15,7 +15,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/watch"
 )
 
-// shardSettings say by which column rows are picked, and which of its values.
+// shardSettings select the rows to watch by the values of a column.
 type shardSettings struct {
 	column, values, kind, interval string
 }
@@ -27,7 +27,7 @@ func (s *shardSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.interval, "shard-interval", "", "`INTERVAL` by whose hash writers set --shard-column: "+strings.Join(slices.Sorted(maps.Keys(watch.Intervals())), ", "))
 }
 
-// provider is nil if the flags say none.
+// provider returns the shard provider that the flags describe. It returns nil if they describe none.
 func (s *shardSettings) provider() (watch.ShardProvider, error) {
 	switch {
 	case s.column == "" && (s.values != "" || s.interval != ""):
@@ -52,7 +52,7 @@ func (s *shardSettings) provider() (watch.ShardProvider, error) {
 	return nil, nil
 }
 
-// shardTypes read a list of values.
+// shardTypes are parsers of lists of values, by type.
 var shardTypes = map[string]func(texts []string) (any, error){
 	"BOOL":      listOf(strconv.ParseBool),
 	"BYTES":     listOf(base64.StdEncoding.DecodeString),
@@ -63,7 +63,7 @@ var shardTypes = map[string]func(texts []string) (any, error){
 	"TIMESTAMP": listOf(func(text string) (time.Time, error) { return time.Parse(time.RFC3339Nano, text) }),
 }
 
-// listOf reads one value, or a slice of several.
+// listOf returns a parser of a list. It returns a single value if the list has one element, else a slice.
 func listOf[T any](read func(text string) (T, error)) func(texts []string) (any, error) {
 	return func(texts []string) (any, error) {
 		var list []T
@@ -81,7 +81,7 @@ func listOf[T any](read func(text string) (T, error)) func(texts []string) (any,
 	}
 }
 
-// maxShards is how many values a range may have.
+// maxShards is the largest number of values in a range.
 const maxShards = 10_000
 
 func (s *shardSettings) list() (any, error) {

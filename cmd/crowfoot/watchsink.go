@@ -21,7 +21,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/watch/pubsub"
 )
 
-// sinkSettings say where changes go. Without any they are printed.
+// sinkSettings select the destination of changes. By default the command prints them.
 type sinkSettings struct {
 	exec        string
 	acknowledge bool
@@ -53,7 +53,7 @@ func (s *sinkSettings) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&s.create, "pubsub-create-topics", false, "create topics that do not exist")
 }
 
-// complete has a shell complete the values of flags.
+// complete registers shell completions for the values of flags.
 func (*sinkSettings) complete(c *cobra.Command) {
 	cobra.CheckErr(c.RegisterFlagCompletionFunc("post-mode", cobra.FixedCompletions(postModes, cobra.ShellCompDirectiveNoFileComp)))
 	cobra.CheckErr(c.RegisterFlagCompletionFunc("pubsub-format", cobra.FixedCompletions(pubsubFormats, cobra.ShellCompDirectiveNoFileComp)))
@@ -98,13 +98,13 @@ func (s *sinkSettings) headers() (http.Header, error) {
 	return list, nil
 }
 
-// sink is where changes go.
+// sink receives the changes.
 type sink struct {
 	handler watch.Handler
 	close   func() error
 }
 
-// open makes what the flags say.
+// open creates the sink that the flags select.
 func (s *sinkSettings) open(ctx context.Context, screen *watchScreen, database string, encoder *avro.Encoder) (sink, error) {
 	nothing := func() error { return nil }
 	switch {
@@ -127,7 +127,7 @@ func (s *sinkSettings) open(ctx context.Context, screen *watchScreen, database s
 	return sink{jsonlines.NewWriter(screen.stdout()), nothing}, nil
 }
 
-// publish makes a sink for Pub/Sub.
+// publish creates a sink for Pub/Sub.
 func (s *sinkSettings) publish(ctx context.Context, database string, encoder *avro.Encoder) (sink, error) {
 	project := s.project
 	if project == "" {
@@ -144,7 +144,7 @@ func (s *sinkSettings) publish(ctx context.Context, database string, encoder *av
 	return sink{p, func() error { p.Close(); return to.Close() }}, nil
 }
 
-// printSchemas writes for each table an object with its name and its Avro schema.
+// printSchemas writes a JSON object with the name and the Avro schema of each table.
 func printSchemas(ctx context.Context, out io.Writer, source *watch.Tables, encoder *avro.Encoder) error {
 	feeds, err := source.Feeds(ctx)
 	if err != nil {

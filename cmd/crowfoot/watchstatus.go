@@ -14,12 +14,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/watch"
 )
 
-// watchScreen keeps a status line below what is printed while a person looks: when the standard error is a terminal.
+// watchScreen keeps a status line below the output, if the standard error is a terminal.
 type watchScreen struct {
 	mu          sync.Mutex
 	out, err    io.Writer
 	live        bool // err is a terminal
-	outTerminal bool // out is one: the line gives way to what is printed there
+	outTerminal bool // out is a terminal too: the status line must be cleared before output
 	drawn       bool // the line is on the screen
 }
 
@@ -27,7 +27,7 @@ func newWatchScreen(out, err *os.File) *watchScreen {
 	return &watchScreen{out: out, err: err, live: progressOf(err) != io.Discard, outTerminal: progressOf(out) != io.Discard}
 }
 
-// stdout is the standard output.
+// stdout returns a writer to the standard output that clears the status line first.
 func (s *watchScreen) stdout() io.Writer {
 	if s.live && s.outTerminal {
 		return aboveStatus{s, s.out}
@@ -35,7 +35,7 @@ func (s *watchScreen) stdout() io.Writer {
 	return s.out
 }
 
-// stderr is the standard error.
+// stderr returns a writer to the standard error that clears the status line first.
 func (s *watchScreen) stderr() io.Writer {
 	if s.live {
 		return aboveStatus{s, s.err}
@@ -43,7 +43,7 @@ func (s *watchScreen) stderr() io.Writer {
 	return s.err
 }
 
-// aboveStatus writes where the status line is.
+// aboveStatus is a writer that clears the status line before each write.
 type aboveStatus struct {
 	screen *watchScreen
 	to     io.Writer
@@ -63,7 +63,7 @@ func (s *watchScreen) clear() {
 	}
 }
 
-// draw replaces the status line. What does not fit into the terminal's width is cut off by the terminal.
+// draw replaces the status line. The terminal cuts it off at its width.
 func (s *watchScreen) draw(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,10 +72,10 @@ func (s *watchScreen) draw(line string) {
 	s.drawn = true
 }
 
-// statusInterval is how often the status line changes.
+// statusInterval is the time between two updates of the status line.
 const statusInterval = time.Second
 
-// follow shows what a watcher does until stop is called.
+// follow shows the status of a watcher until stop is called.
 func (s *watchScreen) follow(w *watch.Watcher, server *presence) (stop func()) {
 	if !s.live {
 		return func() {}
@@ -112,7 +112,8 @@ func changesOf(feeds []watch.FeedMetrics) (total int64) {
 	return total
 }
 
-// statusLine says how a watcher does: "1200 changes, 200/s, lag 0.4s, 3 tables", and of those that do not run which and why.
+// statusLine formats the status of a watcher: "1200 changes, 200/s, lag 0.4s, 3 tables". It lists the feeds that do
+// not run, with the reason.
 func statusLine(h watch.Health, server *presence, changes, perSecond int64) string {
 	if !h.Listed {
 		return cmp.Or(server.String(), "waiting for "+server.server)
@@ -134,13 +135,14 @@ func statusLine(h watch.Health, server *presence, changes, perSecond int64) stri
 }
 
 const (
-	// lateInterval is how often the lag is looked at.
+	// lateInterval is the time between two checks of the lag.
 	lateInterval = 5 * time.Second
-	// lateLimit is by how much a watcher may be behind, beside the interval of its polls, before the log says so.
+	// lateLimit is the lag above which the log gets a warning, in addition to the interval of the polls.
 	lateLimit = 10 * time.Second
 )
 
-// warnLate logs when a watcher falls behind, as it does while the server is away, and when it has caught up, until stop is called.
+// warnLate logs when a watcher falls behind, which also happens while the server is away, and when it has caught up.
+// It does so until stop is called.
 func warnLate(w *watch.Watcher, server *presence, log *slog.Logger, limit time.Duration) (stop func()) {
 	ended := make(chan struct{})
 	var watching sync.WaitGroup
@@ -162,7 +164,8 @@ func warnLate(w *watch.Watcher, server *presence, log *slog.Logger, limit time.D
 	}
 }
 
-// logLate logs if a watcher is late and was not, or the other way round, and returns whether it is.
+// logLate logs if a watcher that was not late is late, or the other way round. It returns whether the watcher is
+// late.
 func logLate(h watch.Health, server *presence, log *slog.Logger, limit time.Duration, was bool) bool {
 	cause := "it is silent"
 	if _, failed := server.silence(); failed != nil {

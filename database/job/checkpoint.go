@@ -13,15 +13,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
-// checkpoint is how far a job has come. It is a value in the database's own key space, so that one transaction commits it with the
-// rows of its chunk:
+// checkpoint records how far a job has come. It is a value in the database's own key space, so that the transaction of
+// a chunk commits both its rows and the checkpoint. Its key is:
 //
 //	01 <name of the job> 00
 //
 // Keys of tables and indexes begin with an ID, from 0x02 on (table.Layout), so checkpoints come before all of them.
 type checkpoint struct {
 	After []byte          // the last key that is done
-	Done  bool            // there was nothing behind it
+	Done  bool            // no rows follow After
 	State json.RawMessage `json:",omitempty"`
 	At    time.Time
 }
@@ -32,13 +32,13 @@ func checkpointKey(name string) []byte {
 	return append(append([]byte{checkpointPrefix}, name...), 0)
 }
 
-// checkpointSpan holds the checkpoints of all jobs whose names begin with prefix.
+// checkpointSpan returns the span of the checkpoints of all jobs whose names begin with prefix.
 func checkpointSpan(prefix string) table.Span {
 	start := append([]byte{checkpointPrefix}, prefix...)
 	return table.Span{Start: append(bytes.Clone(start), 0), End: append(start, 0xff, 0)}
 }
 
-// resume goes on behind the checkpoint of the job, if it has one.
+// resume loads the checkpoint of the job, if it has one, so that the job goes on after it.
 func (r *run) resume(ctx context.Context) error {
 	if r.Name == "" {
 		return nil
@@ -51,7 +51,7 @@ func (r *run) resume(ctx context.Context) error {
 	return r.setState(c.State)
 }
 
-// load reads the checkpoint of a job; it is zero if there is none.
+// load returns the checkpoint of a job; it is zero if there is none.
 func (r Runner) load(ctx context.Context, name string) (c checkpoint, err error) {
 	snapshot, err := r.Transactions.Snapshot(ctx, txn.Bound{Kind: txn.Strong})
 	if err != nil {
@@ -68,7 +68,7 @@ func (r Runner) load(ctx context.Context, name string) (c checkpoint, err error)
 	return c, nil
 }
 
-// putCheckpoint writes the checkpoint behind a chunk into its transaction.
+// putCheckpoint adds the checkpoint after a chunk to the chunk's transaction.
 func (r *run) putCheckpoint(ctx context.Context, w table.Writer, chunk table.Chunk) error {
 	if r.Name == "" {
 		return nil
@@ -94,15 +94,16 @@ func (c *checkpoint) encode(name string) (key, val []byte, err error) {
 	return checkpointKey(name), val, nil
 }
 
-// Checkpoint is what work without transactions writes, with what it has made, for the next process to go on behind a key: see Runner.Position.
+// Checkpoint returns the key and value of a checkpoint. Work that runs without transactions writes it together with its
+// results, and the next process goes on after the key that Runner.Position returns.
 func Checkpoint(name string, after []byte, done bool, now time.Time) (key, val []byte, err error) {
 	return (&checkpoint{After: after, Done: done, At: now}).encode(name)
 }
 
-// checkpointEvery is how often a job without Do stores how far it has come. A commit that often costs it nothing.
+// checkpointEvery is how often a job without Do stores its checkpoint. A commit at this rate hardly slows it down.
 const checkpointEvery = time.Second
 
-// noteFound stores how far a job without Do has come behind a chunk, from time to time.
+// noteFound stores the checkpoint of a job without Do after a chunk, every checkpointEvery and at the end.
 func (r *run) noteFound(ctx context.Context, chunk table.Chunk) error {
 	now := r.runner.Clock()
 	if r.Name == "" || chunk.More && now.Sub(r.noted) < checkpointEvery {
@@ -111,18 +112,18 @@ func (r *run) noteFound(ctx context.Context, chunk table.Chunk) error {
 	r.noted = now
 	err := r.runner.Transact(ctx, func(w table.Writer) error { return r.putCheckpoint(ctx, w, chunk) })
 	if errors.Is(err, kv.ErrRefused) {
-		return nil // the work itself needs no room
+		return nil // the disk is full, but the job itself writes nothing
 	}
 	return err
 }
 
-// Position is the last key that is done of the job of a name, nil if none is; done says that nothing is behind it.
+// Position returns the last key that the job of this name has done, nil if none; done says that no rows follow it.
 func (r Runner) Position(ctx context.Context, name string) (after []byte, done bool, err error) {
 	c, err := r.load(ctx, name)
 	return c.After, c.Done, err
 }
 
-// setState gives the job's State the value that data holds.
+// setState decodes data into the job's State.
 func (r *run) setState(data json.RawMessage) error {
 	if r.State == nil || data == nil {
 		return nil
@@ -138,7 +139,7 @@ func (r Runner) Forget(ctx context.Context, prefix string) error {
 	return r.forget(ctx, prefix, func(checkpoint) bool { return true })
 }
 
-// ForgetOlder deletes the checkpoints of jobs whose names begin with prefix that have not gone on since a time.
+// ForgetOlder deletes the checkpoints of jobs whose names begin with prefix and that have done nothing since a time.
 func (r Runner) ForgetOlder(ctx context.Context, prefix string, since time.Time) error {
 	return r.forget(ctx, prefix, func(c checkpoint) bool { return c.At.Before(since) })
 }
@@ -158,7 +159,8 @@ func (r Runner) forget(ctx context.Context, prefix string, old func(checkpoint) 
 	})
 }
 
-// checkpoints are the keys of the checkpoints of some jobs. One that cannot be read counts as one without a time.
+// checkpoints returns the keys of the checkpoints that which selects, of jobs whose names begin with prefix. A
+// checkpoint that cannot be decoded counts as one with time zero.
 func (r Runner) checkpoints(ctx context.Context, prefix string, which func(checkpoint) bool) (keys [][]byte, err error) {
 	snapshot, err := r.Transactions.Snapshot(ctx, txn.Bound{Kind: txn.Strong})
 	if err != nil {

@@ -16,31 +16,35 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Job is what is to be done.
+// Job is the description of a job.
 type Job struct {
-	// Name is unique in the database: the checkpoint is stored under it. A job without a name stores none. One without Do, which writes nothing else, stores it
-	// every checkpointEvery, and at its end.
+	// Name is unique in the database: the checkpoint is stored under it. A job without a name stores no checkpoint. A
+	// job without Do, which writes nothing else, stores one every checkpointEvery, and at its end.
 	Name string
-	// Find finds the next chunk behind a key (nil: the first), in a snapshot of now. A chunk without rows has no work.
+	// Find returns the next chunk after a key (nil: the first chunk) in a new snapshot. A chunk without rows has no
+	// work.
 	Find func(ctx context.Context, view table.View, after []byte, limits table.Limits) (table.Chunk, error)
-	// Do does the work of a chunk in a transaction, which may have to be run again. It is nil if Find does all there is to do.
+	// Do does the work of a chunk in a transaction; it is called again if the transaction is. It is nil if Find does
+	// all the work.
 	Do func(ctx context.Context, w table.Writer, c table.Chunk) error
-	// Skip is asked whether to go on behind a chunk of one row that cannot be done, because of err, or to end with the error that
-	// it returns. If it is nil the job ends.
+	// Skip is called if a chunk of one row fails with err. The job goes on after the row if Skip returns nil, and ends
+	// with its error otherwise. If Skip is nil, the job ends.
 	Skip func(c table.Chunk, err error) error
-	// State, if not nil, points to what Do and Skip count, which is stored with the checkpoint, as JSON, and read from it when the job
-	// is resumed. If a transaction fails, what Do has changed of it is taken back.
+	// State, if not nil, points to the counts of Do and Skip. It is stored with the checkpoint, as JSON, and read from
+	// it when the job is resumed. If a transaction fails, the job restores the State from before it.
 	State any
 
-	// Background says that the job gives way to all other transactions (txn.Options.Background), and rests as long as it works. A
-	// chunk that is aborted is done again in halves; in other jobs it is run again as it is, until it is not aborted.
+	// Background says that the job gives way to all other transactions (txn.Options.Background), and rests after each
+	// chunk for as long as the chunk took. If a chunk is aborted, the job tries half of it. Other jobs run the same
+	// chunk again until it is not aborted.
 	Background bool
-	Tag        string // of its transactions
-	// System says that the work is the server's own, Excluded that change streams need not record it: see txn.Options.
+	Tag        string // tag of its transactions
+	// System says that the work is the server's own. Excluded says that change streams need not record it. See
+	// txn.Options.
 	System, Excluded bool
-	// AnySize says that a chunk of one row may write more than a commit of a user may.
+	// AnySize says that a chunk of one row may exceed the limit of a user's commit.
 	AnySize bool
-	// Progress, if not nil, is told after each chunk the last key that is done.
+	// Progress, if not nil, is called after each chunk with the last key that is done.
 	Progress func(last []byte)
 }
 
@@ -48,10 +52,10 @@ type Job struct {
 type Runner struct {
 	Transactions *txn.Manager
 	Clock        func() time.Time
-	Catalog      func() *schema.Catalog // the newest
+	Catalog      func() *schema.Catalog // returns the newest catalog
 }
 
-// Run runs a job to its end, from its checkpoint on if it has one. The checkpoint stays: see Forget.
+// Run runs a job to its end. It begins after the job's checkpoint, if there is one. The checkpoint stays until Forget.
 func (r Runner) Run(ctx context.Context, j Job) error {
 	run := &run{Job: j, runner: r, limits: table.FullChunk, noted: r.Clock()}
 	if err := run.resume(ctx); err != nil {
@@ -71,13 +75,15 @@ func (r Runner) Run(ctx context.Context, j Job) error {
 	return nil
 }
 
-// Transact runs work in a read-write transaction, and again until it is not aborted. A schema change aborts it.
+// Transact runs work in a read-write transaction, again and again until it is not aborted. A schema change aborts the
+// transaction.
 func (r Runner) Transact(ctx context.Context, work func(table.Writer) error) error {
 	_, err := r.transact(ctx, txn.Options{}, work)
 	return err
 }
 
-// transact is Transact with options. In the background it does not run an aborted transaction again. It returns how many bytes were written.
+// transact is Transact with options. It does not retry an aborted background transaction. It returns the number of
+// bytes written.
 func (r Runner) transact(ctx context.Context, opts txn.Options, work func(table.Writer) error) (written int64, err error) {
 	for {
 		tx, c := r.Transactions.Begin(opts), r.Catalog()
@@ -101,17 +107,17 @@ func (r Runner) transact(ctx context.Context, opts txn.Options, work func(table.
 	}
 }
 
-// run is a job that runs.
+// run is the state of a running job.
 type run struct {
 	Job
 	runner Runner
 	after  []byte // the last key that is done; nil before the first chunk
 	done   bool
-	limits table.Limits // of the next chunk
-	noted  time.Time    // when the last checkpoint of a job without Do was stored, or the job began
+	limits table.Limits // limits of the next chunk
+	noted  time.Time    // when a job without Do last stored its checkpoint, or began
 }
 
-// next finds a chunk and does it, or learns that it must be smaller.
+// next finds a chunk and does it, or halves the limit for the next try.
 func (r *run) next(ctx context.Context) error {
 	snapshot, err := r.runner.Transactions.Snapshot(ctx, txn.Bound{Kind: txn.Strong})
 	if err != nil {
@@ -142,13 +148,13 @@ func (r *run) next(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// refused decides what becomes of a chunk that could not be done: it is done again in halves, it is skipped, or the job ends.
+// refused handles a chunk that failed: the chunk is tried again in halves, it is skipped, or the job ends.
 func (r *run) refused(ctx context.Context, c table.Chunk, why error) (again bool, err error) {
 	var user *usererror.Error
 	switch {
 	case ctx.Err() != nil:
 		return false, ctx.Err()
-	case errors.Is(why, kv.ErrRefused) || usererror.CodeOf(why) == codes.Internal: // so would smaller ones
+	case errors.Is(why, kv.ErrRefused) || usererror.CodeOf(why) == codes.Internal: // smaller chunks would fail as well
 		return false, why
 	case !usererror.IsTooLarge(why) && !(r.Background && errors.As(why, &user)):
 		return false, why
@@ -161,7 +167,7 @@ func (r *run) refused(ctx context.Context, c table.Chunk, why error) (again bool
 	return false, why
 }
 
-// commit does a chunk in a transaction, with the checkpoint behind it.
+// commit does a chunk in a transaction, together with the checkpoint after it.
 func (r *run) commit(ctx context.Context, c table.Chunk) error {
 	before, err := json.Marshal(r.State)
 	if err != nil {
@@ -180,14 +186,14 @@ func (r *run) commit(ctx context.Context, c table.Chunk) error {
 	if err != nil {
 		return errors.Join(err, r.setState(before))
 	}
-	// The next chunk may have twice as many rows if what this one has written leaves room for that.
+	// The next chunk may have twice as many rows if it would then stay within table.ChunkWriteBytes.
 	if 2*written <= table.ChunkWriteBytes {
 		r.limits.Rows = min(2*r.limits.Rows, table.ChunkRows)
 	}
 	return nil
 }
 
-// rest waits.
+// rest waits for d, or until ctx ends.
 func rest(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()

@@ -20,7 +20,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// world is a database with one table, whose rows hold bytes that the test makes up.
+// world is a database with one table, whose rows hold bytes that the test chooses.
 type world struct {
 	*testing.T
 	fs      *vfs.MemFS
@@ -70,7 +70,7 @@ func (w *world) open() {
 	}
 }
 
-// crash goes on with what was synced, as after kill -9.
+// crash opens the synced files again, as after kill -9.
 func (w *world) crash() {
 	after := w.fs.CrashClone(vfs.CrashCloneCfg{})
 	w.end()
@@ -82,10 +82,11 @@ func (w *world) key(k int) []byte {
 	return w.layout.AppendKey(nil, []value.Value{value.OfInt64(int64(k))})
 }
 
-// chunks is what a job of the test counts.
+// chunks holds the counts of a test's job.
 type chunks struct{ Chunks, Rows int }
 
-// counting is a job that appends a byte to every row and counts in state. Before it does a chunk, it asks before.
+// counting returns a job that appends a byte to every row and counts in state. It calls before with each chunk before
+// it does the chunk.
 func (w *world) counting(name string, state *chunks, before func(c table.Chunk) error) Job {
 	return Job{
 		Name:  name,
@@ -122,7 +123,7 @@ func read(ctx context.Context, view table.View, span table.Span) (rows []table.S
 	return rows, errors.Join(cur.Err(), cur.Close())
 }
 
-// wantRows wants every row to hold these bytes.
+// wantRows checks that there are n rows and that every row holds these bytes.
 func (w *world) wantRows(n int, want string) {
 	w.Helper()
 	snapshot, err := w.jobs.Transactions.Snapshot(context.Background(), txn.Bound{})
@@ -144,8 +145,8 @@ var errStop = errors.New("stop")
 
 func always(table.Chunk) error { return nil }
 
-// TestResume: a job that is interrupted after every chunk, by an error, a cancelled context or a crash, and is run again under its
-// name, does every row once and counts it once. A job without a name begins anew.
+// TestResume interrupts a job after every chunk, by an error, a cancelled context or a crash, and runs it again under
+// its name. It must do and count every row once. A job without a name must begin anew.
 func TestResume(t *testing.T) {
 	const rows = 3*table.ChunkRows + 7
 	interruptions := map[string]func(w *world, cancel func()) error{
@@ -160,7 +161,7 @@ func TestResume(t *testing.T) {
 			runs := 0
 			for done := false; !done; runs++ {
 				ctx, cancel := context.WithCancel(context.Background())
-				state = chunks{} // a new process knows nothing
+				state = chunks{} // a new process has no counts
 				began := 0
 				err := w.jobs.Run(ctx, w.counting("count", &state, func(table.Chunk) error {
 					if began++; began == 2 {
@@ -180,7 +181,7 @@ func TestResume(t *testing.T) {
 				t.Errorf("%d runs, counted %+v", runs, state)
 			}
 			w.wantRows(rows, "+")
-			w.ok(w.jobs.Run(context.Background(), w.counting("count", &state, always))) // it is done
+			w.ok(w.jobs.Run(context.Background(), w.counting("count", &state, always))) // it is done already
 			w.wantRows(rows, "+")
 			w.ok(w.jobs.Forget(context.Background(), "cou"))
 			w.ok(w.jobs.Run(context.Background(), w.counting("count", &state, always)))
@@ -191,7 +192,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestCheckpoints: they go when they are told to, or are old.
+// TestCheckpoints checks that Forget deletes checkpoints, and ForgetOlder the old ones.
 func TestCheckpoints(t *testing.T) {
 	w := newWorld(t, 1, nil)
 	for _, name := range []string{"a/1", "a/2", "b/1"} {
@@ -216,7 +217,8 @@ func TestCheckpoints(t *testing.T) {
 	}
 }
 
-// TestHalves: what is too much for a transaction is halved until it fits, and then grows again; a single row that is too much ends the job.
+// TestHalves checks that a chunk which is too large for a transaction is halved until it fits, that chunks then grow
+// again, and that a single row which is too large ends the job.
 func TestHalves(t *testing.T) {
 	w := newWorld(t, 2000, nil)
 	var state chunks
@@ -240,7 +242,8 @@ func TestHalves(t *testing.T) {
 	w.wantRows(2000, "+")
 }
 
-// TestChunksOfLargeRows: chunks are bounded by bytes, of what is read and of what is written, and a row that is larger is one of its own.
+// TestChunksOfLargeRows checks that the bytes read and the bytes written both bound a chunk, and that a larger row is a
+// chunk by itself.
 func TestChunksOfLargeRows(t *testing.T) {
 	w := newWorld(t, 20, make([]byte, 3*table.ChunkBytes/8))
 	err := w.jobs.Run(context.Background(), w.counting("", new(chunks), func(c table.Chunk) error {
@@ -256,7 +259,7 @@ func TestChunksOfLargeRows(t *testing.T) {
 	if state != (chunks{3, 3}) {
 		t.Errorf("counted %+v", state)
 	}
-	// One row grows beyond what a commit may hold.
+	// One row becomes larger than a commit may be.
 	j := w.counting("", &state, always)
 	j.Do = func(ctx context.Context, to table.Writer, c table.Chunk) error {
 		for i := range 11 {
@@ -273,7 +276,7 @@ func TestChunksOfLargeRows(t *testing.T) {
 	w.ok(w.jobs.Run(context.Background(), j))
 }
 
-// TestAborted: a chunk that is aborted is run again as it is, and what it has counted is taken back.
+// TestAborted checks that an aborted chunk is run again unchanged, and that its counts are restored.
 func TestAborted(t *testing.T) {
 	w := newWorld(t, 10, nil)
 	var state chunks
@@ -293,7 +296,8 @@ func TestAborted(t *testing.T) {
 	w.wantRows(10, "+")
 }
 
-// TestBackground: a job in the background gives way to a transaction that has locked a row, does all others, and is asked about the one.
+// TestBackground checks that a background job gives way to a transaction that has locked a row: it does all other rows,
+// and calls Skip for that one.
 func TestBackground(t *testing.T) {
 	w := newWorld(t, 100, nil)
 	user := w.jobs.Transactions.Begin(txn.Options{})

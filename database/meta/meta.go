@@ -1,6 +1,6 @@
-// Package meta stores what a server knows about its instances and databases: records of JSON in key space 0 of a store,
-// unversioned, each under a name. The names begin with the constants below; statistics lie there too, in a coding of their
-// own (package stats).
+// Package meta stores the metadata of instances and databases: JSON records in key space 0 of a store, without
+// versions, each under a name. The names begin with the constants below. Statistics lie in key space 0 too, in their
+// own encoding (package stats).
 //
 // Imports of this module: kv, mvcc.
 package meta
@@ -20,13 +20,13 @@ import (
 //	database/<name>            a database
 //	schema/<space>/<version>   a schema version of the database with that key space
 //	table/<space>/<id>/<version>   a table as that schema version has defined it
-//	counter/<space>/<id>       below which a counter of a sequence has given out numbers
+//	counter/<space>/<id>       the bound below which a counter of a sequence may have given out numbers
 //	split/<space>/<key>        a split point of a user; its key is a logical key of the space
 //	operation/<name>           a long-running operation
-//	applied/<operation>/<n>    a DDL statement of an operation that runs, which has taken effect; from 0
+//	applied/<operation>/<n>    the n-th DDL statement of a running operation, which has taken effect; from 0
 //	session/<space>/<id>       a session of a client in the database with that key space
-//	identity                   a secret, and how often the store was opened
-//	orphan/<space>             a key space of no database, whose keys the next start erases: its database was dropped
+//	identity                   a secret, and the number of times that the store was opened
+//	orphan/<space>             a key space of a dropped database, which the next start erases
 //	next-space                 the next key space to give out
 const (
 	Instance   = "instance/"
@@ -46,7 +46,8 @@ const (
 // spacePrefix begins every key of space 0.
 const spacePrefix = "\x00\x00\x00\x00"
 
-// Key is the store's key of the record whose name is the parts, joined: space 0, the name, and the 0x00 that ends every logical key.
+// Key returns the store's key of the record whose name is the parts, joined: space 0, the name, and the 0x00 that ends
+// every logical key.
 func Key(parts ...string) []byte {
 	key := append(make([]byte, 0, 64), spacePrefix...)
 	for _, p := range parts {
@@ -55,10 +56,11 @@ func Key(parts ...string) []byte {
 	return append(key, 0)
 }
 
-// OfSpace begins the names of the records of one kind (Schema, Table, Counter, SplitPoint or Session) that belong to the database with a key space.
+// OfSpace returns the prefix of the names of a database's records of one kind (Schema, Table, Counter, SplitPoint or
+// Session). s is the key space of the database.
 func OfSpace(kind string, s mvcc.Space) string { return kind + strconv.FormatUint(uint64(s), 10) + "/" }
 
-// Range is the range of keys of all records whose name begins with prefix.
+// Range returns the range of the keys of all records whose names begin with prefix.
 func Range(prefix string) (lower, upper []byte) {
 	lower = []byte(spacePrefix + prefix)
 	upper = []byte(spacePrefix + prefix)
@@ -66,8 +68,8 @@ func Range(prefix string) (lower, upper []byte) {
 	return lower, upper
 }
 
-// NewBatch returns an empty batch for records, and for what is deleted with them. They are small, and without them a full disk could not be
-// read or made empty: so they may use the reserve.
+// NewBatch returns an empty batch for records and for deletions that go with them. The batch may use the disk's
+// reserve, since records are small, and without them nobody could read or empty a full disk.
 func NewBatch(s kv.Store) kv.Batch {
 	b := s.NewBatch()
 	b.UseReserve()
@@ -93,8 +95,8 @@ func Store(s kv.Store, key []byte, record any) error {
 	return b.Commit()
 }
 
-// Each calls f for every record whose name begins with prefix, in order of their names. f owns data, which is JSON or what
-// Put's caller wrote otherwise.
+// Each calls f for every record whose name begins with prefix, in order of the names. f owns data, which is JSON unless
+// the record was written in another way than by Put.
 func Each(s kv.Store, prefix string, f func(name string, data []byte) error) error {
 	lower, upper := Range(prefix)
 	it, err := s.NewIter(lower, upper)

@@ -1,11 +1,13 @@
-// Package sequence holds the counters of the sequences and identity columns of one database, in memory and in the store.
+// Package sequence holds the counters of the sequences and identity columns of one database, in memory and in the
+// store.
 //
-// It promises that a counter gives out each number once, whether the transaction that took it commits or not, and also over crashes: what may
-// be given out is reserved in blocks, durably, before the first number of a block is given out, and after a crash a counter goes on behind the
-// last block. So numbers are left out, and taking one costs an atomic addition. Many goroutines may take numbers at once.
+// A counter gives out each number once, whether the transaction that took it commits or not, and also after crashes. It
+// reserves numbers in blocks: it stores the end of a block durably before it gives out the first number of the block.
+// After a crash it goes on after the last block. So some numbers are skipped, and taking one usually costs one atomic
+// addition. Many goroutines may take numbers at the same time.
 //
-// It leaves out what a sequence is: its definition is part of the schema (schema.Generator), which says where a counter begins, and puts
-// another counter in its place to restart it.
+// It leaves out the definition of a sequence. That is part of the schema (schema.Generator): it says where a counter
+// begins, and restarts a sequence by giving it another counter.
 //
 // Imports of this module: database/meta, kv, mvcc, schema, usererror.
 package sequence
@@ -27,12 +29,12 @@ import (
 )
 
 const (
-	// block is how many numbers are reserved at once. At a million values per second that is a hundred synced writes, and a crash
-	// every second would use a sequence up in 29 million years.
+	// block is how many numbers are reserved at once. At a million values per second that is a hundred synced writes.
+	// With a crash every second, a sequence lasts 29 million years.
 	block = 10_000
-	// ahead is how many of them are left when the next block is reserved, so that those who take numbers at the same time need not wait.
+	// ahead is how many numbers are left when the next block is reserved, so that concurrent takers need not wait.
 	ahead = block / 2
-	// lastCounter is where a counter ends. It is not given out.
+	// lastCounter is the number at which a counter ends. It is not given out.
 	lastCounter = math.MaxInt64
 )
 
@@ -46,15 +48,15 @@ type Counters struct {
 	loading sync.Mutex
 }
 
-// New makes the counters of a database that does not exist yet. Open must be called before the first number is taken.
+// New returns the counters of a database that does not exist yet. Open must be called before the first number is taken.
 func New(store kv.Store) *Counters { return &Counters{store: store} }
 
-// Open makes them those of the database in a key space, whose newest catalog newest returns.
+// Open assigns the counters to the database in a key space. newest returns the newest catalog of the database.
 func (c *Counters) Open(space mvcc.Space, newest func() *schema.Catalog) {
 	c.space, c.newest = space, newest
 }
 
-// Next takes the next value of a generator; name is the generator's for messages.
+// Next takes the next value of a generator; name is the generator's name in error messages.
 func (c *Counters) Next(name string, g *schema.Generator) (int64, error) {
 	n, err := c.of(g)
 	if err != nil {
@@ -63,7 +65,7 @@ func (c *Counters) Next(name string, g *schema.Generator) (int64, error) {
 	return n.named(name, g)
 }
 
-// named is take with an error for users.
+// named is take with errors for users.
 func (n *counter) named(name string, g *schema.Generator) (int64, error) {
 	v, err := n.take(g)
 	if err != nil && errors.Is(err, errExhausted) {
@@ -72,7 +74,7 @@ func (n *counter) named(name string, g *schema.Generator) (int64, error) {
 	return v, err
 }
 
-// State is the number that the counter of a generator gives out next; ok is false if it has not given out any.
+// State returns the number that the counter of a generator gives out next; ok is false if it has not given out any.
 func (c *Counters) State(g *schema.Generator) (next int64, ok bool, err error) {
 	n, err := c.of(g)
 	if err != nil {
@@ -82,7 +84,7 @@ func (c *Counters) State(g *schema.Generator) (next int64, ok bool, err error) {
 	return next, ok, nil
 }
 
-// of finds a counter, or loads it.
+// of returns the counter of a generator, and loads it if necessary.
 func (c *Counters) of(g *schema.Generator) (*counter, error) {
 	if n, ok := c.byID.Load(g.Counter); ok {
 		return n.(*counter), nil
@@ -103,7 +105,7 @@ func (c *Counters) of(g *schema.Generator) (*counter, error) {
 	return n, nil
 }
 
-// stored is the bound of a generator's counter that is durable, 0 if the counter was never used.
+// stored returns the durable bound of a generator's counter, 0 if the counter was never used.
 func (c *Counters) stored(g *schema.Generator) (bound int64, err error) {
 	var r record
 	err = meta.Each(c.store, counterName(c.space, g.Counter), func(_ string, data []byte) error { return json.Unmarshal(data, &r) })
@@ -113,7 +115,7 @@ func (c *Counters) stored(g *schema.Generator) (bound int64, err error) {
 	return r.Bound, nil
 }
 
-// Taker is Next for one generator.
+// Taker returns Next for one generator. It looks the counter up once.
 func (c *Counters) Taker(name string, g *schema.Generator) func() (int64, error) {
 	var found atomic.Pointer[counter]
 	return func() (int64, error) {
@@ -129,8 +131,9 @@ func (c *Counters) Taker(name string, g *schema.Generator) func() (int64, error)
 	}
 }
 
-// Restarted adds to the batch of a schema version that restarts generators that their new counters have been used, if the old ones have
-// been: the state of a sequence that was used is never NULL again. A new counter is not loaded: if the batch fails, another one gets its number.
+// Restarted takes part in a schema change that restarts generators, each with a new counter. If the old counter was
+// used, it marks the new one as used, in the batch of the schema version: the state of a sequence that was used is
+// never NULL again. It does not load the new counter, since another counter gets its number if the batch fails.
 func (c *Counters) Restarted(b kv.Batch, list []schema.Restart) error {
 	for _, r := range list {
 		_, before, err := c.State(r.Before)
@@ -141,7 +144,7 @@ func (c *Counters) Restarted(b kv.Batch, list []schema.Restart) error {
 		if err != nil {
 			return err
 		}
-		if !before || bound > 0 { // used already: the restart was taken back, and now that is taken back
+		if !before || bound > 0 { // marked already: an undo of the restart is undone
 			continue
 		}
 		first := r.Generator.FirstCounter()
@@ -155,7 +158,8 @@ func (c *Counters) Restarted(b kv.Batch, list []schema.Restart) error {
 	return nil
 }
 
-// Forget adds to a batch that the counters are deleted which are not among those of the only schema version.
+// Forget adds to a batch the deletion of all counters but those in kept. It may be called when the database has one
+// schema version, whose counters kept holds.
 func (c *Counters) Forget(b kv.Batch, kept map[schema.TableID]bool) error {
 	prefix := meta.OfSpace(meta.Counter, c.space)
 	return meta.Each(c.store, prefix, func(name string, _ []byte) error {
@@ -171,7 +175,7 @@ func (c *Counters) Forget(b kv.Batch, kept map[schema.TableID]bool) error {
 	})
 }
 
-// Close gives back the numbers that are reserved and were not given out. Later ones are refused.
+// Close returns the reserved numbers that were not given out. Afterwards the counters give out no numbers.
 func (c *Counters) Close() error {
 	b := meta.NewBatch(c.store)
 	defer b.Close()
@@ -192,7 +196,7 @@ func (c *Counters) Close() error {
 	return nil
 }
 
-// record is a counter as stored.
+// record is a stored counter.
 type record struct {
 	Bound int64 // numbers below it may have been given out
 }
@@ -208,10 +212,10 @@ type counter struct {
 	store kv.Store
 	key   []byte
 
-	next  atomic.Int64 // to give out
-	bound atomic.Int64 // that is durable; 0 if the counter was never used, below next if it is closed
+	next  atomic.Int64 // the number to give out next
+	bound atomic.Int64 // durable; 0 if the counter was never used, below next if it is closed
 
-	mu     sync.Mutex // while a block is reserved
+	mu     sync.Mutex // held while a block is reserved
 	closed bool       // guarded by mu
 }
 
@@ -234,7 +238,7 @@ func (n *counter) take(g *schema.Generator) (int64, error) {
 	return v, nil
 }
 
-// takeSlowly is take for a number that is not reserved yet, or whose value is passed over.
+// takeSlowly is take for a number that is not reserved yet, or whose value is skipped.
 func (n *counter) takeSlowly(at int64, g *schema.Generator) (int64, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -247,13 +251,14 @@ func (n *counter) takeSlowly(at int64, g *schema.Generator) (int64, error) {
 			return 0, errExhausted
 		}
 		to, ok := following(g, at)
-		if !ok { // it goes on once the skip range is altered
+		if !ok { // it may go on after the skip range is altered
 			return 0, cmp.Or(n.reserve(at), errExhausted)
 		}
 		if to == at {
 			return reverse(at), n.reserve(at)
 		}
-		// Others take numbers meanwhile: the one to go on with is the first whose value is wanted among those that they have not taken.
+		// Others take numbers meanwhile. Go on with the first number that they have not taken and whose value is not
+		// skipped.
 		if taken := n.next.Load(); taken > to {
 			at = n.next.Add(1) - 1
 		} else if n.next.CompareAndSwap(taken, to+1) {
@@ -262,7 +267,7 @@ func (n *counter) takeSlowly(at int64, g *schema.Generator) (int64, error) {
 	}
 }
 
-// reserve makes a number one of those that are reserved. mu is held.
+// reserve reserves a block from this number on, unless the number is reserved. The caller holds mu.
 func (n *counter) reserve(at int64) error {
 	if at < n.bound.Load() {
 		return nil
@@ -274,7 +279,7 @@ func (n *counter) reserve(at int64) error {
 	return n.extend(bound)
 }
 
-// reserveAhead reserves another block before this one is used up, unless that is being done.
+// reserveAhead reserves another block before this one is used up, unless another goroutine is doing so.
 func (n *counter) reserveAhead(at int64) error {
 	if !n.mu.TryLock() {
 		return nil
@@ -286,7 +291,7 @@ func (n *counter) reserveAhead(at int64) error {
 	return nil
 }
 
-// extend makes a bound durable. mu is held.
+// extend stores a bound durably. The caller holds mu.
 func (n *counter) extend(bound int64) error {
 	if err := meta.Store(n.store, n.key, record{bound}); err != nil {
 		return fmt.Errorf("reserve numbers of a sequence: %w", err)
@@ -305,8 +310,8 @@ func (n *counter) state() (next int64, ok bool) {
 	return next, true
 }
 
-// giveBack adds to a batch that nothing is reserved any more; it is false if nothing was. A taker that has found the old bound has taken
-// a number below next.
+// giveBack closes the counter and adds to a batch that no numbers are reserved. It returns false if none were. A taker
+// that has loaded the old bound has taken a number below next.
 func (n *counter) giveBack(b kv.Batch) (bool, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -38,7 +38,8 @@ func closeAll(t *testing.T, store kv.Store, c *Counters) {
 
 func number(n int64) *int64 { return &n }
 
-// TestValues: a value is the counter with its low 63 bits reversed, and State is what comes next, NULL before the first.
+// TestValues checks that a value is the counter with its low 63 bits reversed, and that State returns the next counter,
+// or NULL before the first value.
 func TestValues(t *testing.T) {
 	store, c := open(t, vfs.NewMem())
 	defer closeAll(t, store, c)
@@ -60,7 +61,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestRestart: after Close a counter goes on where it was; without it, as after a crash, behind what may have been given out.
+// TestRestart checks that a counter goes on where it was after Close. Without Close, as after a crash, it goes on after
+// the reserved numbers.
 func TestRestart(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	store, c := open(t, fs)
@@ -89,8 +91,8 @@ func TestRestart(t *testing.T) {
 	closeAll(t, store, c)
 }
 
-// TestCrashes takes values from several goroutines, with crashes at random writes, on a file system that forgets what was not synced: no value
-// is given out twice, neither by one process nor by one that goes on from what a crash has left.
+// TestCrashes takes values from several goroutines, with crashes at random writes, on a file system that loses unsynced
+// data. No value may be given out twice, neither by one process nor by the next one.
 func TestCrashes(t *testing.T) {
 	for seed := range uint64(5) {
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -102,7 +104,7 @@ func TestCrashes(t *testing.T) {
 			cut := rng.IntN(4 * block)
 			var mu sync.Mutex
 			var crashed *vfs.MemFS
-			var before []int64 // what was given out before the crash
+			var before []int64 // the values given out before the crash
 			var taken []int64
 			var all sync.WaitGroup
 			for range 4 {
@@ -141,7 +143,7 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// TestFollowing compares the counter that follows with what looking at one after the other finds.
+// TestFollowing compares the result of following with a search through one counter after the other.
 func TestFollowing(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 2_000 {
@@ -167,7 +169,8 @@ func TestFollowing(t *testing.T) {
 	}
 }
 
-// TestExhausted: a sequence ends with its counter, or when its skip range leaves no value, and begins again when that is lifted.
+// TestExhausted checks that a sequence ends with its counter, or when its skip range leaves no value, and that it goes
+// on when that range is removed.
 func TestExhausted(t *testing.T) {
 	store, c := open(t, vfs.NewMem())
 	defer closeAll(t, store, c)
@@ -194,15 +197,15 @@ func TestExhausted(t *testing.T) {
 	if v, err := c.Next("s", &schema.Generator{Counter: 2}); reverse(v) != 3 || err != nil {
 		t.Errorf("without its skip range: %d, %v", reverse(v), err)
 	}
-	two := &schema.Generator{Counter: 3, SkipMin: number(2), SkipMax: number(math.MaxInt64)} // leaves 0, whose counter is 0, and 1
+	two := &schema.Generator{Counter: 3, SkipMin: number(2), SkipMax: number(math.MaxInt64)} // leaves the values 0, whose counter is 0, and 1
 	if v, err := c.Next("s", two); v != 1 || err != nil {
 		t.Errorf("%d, %v", v, err)
 	}
 	exhausted(two)
 }
 
-// TestRestarted: the state of a restarted sequence is where it begins if it was used, and is not stored otherwise. Counters of no schema version are
-// deleted.
+// TestRestarted restarts a used and an unused sequence. The state of the used one must be its first number; nothing is
+// stored for the unused one. Forget must delete the counters that no schema version has.
 func TestRestarted(t *testing.T) {
 	store, c := open(t, vfs.NewMem())
 	defer closeAll(t, store, c)
@@ -223,7 +226,7 @@ func TestRestarted(t *testing.T) {
 	if v, err := c.Next("s", after); reverse(v) != 100 || err != nil {
 		t.Errorf("%d, %v", reverse(v), err)
 	}
-	if v, err := c.Next("s", unused); reverse(v) != 50 || err != nil { // the restart was taken back
+	if v, err := c.Next("s", unused); reverse(v) != 50 || err != nil { // the restart was undone
 		t.Errorf("%d, %v", reverse(v), err)
 	}
 	b = meta.NewBatch(store)
@@ -236,7 +239,8 @@ func TestRestarted(t *testing.T) {
 	}
 }
 
-// TestRestartFails: a restart that the store refuses leaves nothing behind for the one that takes its place, whose counter has the same number.
+// TestRestartFails makes the store refuse a restart. The restart that takes its place, whose counter has the same
+// number, must begin at its own start.
 func TestRestartFails(t *testing.T) {
 	store, c := open(t, vfs.NewMem())
 	defer closeAll(t, store, c)
@@ -251,7 +255,7 @@ func TestRestartFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		if start == 100 {
-			if err := b.Close(); err != nil { // as after a Commit that failed
+			if err := b.Close(); err != nil { // drops the batch, like a Commit that fails
 				t.Fatal(err)
 			}
 			continue

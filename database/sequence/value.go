@@ -6,16 +6,18 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// valueBits is how many bits a value has: the sign is not among them.
+// valueBits is the number of bits of a value, without the sign.
 const valueBits = 63
 
-// reverse is the value of a counter, and the counter of a value: its low 63 bits in the opposite order.
+// reverse returns the value of a counter, and also the counter of a value: the low 63 bits in the opposite order.
 func reverse(n int64) int64 { return int64(bits.Reverse64(uint64(n)) >> 1) }
 
-// following is the first counter at or after from whose value the generator does not pass over; ok is false if there is none.
+// following returns the first counter at or after from whose value the generator does not skip; ok is false if there is
+// none.
 //
-// The values that are wanted are those below SkipMin and those above SkipMax. Both are unions of at most 63 ranges that have their first p bits in common, for
-// some p; so the counters of such a range are those with certain last p bits, of which it is easy to say which one follows.
+// The values that are not skipped are those below SkipMin and those above SkipMax. Each of the two ranges is a union of
+// at most 63 smaller ranges. All values of a smaller range have the same first p bits, for some p. So all of its
+// counters have the same last p bits, and the first such counter at or after from is easy to compute.
 func following(g *schema.Generator, from int64) (to int64, ok bool) {
 	if !g.Skips(reverse(from)) {
 		return from, from < lastCounter

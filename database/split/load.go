@@ -10,17 +10,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats"
 )
 
-// loads are the loads of the splits of a database, by the minute. They are fed by executions whose CPU time is measured, each of
-// which stands for many (cpu.Meter.Weight). The loads of the minute in which the process ends are lost.
+// loads holds the CPU time that each split of a database has used, by the minute. Only sampled executions are measured;
+// each counts for many (cpu.Meter.Weight). The loads of the minute in which the process ends are lost.
 type loads struct {
 	mu      sync.Mutex
-	minutes [2]minuteLoads // the open one, and the one before
+	minutes [2]minuteLoads // the newest minute, and the one before
 	key     []byte         // a buffer for the keys of minuteLoads.splits
 }
 
-// minuteLoads are the loads of one minute, by the bounds of the split: splits may change within the minute.
+// minuteLoads holds the loads of one minute, by the bounds of the split, since splits may change within the minute.
 type minuteLoads struct {
-	minute int64 // since 1970
+	minute int64 // minutes since 1970
 	splits map[string]*splitLoad
 }
 
@@ -29,21 +29,22 @@ type splitLoad struct {
 	start, limit []byte
 	cpu          time.Duration
 	scans        time.Duration // the part of cpu used by executions that scanned largeScan rows or more
-	vote                       // for the hottest row, by CPU time
+	vote                       // finds the hottest row, by CPU time
 }
 
 const (
-	// warmSplit is the score from which on a split is looked at closely:
+	// warmSplit is the least score of a split that gets a reason why it cannot be split:
 	// https://cloud.google.com/spanner/docs/introspection/hot-split-statistics.
 	warmSplit = 50
-	// largeScan is from how many rows of a split on a scan of it is large.
+	// largeScan is the least number of rows of a split that a large scan reads.
 	largeScan = 1000
-	// nearlyAll is what share of a split's load one cause must have to be the reason.
+	// nearlyAll is the share of a split's load that a single cause must have to count as the reason.
 	nearlyAll = 0.8
 )
 
-// Charge adds the CPU time of a tracked execution to the loads of the splits that it went to, in proportion to the rows that it
-// read or wrote in each, times the number of executions that it stands for. As in all statistics it counts in the minute in which it ends.
+// Charge adds the CPU time of a tracked execution to the loads of the splits that it used, in proportion to the rows
+// that it read or wrote in each. It multiplies the time by the number of executions that this one stands for. As in all
+// statistics, the time counts in the minute in which the execution ends.
 func (m *Manager) Charge(t *Tracker, cpu time.Duration, at time.Time) {
 	var rows int64
 	for i := range t.calls {
@@ -64,12 +65,13 @@ func (m *Manager) Charge(t *Tracker, cpu time.Duration, at time.Time) {
 	}
 }
 
-// work is the call's share of its execution. A call that found no rows counts as one that found one.
+// work returns the weight of the call in its execution: its rows, or 1 if it found none.
 func (c *call) work() int64 { return max(c.rows, 1) }
 
 func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
 
-// at is the loads of a minute. Only the last two minutes are kept; a charge for an earlier one goes to the open one.
+// at returns the loads of a minute. Only the last two minutes are kept; a charge for an earlier minute goes to the
+// newest one.
 func (l *loads) at(minute int64) *minuteLoads {
 	if minute > l.minutes[0].minute {
 		l.minutes[1] = l.minutes[0]
@@ -81,7 +83,7 @@ func (l *loads) at(minute int64) *minuteLoads {
 	return &l.minutes[0]
 }
 
-// of is the load of a split in a minute.
+// of returns the load of a split in a minute.
 func (l *loads) of(m *minuteLoads, start, limit []byte) *splitLoad {
 	l.key = binary.AppendUvarint(l.key[:0], uint64(len(start)))
 	l.key = append(append(l.key, start...), limit...)
@@ -109,7 +111,7 @@ func (l *loads) take(minute int64) (list []*splitLoad) {
 	return list
 }
 
-// Loads are the splits that had a load in the minute that ended at end, as SPLIT_STATS shows them, in order of the keys.
+// Loads returns the splits that had a load in the minute before end, as SPLIT_STATS shows them, in order of the keys.
 func (m *Manager) Loads(end time.Time) []stats.SplitLoad {
 	var list []stats.SplitLoad
 	for _, l := range m.loads.take(minuteOf(end) - 1) {
@@ -124,15 +126,15 @@ func (m *Manager) Loads(end time.Time) []stats.SplitLoad {
 	return list
 }
 
-// score is the CPU_USAGE_SCORE of the minute: the share of one core that the split has used, in percent. The service's score
-// compares the load of a split with what the server that holds it can do; here a core stands for that server. As there,
-// 50 and more is warm, 100 hot
+// score returns the CPU_USAGE_SCORE of the minute: the share of one core that the split has used, in percent. The
+// service compares the load of a split with the capacity of the server that holds it; here a core stands for that
+// server. As there, a split with 50 or more is warm, and one with 100 is hot
 // (https://cloud.google.com/spanner/docs/introspection/hot-split-statistics).
 func (l *splitLoad) score() int64 {
 	return min(int64((l.cpu*100+time.Minute/2)/time.Minute), 100)
 }
 
-// unsplittable are those UNSPLITTABLE_REASONS of a warm split that can be known here. MOVING_HOT_SPOT and
+// unsplittable returns the UNSPLITTABLE_REASONS of a warm split that can be known here. MOVING_HOT_SPOT and
 // UNISOLATABLE_HOT_ROW come from attempts to split, which Crowfoot does not make.
 func (l *splitLoad) unsplittable() (reasons []string) {
 	if l.score() < warmSplit {
@@ -147,15 +149,15 @@ func (l *splitLoad) unsplittable() (reasons []string) {
 	return reasons
 }
 
-// vote finds the row that takes most of a load, if there is one, by majority vote
-// (Boyer and Moore, MJRTY: A Fast Majority Vote Algorithm): a row with a share s of the load ends with a lead of at least 2s-1 of
-// it, and a row that ends with a lead has at least that share.
+// vote finds the row that causes most of a load, if there is one, by majority vote (Boyer and Moore, MJRTY: A Fast
+// Majority Vote Algorithm). A row with a share s of the load ends with a lead of at least 2s-1 of the load. A row that
+// ends with a lead l has at least the share l.
 type vote struct {
-	row  uint64 // hash of its key
+	row  uint64 // hash of the row's key
 	lead int64
 }
 
-// add adds votes, or the outcome of another vote.
+// add adds n votes for a row, or the lead of another vote.
 func (v *vote) add(row uint64, n int64) {
 	switch {
 	case v.row == row:

@@ -15,7 +15,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
-// Config is what a Manager needs from outside.
+// Config configures a Manager.
 type Config struct {
 	Database string // projects/P/instances/I/databases/D, for errors
 	Space    mvcc.Space
@@ -23,17 +23,17 @@ type Config struct {
 	Rows     *mvcc.Versions // the keys that are split
 	Clock    func() time.Time
 	Catalog  func() *schema.Catalog // the newest schema version
-	// SizeBounds are bounds that were found by size before the start, as far as they are known. Those that lie between small splits go
-	// with the next SplitBySize.
+	// SizeBounds are the bounds that were found by size before the start, as far as they are known. The next
+	// SplitBySize removes those between small splits.
 	SizeBounds [][]byte
 }
 
 // Manager holds the splits of one database. Its methods may be called at any time.
 type Manager struct {
 	cfg     Config
-	current atomic.Pointer[splits] // nil after a change of what they are made of
+	current atomic.Pointer[splits] // nil after a change of the split points
 
-	mu         sync.Mutex // guards what follows, and the stored user split points
+	mu         sync.Mutex // guards the fields below, and the stored user split points
 	points     []*record  // of users, in order of their keys; the slice is replaced, never changed
 	sizeBounds [][]byte   // the bounds of splits that size has made, in order; replaced, never changed
 	closed     bool
@@ -61,20 +61,21 @@ func Open(cfg Config) (*Manager, error) {
 	return m, err
 }
 
-// Close waits for split points that are being added and refuses further ones: the database was dropped.
+// Close waits until split points are stored that are being added, and refuses further ones. It is called when the
+// database was dropped.
 func (m *Manager) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closed = true
 }
 
-// Bounds are the keys at which a split other than the first begins, in order.
+// Bounds returns the keys at which splits begin, in order, except the first split.
 func (m *Manager) Bounds(now time.Time) [][]byte { return m.at(now).bounds }
 
-// Many says whether the database has more than one split.
+// Many reports whether the database has more than one split.
 func (m *Manager) Many(now time.Time) bool { return len(m.at(now).bounds) > 0 }
 
-// Participants is in how many splits a transaction has written, at least one.
+// Participants returns the number of splits in which a transaction has written, at least one.
 func (m *Manager) Participants(tx *txn.Tx, now time.Time) int64 {
 	s := m.at(now)
 	if len(s.bounds) == 0 {

@@ -5,11 +5,12 @@ import (
 	"testing"
 )
 
-// TestBoundsBesideRows: a bound between two keys is not inside the versions of a row: it never begins with a row's whole logical key and goes on.
+// TestBoundsBesideRows checks that a bound between two keys does not lie between the versions of a row: no proper
+// prefix of it may be the complete logical key of a row.
 func TestBoundsBesideRows(t *testing.T) {
 	prefix := []byte{0, 0, 0, 1, 2}
 	for n, want := range map[uint64][]byte{
-		0x8103000000000000: {0, 0, 0, 1, 2, 0x81, 3, 0}, // the key of the row 3 itself
+		0x8103000000000000: {0, 0, 0, 1, 2, 0x81, 3, 0}, // the key of row 3 itself
 		0x8103005a00000000: {0, 0, 0, 1, 2, 0x81, 3, 0},
 		0x8103040506070809: {0, 0, 0, 1, 2, 0x81, 3, 4, 5, 6, 7, 8, 9, 0},
 		0:                  {0, 0, 0, 1, 2, 0},

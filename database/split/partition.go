@@ -11,26 +11,28 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// How many partitions there are. What is asked for is a hint (https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#partitionoptions).
+// The number of partitions. The client's options are hints
+// (https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#partitionoptions).
 const (
 	defaultPartitions = 64
-	// sizedPartitions is how many there are at most if the request says only how large they are to be.
+	// sizedPartitions is the largest number of partitions if the request gives only their size.
 	sizedPartitions = 10_000
-	// partitionRows is how many rows each partition has if the request does not say how large they are to be: fewer are not worth a request of their own.
+	// partitionRows is the number of rows of a partition if the request does not give their size. Fewer rows are not
+	// worth a request of their own.
 	partitionRows = 1000
 )
 
-// Partitioning is what is to be cut into partitions: what a read, or the driving scan of a query, reads.
+// Partitioning is the input of Partition: what a read, or the driving scan of a query, reads.
 type Partitioning struct {
 	Layout *table.Layout
 	Spans  []table.Span // sorted and disjoint
 	View   table.View
-	Memory *memory.Account // is charged what finding the partitions takes; nil counts nothing
-	// Bytes of each partition, and how many there are at most; 0: not said.
+	Memory *memory.Account // charged for the search for partitions; nil counts nothing
+	// Bytes is the wanted size of a partition, Most the largest number of partitions; 0 if the request does not say.
 	Bytes, Most int64
 }
 
-// most is how many partitions there are at most.
+// most returns the largest number of partitions.
 func (p *Partitioning) most() int64 {
 	switch {
 	case p.Most > 0:
@@ -41,7 +43,7 @@ func (p *Partitioning) most() int64 {
 	return defaultPartitions
 }
 
-// count is how many partitions what was found is to be cut into.
+// count returns the number of partitions to cut the slices into.
 func (p *Partitioning) count(list []slice) int64 {
 	rows := 0.0
 	for i := range list {
@@ -57,14 +59,15 @@ func (p *Partitioning) count(list []slice) int64 {
 	return max(min(n, p.most()), 1)
 }
 
-// A slice is a part of what is partitioned that is not cut itself: the keys from start to the start of the next one.
+// A slice is a range of keys that partitions do not divide further. It ends where the next one starts.
 type slice struct {
 	start       []byte
-	bytes, rows float64 // of what the statement reads there, about
+	bytes, rows float64 // of the rows that the statement reads there, estimated
 }
 
-// Partition cuts what a statement reads into parts with about as many bytes of rows each. They are in order, and cover all keys of the layout. They begin
-// where users have set split points too, so that these parts may be smaller; without a row there is one part.
+// Partition divides the keys of the layout into ranges in each of which the statement reads about as many bytes of
+// rows. The ranges are in order and cover all keys of the layout. They also end at the split points of users, so that
+// some may be smaller. If there are no rows, there is one range.
 func (m *Manager) Partition(ctx context.Context, p Partitioning) ([]table.Span, error) {
 	space, _ := p.Layout.Space()
 	list, err := m.slices(ctx, &p)
@@ -77,7 +80,7 @@ func (m *Manager) Partition(ctx context.Context, p Partitioning) ([]table.Span, 
 	return cut(space, bounds(list, m.pointsIn(space), p.count(list), p.most())), nil
 }
 
-// pointsIn are the split points of users within a span, in order.
+// pointsIn returns the split points of users within a span, in order.
 func (m *Manager) pointsIn(span table.Span) (points [][]byte) {
 	now := m.cfg.Clock()
 	m.mu.Lock()
@@ -90,7 +93,8 @@ func (m *Manager) pointsIn(span table.Span) (points [][]byte) {
 	return points
 }
 
-// bounds are where the partitions but the first begin: n of them, or as many as there are pieces between the points of users, but no more than most.
+// bounds returns the keys at which the partitions after the first begin. There are n partitions, or one for each piece
+// between the split points of users if these are more, but at most most.
 func bounds(list []slice, points [][]byte, n, most int64) (bounds [][]byte) {
 	pieces := piecesOf(list, points)
 	if int64(len(pieces)) >= most {
@@ -99,7 +103,7 @@ func bounds(list []slice, points [][]byte, n, most int64) (bounds [][]byte) {
 		}
 		return bounds
 	}
-	// The other bounds are shared out among the pieces by their bytes.
+	// The pieces share the other bounds in proportion to their bytes.
 	each, before, given := float64(max(n-int64(len(pieces)), 0))/bytesOf(list), 0.0, int64(0)
 	for i, p := range pieces {
 		if i > 0 {
@@ -121,13 +125,14 @@ func bytesOf(list []slice) (n float64) {
 	return n
 }
 
-// A piece is what lies between two points of users.
+// A piece is the slices between two split points of users.
 type piece struct {
 	start  []byte
 	slices []slice
 }
 
-// piecesOf divides slices at points, or next to them. No piece is empty.
+// piecesOf groups slices into the pieces between split points. A slice with a point inside belongs to the piece before
+// the point. No piece is empty.
 func piecesOf(list []slice, points [][]byte) (pieces []piece) {
 	start := list[0].start
 	for _, point := range points {
@@ -143,7 +148,8 @@ func piecesOf(list []slice, points [][]byte) (pieces []piece) {
 	return pieces
 }
 
-// quantiles are the starts of the slices that come nearest to dividing a list of slices, with so many bytes, into n equal parts.
+// quantiles returns the starts of the slices that come nearest to dividing a list of slices into n parts of equal size.
+// size is the bytes of all slices.
 func quantiles(list []slice, size float64, n int64) (starts [][]byte) {
 	before, k := 0.0, int64(1)
 	for i := range list {
@@ -159,7 +165,7 @@ func quantiles(list []slice, size float64, n int64) (starts [][]byte) {
 	return starts
 }
 
-// cut cuts span at those of the bounds (in order) that lie inside it.
+// cut divides span at the bounds inside it. bounds are in order.
 func cut(span table.Span, bounds [][]byte) []table.Span {
 	var list []table.Span
 	start := span.Start

@@ -12,10 +12,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A part is what one partition holds of what is read.
+// A part is the number of rows, and of their bytes, in one partition.
 type part struct{ rows, bytes int64 }
 
-// partition divides what spans of a layout hold, and reads each part. All rows must be in the parts, once, and in order.
+// partition divides spans of a layout and reads each part. The parts must have all rows, once, and in order.
 func (w *world) partition(l *table.Layout, spans []table.Span, size, most int64) (parts []part, begins []string) {
 	w.Helper()
 	ctx := context.Background()
@@ -47,7 +47,7 @@ func (w *world) partition(l *table.Layout, spans []table.Span, size, most int64)
 	return parts, begins
 }
 
-// wantBalance wants so many partitions of which none has more than twice the bytes of another.
+// wantBalance checks that there are count partitions, none of which has more than twice the bytes of another.
 func (w *world) wantBalance(what string, parts []part, count int) {
 	w.Helper()
 	least, most := parts[0].bytes, parts[0].bytes
@@ -64,7 +64,8 @@ func all(l *table.Layout) []table.Span {
 	return []table.Span{space}
 }
 
-// TestPartitionCount: there are as many partitions as are asked for, if each has a thousand rows, or as many as are to have the bytes that are asked for.
+// TestPartitionCount checks the number of partitions. It is the requested number, but at most one for each thousand
+// rows. If a size is requested, the number follows from the size.
 func TestPartitionCount(t *testing.T) {
 	w := newWorld(t)
 	l := table.TableLayout(w.catalog.Table("T"))
@@ -84,7 +85,7 @@ func TestPartitionCount(t *testing.T) {
 	}
 }
 
-// TestPartitionsAtPoints: partitions begin where users have set split points, small as they are.
+// TestPartitionsAtPoints checks that partitions begin at the split points of users, even if they become small.
 func TestPartitionsAtPoints(t *testing.T) {
 	w := newWorld(t)
 	w.fill(0, 100)
@@ -111,7 +112,7 @@ func TestPartitionsAtPoints(t *testing.T) {
 	}
 }
 
-// partitionShapes are tables whose rows lie in different ways.
+// partitionShapes are tables whose rows have different sizes and distributions.
 var partitionShapes = []struct {
 	name, ddl, read string
 	row             func(i int64) []value.Value
@@ -136,8 +137,8 @@ var partitionShapes = []struct {
 	}},
 }
 
-// TestPartitionsOfShapes: partitions are balanced while their rows are in memory only, when they are in files, and when they are too many to be read for it.
-// The rows of another table, large ones, lie before them.
+// TestPartitionsOfShapes checks that partitions are balanced while the rows are only in memory, when they are in files,
+// and when there are too many to read them all. Large rows of another table lie before them.
 func TestPartitionsOfShapes(t *testing.T) {
 	for _, c := range partitionShapes {
 		t.Run(c.name, func(t *testing.T) {
@@ -166,7 +167,8 @@ func TestPartitionsOfShapes(t *testing.T) {
 	}
 }
 
-// TestPartitionsOfParents: of rows with large children, the partitions of each have as many bytes of their own.
+// TestPartitionsOfParents checks that partitions of parents with large children are balanced by the bytes of the
+// parents alone, and partitions of the children by the bytes of the children.
 func TestPartitionsOfParents(t *testing.T) {
 	w := newWorld(t, "CREATE TABLE P (A INT64, B STRING(MAX)) PRIMARY KEY (A)",
 		"CREATE TABLE C (A INT64, N INT64, B STRING(MAX)) PRIMARY KEY (A, N), INTERLEAVE IN PARENT P")
@@ -175,7 +177,7 @@ func TestPartitionsOfParents(t *testing.T) {
 	children := table.Mutation{Op: table.Insert, Table: child, Columns: child.Columns}
 	for i := range int64(3000) {
 		parents.Rows = append(parents.Rows, []value.Value{value.OfInt64(i), value.OfString("parent")})
-		for n := range 20 * (i / 2900) { // the last parents have many
+		for n := range 20 * (i / 2900) { // the last parents have many children
 			children.Rows = append(children.Rows, []value.Value{value.OfInt64(i), value.OfInt64(n), value.OfString(noise(i))})
 		}
 	}
@@ -192,7 +194,7 @@ func TestPartitionsOfParents(t *testing.T) {
 	}
 }
 
-// TestPartitionsAfterDeletes: what was deleted, and old versions, do not count.
+// TestPartitionsAfterDeletes checks that deleted rows and old versions do not count.
 func TestPartitionsAfterDeletes(t *testing.T) {
 	w := newWorld(t)
 	w.alter("DROP INDEX ByB")
@@ -214,7 +216,8 @@ func TestPartitionsAfterDeletes(t *testing.T) {
 	}
 }
 
-// TestPartitionsOfLargeRows: a few rows of a megabyte are divided if partitions are to be that small.
+// TestPartitionsOfLargeRows checks that a few rows of a megabyte are divided if the requested partitions are that
+// small.
 func TestPartitionsOfLargeRows(t *testing.T) {
 	w := newWorld(t)
 	w.alter("DROP INDEX ByB")
@@ -235,7 +238,8 @@ func TestPartitionsOfLargeRows(t *testing.T) {
 	}
 }
 
-// TestPartitionsOfRanges: ranges and points of keys are divided by what they hold, wherever else rows are.
+// TestPartitionsOfRanges checks that partitions of key ranges and single keys are balanced by the rows in them,
+// wherever other rows lie.
 func TestPartitionsOfRanges(t *testing.T) {
 	w := newWorld(t)
 	w.fill(0, 6000)
@@ -252,7 +256,7 @@ func TestPartitionsOfRanges(t *testing.T) {
 	}
 }
 
-// TestHalves: a span is cut in two where both halves have keys, until there is one key.
+// TestHalves checks that half divides a span so that both halves have keys, until each has one key.
 func TestHalves(t *testing.T) {
 	w := newWorld(t, "CREATE TABLE S (P STRING(MAX), A INT64) PRIMARY KEY (P, A)")
 	s := w.catalog.Table("S")
@@ -269,7 +273,7 @@ func TestHalves(t *testing.T) {
 	var cutUp func(span table.Span)
 	cutUp = func(span table.Span) {
 		halves++
-		bound, err := w.half(span, 1<<20) // sizes that the engine does not know do not stop it
+		bound, err := w.half(span, 1<<20) // it must not depend on true sizes
 		w.ok(err)
 		if bound == nil {
 			return

@@ -15,27 +15,29 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// maxPoints is how many user split points a database can have. The service's quota is 50 for each node of the instance
-// (https://cloud.google.com/spanner/quotas#split-point-limits); nodes limit nothing here, so it is that of 200 nodes.
+// maxPoints is the largest number of user split points of a database. The service's quota is 50 for each node of the
+// instance (https://cloud.google.com/spanner/quotas#split-point-limits). Nodes limit nothing here, so it is the quota
+// of 200 nodes.
 const maxPoints = 10_000
 
 // Point is a key at which a user wants a split to begin.
 type Point struct {
 	Table *schema.Table
 	Index *schema.Index // nil for the table itself
-	Key   []value.Value // all of it: of the table, or of the index as declared
-	// TableKey is the primary key that follows an index key: the point lies before the index entry of that row. Without it
-	// the point lies before all entries with the index key.
+	Key   []value.Value // the complete key: of the table, or of the index as declared
+	// TableKey is the primary key of a row, for a point in an index: the point lies before the index entry of that row.
+	// Without it the point lies before all entries with the index key.
 	TableKey  []value.Value
 	Initiator string
-	Expires   time.Time // a point whose time is past is removed
+	Expires   time.Time // when the point is removed
 }
 
-// record is a point as stored, behind its key. Names of tables and indexes may change, their numbers do not; the points of a
-// table or index that is dropped go with it. (An index that is filled anew, for other stored columns, is another index.)
+// record is a stored point; its key is the last part of the record's name. It names the table or index by number, since
+// names may change. The points of a table or index are deleted when that is dropped. (An index that is rebuilt for
+// other stored columns is another index.)
 type record struct {
 	Object    schema.TableID // the table or index
-	TableKey  bool           // of an index: the key holds that of the table
+	TableKey  bool           // the key of an index entry includes the key of the table
 	Initiator string
 	Expires   time.Time
 
@@ -47,7 +49,7 @@ func (r *record) live(now time.Time) bool { return r.Expires.After(now) }
 // compareKey orders records by key.
 func compareKey(r *record, key []byte) int { return bytes.Compare(r.key, key) }
 
-// AddPoints adds points, durably, or none of them. A point that is there already gets the new expiry.
+// AddPoints adds all points, durably, or none of them. A point that exists already gets the new expiration time.
 func (m *Manager) AddPoints(points []Point) error {
 	records, err := recordsOf(points)
 	if err != nil {
@@ -98,7 +100,8 @@ func recordsOf(points []Point) ([]*record, error) {
 	return list, nil
 }
 
-// record is the point as it is stored; its key is that of the row or entry, or the bound in front of all entries with an index key.
+// record returns the point as it is stored. Its key is the stored key of the row or index entry, or a bound before all
+// entries with an index key.
 func (p *Point) record() (*record, error) {
 	r := &record{Object: p.Table.ID, Initiator: p.Initiator, Expires: p.Expires}
 	layout, key := table.TableLayout(p.Table), p.Key
@@ -121,7 +124,8 @@ func (p *Point) record() (*record, error) {
 	return r, nil
 }
 
-// suffix is what the table's key adds to that of the index. Columns that are in both must have one value.
+// suffix returns the parts of the table's key that the index key does not contain. It fails if the two keys differ in a
+// common column.
 func (p *Point) suffix() (suffix []value.Value, err error) {
 	for i, v := range p.TableKey {
 		c := p.Table.Key[i].Column
@@ -147,7 +151,8 @@ func (m *Manager) metaKey(r *record) []byte {
 	return meta.Key(meta.OfSpace(meta.SplitPoint, m.cfg.Space), string(r.key))
 }
 
-// deleteDead deletes in b the points that have expired and those of tables and indexes that are gone, and returns the others.
+// deleteDead adds to b the deletion of the points that have expired or whose table or index is gone, and returns the
+// others.
 func (m *Manager) deleteDead(b kv.Batch) (rest []*record, err error) {
 	now, catalog := m.cfg.Clock(), m.cfg.Catalog()
 	for _, r := range m.points {
@@ -160,7 +165,8 @@ func (m *Manager) deleteDead(b kv.Batch) (rest []*record, err error) {
 	return rest, nil
 }
 
-// put adds a point to b and list, in place of the one with its key. A point that has expired is deleted from both.
+// put adds a point to b and list, in the place of an older one with the same key. If the point has expired already, it
+// deletes the older one instead.
 func (m *Manager) put(b kv.Batch, list []*record, r *record, now time.Time) ([]*record, error) {
 	at, found := slices.BinarySearchFunc(list, r.key, compareKey)
 	switch {
@@ -176,7 +182,8 @@ func (m *Manager) put(b kv.Batch, list []*record, r *record, now time.Time) ([]*
 	return list, meta.Put(b, m.metaKey(r), r)
 }
 
-// SweepPoints deletes stored points that have expired or whose table or index is gone. They have had no effect since.
+// SweepPoints deletes stored points that have expired or whose table or index is gone. Reads ignore such points
+// already.
 func (m *Manager) SweepPoints() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -197,7 +204,7 @@ func (m *Manager) SweepPoints() error {
 	return nil
 }
 
-// UserPoints are the points as USER_SPLIT_POINTS shows them, in order of their keys.
+// UserPoints returns the points as USER_SPLIT_POINTS shows them, in order of their keys.
 func (m *Manager) UserPoints() []stats.SplitPoint {
 	m.mu.Lock()
 	points := m.points
@@ -212,7 +219,7 @@ func (m *Manager) UserPoints() []stats.SplitPoint {
 	return list
 }
 
-// shown is the point as users see it; l is the layout of its table or index.
+// shown returns the point as users see it; l is the layout of its table or index.
 func (r *record) shown(l *table.Layout) stats.SplitPoint {
 	p := Point{Table: l.Table, Index: l.Index}
 	p.Key, _ = l.DecodeStart(r.key)
@@ -229,7 +236,7 @@ func (r *record) shown(l *table.Layout) stats.SplitPoint {
 	return shown
 }
 
-// tableKeyOf is the primary key in the stored key of an index.
+// tableKeyOf returns the primary key that the stored key of an index entry contains.
 func tableKeyOf(x *schema.Index, stored []value.Value) []value.Value {
 	parts := slices.Concat(x.Key, x.Suffix)
 	key := make([]value.Value, len(x.Table.Key))

@@ -13,7 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestPointsSurvive: a crash loses none, and what expired or was dropped does not come back.
+// TestPointsSurvive checks that a crash loses no point, and that expired and dropped points do not come back.
 func TestPointsSurvive(t *testing.T) {
 	w := newWorld(t)
 	null := value.Null(value.Int64)
@@ -42,7 +42,7 @@ func TestPointsSurvive(t *testing.T) {
 	w.shows()
 }
 
-// TestPointsOfDroppedDatabase: none can be added.
+// TestPointsOfDroppedDatabase checks that no point can be added to a dropped database.
 func TestPointsOfDroppedDatabase(t *testing.T) {
 	w := newWorld(t)
 	w.Close()
@@ -55,7 +55,7 @@ func TestPointsOfDroppedDatabase(t *testing.T) {
 	}
 }
 
-// TestPointsAllOrNone: one that cannot be added keeps the others away.
+// TestPointsAllOrNone checks that no point is added if one of them is invalid.
 func TestPointsAllOrNone(t *testing.T) {
 	w := newWorld(t, "CREATE TABLE C (B STRING(MAX), A INT64) PRIMARY KEY (A, B)", "CREATE INDEX CByB ON C(B)")
 	x := w.catalog.Index("CByB")
@@ -78,12 +78,12 @@ func TestPointsAllOrNone(t *testing.T) {
 		t.Errorf("%d points stored", n)
 	}
 	w.ok(w.AddPoints(many[1:]))
-	w.now = w.now.Add(time.Hour) // they make room when they expire
+	w.now = w.now.Add(time.Hour) // expired points make room
 	w.ok(w.AddPoints([]Point{w.point(1, time.Hour)}))
 	w.shows("T(1)")
 }
 
-// TestPointsAtOnce has many add at once; none is lost.
+// TestPointsAtOnce adds points from many goroutines at once. None may be lost.
 func TestPointsAtOnce(t *testing.T) {
 	w := newWorld(t)
 	var adding sync.WaitGroup

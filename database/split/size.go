@@ -9,19 +9,19 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// LargeBytes is from what size on a split is cut in two. The service says some GiB:
+// LargeBytes is the size above which a split is cut in two. The service says some GiB:
 // https://cloud.google.com/spanner/docs/schema-and-data-model#database-splits.
 const LargeBytes = 4 << 30
 
-// SplitBySize halves the splits that are larger than large bytes, once each, and joins neighbours again that are together smaller
-// than half of that: so bounds stay where they are while data comes and goes. It cuts where a row of a root table, or an entry
-// of an index, begins.
+// SplitBySize halves each split that is larger than large bytes, once. It joins neighbours that are together smaller
+// than half of that, so that bounds stay in place while data comes and goes. It cuts only before rows of root tables
+// and before index entries.
 func (m *Manager) SplitBySize(large uint64) error {
 	all, err := m.size(table.Span{})
 	if err != nil {
 		return err
 	}
-	if all < large/2 { // then no table is that large either: there may be thousands
+	if all < large/2 { // then no table is large, and there may be thousands of tables
 		m.setSizeBounds(nil)
 		return nil
 	}
@@ -57,7 +57,8 @@ func (m *Manager) setSizeBounds(bounds [][]byte) {
 	}
 }
 
-// splitSpace finds the bounds by size in the space of a layout, given those that users have set and the old ones by size.
+// splitSpace returns the bounds by size in the space of a layout. points are the bounds that users have set, old the
+// present bounds by size.
 func (m *Manager) splitSpace(l *table.Layout, space table.Span, points, old [][]byte, large uint64) ([][]byte, error) {
 	total, err := m.size(space)
 	if err != nil || total < large/2 {
@@ -79,7 +80,8 @@ func (m *Manager) size(span table.Span) (uint64, error) {
 	return n, nil
 }
 
-// kept are the old bounds by size in a space whose two sides are together still large enough.
+// kept returns the old bounds by size in a space that stay: the two splits beside each have at least large/2 bytes
+// together.
 func (m *Manager) kept(space table.Span, points, old [][]byte, large uint64) (kept [][]byte, err error) {
 	for i, bound := range old {
 		if bytes.Compare(bound, space.Start) <= 0 || bytes.Compare(bound, space.End) >= 0 {
@@ -96,14 +98,14 @@ func (m *Manager) kept(space table.Span, points, old [][]byte, large uint64) (ke
 	return kept, nil
 }
 
-// partWith is the part of a space, cut at bounds, that a key lies in.
+// partWith cuts a space at bounds and returns the part that holds a key.
 func partWith(key []byte, space table.Span, bounds [][]byte) table.Span {
 	parts := cut(space, bounds)
 	at := slices.IndexFunc(parts, func(p table.Span) bool { return bytes.Compare(key, p.End) < 0 })
 	return parts[at]
 }
 
-// middles are bounds in the middle of the parts that are too large.
+// middles returns a bound in the middle of each part that is too large.
 func (m *Manager) middles(l *table.Layout, parts []table.Span, large uint64) (bounds [][]byte, err error) {
 	for _, p := range parts {
 		total, err := m.size(p)
@@ -124,7 +126,7 @@ func (m *Manager) middles(l *table.Layout, parts []table.Span, large uint64) (bo
 	return bounds, nil
 }
 
-// middle is the key of the row, of the layout, in the middle of a span of total bytes; nil if none begins there.
+// middle returns the key of the layout's row in the middle of a span of total bytes; nil if no row begins there.
 func (m *Manager) middle(l *table.Layout, span table.Span, total uint64) ([]byte, error) {
 	first, last, err := m.ends(span, mvcc.Latest)
 	if err != nil || first == nil {

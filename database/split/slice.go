@@ -11,23 +11,25 @@ import (
 )
 
 const (
-	// slicesEach is how many slices a partition has: it is larger or smaller than wanted by half a slice on either side.
+	// slicesEach is the number of slices for each partition. A partition may miss its size by half a slice at either
+	// end.
 	slicesEach = 16
-	// maxSlices bounds their memory. If there are as many, a partition has no fewer than leastSlicesEach.
+	// maxSlices bounds the memory of slices. If about as many are needed, each partition has at least leastSlicesEach
+	// of them.
 	maxSlices       = 128 << 10
 	leastSlicesEach = 4
-	// sliceBytes on disk are read in the time in which a slice is found that is not read.
+	// sliceBytes is how many bytes on disk can be read in the time that it takes to find a slice without reading it.
 	sliceBytes = 64 << 10
-	// sampleRows of a slice that is not read say how many rows, and of what size, it has.
+	// sampleRows is how many rows are read of a slice to estimate the number and size of its rows.
 	sampleRows = 64
-	// blockBytes is about how exactly the engine knows the size of a range.
+	// blockBytes is about the precision of the engine's sizes of ranges.
 	blockBytes = 4 << 10
-	// sliceMemory is what a slice takes beside its key.
+	// sliceMemory is the memory of a slice in bytes, without its key.
 	sliceMemory = 64
 )
 
-// slices finds the slices of what is to be partitioned. It reads all rows if that is quicker, and else goes by the sizes that the engine knows and by
-// samples.
+// slices divides what the statement reads into slices. It reads all rows if that is quicker. Otherwise it uses the
+// sizes that the engine knows, and samples.
 func (m *Manager) slices(ctx context.Context, p *Partitioning) ([]slice, error) {
 	total, ranges := uint64(0), table.Ranges(p.Spans)
 	for _, span := range ranges {
@@ -41,7 +43,7 @@ func (m *Manager) slices(ctx context.Context, p *Partitioning) ([]slice, error) 
 	if each < sliceBytes {
 		return p.readSlices(ctx)
 	}
-	_ = m.cfg.Rows.Flush(ctx, each) // if it fails, what is in memory does not count
+	_ = m.cfg.Rows.Flush(ctx, each) // if it fails, data in memory has no size
 	var list []slice
 	for _, span := range ranges {
 		if err := m.halve(ctx, span, each, func(span table.Span, size uint64) error {
@@ -61,7 +63,7 @@ func (p *Partitioning) read(ctx context.Context, spans []table.Span) *table.Rows
 	return table.Read{Projection: &table.Projection{Layout: p.Layout}, Spans: spans, Partial: true, AllowPending: true, Memory: p.Memory}.Open(ctx, p.View)
 }
 
-// readSlices makes slices of one row, or so many rows that there are not too many slices.
+// readSlices reads all rows and makes a slice of each row, or of several rows if there would be more than maxSlices.
 func (p *Partitioning) readSlices(ctx context.Context) (list []slice, err error) {
 	rows := p.read(ctx, p.Spans)
 	defer rows.Close()
@@ -89,7 +91,7 @@ func (p *Partitioning) readSlices(ctx context.Context) (list []slice, err error)
 	}
 }
 
-// joinPairs joins each two slices of an even number of them.
+// joinPairs joins each pair of neighbours in an even number of slices.
 func joinPairs(list []slice) []slice {
 	for i := range len(list) / 2 {
 		a, b := list[2*i], list[2*i+1]
@@ -99,7 +101,8 @@ func joinPairs(list []slice) []slice {
 	return list[:len(list)/2]
 }
 
-// halve cuts a span in two, and the halves again, until they have no more than each bytes on disk or one key, and hands them over in order.
+// halve divides a span in halves, recursively, until a part has at most each bytes on disk, or one key. It calls take
+// with each part, in order.
 func (m *Manager) halve(ctx context.Context, span table.Span, each uint64, take func(span table.Span, size uint64) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -124,8 +127,8 @@ func (m *Manager) halve(ctx context.Context, span table.Span, each uint64, take 
 	return m.halve(ctx, table.Span{Start: bound, End: span.End}, each, take)
 }
 
-// half is the key in a span of size bytes that comes nearest to its middle as far as the eight bytes tell that come behind those that all its keys
-// begin with; nil if there are not two keys. There are keys on both sides of it.
+// half returns the stored key nearest to the middle of a span of size bytes, with keys on both sides of it; nil if the
+// span has fewer than two keys. It compares only the eight bytes after the common prefix of all keys in the span.
 func (m *Manager) half(span table.Span, size uint64) ([]byte, error) {
 	first, last, err := m.cfg.Rows.Ends(span.Start, span.End)
 	if err != nil || bytes.Equal(first, last) {
@@ -162,18 +165,18 @@ func (m *Manager) half(span table.Span, size uint64) ([]byte, error) {
 		return nil, err
 	}
 	bound, err := m.cfg.Rows.From(place, span.End)
-	if err == nil && bytes.Equal(bound, first) { // the place lies in front of its versions
+	if err == nil && bytes.Equal(bound, first) { // the place lies before the versions of first
 		bound, err = m.cfg.Rows.From(mvcc.After(nil, first), span.End)
 	}
 	return bound, err
 }
 
-// place is what common and the bytes of n make together; or a key that is stored with which that begins, since the versions of this key, and no bound, lie behind
-// it (see package mvcc).
+// place returns common with the bytes of n behind it. If that begins with a stored key, it returns the stored key: the
+// versions of a key lie behind it, and a bound must not lie between them (see package mvcc).
 func (m *Manager) place(common []byte, n uint64) ([]byte, error) {
 	p := binary.BigEndian.AppendUint64(common, n)
 	for i := len(common); i < len(p)-1; i++ {
-		if p[i] != 0 { // the end of a key
+		if p[i] != 0 { // only a zero byte ends a key
 			continue
 		}
 		key := p[: i+1 : i+1]
@@ -184,7 +187,8 @@ func (m *Manager) place(common []byte, n uint64) ([]byte, error) {
 	return p, nil
 }
 
-// sample makes a slice of a span of size bytes on disk by the first rows that the statement reads there.
+// sample returns the slice of a span of size bytes on disk. It reads the first rows of the statement there and
+// extrapolates their number and size.
 func (m *Manager) sample(ctx context.Context, p *Partitioning, span table.Span, size uint64) (slice, error) {
 	s := slice{start: span.Start}
 	rows := p.read(ctx, []table.Span{span})

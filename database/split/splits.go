@@ -13,14 +13,15 @@ import (
 
 // splits are the splits of a database at one moment.
 //
-// Split i holds the keys from bounds[i-1] up to bounds[i]; the first begins, the last ends with the database. Immutable.
+// Split i holds the keys from bounds[i-1] up to bounds[i]. The first split begins at the start of the database, and the
+// last ends at its end. Immutable.
 type splits struct {
-	catalog *schema.Catalog // they are out of date with another one,
-	until   time.Time       // and when the first of their points has expired; zero for never
+	catalog *schema.Catalog // they are outdated when the newest catalog is another one,
+	until   time.Time       // and from this time on, when their first point expires; zero for never
 	bounds  [][]byte
 }
 
-// at is the splits at a time, which is about now.
+// at returns the splits at a time, which must be about now.
 func (m *Manager) at(now time.Time) *splits {
 	s := m.current.Load()
 	if s == nil || s.catalog != m.cfg.Catalog() || !s.until.IsZero() && !now.Before(s.until) {
@@ -29,7 +30,7 @@ func (m *Manager) at(now time.Time) *splits {
 	return s
 }
 
-// compute makes the splits of a time out of the user split points and the bounds found by size.
+// compute makes the splits at a time from the user split points and the bounds found by size.
 func (m *Manager) compute(now time.Time) *splits {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -48,19 +49,19 @@ func (m *Manager) compute(now time.Time) *splits {
 	return s
 }
 
-// union is the keys of two lists, in order, each once.
+// union returns the keys of two lists, sorted and without duplicates.
 func union(a, b [][]byte) [][]byte {
 	list := slices.Concat(a, b)
 	slices.SortFunc(list, bytes.Compare)
 	return slices.CompactFunc(list, bytes.Equal)
 }
 
-// of is the number of the split that a key lies in.
+// of returns the number of the split that a key lies in.
 func (s *splits) of(key []byte) int {
 	return sort.Search(len(s.bounds), func(i int) bool { return bytes.Compare(s.bounds[i], key) > 0 })
 }
 
-// before is the number of the split with the last key before a bound; an empty bound is the end of all keys.
+// before returns the number of the split that holds the last key before a bound. An empty bound is the end of all keys.
 func (s *splits) before(bound []byte) int {
 	if len(bound) == 0 {
 		return len(s.bounds)
@@ -68,12 +69,13 @@ func (s *splits) before(bound []byte) int {
 	return sort.Search(len(s.bounds), func(i int) bool { return bytes.Compare(s.bounds[i], bound) >= 0 })
 }
 
-// holds says whether a key lies in a split.
+// holds reports whether a key lies in a split.
 func (s *splits) holds(split int, key []byte) bool {
 	return (split == 0 || bytes.Compare(s.bounds[split-1], key) <= 0) && (split == len(s.bounds) || bytes.Compare(key, s.bounds[split]) < 0)
 }
 
-// start is where a split begins, limit where it ends; nil for the ends of the database.
+// start returns the first key of a split, and limit the key at which it ends; nil for the start and the end of the
+// database.
 func (s *splits) start(split int) []byte {
 	if split == 0 {
 		return nil
@@ -88,7 +90,7 @@ func (s *splits) limit(split int) []byte {
 	return s.bounds[split]
 }
 
-// boundTexts print the ends of a split as SPLIT_START and SPLIT_LIMIT.
+// boundTexts prints the ends of a split as SPLIT_START and SPLIT_LIMIT show them.
 func (m *Manager) boundTexts(start, limit []byte) (from, to string) {
 	from, to = stats.SplitBegin, stats.SplitEnd
 	if start != nil {
@@ -109,7 +111,7 @@ func (m *Manager) keyText(key []byte) string {
 	return stats.KeyText(l.Name(), vals, false)
 }
 
-// affected are the names of the tables and indexes whose rows can be in a split, in order.
+// affected returns the names of the tables and indexes that can have rows in a split, sorted.
 func (m *Manager) affected(start, limit []byte) []string {
 	var names []string
 	for l := range table.Layouts(m.cfg.Catalog()) {

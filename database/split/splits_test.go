@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestSplits: they begin at the points that live, of what is there.
+// TestSplits checks that splits begin at the points that have not expired and whose table or index exists.
 func TestSplits(t *testing.T) {
 	w := newWorld(t)
 	w.wantSplits("<begin>-<end>")
@@ -35,8 +35,9 @@ func TestSplits(t *testing.T) {
 	w.wantSplits("<begin>-T(7)", "T(7)-<end>")
 }
 
-// TestAffectedTables: the splits and tables of https://cloud.google.com/spanner/docs/introspection/hot-split-statistics#example_of_splits.
-// That page lists the index on Users with all of them; here it is with those that its entries can lie in.
+// TestAffectedTables compares the tables of splits with the example in
+// https://cloud.google.com/spanner/docs/introspection/hot-split-statistics#example_of_splits. That page lists the index
+// on Users with all splits. Here it is listed with the splits that can hold its entries.
 func TestAffectedTables(t *testing.T) {
 	w := newWorld(t,
 		"CREATE TABLE Users (UserId INT64 NOT NULL, FirstName STRING(MAX)) PRIMARY KEY (UserId)",
@@ -88,14 +89,14 @@ func TestAffectedTables(t *testing.T) {
 	}
 }
 
-// TestLargeSplits: what is large is halved again and again, at rows; what is small again is one split.
+// TestLargeSplits checks that a large split is halved again and again, at rows, and that small splits are joined again.
 func TestLargeSplits(t *testing.T) {
 	w := newWorld(t, "CREATE TABLE U (A INT64 NOT NULL) PRIMARY KEY (A)")
 	w.alter("DROP INDEX ByB")
 	w.fill(0, 4000)
-	w.crash() // what was in memory is in files then
+	w.crash() // moves the rows from memory to files
 	w.ok(w.AddPoints([]Point{w.point(1000, time.Hour)}))
-	const size = 1 << 20 // of four
+	const size = 1 << 20 // a quarter of the rows, about
 	for range 4 {
 		w.ok(w.SplitBySize(size))
 	}

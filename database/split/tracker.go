@@ -10,48 +10,48 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// A Tracker records which splits one execution reads and writes, and how many rows in each. It stands between
-// the execution and its view. Two kinds of executions have one: those that may read in
-// several splits, whose remote calls are counted; and those whose CPU time is measured, which is charged to their splits (see Charge).
+// A Tracker records which splits one execution reads and writes, and how many rows in each. It stands between the
+// execution and its view. Two kinds of executions have a tracker: those that may read in several splits, whose remote
+// calls are counted; and sampled ones, whose CPU time is charged to their splits (see Charge).
 //
-// The zero Tracker is inactive: it records nothing and hands out views as they are. Manager.Track activates it. A Tracker belongs
-// to one goroutine.
+// The zero Tracker is inactive: it records nothing and returns views unchanged. Manager.Track activates it. A Tracker
+// belongs to one goroutine.
 type Tracker struct {
 	splits *splits
-	weight int64 // how many executions it stands for; 0: its splits are not charged
+	weight int64 // number of executions that this one stands for; 0: its splits are not charged
 	view   table.View
-	batch  table.BatchView // view, if it is one
+	batch  table.BatchView // view as a BatchView, if it is one
 	writer table.Writer    // nil if the execution only reads
-	calls  []call          // by split
-	last   int             // index of the latest of them
+	calls  []call          // sorted by split
+	last   int             // index of the latest call
 
 	room [4]call
 }
 
-// call is what an execution does in one split.
+// call records what an execution does in one split.
 type call struct {
 	split int
-	read  bool // else it only writes
+	read  bool // it reads there; otherwise it only writes
 	rows  int64
-	// scanned is how many of the rows belong to scans of ranges.
+	// scanned is the number of the rows that were read by range scans.
 	scanned int64
-	// vote is for the row that is touched most often. Only kept with a weight.
+	// vote finds the row that is touched most often. It is kept only if weight is not 0.
 	vote
 }
 
-// Track begins to record an execution that stands for weight ones that are like it; with weight 0 only its calls are recorded.
+// Track begins to record an execution that stands for weight similar ones. With weight 0 it records only the calls.
 func (m *Manager) Track(t *Tracker, now time.Time, weight int64) {
 	*t = Tracker{splits: m.at(now), weight: weight}
 	t.calls = t.room[:0]
 }
 
-// Active says whether anything is recorded.
+// Active reports whether the tracker records anything.
 func (t *Tracker) Active() bool { return t.splits != nil }
 
-// Sampled says whether the execution stands for others, so that its CPU time is to be charged.
+// Sampled reports whether the execution stands for others, so that its CPU time must be charged.
 func (t *Tracker) Sampled() bool { return t.weight > 0 }
 
-// View is the view through which the execution reads.
+// View returns the view through which the execution must read.
 func (t *Tracker) View(view table.View) table.View {
 	if !t.Active() {
 		return view
@@ -64,7 +64,7 @@ func (t *Tracker) View(view table.View) table.View {
 	return t
 }
 
-// Writer is the writer through which the execution reads and writes.
+// Writer returns the writer through which the execution must read and write.
 func (t *Tracker) Writer(w table.Writer) table.Writer {
 	if !t.Active() {
 		return w
@@ -73,9 +73,10 @@ func (t *Tracker) Writer(w table.Writer) table.Writer {
 	return t
 }
 
-// RemoteCalls is how many servers of splits would be called: one for each split that was read, if there were several, and none for a single
-// split, whose server executes the statement itself. A published study saw 4 for a query over four splits of Cloud Spanner, and 0 for
-// queries of one (Pablo Arrojo's comparison of SQL and READ). One process serves all splits here, so none of these calls is made.
+// RemoteCalls returns how many servers the execution would call if each split had its own. It is one for each split
+// that was read, or none for a single split, whose server executes the statement itself. A published study saw 4 for a
+// query over four splits of Cloud Spanner, and 0 for queries of one (Pablo Arrojo's comparison of SQL and READ). One
+// process serves all splits here, so none of these calls is made.
 func (t *Tracker) RemoteCalls() int64 {
 	n := int64(0)
 	for i := range t.calls {
@@ -98,20 +99,21 @@ func (t *Tracker) Get(ctx context.Context, key []byte, lock table.Lock) (val []b
 	return t.view.Get(ctx, key, lock)
 }
 
-// got records a key that was read by itself.
+// got records the read of a single key.
 func (t *Tracker) got(key []byte) {
 	c := t.at(t.splits.of(key))
 	c.read = true
 	c.touch(t, key)
 }
 
-// batchTracker is a Tracker before a table.BatchView.
+// batchTracker is a Tracker in front of a table.BatchView.
 type batchTracker struct{ *Tracker }
 
 // Timestamp implements table.BatchView.
 func (t batchTracker) Timestamp() mvcc.Timestamp { return t.batch.Timestamp() }
 
-// ReadCopy records that about so many rows of spans are read from a columnar copy. They count in equal parts for the splits in which the spans lie.
+// ReadCopy records that about this many rows of spans are read from a columnar copy. The rows count in equal parts for
+// the splits of the spans.
 func (t batchTracker) ReadCopy(spans []table.Span, rows int64) {
 	var read []int
 	for _, s := range table.Ranges(spans) {
@@ -166,7 +168,7 @@ func (t *Tracker) Capture(ctx context.Context, c *table.Change) (bytes int, err 
 	return t.writer.Capture(ctx, c)
 }
 
-// at is the call to a split. The pointer is good until the next use of at.
+// at returns the call for a split. The pointer is valid until the next use of at.
 func (t *Tracker) at(split int) *call {
 	if t.last < len(t.calls) && t.calls[t.last].split == split {
 		return &t.calls[t.last]
@@ -179,7 +181,7 @@ func (t *Tracker) at(split int) *call {
 	return &t.calls[i]
 }
 
-// seed belongs to the hashes that tell rows apart.
+// seed is the seed of the key hashes that a vote compares.
 var seed = maphash.MakeSeed()
 
 func (c *call) touch(t *Tracker, key []byte) {
@@ -203,17 +205,17 @@ func (t *Tracker) Scan(ctx context.Context, span table.Span, opts table.ScanOpti
 	return c, nil
 }
 
-// trackingCursor records the rows of a range, and the splits that it passes on its way.
+// trackingCursor records the rows of a range, and the splits that it passes.
 type trackingCursor struct {
 	table.Cursor
 	tracker *Tracker
 	reverse bool
-	split   int   // where it is
+	split   int   // the split in which the cursor is
 	end     int   // the last split of the range
-	rows    int64 // of split that the tracker has not been told of
+	rows    int64 // rows of this split that the tracker does not count yet
 }
 
-// votedRows is how many rows of a scan are voted for in a split: one that reads more does not go to one row.
+// votedRows is how many rows of a scan vote in each split. A scan that reads more rows does not depend on a single row.
 const votedRows = 64
 
 func (c *trackingCursor) Next() bool {
@@ -232,7 +234,7 @@ func (c *trackingCursor) Next() bool {
 	return true
 }
 
-// visit records the split that a key lies in, and votes for the key.
+// visit records the split of a key, and votes for the key.
 func (c *trackingCursor) visit(key []byte) {
 	t := c.tracker
 	if !t.splits.holds(c.split, key) {
@@ -244,7 +246,7 @@ func (c *trackingCursor) visit(key []byte) {
 	}
 }
 
-// tell records the rows of the split in which the cursor is.
+// tell adds the rows of the cursor's split to the tracker.
 func (c *trackingCursor) tell() {
 	at := c.tracker.at(c.split)
 	at.rows += c.rows
@@ -252,7 +254,7 @@ func (c *trackingCursor) tell() {
 	c.rows = 0
 }
 
-// Release lets go of what the engine holds, if the cursor below can, see table.Rows.
+// Release releases the resources that the engine holds, if the cursor below can, see table.Rows.
 func (c *trackingCursor) Release() {
 	if below, ok := c.Cursor.(interface{ Release() }); ok {
 		below.Release()
@@ -265,7 +267,7 @@ func (c *trackingCursor) Close() error {
 	return c.Cursor.Close()
 }
 
-// goTo records the splits from where the cursor is up to another one, or none if it is there already.
+// goTo records that all splits from the cursor's split up to another one are read, and moves the cursor there.
 func (c *trackingCursor) goTo(split int) {
 	step := 1
 	if c.reverse {

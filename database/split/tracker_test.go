@@ -14,7 +14,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// fourSplits has a hundred rows of T in four splits, at 25, 50 and 75. The index lies in the last of them.
+// fourSplits returns a world with a hundred rows of T in four splits, at 25, 50 and 75. The index lies in the last of
+// them.
 func fourSplits(t *testing.T) *world {
 	w := newWorld(t)
 	w.fill(0, 100)
@@ -22,14 +23,14 @@ func fourSplits(t *testing.T) *world {
 	return w
 }
 
-// track begins to track one of weight executions.
+// track begins to track an execution that stands for weight executions.
 func (w *world) track(weight int64) *Tracker {
 	t := new(Tracker)
 	w.Track(t, w.now, weight)
 	return t
 }
 
-// snapshot is a strong view, tracked.
+// snapshot returns a tracked strong snapshot.
 func (w *world) snapshot(t *Tracker) table.View {
 	s, err := w.txns.Snapshot(context.Background(), txn.Bound{})
 	w.ok(err)
@@ -47,7 +48,7 @@ func keysFrom(from, to int64) table.KeySet {
 	return table.KeySet{Ranges: []table.KeyRange{{Start: []value.Value{value.OfInt64(from)}, End: []value.Value{value.OfInt64(to)}}}}
 }
 
-// read reads rows of T, tracked, and returns how many there were.
+// read reads rows of T through a tracker and returns their number.
 func (w *world) read(tr *Tracker, ks table.KeySet, limit int64, reverse bool) (n int) {
 	w.Helper()
 	t := w.catalog.Table("T")
@@ -68,7 +69,7 @@ func (w *world) read(tr *Tracker, ks table.KeySet, limit int64, reverse bool) (n
 	return n
 }
 
-// text prints the calls of a tracker: split:rows, with a + for those that scanned.
+// text prints the calls of a tracker as split:rows, with a + if a scan read them.
 func (tr *Tracker) text() string {
 	var list []string
 	for _, c := range tr.calls {
@@ -81,7 +82,7 @@ func (tr *Tracker) text() string {
 	return strings.Join(list, " ")
 }
 
-// TestTracker: what is recorded of reads, and how many calls they would make.
+// TestTracker checks the rows that are recorded for reads, and the number of their remote calls.
 func TestTracker(t *testing.T) {
 	w := fourSplits(t)
 	for _, c := range []struct {
@@ -123,7 +124,8 @@ func TestTracker(t *testing.T) {
 	}
 }
 
-// TestTrackerOfKeysReadTogether: they count as if read one by one, but for the one that is not taken, which is read again.
+// TestTrackerOfKeysReadTogether checks that keys of one GetEach count as if they were read one by one, except the key
+// that the callback does not take, which will be read again.
 func TestTrackerOfKeysReadTogether(t *testing.T) {
 	w := fourSplits(t)
 	tr := w.track(1)
@@ -147,7 +149,7 @@ func TestTrackerOfKeysReadTogether(t *testing.T) {
 	}
 }
 
-// TestTrackerOfWrites: writes are recorded where they go, and make no calls.
+// TestTrackerOfWrites checks that writes are recorded in the splits of their keys, and make no remote calls.
 func TestTrackerOfWrites(t *testing.T) {
 	w := fourSplits(t)
 	tr := w.track(1)
@@ -155,13 +157,13 @@ func TestTrackerOfWrites(t *testing.T) {
 	tx := w.commit(table.Mutation{Op: table.Delete, Table: tab, Keys: w.keys(30)},
 		table.Mutation{Op: table.InsertOrUpdate, Table: tab, Columns: tab.Columns, Rows: [][]value.Value{{value.OfInt64(200), value.OfString("b")}}})
 	tx.EachWrite(tr.Wrote)
-	// The row that goes; the row that comes; an entry of the index for each.
+	// The deleted row, the new row, and an entry of the index for each.
 	if tr.text() != "1:1 3:3" || tr.RemoteCalls() != 0 {
 		t.Errorf("calls %s, %d remote", tr.text(), tr.RemoteCalls())
 	}
 }
 
-// loadTexts are the loads of the minute before, the highest first, as SPLIT_STATS_TOP_MINUTE shows them.
+// loadTexts returns the loads of the minute before, the highest first, as SPLIT_STATS_TOP_MINUTE shows them.
 func (w *world) loadTexts() (list []string) {
 	loads := w.Loads(w.now)
 	slices.SortStableFunc(loads, func(a, b stats.SplitLoad) int { return int(b.Score - a.Score) })
@@ -178,27 +180,27 @@ func (w *world) wantLoads(want ...string) {
 	}
 }
 
-// TestSplitLoads drives known traffic and wants exact rows.
+// TestSplitLoads charges known executions and compares the exact rows.
 func TestSplitLoads(t *testing.T) {
 	w := fourSplits(t)
-	// A sampled read of one key, for eight like it, with 3 s each: 24 s of a minute are 40 %. The other
-	// half of it goes to the neighbour: 20 % and 20 %.
+	// A sampled read of two keys stands for eight reads of 3 s each: 24 s are 40 % of a minute. Each key's split gets
+	// half of that: 20 % and 20 %.
 	tr := w.track(8)
 	w.read(tr, w.keys(30, 60), 0, false)
 	w.Charge(tr, 3*time.Second, w.now)
-	// A range, alone: 25 rows in each split, 6 s in each.
+	// One scan reads 25 rows in each split, and takes 6 s in each.
 	tr = w.track(1)
 	w.read(tr, table.KeySet{All: true}, 0, false)
 	w.Charge(tr, 24*time.Second, w.now)
-	// A row that is read again and again: 36 s.
+	// One row is read again and again: 36 s.
 	for range 3 {
 		tr = w.track(1)
 		w.read(tr, w.keys(99), 0, false)
 		w.Charge(tr, 12*time.Second, w.now)
 	}
-	// 0.2 s are no percent.
+	// An execution that read nothing charges no split.
 	tr = w.track(1)
-	w.Charge(tr, time.Hour, w.now) // went nowhere
+	w.Charge(tr, time.Hour, w.now) // it has no calls
 	w.now = w.now.Add(time.Minute)
 	w.wantLoads(
 		"T(75)-<end> ByB,T 70 HOT_ROW",
@@ -206,21 +208,21 @@ func TestSplitLoads(t *testing.T) {
 		"T(50)-T(75) T 30",
 		"<begin>-T(25) T 10")
 
-	// The next minute begins with nothing, and ends so for what is less than half a percent.
+	// The next minute begins without loads. A load of less than half a percent is not shown.
 	tr = w.track(1)
 	w.read(tr, w.keys(1), 0, false)
 	w.Charge(tr, 200*time.Millisecond, w.now)
 	w.now = w.now.Add(time.Minute)
 	w.wantLoads()
 
-	// More than a core is 100.
+	// The score of more than a core is 100.
 	tr = w.track(8)
 	w.read(tr, w.keys(1), 0, false)
 	w.Charge(tr, 20*time.Second, w.now)
 	w.now = w.now.Add(time.Minute)
 	w.wantLoads("<begin>-T(25) T 100 HOT_ROW")
 
-	// What happens after the minute, or is charged late, is not of the minute.
+	// A charge counts in the minute of its time, even if it comes later.
 	tr = w.track(1)
 	w.read(tr, w.keys(1), 0, false)
 	w.Charge(tr, 30*time.Second, w.now)
@@ -231,7 +233,7 @@ func TestSplitLoads(t *testing.T) {
 	w.now = w.now.Add(time.Minute)
 	w.wantLoads("<begin>-T(25) T 25")
 
-	// Splits that changed during the minute show as they were.
+	// Splits that changed during the minute are shown with both of their bounds.
 	tr = w.track(1)
 	w.read(tr, w.keys(80), 0, false)
 	w.Charge(tr, 12*time.Second, w.now)
@@ -243,7 +245,7 @@ func TestSplitLoads(t *testing.T) {
 	w.wantLoads("T(75)-<end> ByB,T 20", "T(75)-T(90) T 10")
 }
 
-// TestUnsplittable: why a warm split cannot be helped by cutting it.
+// TestUnsplittable checks the reasons why dividing a warm split would not help.
 func TestUnsplittable(t *testing.T) {
 	w := newWorld(t)
 	w.fill(0, 2000)
@@ -273,7 +275,7 @@ func TestUnsplittable(t *testing.T) {
 	minute("half of it scans", "", all, get(1))
 }
 
-// TestVote finds any majority, in any order, however it is added up.
+// TestVote checks that a vote finds a majority, in any order, and however votes are added up.
 func TestVote(t *testing.T) {
 	for share := range 11 {
 		var all vote

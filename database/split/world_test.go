@@ -20,8 +20,8 @@ import (
 
 const testSpace mvcc.Space = 7
 
-// world is the splits of a database whose clock, file system and catalog the test holds. At first there are a table T (A, B)
-// and its index ByB.
+// world holds the splits of a database, whose clock, file system and catalog the test controls. It begins with a table
+// T (A, B) and its index ByB.
 type world struct {
 	*testing.T
 	fs      *vfs.MemFS
@@ -51,7 +51,7 @@ func (w *world) ok(err error) {
 	}
 }
 
-// alter makes a new catalog. Rows stay as they are.
+// alter makes a new catalog. It does not change rows.
 func (w *world) alter(statements ...string) {
 	w.Helper()
 	for _, s := range statements {
@@ -81,7 +81,7 @@ func (w *world) open() {
 	}
 }
 
-// crash goes on with what was synced, as after kill -9.
+// crash opens the synced files again, as after kill -9.
 func (w *world) crash() {
 	after := w.fs.CrashClone(vfs.CrashCloneCfg{})
 	w.end()
@@ -89,12 +89,12 @@ func (w *world) crash() {
 	w.open()
 }
 
-// point is a point of T that lives for so long.
+// point returns a point of T that expires after life.
 func (w *world) point(a int64, life time.Duration) Point {
 	return Point{Table: w.catalog.Table("T"), Key: []value.Value{value.OfInt64(a)}, Initiator: "test", Expires: w.now.Add(life)}
 }
 
-// indexPoint is a point of ByB; a NULL table key is none.
+// indexPoint returns a point of ByB; if a is NULL, the point has no table key.
 func (w *world) indexPoint(b string, a value.Value) Point {
 	x := w.catalog.Index("ByB")
 	p := Point{Table: x.Table, Index: x, Key: []value.Value{value.OfString(b)}, Initiator: "test", Expires: w.now.Add(time.Hour)}
@@ -104,7 +104,7 @@ func (w *world) indexPoint(b string, a value.Value) Point {
 	return p
 }
 
-// shows wants the user split points to have these keys.
+// shows checks the keys of the user split points.
 func (w *world) shows(want ...string) {
 	w.Helper()
 	var got []string
@@ -116,13 +116,13 @@ func (w *world) shows(want ...string) {
 	}
 }
 
-// stored is how many points the store holds.
+// stored counts the points in the store.
 func (w *world) stored() (n int) {
 	w.ok(meta.Each(w.store, meta.SplitPoint, func(string, []byte) error { n++; return nil }))
 	return n
 }
 
-// splitTexts are the splits of now, each as START-LIMIT.
+// splitTexts returns the splits of now, each as START-LIMIT.
 func (w *world) splitTexts() (list []string) {
 	s := w.at(w.now)
 	for i := range len(s.bounds) + 1 {
@@ -160,7 +160,7 @@ func (w *world) commit(m ...table.Mutation) *txn.Tx {
 	return tx
 }
 
-// noise is a thousand letters that do not compress well.
+// noise returns a thousand letters that do not compress well.
 func noise(seed int64) string {
 	b := make([]byte, 1000)
 	x := uint64(seed)*0x9E3779B97F4A7C15 + 1

@@ -2,9 +2,9 @@
 
 package pebble
 
-// Pebble's blocks are memory of the C library. glibc gives threads up to eight arenas a core, and memory that is given back stays with its arena: the blocks of
-// a cache of fixed size take many times that size once many threads have read them. So there is one arena, unless the environment says how many
-// (mallopt(3)). That must be said before there are threads.
+// Pebble allocates its blocks with the C library. glibc gives threads up to eight arenas a core, and freed memory stays with its arena. So
+// the blocks of a cache of fixed size would take many times that size once many threads have read them. The constructor limits glibc to one
+// arena, unless the environment sets another number (mallopt(3)). It must run before there are threads.
 
 /*
 #include <stdlib.h>

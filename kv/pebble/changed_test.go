@@ -14,7 +14,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// TestBlockProperties: a block of data, one of an index and a file each say the newest version in them, in order of the calls that Pebble makes.
+// TestBlockProperties calls the collector as Pebble does. The property of each data block, index block and file holds its newest version.
 func TestBlockProperties(t *testing.T) {
 	c := newNewest()
 	keys := func(list ...[]byte) []byte {
@@ -63,8 +63,8 @@ func TestBlockProperties(t *testing.T) {
 
 func sinceOf(version uint64) since { return since(version) }
 
-// TestChangedIterLeavesOut: an iterator that is told since when leaves out blocks of a file that has newer versions elsewhere. One of a file
-// of an older release, whose blocks say nothing, it does not.
+// TestChangedIterLeavesOut: ChangedIter leaves out old blocks of a file that has newer versions in other blocks. It does not leave out blocks
+// without the property, which an older release wrote.
 func TestChangedIterLeavesOut(t *testing.T) {
 	fs := vfs.NewMem()
 	s := open(t, fs, "data")

@@ -11,10 +11,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Checkpoint makes the directory to, which must not exist, in one that does, and copies the store into it as it is at one moment, synced. Files that do not
-// change any more are hard links where the file system can make them. It stops neither reads nor writes. The copy is marked as a data directory when all
-// of it is durable, so one that was cut short is refused; if ctx ends first, it is removed. A copy of a store in which damage is known is made, and
-// that is an error.
+// Checkpoint copies the store, as it is at one moment, to a new directory, and syncs the copy. The directory must not exist, and its parent must.
+// Files that do not change any more are hard links if the file system can make them. Reads and writes go on. The copy is marked as a data
+// directory when all of it is durable, so an incomplete copy is refused. If ctx ends first, the copy is removed. If damage of the store is known,
+// Checkpoint makes the copy and returns an error.
 func (s *Store) Checkpoint(ctx context.Context, to string) error {
 	if err := s.guard.failure(); err != nil {
 		return err
@@ -39,7 +39,7 @@ func (s *Store) Checkpoint(ctx context.Context, to string) error {
 	return nil
 }
 
-// judgeTarget refuses a directory that cannot be made for a copy.
+// judgeTarget fails unless the directory to can be made for a copy: it must not exist, its parent must, and it must lie outside the data directory.
 func (s *Store) judgeTarget(to string) error {
 	if _, err := s.fs.Stat(to); err == nil {
 		return fmt.Errorf("%s exists already; a copy needs a directory of its own", to)
@@ -57,7 +57,7 @@ func (s *Store) judgeTarget(to string) error {
 	return nil
 }
 
-// resolved is the path of a directory without symbolic links, if it is the operating system's.
+// resolved returns the absolute path of a directory without symbolic links. It returns the path as it is if the operating system does not know it.
 func resolved(dir string) string {
 	whole, err := filepath.Abs(dir)
 	if err != nil {
@@ -86,8 +86,8 @@ func (s *Store) copy(to string) error {
 	return nil
 }
 
-// noteCopy stores in a copy how long its manifest and logs are, so that it is refused if they are damaged or lost where it is copied next. It refuses a
-// copy of less than was synced when it was begun.
+// noteCopy stores in a copy how long its manifest and logs are, so that the copy is refused if they are later damaged or lost. It fails if the copy
+// has less than was synced when the copy was begun.
 func noteCopy(to string, fs vfs.FS, synced *notes) error {
 	found, _, err := checkFiles(to, fs, synced)
 	if err != nil {

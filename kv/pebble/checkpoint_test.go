@@ -20,8 +20,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv/pebble/disktest"
 )
 
-// TestCheckpoint: copies that are made while clients commit one row after the other hold, of each client, all rows up to one of them, and all
-// that were acknowledged before. The store's own directory stays as it was.
+// TestCheckpoint makes copies while clients commit one row after another. A copy has the rows of each client without gaps, including all rows
+// that were acknowledged before the copy. The store's own directory stays as it was.
 func TestCheckpoint(t *testing.T) {
 	const clients, rows, copies = 3, 100, 4
 	fs := vfs.NewCrashableMem()
@@ -95,7 +95,7 @@ func readClients(t *testing.T, fs vfs.FS, dir string, clients int) []int {
 	return counts
 }
 
-// TestCheckpointCutShort: a copy that its client does not wait for any more is removed. What a server that is killed leaves of one is not opened.
+// TestCheckpointCutShort: a copy whose context ends is removed. An incomplete copy that a killed server left behind is refused.
 func TestCheckpointCutShort(t *testing.T) {
 	disk := disktest.New("data", 1<<30)
 	s := open(t, disk, "data")
@@ -136,7 +136,7 @@ func TestCheckpointOfDamage(t *testing.T) {
 	}
 }
 
-// TestModes: what the server makes is for its user alone.
+// TestModes: only the server's user may access the files that the server makes.
 func TestModes(t *testing.T) {
 	dir := t.TempDir()
 	data, copied := filepath.Join(dir, "data"), filepath.Join(dir, "copy")

@@ -9,14 +9,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// compactions are those that run. A compaction fails if a read of one of its inputs has failed since it began.
+// compactions holds the running compactions. It makes a compaction fail if a read of one of its inputs has failed since the compaction began.
 //
-// Pebble 2.1.7 does not always see to that itself. If a compaction cannot read the value of its last key, and the value is in a block of values,
-// Iter.saveValue (internal/compact) sets the error, and Iter.iterNext clears it at the end of the input: Pebble would write an empty value, and then delete
-// the input. So the tables that the compaction has made cannot be synced any more. Pebble reads a value, and reports damage, on the
-// goroutine that later writes the value and syncs its table, so the error is noted in time.
+// Pebble 2.1.7 does not always do that itself. If a compaction cannot read the value of its last key, and the value is in a value block,
+// Iter.saveValue (internal/compact) sets the error, and Iter.iterNext clears it at the end of the input. Pebble would then write an empty value
+// and delete the input. So after such an error the guard lets no sync of the compaction's outputs succeed. Pebble reads a value, and reports
+// damage, on the goroutine that later writes the value and syncs its table, so the error is noted in time.
 //
-// Requests read the same files, and their errors count as well, since Pebble does not say who reads. The compaction is tried again.
+// Requests read the same files, and their errors count as well, since Pebble does not say who reads. Pebble then repeats the compaction.
 //
 // Pebble names a compaction's inputs by the numbers of tables. Those are the numbers of their files, as Crowfoot has no virtual tables: it neither
 // ingests tables nor excises keys.
@@ -25,10 +25,10 @@ type compactions struct {
 	running map[int]*compaction
 }
 
-// compaction is a job of Pebble's, with the names of the table files that it reads and of those that it has made.
+// compaction is a running compaction with the names of its input and output files.
 type compaction struct {
 	inputs, outputs []string
-	err             error // of the first read of an input that failed
+	err             error // error of the first failed read of an input
 }
 
 func (c *compactions) begin(i pebble.CompactionInfo) {
@@ -52,7 +52,7 @@ func (c *compactions) end(id int) {
 	delete(c.running, id)
 }
 
-// made notes a new table. Those of flushes have no inputs on disk.
+// made notes a new output of a compaction. It ignores the tables of flushes, which have no inputs on disk.
 func (c *compactions) made(i pebble.TableCreateInfo) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,7 +72,7 @@ func (c *compactions) cannotRead(file string, err error) {
 	}
 }
 
-// inputError is why a table file that a compaction has made must not be kept.
+// inputError returns an error if a table file is the output of a compaction that could not read an input.
 func (c *compactions) inputError(file string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -51,7 +51,8 @@ func TestDamagedVersions(t *testing.T) {
 	}
 }
 
-// TestUnreadVersions compacts such a table while a read of it fails, each time that of another block. Nothing is lost, and the compaction is done again.
+// TestUnreadVersions compacts such a table while one read of it fails, in each run that of another block. Nothing is lost, and Pebble repeats the
+// compaction.
 func TestUnreadVersions(t *testing.T) {
 	fs, want := twoVersions(t)
 	table, rng := last(t, fs, ".sst"), rand.New(rand.NewPCG(4, 0))
@@ -110,7 +111,7 @@ func TestUnreadVersions(t *testing.T) {
 	t.Logf("%d of %d compactions failed", failed, len(offsets))
 }
 
-// twoVersions makes a store of one table, whose one key has two versions. The older one's value is in a block of values.
+// twoVersions makes a store with one table, whose one key has two versions. The value of the older version is in a value block.
 func twoVersions(t *testing.T) (fs *vfs.MemFS, want map[string]string) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(5, 0))

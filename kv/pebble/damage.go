@@ -11,17 +11,18 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// damage is what was found damaged in table files since the store was opened. What needs the damaged block fails; everything else goes on.
+// damage records the damage that reads have met in table files since the store was opened. Requests that need a damaged block fail. All others
+// go on.
 type damage struct {
 	mu    sync.Mutex
 	known map[string]bool
 	reads int64
 }
 
-// maxKnownDamage bounds how many places are remembered as logged.
+// maxKnownDamage is the maximum number of damaged places that are logged and remembered.
 const maxKnownDamage = 1000
 
-// found counts a read that met damage, and logs each place once. Pebble names the file, and the block's offset in the details.
+// found counts a read that met damage, and logs each damaged place once. The event names the file, and its details the block's offset.
 func (d *damage) found(i pebble.DataCorruptionInfo) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -43,7 +44,7 @@ func (d *damage) count() int64 {
 	return d.reads
 }
 
-// readError is the error of a read, with what clients are told if it met damage.
+// readError returns the error of a read. If the read met damage, it adds the error that clients get.
 func readError(err error) error {
 	if err == nil || !pebble.IsCorruptionError(err) {
 		return err

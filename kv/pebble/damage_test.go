@@ -15,8 +15,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// TestDamagedTable flips bits of a table file, one at a time. What can be read is what was written, what cannot is
-// DATA_LOSS, the log names the file, the metrics count it, and a compaction that meets the damage does not end the process.
+// TestDamagedTable flips bits of a table file, one at a time. Each read returns the value that was written, or DATA_LOSS. The log
+// names the file, the metrics count the read, and a compaction that meets the damage does not end the process.
 func TestDamagedTable(t *testing.T) {
 	const keys = 200
 	rng := rand.New(rand.NewPCG(1, 0))

@@ -17,31 +17,32 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// reserveFile takes space on the disk that other programs cannot take.
+// reserveFile is the name of a file that takes up space, so that other programs cannot. It is removed when a write needs the space.
 const reserveFile = "RESERVE"
 
 const (
-	// memTableShare is the share of a small disk that a table in memory may be as large as. What is kept free is counted in such tables.
+	// A memtable takes at most 1/memTableShare of a small disk. The space that is kept free is a multiple of a memtable's size.
 	memTableShare    = 32
 	minMemTableBytes = 256 << 10
-	// reserveTables is the reserve: the log that commits on their way still need, and a flush.
+	// The reserve is as large as reserveTables memtables. It has room for the log of the commits that were admitted, and for a flush.
 	reserveTables = 2
-	// freeTables must stay free beside the reserve: all that is in memory can then be flushed, which takes the place of its log, and
-	// the usual compactions have room.
+	// The size of freeTables memtables stays free beside the reserve. Then all memtables can be flushed, after which their logs are
+	// freed, and the usual compactions have room.
 	freeTables = memTables
-	// spacePerByte is what a commit takes on disk at first: it is in the log and in a table.
+	// spacePerByte is the space that each byte of a batch takes on disk at first: one in the log and one in a table.
 	spacePerByte = 2
-	// reservedShare is the part of reserve and free space below which also writes that may use the reserve are refused.
+	// Batches that may use the reserve are refused, too, below 1/reservedShare of the reserve and the space to keep free.
 	reservedShare = 4
-	// lookEvery is how often the free space is looked at while nothing is committed.
+	// lookEvery is the interval at which watch reads the free space.
 	lookEvery = time.Second
-	// sublevelsToRefuse at the top of the store are too many while compactions fail, for ordinary batches. Pebble lets writers wait at l0Stop,
-	// so from sublevelsToRefuseAll on no batch is let in: what is in memory, and what a look lets in, will still be flushed.
+	// While compactions fail, ordinary batches are refused from sublevelsToRefuse sublevels of level 0 on, and all batches from
+	// sublevelsToRefuseAll on. Pebble makes writers wait at l0Stop. The memtables, and the batches admitted until the next look, will still
+	// be flushed to level 0.
 	sublevelsToRefuse    = l0Stop / 2
 	sublevelsToRefuseAll = l0Stop - memTables - 1
 )
 
-// memTableSize is for a disk of so many bytes; 0 is one without limit.
+// memTableSize returns the size of a memtable for a disk of total bytes; 0 is a disk without limit.
 func memTableSize(total uint64) uint64 {
 	if total == 0 {
 		return memTableBytes
@@ -49,50 +50,50 @@ func memTableSize(total uint64) uint64 {
 	return min(max(total/memTableShare, minMemTableBytes), memTableBytes)
 }
 
-// disk says which batches may be committed, by the space that is left in the file system of a directory, and keeps a reserve of it.
+// disk decides which batches may be committed, by the free space in the file system of a directory, and keeps a reserve of that space.
 //
-// Free space counts together with the reserve. Ordinary batches leave both whole: refused are those that would not. Batches that may use
-// the reserve go on until most of it has gone. What is on its way has been counted, so that many commits at once
-// do not take the same space.
+// An ordinary batch is refused if it would leave less than the reserve and the space to keep free (freeTables). A batch that may use the
+// reserve is refused only when most of both is gone. Batches that are being committed count as written, so that many commits at once do not
+// take the same space.
 //
-// A file system may refuse space that it seems to have: because of a quota, say. Then the reserve is given up, and batches are refused
-// until it could be made again.
+// A file system may refuse space that it seems to have, for example because of a quota. Then the disk gives up the reserve, and refuses
+// batches until the reserve could be made again.
 //
-// A file system that does not say how large it is, such as one in memory, is taken to be without limit.
+// A file system that does not know its size, such as one in memory, counts as unlimited.
 type disk struct {
 	fs       vfs.FS
 	dir      string
 	memTable uint64
 	limited  bool
 
-	// sublevels is how many sorted runs a read at the top of the store looks into. It locks Pebble's mutex, which no method that Pebble
-	// calls may do.
+	// sublevels returns the number of sublevels of level 0, which are the sorted runs that a read must look into there. It locks Pebble's
+	// mutex, so no method that Pebble calls may call it.
 	sublevels func() int
 
-	admitted atomic.Int64 // bytes of all batches that were let in
-	applied  atomic.Int64 // of those whose commit has ended
-	limit    atomic.Int64 // admitted may get so far without another look
-	refusals atomic.Int64 // batches that were not let in
+	admitted atomic.Int64 // bytes of all batches that were admitted
+	applied  atomic.Int64 // bytes of the admitted batches whose commit has ended
+	limit    atomic.Int64 // admit lets batches in without a look until admitted reaches it
+	refusals atomic.Int64 // batches that were refused
 
-	compactionFailed atomic.Pointer[failedCompaction] // nil once others have gone well that do what it would have done
-	topMerged        atomic.Bool                      // since then a compaction has moved tables from the top to a lower level
+	compactionFailed atomic.Pointer[failedCompaction] // the last failure that counts; nil once later compactions have done its work
+	topMerged        atomic.Bool                      // a compaction has moved tables out of level 0 since that failure
 
-	mu      sync.Mutex // never locked while Pebble's is wanted
+	mu      sync.Mutex // its holder never locks Pebble's mutex
 	held    int64      // bytes of the reserve that are on disk
 	filling bool       // the reserve is being made
-	refused error      // what the file system answered when the reserve was given up; nil once it is whole again
+	refused error      // the error for which the reserve was given up; nil once the reserve is whole again
 
 	closed  chan struct{}
 	watcher sync.WaitGroup
 }
 
-// failedCompaction is the last compaction that failed. One of lower levels does not take the place of one from the top.
+// failedCompaction is a compaction that failed. A later failure of lower levels does not replace a failure of level 0.
 type failedCompaction struct {
 	move
 	err error
 }
 
-// openDisk looks at the file system of a directory, which exists.
+// openDisk returns the disk of a directory, which must exist. It returns a disk also with an error.
 func openDisk(dir string, fs vfs.FS) (d *disk, err error) {
 	d = &disk{fs: fs, dir: dir, memTable: memTableBytes, closed: make(chan struct{}), sublevels: func() int { return 0 }}
 	usage, err := fs.GetDiskUsage(dir)
@@ -121,7 +122,7 @@ func (d *disk) ended(n int)            { d.applied.Add(int64(n)) }
 func (d *disk) lookAtNext()            { d.limit.Store(0) }
 func (d *disk) space() (uint64, error) { u, err := d.fs.GetDiskUsage(d.dir); return u.AvailBytes, err }
 
-// freeSize is the space that the file system has left; -1 if it does not say.
+// freeSize returns the free bytes of the file system; -1 if they are not known.
 func (d *disk) freeSize() int64 {
 	if !d.limited {
 		return -1
@@ -133,7 +134,7 @@ func (d *disk) freeSize() int64 {
 	return int64(min(free, math.MaxInt64))
 }
 
-// admit lets a batch of n bytes in, or says why not: then nothing of it may be written. ended must be called for one that was let in.
+// admit admits a batch of n bytes, or fails with kv.ErrRefused. The caller must not write a refused batch, and must call ended for an admitted one.
 func (d *disk) admit(n int, useReserve bool) error {
 	for {
 		admitted := d.admitted.Load()
@@ -151,7 +152,7 @@ func (d *disk) admit(n int, useReserve bool) error {
 	return nil
 }
 
-// look admits n bytes if there is room for them, and decides how much may follow.
+// look admits n bytes if there is room for them, and sets limit to how much admit may let in before the next look.
 func (d *disk) look(n int64, useReserve bool) error {
 	err := d.pileUp(useReserve)
 	if err == nil {
@@ -163,7 +164,7 @@ func (d *disk) look(n int64, useReserve bool) error {
 	return err
 }
 
-// pileUp is the error of a batch that would pile up more tables at the top of the store, which compactions do not take away.
+// pileUp refuses a batch if compactions fail and level 0 has too many sublevels: the batch would add to tables that no compaction takes away.
 func (d *disk) pileUp(useReserve bool) error {
 	failed := d.compactionFailed.Load()
 	if failed == nil {
@@ -201,7 +202,8 @@ func (d *disk) take(n int64, useReserve bool) error {
 	return nil
 }
 
-// roomBeside is how many bytes may be admitted beside n more before the next look, or why those may not. mu is locked.
+// roomBeside returns how many bytes may be admitted after n more before the next look. It fails if there is no room for the n bytes. The caller
+// holds mu.
 func (d *disk) roomBeside(free, n int64) (int64, error) {
 	need := d.keepFree() + d.reserveBytes() - d.held + spacePerByte*(d.onTheirWay()+n)
 	switch {
@@ -213,13 +215,13 @@ func (d *disk) roomBeside(free, n int64) (int64, error) {
 	return (free - need) / spacePerByte, nil
 }
 
-// reserveLasts says whether a batch of n bytes that may use the reserve may be committed. mu is locked.
+// reserveLasts reports whether a batch of n bytes that may use the reserve may be committed. The caller holds mu.
 func (d *disk) reserveLasts(free, n int64) bool {
 	return free+d.held-spacePerByte*(d.onTheirWay()+n) >= (d.keepFree()+d.reserveBytes())/reservedShare
 }
 
-// giveUpReserve makes room for a write that got err, and says whether it could. Ordinary batches are refused from now on. Pebble may have locked its
-// mutexes.
+// giveUpReserve removes the reserve to make room for a write that failed with err, and reports whether that made room. From then on ordinary
+// batches are refused. The caller may hold Pebble's mutexes.
 func (d *disk) giveUpReserve(err error) bool {
 	d.lookAtNext()
 	d.mu.Lock()
@@ -234,8 +236,8 @@ func (d *disk) giveUpReserve(err error) bool {
 	return d.fs.Remove(d.reservePath()) == nil
 }
 
-// compactionEnded notes whether a compaction went well. Pebble calls it with its mutex locked. What a failure from the top leaves there is gone once few
-// tables are left (see pileUp); a failure of lower levels is over once those tables, or others of their level, have moved.
+// compactionEnded notes the result of a compaction. Pebble calls it with its mutex locked. A failure at level 0 is over once few tables are left
+// there (see pileUp). A failure at a lower level is over once a compaction from that level succeeds.
 func (d *disk) compactionEnded(err error, moved move) {
 	failed := d.compactionFailed.Load()
 	switch {
@@ -253,7 +255,8 @@ func (d *disk) compactionEnded(err error, moved move) {
 	}
 }
 
-// watch looks at the disk again and again until close: other programs fill it, and make room. It makes the reserve, and logs the changes.
+// watch starts a goroutine that looks at the disk every second until close, since other programs fill it and make room. The goroutine makes the
+// reserve, and logs when writes begin to be refused and when they are accepted again.
 func (d *disk) watch() {
 	if !d.limited {
 		return
@@ -281,7 +284,7 @@ func (d *disk) watch() {
 	})
 }
 
-// makeReserve makes the reserve if there is room for it and for the writes that it is to protect.
+// makeReserve makes the reserve if there is room for it and for the space to keep free.
 func (d *disk) makeReserve() {
 	free, size, ok := d.beginReserve()
 	if !ok {
@@ -301,7 +304,7 @@ func (d *disk) makeReserve() {
 	d.held, d.filling = 0, false
 }
 
-// beginReserve says whether the reserve is to be made, how large, and how much was free before.
+// beginReserve reports in ok whether the reserve must be made now. It returns the bytes that are free, and the size of the reserve.
 func (d *disk) beginReserve() (free uint64, size int64, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -317,8 +320,8 @@ func (d *disk) beginReserve() (free uint64, size int64, ok bool) {
 	return free, size, true
 }
 
-// fillReserve has the file system set size bytes aside; where it cannot, they are written, and cannot be compressed. It ends early if the
-// reserve is given up meanwhile.
+// fillReserve makes the reserve's file of size bytes. If the file system cannot set the space aside, it writes random bytes, which cannot be
+// compressed. It ends early if the reserve is given up meanwhile.
 func (d *disk) fillReserve(free uint64, size int64) (err error) {
 	f, err := d.fs.Create(d.reservePath(), vfs.WriteCategoryUnspecified)
 	if err != nil {
@@ -343,7 +346,7 @@ func (d *disk) fillReserve(free uint64, size int64) (err error) {
 	return nil
 }
 
-// setAside says whether the file system could set all of it aside at once.
+// setAside asks the file system to set the space aside at once. whole reports whether that worked.
 func (d *disk) setAside(f vfs.File, free uint64, size int64) (whole bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -358,7 +361,7 @@ func (d *disk) setAside(f vfs.File, free uint64, size int64) (whole bool, err er
 	return true, err
 }
 
-// hold counts bytes that are about to be written to the reserve, unless it was given up.
+// hold counts n bytes that are about to be written to the reserve. It returns false if the reserve was given up.
 func (d *disk) hold(n int64) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -373,7 +376,7 @@ func (d *disk) close() {
 	d.watcher.Wait()
 }
 
-// cannotOpen says why the store could not be opened, in other words than the operating system's where there are better ones.
+// cannotOpen returns the error of a store that could not be opened. It says what to do if the disk is full or the files are not accessible.
 func (d *disk) cannotOpen(err error) error {
 	why := "it is damaged or incomplete; nothing in it was overwritten"
 	switch {

@@ -83,7 +83,7 @@ func TestOpenFull(t *testing.T) {
 	}
 }
 
-// TestUseReserve: what other batches must leave free, one that may use the reserve takes; nothing of a refused batch is there.
+// TestUseReserve: a batch that may use the reserve takes space that other batches must leave free. Nothing of a refused batch is stored.
 func TestUseReserve(t *testing.T) {
 	disk := disktest.New("data", 8<<20)
 	store, err := pebble.Open("data", disk)

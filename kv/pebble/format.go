@@ -22,9 +22,8 @@ import (
 //	crowfoot data directory, format 2
 //	crowfoot data directory, format 1, upgrading to 2
 //
-// It is replaced by renaming a new file that is durable, so there is one mark or the other at every moment. The second
-// line stands there while an upgrade runs. Releases that know the first format alone refuse it, and so never
-// see records of both formats.
+// A durable new file is renamed to replace the mark, so there is always one complete mark. The mark is the second line
+// while an upgrade runs. Releases that only know the first format refuse it, and so never see records of both formats.
 const (
 	formatFile     = "CROWFOOT"
 	formatFileNew  = "CROWFOOT.new" // renamed to formatFile when durable
@@ -32,7 +31,7 @@ const (
 	formatOnTheWay = ", upgrading to "
 )
 
-// engineVersions are the versions of Pebble's own files in each format. A change here needs a new format.
+// engineVersions holds the version of Pebble's own files for each format. A change here needs a new format.
 var engineVersions = map[kv.Format]pebble.FormatMajorVersion{
 	1: pebble.FormatTableFormatV6,
 	2: pebble.FormatTableFormatV6,
@@ -40,23 +39,23 @@ var engineVersions = map[kv.Format]pebble.FormatMajorVersion{
 	4: pebble.FormatTableFormatV6,
 }
 
-// lockFile is the name of Pebble's lock, which a process that was stopped between
-// making a directory and marking it leaves behind.
+// lockFile is the name of Pebble's lock file. A process that was stopped after it
+// made a directory and before it marked it leaves the file behind.
 const lockFile = "LOCK"
 
-// found is what a directory holds.
+// found describes the contents of a directory.
 type found struct {
 	marked bool
-	format kv.Format // of the mark; of a new store if there is none
+	format kv.Format // format in the mark; kv.LastFormat if there is no mark
 	store  bool      // Pebble's files are there
 }
 
-// claim makes sure that dir is a data directory of a format that can be read, or an empty one
-// which it marks with the last format, and takes its lock.
+// claim locks a data directory. dir must have a format that can be read, or be empty or
+// missing. claim marks a new directory with the last format.
 //
-// The directory is judged before anything is written to it. The mark is the
-// first file of a new directory and durable before the store is made, so a crash
-// in between leaves a directory that is claimed again as a fresh one.
+// It checks the directory before it writes anything to it. The mark is the
+// first file of a new directory and durable before the store is made. So a crash
+// in between leaves a directory that the next claim treats as a new one.
 func claim(dir string, fs vfs.FS) (*pebble.Lock, found, error) {
 	if _, err := judge(dir, fs); err != nil {
 		return nil, found{}, err
@@ -95,7 +94,7 @@ func lockDirectory(dir string, fs vfs.FS) (*pebble.Lock, error) {
 	return lock, nil
 }
 
-// holderOf is the process that has locked a directory; 0 if it cannot be told.
+// holderOf returns the id of the process that has locked a directory; 0 if it is not known.
 func holderOf(dir string, fs vfs.FS) int32 {
 	f, err := fs.Open(fs.PathJoin(dir, lockFile))
 	if err != nil {
@@ -108,7 +107,7 @@ func holderOf(dir string, fs vfs.FS) int32 {
 	return lockHolder(f.Fd())
 }
 
-// judge reads dir and refuses what is not a data directory of a format that can be read. It writes nothing.
+// judge fails unless dir is a data directory of a format that can be read, or is empty or missing. It writes nothing.
 func judge(dir string, fs vfs.FS) (found, error) {
 	names, err := fs.List(dir)
 	if errors.Is(err, iofs.ErrNotExist) {
@@ -147,12 +146,12 @@ func judge(dir string, fs vfs.FS) (found, error) {
 	return found{marked: true, format: m.format, store: hasStore}, err
 }
 
-// isEngineFile says whether a file is one of the first that Pebble makes in a directory, also in a checkpoint.
+// isEngineFile reports whether a file is one of those that Pebble makes first in a new directory or checkpoint.
 func isEngineFile(name string) bool {
 	return strings.HasPrefix(name, "OPTIONS-") || strings.HasPrefix(name, "marker.")
 }
 
-// judgeStore tells a directory that never got its store from one that lost it.
+// judgeStore reports whether a marked directory has a store. It fails if the directory has lost its store, instead of never having had one.
 func judgeStore(dir string, fs vfs.FS, names []string) (exists bool, err error) {
 	desc, err := pebble.Peek(dir, fs)
 	if err != nil {
@@ -183,7 +182,7 @@ func (s *Store) Upgrade(next kv.Format, run func() error) error {
 	if err := s.db.RatchetFormatMajorVersion(engineVersions[next]); err != nil {
 		return fmt.Errorf("upgrade data directory %s to Pebble's format %s: %w", s.dir, engineVersions[next], err)
 	}
-	if err := s.db.LogData(nil, pebble.Sync); err != nil { // all that run has written is durable before the mark
+	if err := s.db.LogData(nil, pebble.Sync); err != nil { // makes everything that run has written durable before the mark
 		return fmt.Errorf("upgrade data directory %s: %w", s.dir, err)
 	}
 	if err := writeMark(s.dir, s.fs, mark{format: next}); err != nil {
@@ -193,7 +192,7 @@ func (s *Store) Upgrade(next kv.Format, run func() error) error {
 	return nil
 }
 
-// mark is what formatFile says.
+// mark is the content of formatFile.
 type mark struct {
 	format kv.Format
 	next   kv.Format // 0, or the format of an upgrade that has begun
@@ -278,7 +277,7 @@ func replaceMark(dir string, fs vfs.FS, m mark) error {
 	return syncDir(dir, fs)
 }
 
-// dirMode lets the server's user alone read data. A directory that is there keeps its mode.
+// dirMode is the mode of new data directories: only the server's user may read them. An existing directory keeps its mode.
 const dirMode = 0o700
 
 // makeDir makes dir, and makes its name durable in the directory above.
@@ -292,8 +291,8 @@ func makeDir(dir string, fs vfs.FS) error {
 	return syncDir(fs.PathDir(dir), fs)
 }
 
-// notAllowed says that the operating system lets this process not write, or read, a file: by its owner and mode, or because the file system is
-// read-only.
+// notAllowed reports whether err says that this process may not read or write a file: because of its owner and mode, or because the file system
+// is read-only.
 func notAllowed(err error) bool {
 	return errors.Is(err, iofs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }

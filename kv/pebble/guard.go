@@ -17,27 +17,27 @@ import (
 )
 
 const (
-	// fullPatience is how long a write that the engine cannot do without waits for room on a full disk, once the reserve is used up.
+	// fullPatience is how long a write of an essential file (roleEssential) waits for room on a full disk once the reserve is used up.
 	fullPatience = 2 * time.Second
 	fullPoll     = 100 * time.Millisecond
-	// Pebble tries a flush or compaction that failed again at once. A flush is held up before it writes its first file, and a compaction before
-	// it begins, each time longer.
+	// Pebble retries a failed flush or compaction at once. So the guard delays a flush before it writes its first file, and a compaction
+	// before it begins. The delay doubles with each failure.
 	firstRetryDelay = 10 * time.Millisecond
 	lastRetryDelay  = time.Second
-	// flushAttempts may fail one after another, in a little more than a second. Pebble would try for ever, and has memory for so many writes
-	// only. For want of room a flush may fail more often, as long as no commit waits for it.
+	// The store fails after flushAttempts failed flushes in a row, which take a little more than a second. Pebble would retry for ever, but
+	// has memory for a limited amount of writes. If the disk is full, more flushes may fail, as long as no commit waits for one.
 	flushAttempts = 8
-	// compactionAttempts from the top of the store may fail one after another while a commit waits for one.
+	// The store fails after compactionAttempts failed compactions from level 0 in a row while a commit waits for one.
 	compactionAttempts = 8
 )
 
-// A stallReason is why Pebble lets commits wait.
+// A stallReason says why Pebble makes commits wait.
 type stallReason int32
 
 const (
 	stallNone       stallReason = iota
-	stallFlush                  // too much is in memory
-	stallCompaction             // too many tables are at the top of the store
+	stallFlush                  // too many memtables wait for a flush
+	stallCompaction             // level 0 has too many tables
 )
 
 // Categories of files that Pebble writes, in its own words.
@@ -47,44 +47,44 @@ const (
 	categoryBlobRewrite vfs.DiskWriteCategory = "pebble-blob-file-rewrite"
 )
 
-// role says what becomes of an error of a file.
+// role says how the guard treats an error of a file.
 type role int
 
 const (
-	roleCopy       role = iota // of a checkpoint, outside of the directory: the caller gets the error
-	roleOther                  // such as the format's mark: the caller gets the error
-	roleEssential              // the write-ahead log, the manifest and its markers: Pebble cannot go on without it
-	roleFlush                  // a table that is made of memory: Pebble tries again
-	roleCompaction             // a table that is made of others: Pebble tries again
+	roleCopy       role = iota // part of a checkpoint, outside of the directory: the caller gets the error
+	roleOther                  // another file, such as the format's mark: the caller gets the error
+	roleEssential              // the write-ahead log, the manifest or its markers: Pebble cannot go on after an error
+	roleFlush                  // a table that a flush writes: Pebble tries again
+	roleCompaction             // a table that a compaction writes: Pebble tries again
 )
 
 // guardedFS stands between Pebble and the file system of its directory.
 //
-// A write for which there is no room takes the reserve (see disk) and is done again, so Pebble does not see that the disk is full where it
-// could not go on.
+// If there is no room for a write, the guard gives up the reserve (see disk) and repeats the write. So Pebble does not see a full disk in
+// places where it could not go on.
 //
-// Where Pebble meets another error that it cannot go on after, it panics with its mutexes locked, and callers hang. Instead, the guard
-// reports the failure, and Pebble is told that all is well: from then on the directory stays as it is, as if the process had ended, and new files
-// are kept in memory. What runs ends, and the Store acknowledges nothing more. A sync that failed is never tried again: a
-// second one may succeed although the first has lost data (https://wiki.postgresql.org/wiki/Fsync_Errors).
+// After some other errors Pebble cannot go on: it panics with its mutexes locked, and callers hang. So the guard reports the failure and
+// returns success to Pebble. From then on the directory stays as it is, as if the process had ended, and new files are kept in memory.
+// Running requests end, and the Store acknowledges no further commit. The guard never repeats a failed sync: a second one may succeed
+// although the first has lost data (https://wiki.postgresql.org/wiki/Fsync_Errors).
 type guardedFS struct {
 	vfs.FS
 	dir    string // as PathDir gives it
 	disk   *disk
-	memory *vfs.MemFS    // files that were made after the failure
-	closed chan struct{} // nothing is worth waiting for any more
+	memory *vfs.MemFS    // holds the files that are made after the failure
+	closed chan struct{} // closed when the store closes; ends all pauses
 
 	failed   atomic.Pointer[failure]
 	report   sync.Once
 	reporter atomic.Pointer[func(error)]
 	opened   atomic.Bool
-	stall    atomic.Int32 // what commits wait for, a stallReason
+	stall    atomic.Int32 // a stallReason: why commits wait now
 
-	copying atomic.Pointer[context.Context] // of the checkpoint that is being made
+	copying atomic.Pointer[context.Context] // context of the running Checkpoint; nil if none runs
 
-	flushFailures, compactionFailures atomic.Int32              // one after another
-	stalledFailures                   atomic.Int32              // of compactions from the top, since commits wait for one
-	holdCompactions                   atomic.Pointer[time.Time] // until then
+	flushFailures, compactionFailures atomic.Int32              // failures in a row
+	stalledFailures                   atomic.Int32              // failed compactions from level 0 in a row, since commits wait for one
+	holdCompactions                   atomic.Pointer[time.Time] // no compaction may begin before this time
 	compactions                       compactions
 }
 
@@ -93,7 +93,7 @@ type failure struct{ cause error }
 
 func (f *failure) Error() string { return f.cause.Error() }
 
-// Unwrap gives what clients are told.
+// Unwrap returns the error that clients get.
 func (f *failure) Unwrap() error { return usererror.StorageFailed(f.cause) }
 
 func guard(dir string, fs vfs.FS, d *disk) *guardedFS {
@@ -102,10 +102,10 @@ func guard(dir string, fs vfs.FS, d *disk) *guardedFS {
 	return g
 }
 
-// clean is a directory's name as PathDir of its files gives it.
+// clean returns a directory's name in the form that PathDir returns for its files.
 func clean(dir string, fs vfs.FS) string { return fs.PathDir(fs.PathJoin(dir, lockFile)) }
 
-// fail reports that the store cannot go on.
+// fail makes the store fail and reports it. Only the first call has an effect.
 func (fs *guardedFS) fail(cause error) {
 	if fs.failed.CompareAndSwap(nil, &failure{cause}) {
 		fs.reportFailure()
@@ -117,14 +117,14 @@ func (fs *guardedFS) onFailure(f func(error)) {
 	fs.reportFailure()
 }
 
-// reportFailure calls the reporter once there are both, it and a failure.
+// reportFailure calls the reporter, once, if both a reporter and a failure are set.
 func (fs *guardedFS) reportFailure() {
 	if f, report := fs.failed.Load(), fs.reporter.Load(); f != nil && report != nil {
 		fs.report.Do(func() { (*report)(f.cause) })
 	}
 }
 
-// failure is nil while the store goes on.
+// failure returns the error of a store that has failed, else nil.
 func (fs *guardedFS) failure() error {
 	if f := fs.failed.Load(); f != nil {
 		return f
@@ -147,11 +147,12 @@ func (fs *guardedFS) roleOf(name string, category vfs.DiskWriteCategory) role {
 	return roleOther
 }
 
-// try does what needs room, and does it again once there is some. The error is that of the last time; if it was essential, the store has failed.
+// try calls do. While the disk is full, it makes or awaits room and calls do again, as far as the role allows. It returns the error of the
+// last call. If that is not nil and the role is essential, the store fails.
 func (fs *guardedFS) try(r role, what, name string, do func() error) error {
 	err := do()
 	for waited := time.Duration(0); isFull(err); waited += fullPoll {
-		if r == roleCompaction || r == roleCopy { // Pebble tries it again, or another one; a copy may be on another disk
+		if r == roleCompaction || r == roleCopy { // Pebble retries compactions itself; a copy may be on another disk
 			return err
 		}
 		if !fs.disk.giveUpReserve(err) {
@@ -167,12 +168,12 @@ func (fs *guardedFS) try(r role, what, name string, do func() error) error {
 	return err
 }
 
-// isFull says that there is no room on the disk, or that a quota leaves none.
+// isFull reports whether err says that the disk is full or a quota is used up.
 func isFull(err error) bool {
 	return err != nil && (vfs.IsNoSpaceError(err) || errors.Is(err, syscall.EDQUOT))
 }
 
-// pause returns false if the store is closed meanwhile.
+// pause waits for d. It returns false, at once, if the store is closed.
 func (fs *guardedFS) pause(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -184,7 +185,7 @@ func (fs *guardedFS) pause(d time.Duration) bool {
 	}
 }
 
-// retryDelay is how long what has failed so many times is held up.
+// retryDelay returns the delay before a flush or compaction after so many failures in a row.
 func retryDelay(failures int32) time.Duration {
 	return min(firstRetryDelay<<min(failures-1, 16), lastRetryDelay)
 }
@@ -196,7 +197,7 @@ func (fs *guardedFS) holdUpFlush() {
 	}
 }
 
-// compactionsHeld says that no compaction may begin yet, since the last one failed.
+// compactionsHeld reports whether no compaction may begin yet, because the last one failed.
 func (fs *guardedFS) compactionsHeld() bool {
 	until := fs.holdCompactions.Load()
 	return until != nil && time.Now().Before(*until)
@@ -214,8 +215,8 @@ func (fs *guardedFS) isStalled(reason stallReason) bool {
 	return stallReason(fs.stall.Load()) == reason
 }
 
-// flushEnded counts flushes that failed. Pebble calls it with its mutex locked. A commit that waited for a flush, and goes on waiting after it, waits
-// for a compaction: Pebble does not report that.
+// flushEnded counts failed flushes. Pebble calls it with its mutex locked. If commits that waited for a flush still wait after it, they wait
+// for a compaction. Pebble does not report that change of reason, so flushEnded notes it.
 func (fs *guardedFS) flushEnded(err error) {
 	if err == nil {
 		fs.flushFailures.Store(0)
@@ -231,7 +232,7 @@ func (fs *guardedFS) flushEnded(err error) {
 	}
 }
 
-// compactionEnded counts compactions that failed. Pebble calls it with its mutex locked.
+// compactionEnded counts failed compactions. Pebble calls it with its mutex locked.
 func (fs *guardedFS) compactionEnded(err error, moved move) {
 	fs.disk.compactionEnded(err, moved)
 	if err == nil {
@@ -242,7 +243,7 @@ func (fs *guardedFS) compactionEnded(err error, moved move) {
 		fs.holdCompactions.Store(&until)
 	}
 	switch {
-	case moved.from > 0: // one of lower levels does not end a stall
+	case moved.from > 0: // a compaction of lower levels does not end a stall
 	case err == nil:
 		fs.stalledFailures.Store(0)
 	case fs.isStalled(stallCompaction) && fs.stalledFailures.Add(1) >= compactionAttempts:
@@ -329,7 +330,7 @@ func (fs *guardedFS) OpenDir(name string) (vfs.File, error) {
 // Remove implements vfs.FS.
 func (fs *guardedFS) Remove(name string) error {
 	if fs.failure() != nil {
-		_ = fs.memory.Remove(name) // what is on disk stays
+		_ = fs.memory.Remove(name) // files on disk stay
 		return nil
 	}
 	return fs.FS.Remove(name)
@@ -354,10 +355,10 @@ func (fs *guardedFS) Link(oldname, newname string) error {
 	return fs.FS.Link(oldname, newname)
 }
 
-// MkdirAll implements vfs.FS. What it makes, for checkpoints, is for the server's user alone.
+// MkdirAll implements vfs.FS. It makes the directories of checkpoints, which only the server's user may read.
 func (fs *guardedFS) MkdirAll(dir string, _ os.FileMode) error { return fs.FS.MkdirAll(dir, dirMode) }
 
-// copyEnded is an error if a file is a checkpoint's and its client waits no longer. What was copied is then removed.
+// copyEnded fails if a file belongs to a checkpoint and the context of Checkpoint has ended. Checkpoint then removes the copy.
 func (fs *guardedFS) copyEnded(r role) error {
 	if ctx := fs.copying.Load(); r == roleCopy && ctx != nil {
 		return (*ctx).Err()
@@ -378,7 +379,7 @@ func (fs *guardedFS) Stat(name string) (vfs.FileInfo, error) {
 // Unwrap implements vfs.FS.
 func (fs *guardedFS) Unwrap() vfs.FS { return fs.FS }
 
-// guardedFile is a file of a guardedFS that was made before the failure.
+// guardedFile is a file of a guardedFS that was opened before the failure.
 type guardedFile struct {
 	vfs.File
 	fs   *guardedFS
@@ -404,7 +405,7 @@ func (f *guardedFile) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// WriteAt is not how Pebble writes. What would say that a log was synced is not written after a failure.
+// WriteAt fails after a failure, so that no note says that a log was synced (see syncedFile). Pebble itself does not call it.
 func (f *guardedFile) WriteAt(p []byte, at int64) (int, error) {
 	if failure := f.fs.failure(); failure != nil {
 		return 0, failure
@@ -412,8 +413,8 @@ func (f *guardedFile) WriteAt(p []byte, at int64) (int, error) {
 	return f.File.WriteAt(p, at)
 }
 
-// afterFailure is the answer of a write or sync that was not done. A table that is half on disk is given up, so that Pebble makes it
-// again, in memory.
+// afterFailure returns the result of a write or sync of n bytes that was not done, because the store has failed. For an essential file that
+// is success. For a table it is an error, so that Pebble makes the table again, in memory.
 func (f *guardedFile) afterFailure(n int, failure error) (int, error) {
 	if f.role == roleEssential {
 		return n, nil
@@ -458,7 +459,7 @@ func (f *guardedFile) settled(what string, err error) error {
 	return err
 }
 
-// Stat is how Pebble learns the size of a log that it uses again.
+// Stat implements vfs.File. Pebble calls it for the size of a log that it reuses, and cannot go on after an error.
 func (f *guardedFile) Stat() (vfs.FileInfo, error) {
 	info, err := f.File.Stat()
 	if err == nil || f.role != roleEssential {
@@ -468,7 +469,7 @@ func (f *guardedFile) Stat() (vfs.FileInfo, error) {
 	return noInfo{name: f.fs.PathBase(f.name)}, nil
 }
 
-// noInfo describes a file of which nothing is known.
+// noInfo describes a file whose Stat failed. Its size is 0.
 type noInfo struct {
 	os.FileInfo
 	name string

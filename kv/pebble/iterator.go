@@ -8,7 +8,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// iterator is a pebble.Iterator under kv's names.
+// iterator makes a pebble.Iterator a kv.Iterator.
 type iterator struct{ *pebble.Iterator }
 
 func (it iterator) Value() ([]byte, error) {
@@ -26,13 +26,13 @@ func newIter(r pebble.Reader, lower, upper []byte) (kv.Iterator, error) {
 	return iterator{it}, nil
 }
 
-// maxIdle iterators are kept; as many point reads may run at once without making new ones.
+// maxIdle is the maximum number of idle iterators. So many point reads may run at once without making new iterators.
 const maxIdle = 32
 
-// iterators keeps unbounded iterators for the next point read: making one costs
-// more than the seek. An iterator sees the store as it was when it was made, and
-// holds its tables in memory and on disk, so all are closed when something is
-// written.
+// iterators keeps idle unbounded iterators for the next point reads, since making
+// one costs more than a seek. An iterator sees the store as it was when the
+// iterator was made, and keeps memtables and files from being freed. So all are
+// closed after each write.
 //
 // Invariant: an iterator in list sees every write that had been applied when it was put there.
 type iterators struct {
@@ -45,11 +45,11 @@ type iterators struct {
 type pointIterator struct {
 	iterator
 	store  *Store
-	writes uint64 // of the store when it was made
-	large  bool   // it holds a block of more than maxIdleValue bytes
+	writes uint64 // Store.writes just before the iterator was made
+	large  bool   // the last value read is longer than maxIdleValue
 }
 
-// An iterator holds the block of the value that it has read last. One that holds a larger value than maxIdleValue is not kept.
+// An iterator holds the block of the value that it read last. An iterator whose value is longer than maxIdleValue is not kept.
 const maxIdleValue = 64 << 10
 
 // Value implements kv.Iterator.
@@ -81,7 +81,7 @@ func (s *Store) RecentIter(oldest uint64) (kv.Iterator, error) {
 	if err := s.guard.failure(); err != nil {
 		return nil, err
 	}
-	// Pebble adds a filter of its own.
+	// The capacity is 2, since Pebble adds a filter of its own.
 	filters := append(make([]pebble.BlockPropertyFilter, 0, 2), since(oldest))
 	it, err := s.db.NewIter(&pebble.IterOptions{UseL6Filters: true, PointKeyFilters: filters})
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *Store) ChangedIter(lower, upper []byte, from uint64) (kv.Iterator, erro
 	if err := s.guard.failure(); err != nil {
 		return nil, err
 	}
-	// Pebble adds a filter of its own.
+	// The capacity is 2, since Pebble adds a filter of its own.
 	filters := append(make([]pebble.BlockPropertyFilter, 0, 2), sinceInBlocks{since(from)})
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper, PointKeyFilters: filters})
 	if err != nil {
@@ -123,7 +123,7 @@ func (l *iterators) take(writes uint64) *pointIterator {
 	return it
 }
 
-// put keeps it unless it is stale or there are enough.
+// put keeps an iterator for the next point read and returns true, unless the iterator is stale or there are maxIdle already.
 func (l *iterators) put(it *pointIterator) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,7 +134,7 @@ func (l *iterators) put(it *pointIterator) bool {
 	return true
 }
 
-// clear closes all that are kept. It is called after every write.
+// clear closes all idle iterators. It is called after every write.
 func (l *iterators) clear() {
 	l.mu.Lock()
 	stale := l.list

@@ -9,19 +9,19 @@ import (
 	"github.com/cockroachdb/pebble/v2/wal"
 )
 
-// A log is a row of blocks of 32 KiB, and a block a row of chunks, which Pebble's package record describes:
+// A log is a sequence of blocks of 32 KiB, and a block a sequence of chunks. Pebble's package record describes them:
 //
 //	CRC (4 bytes), length of the payload (2), type (1), number of the log (4), synced offset (8, not in types 5 to 8), payload
 //
-// The CRC covers what follows the length. A block's rest that is too short for a chunk is zeros. A log that was closed ends in
-// a trailer, which is the beginning of a chunk of type 5 with the number of the next log. Behind the end there may be anything:
-// zeros, or chunks of an older log whose file was used again.
+// The CRC covers the bytes after the length. If the rest of a block is too short for a chunk, it is zeros. A log that was closed
+// ends in a trailer, which is the beginning of a chunk of type 5 with the number of the next log. After the end there may be
+// zeros, or chunks of an older log whose file was reused.
 //
-// After a crash, a chunk that cannot be read may be the end: a write that was not complete, and that no client was told of.
-// Or it is damage, and what follows was acknowledged. Pebble tells them apart by the synced offsets: each chunk says how much
-// of the log was synced when it was made. But Pebble 2.1.7 counts in these offsets only what it wrote in parts of blocks and not the
-// whole blocks (record.LogWriter.flushLoop adds up len(data) and forgets pending), and so takes most damage for the end
-// where records are longer than a block. So scanLog proves more from the same offsets, and syncedFile says what they cannot.
+// After a crash, a chunk that cannot be read may be the end: an incomplete write, which no client was told of. Or it is damage,
+// and the commits after it were acknowledged. Pebble tells them apart by the synced offsets: each chunk records how much of the
+// log was synced when the chunk was made. But Pebble 2.1.7 counts in these offsets only the partial blocks that it wrote, not
+// the whole blocks (record.LogWriter.flushLoop adds up len(data) and forgets pending). So if records are longer than a block,
+// Pebble takes most damage for the end. scanLog proves more from the same offsets, and syncedFile covers the rest.
 const (
 	logBlockBytes      = 32 << 10
 	logHeaderBytes     = 11 // up to the synced offset
@@ -33,8 +33,8 @@ const (
 
 var errLogDamaged = errors.New("the write-ahead log is damaged")
 
-// scanLog reads a log. End is where its last readable chunk ends, or its trailer; what follows is damage if end is below an
-// offset that was synced. Proof is such an offset, as far as readable chunks behind end prove it; 0 if none does. Closed says that the log has a trailer.
+// scanLog reads a log. end is the offset after the last readable chunk, or after the trailer. If end is below an offset that was synced, the
+// log is damaged at end. proof is such an offset, if readable chunks after end prove one, else 0. closed reports whether the log has a trailer.
 func scanLog(r io.Reader, num wal.NumWAL) (end, proof int64, closed bool, err error) {
 	s := logScan{num: uint32(num)}
 	block := make([]byte, logBlockBytes)
@@ -59,15 +59,15 @@ func scanLog(r io.Reader, num wal.NumWAL) (end, proof int64, closed bool, err er
 type logScan struct {
 	num    uint32
 	end    int64
-	closed bool // by a trailer
-	broken bool // at end
-	// offsets are the first, second and third synced offset that chunks behind end show, ascending, and 0 for those not shown yet; the
-	// third is replaced by the last.
+	closed bool // the log has a trailer
+	broken bool // the chunk at end is not readable
+	// offsets are the first, second and last of the different synced offsets in chunks after end, in ascending order; 0 for those not
+	// seen yet.
 	offsets [3]uint64
 	seen    int
 }
 
-// read reads chunks as long as they are sound. It returns where it stopped in the block, and ok if that is its end.
+// read reads the chunks of a block until one is not valid. It returns where it stopped in the block. ok is true if no chunk was invalid.
 func (s *logScan) read(start int64, block []byte) (at int, ok bool) {
 	for at < len(block) {
 		rest := block[at:]
@@ -89,7 +89,7 @@ func (s *logScan) read(start int64, block []byte) (at int, ok bool) {
 	return at, true
 }
 
-// ahead looks for sound chunks in the rest of a block behind the damage. Where one is not sound the next may begin anywhere.
+// ahead looks for valid chunks in the rest of a block after the damage. It tries every offset.
 func (s *logScan) ahead(block []byte, at int) {
 	for at < len(block) {
 		n, synced := s.chunk(block[at:])
@@ -102,7 +102,7 @@ func (s *logScan) ahead(block []byte, at int) {
 	}
 }
 
-// shown notes the synced offset of a chunk behind the damage.
+// shown notes the synced offset of a chunk after the damage.
 func (s *logScan) shown(synced uint64) {
 	switch {
 	case s.seen == 0 || s.seen < len(s.offsets) && synced > s.offsets[s.seen-1]:
@@ -113,10 +113,12 @@ func (s *logScan) shown(synced uint64) {
 	}
 }
 
-// proof is an offset that was synced: one that a chunk shows, which is never more than the truth; or the byte behind
-// the damage, if three offsets are shown. For one goroutine syncs the log, again and again, and each sync makes the offset grow. The chunk
-// with the first offset was written before the sync that brought the second had ended. So was what is before that chunk, the
-// damage included, and the sync that brought the third offset, which began afterwards, covered it.
+// proof returns an offset up to which the log was synced, as far as the chunks after the damage prove it; 0 if they prove nothing. The offset
+// in a chunk is such an offset: it may be too low, but never too high.
+//
+// Three different offsets prove that the damage at end was synced, too. One goroutine syncs the log again and again, and each sync raises the
+// offset. The chunk with the first offset was written before the end of the sync that led to the second offset. So were the bytes before that
+// chunk, including the damage. The sync that led to the third offset began afterwards, so it covered them.
 func (s *logScan) proof() int64 {
 	if s.seen == 0 {
 		return 0
@@ -128,7 +130,7 @@ func (s *logScan) proof() int64 {
 	return shown
 }
 
-// chunk returns the length of the chunk that b begins with, and its synced offset; 0 if it is not a sound one of this log.
+// chunk returns the length of the chunk at the beginning of b, and its synced offset; 0 if that is not a valid chunk of this log.
 func (s *logScan) chunk(b []byte) (n int, synced uint64) {
 	if len(b) < logHeaderBytes || b[6] < logTypeRecyclable || b[6] >= logTypes || binary.LittleEndian.Uint32(b[7:]) != s.num {
 		return 0, 0

@@ -60,8 +60,8 @@ func TestLogCutOff(t *testing.T) {
 	}
 }
 
-// TestLogDamageAfterPowerLoss: without what syncedFile says, which a machine that goes down may lose, damage is found if three
-// later syncs can be seen. What is lost otherwise are commits of the last syncs.
+// TestLogDamageAfterPowerLoss: a crash of the machine may lose the notes in syncedFile. Without them, damage is found if the log shows
+// three later syncs. Otherwise only commits of the last syncs are lost.
 func TestLogDamageAfterPowerLoss(t *testing.T) {
 	fs := killed(t, 0)
 	write(t, fs, syncedFile, "")
@@ -85,7 +85,7 @@ func TestLogDamageAfterPowerLoss(t *testing.T) {
 	t.Logf("at most the last %d commits were lost silently", lost)
 }
 
-// TestEarlierLogDamage: what holds for the last log holds for those before it whose rows are not in tables yet.
+// TestEarlierLogDamage: damage is also found in earlier logs whose rows are not in tables yet.
 func TestEarlierLogDamage(t *testing.T) {
 	disk := disktest.New("data", 8<<20)
 	s := open(t, disk, "data")
@@ -138,7 +138,7 @@ func TestEarlierLogDamage(t *testing.T) {
 	}
 }
 
-// TestTornTail: a commit that was on its way when the machine went down is no damage, however much of it is on the disk.
+// TestTornTail: a commit that was being written when the machine went down is not damage, however much of it is on the disk.
 func TestTornTail(t *testing.T) {
 	for seed := range uint64(20) {
 		fs := vfs.NewCrashableMem()
@@ -159,8 +159,8 @@ func TestTornTail(t *testing.T) {
 	}
 }
 
-// killed is what a store leaves behind whose process is killed when some clients have committed rows of 10 bytes to 100 kB: so much
-// of what was not synced, of which no client was told.
+// killed returns the files of a store whose process was killed after some clients had committed rows of 10 bytes to 100 kB. They include
+// a part of the unsynced data, which no client was told of.
 func killed(t *testing.T, unsyncedPercent int) *vfs.MemFS {
 	t.Helper()
 	fs := vfs.NewCrashableMem()

@@ -11,14 +11,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/wal"
 )
 
-// A manifest is a list of version edits: which table files the store has, and which logs are not in them yet. Each edit is a record, in one chunk
-// or in more. Chunks lie in blocks of 32 KiB like those of a log, and are simpler:
+// A manifest is a list of version edits. They say which table files the store has, and which logs are not in tables yet. Each edit is a record of
+// one or more chunks. Chunks lie in blocks of 32 KiB like those of a log, and have a simpler form:
 //
 //	CRC (4 bytes), length of the payload (2), type (1), payload
 //
-// A block's rest that is too short for a chunk is zeros. After a crash, a record that cannot be read may be the end: an edit that was
-// on its way. Or it is damage, and what follows would be lost: Pebble 2.1.7 takes one for the other (versionSet.load). But it
-// writes an edit when the one before has been synced, so a record that begins behind the damage proves that all before it was synced.
+// If the rest of a block is too short for a chunk, it is zeros. After a crash, a record that cannot be read may be the end: an edit that was being
+// written. Or it is damage, and the edits after it would be lost. Pebble 2.1.7 does not distinguish the two (versionSet.load). But Pebble writes an
+// edit only when the one before has been synced. So a record that begins after the damage proves that everything before it was synced.
 const (
 	manifestHeaderBytes = 7
 	manifestFull        = 1
@@ -26,18 +26,18 @@ const (
 	manifestLast        = 4
 )
 
-// Tags of an edit's fields. The comparer's name and the least log that is not in tables come first, if they are there at all.
+// Tags of an edit's fields. The comparer's name and the lowest number of a log not in tables come first, if the edit has them.
 const (
 	editComparer  = 1
 	editUnflushed = 2
-	// editHeadBytes of an edit hold both.
+	// editHeadBytes is the number of bytes at the beginning of an edit that hold both fields.
 	editHeadBytes = 64
 )
 
 var errManifestDamaged = errors.New("the manifest is damaged")
 
-// checkManifest refuses a manifest that is damaged before the last offset that is known to have been synced. It returns a note of its end and the least
-// number of a log that is not in tables yet.
+// checkManifest refuses a manifest that is damaged before the last offset that is known to have been synced. It returns a note of the
+// manifest's end, and the lowest number of a log that is not in tables yet.
 func checkManifest(dir string, fs vfs.FS, synced *notes) (end note, unflushed wal.NumWAL, err error) {
 	desc, err := pebble.Peek(dir, fs)
 	if err != nil || !desc.Exists {
@@ -63,13 +63,13 @@ func checkManifest(dir string, fs vfs.FS, synced *notes) (end note, unflushed wa
 	return end, s.unflushed, nil
 }
 
-// manifestScan is what is found in a manifest.
+// manifestScan is the state and the result of a scan of a manifest.
 type manifestScan struct {
-	end       int64 // of the last readable chunk
-	broken    bool  // at end
-	proof     int64 // where a record begins behind the damage; 0 if none does
+	end       int64 // offset after the last readable chunk before any damage
+	broken    bool  // the chunk at end is not readable
+	proof     int64 // offset of the last record that begins after the damage; 0 if there is none
 	unflushed wal.NumWAL
-	head      []byte // of the record that is read
+	head      []byte // first bytes of the record that is being read
 }
 
 func (s *manifestScan) scan(r io.Reader) error {
@@ -86,7 +86,7 @@ func (s *manifestScan) scan(r io.Reader) error {
 	}
 }
 
-// block reads the chunks of a block. Where one is not sound the next may begin anywhere.
+// block reads the chunks of a block. After an unreadable chunk, it tries every offset for the next one.
 func (s *manifestScan) block(start int64, block []byte) {
 	for at := 0; at < len(block); {
 		rest := block[at:]
@@ -112,7 +112,7 @@ func (s *manifestScan) block(start int64, block []byte) {
 	}
 }
 
-// edit reads the head of a version edit when its last chunk has come.
+// edit adds a chunk to the head of a version edit, and parses the head after the last chunk.
 func (s *manifestScan) edit(kind byte, payload []byte) {
 	if kind <= manifestFirst {
 		s.head = s.head[:0]
@@ -138,7 +138,7 @@ func field(b []byte) (uint64, []byte) {
 	return v, b[max(n, 0):]
 }
 
-// manifestChunk is the length of the chunk that b begins with; 0 if it is not a sound one.
+// manifestChunk returns the length of the chunk at the beginning of b; 0 if that is not a valid chunk.
 func manifestChunk(b []byte) int {
 	if len(b) < manifestHeaderBytes || b[6] < manifestFull || b[6] > manifestLast {
 		return 0

@@ -15,7 +15,7 @@ import (
 
 const manifestRows = 40
 
-// manyEdits is what a store leaves behind whose process is killed when many tables were flushed, a row in each, and its manifest.
+// manyEdits returns the files of a store whose process was killed after it had flushed many tables, with a row in each, and the manifest.
 func manyEdits(t *testing.T) (fs *vfs.MemFS, manifest string, sound []byte) {
 	t.Helper()
 	mem := vfs.NewCrashableMem()
@@ -52,7 +52,7 @@ func TestManifestDamage(t *testing.T) {
 	}
 }
 
-// TestManifestDamageAfterPowerLoss: without what syncedFile says, damage is found if a record begins behind it.
+// TestManifestDamageAfterPowerLoss: without the notes in syncedFile, damage is found if a record begins after it.
 func TestManifestDamageAfterPowerLoss(t *testing.T) {
 	fs, manifest, sound := manyEdits(t)
 	write(t, fs, syncedFile, "")
@@ -73,7 +73,7 @@ func TestManifestDamageAfterPowerLoss(t *testing.T) {
 	}
 }
 
-// TestManifestScan: edits are read over the ends of blocks, and of each the least log that is not in tables.
+// TestManifestScan: a scan reads edits that extend over several blocks, and finds in each the lowest number of a log not in tables.
 func TestManifestScan(t *testing.T) {
 	fs, _, sound := manyEdits(t)
 	s := manifestScan{}

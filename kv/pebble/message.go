@@ -10,10 +10,10 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// logEvery is how often messages of one kind are logged: Pebble tries what failed again and again, and says so each time.
+// logEvery is the least time between two logged messages of one kind. Pebble repeats failed work again and again, with a message each time.
 const logEvery = 10 * time.Second
 
-// seldom logs the messages of one kind. What it leaves out it counts.
+// seldom logs messages of one kind, at most one every logEvery. It counts the messages that it leaves out.
 type seldom struct {
 	mu      sync.Mutex
 	last    time.Time
@@ -38,7 +38,7 @@ func (s *seldom) log(level slog.Level, text string) {
 	s.leftOut++
 }
 
-// messages is Pebble's logger: it passes on what an operator must know.
+// messages is Pebble's logger. It logs errors and drops information.
 type messages struct{ fail func(error) }
 
 func (messages) Infof(string, ...any) {}
@@ -47,14 +47,15 @@ func (messages) Errorf(format string, args ...any) {
 	errorLog.log(slog.LevelError, "storage: "+fmt.Sprintf(format, args...))
 }
 
-// Fatalf is for what Pebble cannot go on after. Errors of the file system do not come so far: see guardedFS.
+// Fatalf makes the store fail and panics. Pebble calls it for errors that it cannot go on after. Errors of the file system do not get here: see
+// guardedFS.
 func (m messages) Fatalf(format string, args ...any) {
 	err := fmt.Errorf(format, args...)
 	m.fail(err)
 	panic(err)
 }
 
-// background logs the error of a flush, a compaction or another job. Pebble names the file in it.
+// background logs the error of a flush, a compaction or another job. The error names the file.
 func (messages) background(err error) {
 	if info := pebble.ExtractDataCorruptionInfo(err); info != nil {
 		err = info.Details

@@ -1,11 +1,11 @@
 package pebble
 
-// Metrics say how large the engine's parts are now, and what it has done since it was opened. Sizes are in bytes.
+// Metrics holds the sizes of the engine's parts now, and counts of its work since it was opened. Sizes are in bytes.
 type Metrics struct {
-	DiskSize       uint64 // of all files in use, and of those that wait to be deleted
-	TablesSize     uint64 // of the sorted tables that hold the data
+	DiskSize       uint64 // all files in use or waiting to be deleted
+	TablesSize     uint64 // the sorted tables that hold the data
 	Tables         int64
-	MemTableSize   uint64 // of writes that are in the log and in memory, but not in tables
+	MemTableSize   uint64 // writes that are in the log and in memory, but not yet in tables
 	BlockCacheSize int64
 
 	ReadAmplification int // sorted runs that a read may have to look into
@@ -15,17 +15,17 @@ type Metrics struct {
 	CompactedSize     uint64 // written by compactions
 	Flushes           int64
 	FlushedSize       uint64 // written by flushes
-	LogSize           uint64 // of the write-ahead log that a restart would read
-	LogWritten        uint64 // to the write-ahead log
+	LogSize           uint64 // the part of the write-ahead log that a restart would read
+	LogWritten        uint64 // written to the write-ahead log
 	BlockCacheHits    int64
 	BlockCacheMisses  int64
-	FreeSize          int64 // of the directory's file system; -1 if that does not say
-	Writable          bool  // batches are let in
-	RefusedBatches    int64 // because of the disk
+	FreeSize          int64 // free in the directory's file system; -1 if that is not known
+	Writable          bool  // the store accepts batches
+	RefusedBatches    int64 // batches refused with kv.ErrRefused
 	DamagedReads      int64 // reads, of requests or of compactions, that met a damaged block
 }
 
-// Metrics are as of one moment.
+// Metrics returns the current metrics.
 func (s *Store) Metrics() Metrics {
 	p := s.db.Metrics()
 	m := Metrics{

@@ -7,7 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// TestMetrics: what was written is first in the log and in memory, and after a flush in tables.
+// TestMetrics: written data counts as in the log and in memory first, and as in tables after a flush.
 func TestMetrics(t *testing.T) {
 	s := open(t, vfs.NewMem(), "data")
 	put(t, s, "k\x00", "1")
@@ -29,7 +29,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestCPUOfRunningJob: a job counts while it runs, and no less when it has ended.
+// TestCPUOfRunningJob: the CPU time of a job counts while it runs, and does not shrink when it ends.
 func TestCPUOfRunningJob(t *testing.T) {
 	var j jobs
 	var stop atomic.Bool
@@ -54,7 +54,7 @@ func TestCPUOfRunningJob(t *testing.T) {
 	}
 }
 
-// TestCPU: what flushes and compactions use is measured.
+// TestCPU: the CPU time of flushes and compactions is measured.
 func TestCPU(t *testing.T) {
 	s := open(t, vfs.NewMem(), "data")
 	for _, value := range []string{"1", "2"} {

@@ -6,13 +6,13 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// namesFS makes sure that names in a directory become durable in an order that
-// Pebble relies on and POSIX does not promise: a file has its name once it has been
-// synced, and no name goes before those that were made earlier are durable. (Pebble
-// syncs a new manifest, makes the marker that points to it, removes the old
+// namesFS makes the names of files durable in an order that Pebble relies on and
+// POSIX does not promise. The name of a file is durable once the file has been
+// synced. No file is removed before all names that were made earlier are durable.
+// (Pebble syncs a new manifest, makes the marker that points to it, removes the old
 // marker, and only then syncs the directory.)
 //
-// It costs a sync of the directory per new file, none while a log is written.
+// It costs one sync of the directory per new file, and none while a log is written.
 type namesFS struct {
 	vfs.FS
 
@@ -20,7 +20,7 @@ type namesFS struct {
 	dirs map[string]names
 }
 
-// names are how many were made in a directory, and how many of them are durable.
+// names counts the names that were made in a directory, and those of them that are durable.
 type names struct{ made, durable int }
 
 func keepNames(fs vfs.FS) vfs.FS { return &namesFS{FS: fs, dirs: map[string]names{}} }
@@ -51,7 +51,7 @@ func (fs *namesFS) settle(dir string) error {
 	return fs.sync(dir, func() error { return syncDir(dir, fs.FS) })
 }
 
-// sync notes that the names which were made before a sync of their directory are durable, if it goes well.
+// sync calls a function that syncs a directory. If that succeeds, it notes that the names made before the call are durable.
 func (fs *namesFS) sync(dir string, sync func() error) error {
 	made := fs.names(dir).made
 	if err := sync(); err != nil {
@@ -114,7 +114,7 @@ func (fs *namesFS) OpenDir(name string) (vfs.File, error) {
 	return &openDir{File: f, fs: fs, name: name}, nil
 }
 
-// openDir tells the file system when it is synced.
+// openDir is an open directory. Its Sync notes that the names in it are durable.
 type openDir struct {
 	vfs.File
 	fs   *namesFS
@@ -123,7 +123,7 @@ type openDir struct {
 
 func (d *openDir) Sync() error { return d.fs.sync(d.name, d.File.Sync) }
 
-// newFile makes its name durable with its first sync. One goroutine syncs it at a time, as Pebble does.
+// newFile is a file whose first sync also makes its name durable. One goroutine at a time may sync it, as Pebble does.
 type newFile struct {
 	vfs.File
 	fs    *namesFS

@@ -10,8 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv/pebble/disktest"
 )
 
-// TestNamesAfterFailure: while the directory cannot be synced, no name goes and no file counts as synced; once it can be, the names made before
-// are durable first.
+// TestNamesAfterFailure: while syncs of the directory fail, no file is removed and no sync of a new file succeeds. Once they succeed, the names
+// made before become durable first.
 func TestNamesAfterFailure(t *testing.T) {
 	disk := disktest.New("data", 1<<20)
 	if err := makeDir("data", disk); err != nil {

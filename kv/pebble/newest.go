@@ -9,21 +9,22 @@ import (
 	"github.com/cockroachdb/pebble/v2/sstable"
 )
 
-// newestName is the name of the property of table files and their blocks that holds the newest version in them. Files that older releases wrote have none, or
-// have it and their blocks have none.
+// newestName is the name of the property of a table file, or of a block, that holds the timestamp of its newest version. In files that older
+// releases wrote, the blocks lack the property, or both the file and the blocks do.
 const newestName = "crowfoot.newest"
 
-// newest collects the timestamp of the newest version, of deletions, too: of a table file in 8 bytes, of a block of data or of an index in 7, big
-// endian. What has a key without a version is as new as can be. That the lengths differ lets a filter ask of files alone.
+// newest collects the timestamp of the newest version, which may be a tombstone. The property has 8 bytes for a table file and 7 for a data or
+// index block, big-endian. The lengths differ so that a filter can tell files from blocks. A file or block with an unversioned key gets the
+// greatest timestamp.
 type newest struct {
-	version            uint64 // in the file
-	block, last, index uint64 // in the block of data, the one before it, and the block of the index
+	version            uint64 // newest version in the file
+	block, last, index uint64 // newest version in the data block, in the data block before, and in the index block
 }
 
 const (
 	fileNewest  = 8
 	blockNewest = 7
-	// maxBlockNewest stands for what is as new as can be: commits have lower timestamps until the year 4253.
+	// maxBlockNewest is the greatest timestamp that a block's property can hold. Commits have lower ones until the year 4253.
 	maxBlockNewest = 1<<(8*blockNewest) - 1
 )
 
@@ -40,7 +41,7 @@ func (n *newest) AddPointKey(key pebble.InternalKey, _ []byte) error {
 	return nil
 }
 
-// versionOf is the timestamp of a key's version.
+// versionOf returns the timestamp of a key's version; the greatest uint64 if the key has no version.
 func versionOf(key []byte) uint64 {
 	at := split(key)
 	if at == len(key) {
@@ -88,8 +89,8 @@ func (n *newest) AddCollectedWithSuffixReplacement(_, _, _ []byte) error {
 	return fmt.Errorf("%s: suffixes are never replaced", newestName)
 }
 
-// since is the filter of an iterator that leaves out table files without a version at or above it. Pebble applies their range deletions nevertheless. It
-// leaves out no blocks: a seek that finds its block left out would go on to the next one that is not.
+// since is a filter that leaves out the table files without a version at or above it. Pebble applies the range deletions of these files
+// nevertheless. The filter leaves out no blocks: a seek would go on from a block that is left out to the next one that is not.
 type since uint64
 
 var _ pebble.BlockPropertyFilter = since(0)
@@ -108,7 +109,7 @@ func (s since) Intersects(prop []byte) (bool, error) {
 // SyntheticSuffixIntersects implements pebble.BlockPropertyFilter.
 func (s since) SyntheticSuffixIntersects([]byte, []byte) (bool, error) { return true, nil }
 
-// sinceInBlocks is since for an iterator that walks over a range: it leaves out blocks, too.
+// sinceInBlocks is since for an iterator that scans a range: it leaves out blocks, too.
 type sinceInBlocks struct{ since }
 
 // Intersects implements pebble.BlockPropertyFilter. A block of a file that an older release wrote has no property.

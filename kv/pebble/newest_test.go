@@ -14,7 +14,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// TestRecentIterLeavesOut: a file whose versions are all older than wanted is not looked at. One without the property is, and one with a key that has no version.
+// TestRecentIterLeavesOut: RecentIter does not read a file whose versions are all too old. It reads files without the property, and files with an
+// unversioned key.
 func TestRecentIterLeavesOut(t *testing.T) {
 	fs := vfs.NewMem()
 	s := open(t, fs, "data")
@@ -51,7 +52,7 @@ func TestRecentIterLeavesOut(t *testing.T) {
 	}
 }
 
-// ingest adds a file that a release without the property has made.
+// ingest adds a file without the property, as older releases wrote it.
 func ingest(t *testing.T, s *Store, fs vfs.FS, key []byte) {
 	t.Helper()
 	const name = "foreign.sst"

@@ -11,7 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// TestOpenRefuses: what is not a sound data directory is refused with the reason, and left as it was.
+// TestOpenRefuses: a directory that is not an intact data directory is refused with the reason, and left as it was.
 func TestOpenRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -15,31 +15,32 @@ import (
 // Sizes. A server with a million rows of 1 kB should stay within 700 MiB, of
 // which GoogleSQL's analyzer takes about 200, and restart within half a second.
 const (
-	// memTableBytes is also how much log, times the tables not yet flushed, a restart replays. It is less on a small disk.
+	// memTableBytes is the size of a memtable. A restart replays as much log for each memtable not yet flushed. It is less on a small disk.
 	memTableBytes = 16 << 20
-	// memTables may be waiting for a flush before writers wait.
+	// memTables is the number of memtables that may wait for a flush before writers wait.
 	memTables = 4
 	// blockBytes is small because a point read pays for a whole block: read, checksum, decompression.
 	blockBytes      = 4 << 10
 	indexBlockBytes = 64 << 10
-	// bloomBits per key give about 1% false positives.
+	// bloomBits is the number of bits per key in bloom filters: 10 give about 1% false positives.
 	bloomBits = 10
-	// l0Compaction is how many overlapping tables at the top start a compaction.
+	// l0Compaction is the number of sublevels of level 0 that starts a compaction. At l0Stop, writers wait.
 	l0Compaction = 4
 	l0Stop       = 24
 	lBaseBytes   = 64 << 20
 )
 
-// version suffix: see package mvcc. Its last byte marks a key that has one.
+// The version suffix of a key: see package mvcc. Its last byte, suffixMark, marks a key that has one.
 const (
 	suffixMark = 0x09
 	suffixLen  = 9
 )
 
-// comparerName is stored in the directory: another order of keys needs another name.
+// comparerName is stored in the directory. Another order of keys would need another name.
 const comparerName = "crowfoot.v1"
 
-// options are Pebble's for a store on g, with a cache and tables in memory of so many bytes, whose compactions and flushes w measures.
+// options returns Pebble's options for a store on g, with a block cache of cacheBytes and memtables of memTable bytes. w measures the
+// compactions and flushes.
 func options(fs vfs.FS, cacheBytes int64, memTable uint64, w *work, g *guardedFS) *pebble.Options {
 	m := messages{fail: g.fail}
 	listener := w.listener(g, m)
@@ -70,8 +71,8 @@ func options(fs vfs.FS, cacheBytes int64, memTable uint64, w *work, g *guardedFS
 	return o
 }
 
-// comparer orders by bytes.Compare. Its Split is what makes bloom filters and
-// NextPrefix work on logical keys.
+// comparer orders keys by bytes.Compare. Bloom filters and NextPrefix work on
+// logical keys because of its Split.
 var comparer = &pebble.Comparer{
 	Name:                 comparerName,
 	Compare:              bytes.Compare,
@@ -107,7 +108,7 @@ func separator(dst, a, b []byte) []byte {
 	return dst
 }
 
-// immediateSuccessor is the least place after a logical key and its versions. Appending a zero would be before the versions.
+// immediateSuccessor appends the least key after a logical key and all its versions. The key with a zero appended would come before the versions.
 func immediateSuccessor(dst, a []byte) []byte {
 	dst = append(dst, a...)
 	if n := len(a); n > 0 && a[n-1] == 0 {
@@ -127,7 +128,7 @@ func successor(dst, a []byte) []byte {
 	return dst
 }
 
-// formatKey prints a key for Pebble's messages: the logical key quoted, @ and the version.
+// formatKey formats a key for Pebble's messages: the quoted logical key, @ and the version.
 func formatKey(key []byte) fmt.Formatter { return printedKey(key) }
 
 type printedKey []byte

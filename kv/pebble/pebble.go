@@ -1,19 +1,20 @@
 // Package pebble is the embedded engine: kv on one directory, kept by Pebble.
 //
-// It owns the layout of the data directory and how Pebble is set up: keys order
-// by bytes, bloom filters are built on logical keys (what comes before mvcc's
-// version suffix), table files say how new their newest version is, commits
-// from many goroutines share one sync of the write-ahead log. It leaves space on the disk free and refuses batches for which there
-// is no room (see disk.go), and reports errors after which nothing more can be kept
-// (see guard.go). It promises that a directory which is not Crowfoot's, or is
-// damaged, is refused and left as it was, and that two processes never share
-// one. It leaves out versions, timestamps and locks: they belong to the layers
-// above.
+// It owns the layout of the data directory and the configuration of Pebble. Keys
+// order by bytes. Bloom filters are built on logical keys, without mvcc's version
+// suffix. Each table file records the timestamp of its newest version. Commits
+// from many goroutines share one sync of the write-ahead log. The package keeps
+// space on the disk free and refuses batches for which there is no room (see
+// disk.go). It reports errors after which the store can keep nothing more (see
+// guard.go). It promises that a directory which is not Crowfoot's, or is damaged,
+// is refused and left as it was, and that two processes never share one. It leaves
+// out versions, timestamps and locks: they belong to the layers above.
 //
-// A data directory holds, beside Pebble's own files, one named CROWFOOT that
-// says which format the rest has (see format.go), and one that says how much of the
-// write-ahead logs and the manifest was synced (see synced.go), so that damage is not taken for their end. The file system is passed in:
-// vfs.Default, or a vfs.MemFS for a store in memory or for crash tests.
+// A data directory holds two files beside Pebble's own. CROWFOOT records the
+// format of the rest (see format.go). CROWFOOT.synced records how much of the
+// write-ahead logs and the manifest was synced (see synced.go), so that damage is
+// not taken for their end. The caller passes the file system: vfs.Default, or a
+// vfs.MemFS for a store in memory or for crash tests.
 //
 // Imports of this module: kv, memory, stats/cpu, usererror.
 package pebble
@@ -43,10 +44,10 @@ type Store struct {
 	guard    *guardedFS
 	disk     *disk
 	readOnly bool
-	// recovered says that the store was found as after a crash.
+	// recovered is true if the store was not closed in order before it was opened.
 	recovered bool
 
-	// writes counts batches applied; an iterator is worth keeping until it changes.
+	// writes counts the batches applied. Idle iterators are kept until it changes.
 	writes atomic.Uint64
 	idle   iterators
 	work   work
@@ -56,13 +57,13 @@ type Store struct {
 
 var _ kv.Store = (*Store)(nil)
 
-// Open opens the store in dir, making the directory and the store if there is none. A store of an older format keeps it until Upgrade.
-// It keeps as many blocks in memory as the smallest server does.
+// Open opens the store in dir. It makes the directory and the store if there is none. A store of an older format keeps its format until
+// Upgrade. The block cache is as large as that of the smallest server.
 func Open(dir string, fs vfs.FS) (*Store, error) {
 	return OpenWithCache(dir, fs, memory.Divide(memory.MinBytes).BlockCache)
 }
 
-// OpenWithCache is Open with a cache of so many bytes of decompressed blocks.
+// OpenWithCache is Open with a block cache of cacheBytes.
 func OpenWithCache(dir string, fs vfs.FS, cacheBytes int64) (*Store, error) {
 	lock, found, err := claim(dir, keepNames(fs))
 	if err != nil {
@@ -84,13 +85,14 @@ func OpenWithCache(dir string, fs vfs.FS, cacheBytes int64) (*Store, error) {
 	return s, nil
 }
 
-// open opens the engine. Exists says that the directory has a store already.
+// open opens the engine. exists tells whether the directory has a store already.
 func (s *Store) open(exists bool, cacheBytes int64) (err error) {
 	if !exists {
 		if err := makeNotes(s.dir, s.fs); err != nil {
 			return err
 		}
-		// A store's first log has no synced offsets, as Pebble begins it before it knows the version of its files. So it is closed, and the next begun.
+		// The first log of a store has no synced offsets, since Pebble begins it before it knows the version of its files. So the store is
+		// closed, and opened again with a second log.
 		if err := s.openEngine(false, cacheBytes); err != nil {
 			return err
 		}
@@ -132,18 +134,18 @@ func (s *Store) openEngine(exists bool, cacheBytes int64) (err error) {
 	}
 	if failed := s.guard.failed.Load(); failed != nil {
 		if err == nil {
-			_ = s.db.Close() // it is in memory
+			_ = s.db.Close() // after the failure, all its writes go to memory
 		}
 		return failed.cause
 	}
 	if details := errors.GetAllDetails(err); len(details) > 0 {
-		// Such as the log and the offset that was read.
+		// The details name, for example, the log and the offset that was read.
 		err = fmt.Errorf("%w (%s)", err, strings.Join(details, "; "))
 	}
 	return err
 }
 
-// openPebble opens the engine. Where that panics, an error that it cannot go on after was reported.
+// openPebble opens the engine and returns a panic as an error. Pebble panics after errors that it cannot go on after.
 func openPebble(dir string, opts *pebble.Options) (db *pebble.DB, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -153,7 +155,7 @@ func openPebble(dir string, opts *pebble.Options) (db *pebble.DB, err error) {
 	return pebble.Open(dir, opts)
 }
 
-// Close closes the store. What is in memory is in the log. Every iterator and snapshot must have been closed.
+// Close closes the store. It does not flush memtables, since their data is in the log. Every iterator and snapshot must have been closed.
 func (s *Store) Close() error {
 	close(s.guard.closed)
 	s.freeing.close()
@@ -175,11 +177,11 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Recovered says that the directory was not closed in order before it was opened: its process was killed, or it is a checkpoint.
+// Recovered reports whether the store was not closed in order before it was opened: its process was killed, or it is a checkpoint.
 func (s *Store) Recovered() bool { return s.recovered }
 
-// OnFailure has f called once if the store fails: it cannot promise any more that what it writes is kept. From then on all its
-// methods return an error. The goroutine that calls f may hold locks of the engine, so f must not use the store.
+// OnFailure sets a function that is called once if the store fails. A failed store can no longer promise to keep what it writes, and all
+// its methods return an error. The goroutine that calls f may hold locks of the engine, so f must not use the store.
 func (s *Store) OnFailure(f func(error)) { s.guard.onFailure(f) }
 
 // Writable implements kv.Store.

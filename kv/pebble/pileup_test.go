@@ -16,8 +16,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv/pebble/disktest"
 )
 
-// TestPileUp: while compactions fail, batches are refused before the tables at the top of the store are so many that Pebble lets writers wait.
-// A compaction within the top, or of lower levels, changes nothing about that; one from the top does, once few tables are left there.
+// TestPileUp: while compactions fail, batches are refused before level 0 has so many tables that Pebble makes writers wait. A compaction within
+// level 0, or of lower levels, does not end that. A compaction out of level 0 does, once few tables are left there.
 func TestPileUp(t *testing.T) {
 	d, err := openDisk("data", vfs.NewMem())
 	if err != nil {
@@ -60,8 +60,8 @@ func TestPileUp(t *testing.T) {
 
 var fromTop = move{0, 6}
 
-// TestStalledCompactions: a store whose compactions from the top fail one after another while commits wait for one has failed. While commits wait for a
-// flush, or none waits, it has not; nor if what fails is of lower levels.
+// TestStalledCompactions: the store fails if compactions from level 0 fail one after another while commits wait for one. It does not fail while
+// commits wait for a flush or no commit waits, nor if compactions of lower levels fail.
 func TestStalledCompactions(t *testing.T) {
 	begins := func(reason string) func(l *pebble.EventListener) {
 		return func(l *pebble.EventListener) { l.WriteStallBegin(pebble.WriteStallBeginInfo{Reason: reason}) }
@@ -110,7 +110,7 @@ func TestStalledCompactions(t *testing.T) {
 	}
 }
 
-// TestCompactionsHeld: each failure in a row holds compactions up for longer; a compaction that goes well ends that.
+// TestCompactionsHeld: each failure in a row delays compactions longer. A compaction that succeeds ends the delay.
 func TestCompactionsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := vfs.NewMem()
@@ -196,7 +196,7 @@ func TestSlowReserve(t *testing.T) {
 	close(release)
 }
 
-// TestRefusedBatch: a batch that is too large for the disk is not counted while others are looked at, so that they are not refused with it.
+// TestRefusedBatch: a batch that is too large for the disk does not count while other batches are checked, so they are not refused because of it.
 func TestRefusedBatch(t *testing.T) {
 	fs := &usageFS{FS: disktest.New("data", 64<<20)}
 	d, err := openDisk("data", fs)

@@ -8,14 +8,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// readFS is the file system of a directory that is only read, maybe because it cannot be written.
+// readFS is the file system of a directory that is only read. The process may lack the permission to write there.
 type readFS struct{ vfs.FS }
 
 // Unwrap implements vfs.FS.
 func (fs readFS) Unwrap() vfs.FS { return fs.FS }
 
-// Lock implements vfs.FS. It makes no file: a directory without one is a copy that no server has opened. A file that cannot be
-// written is locked for reading, which a server's lock excludes.
+// Lock implements vfs.FS. It does not make a lock file: a directory without one is a copy that no server has opened. If the process may
+// not write the file, Lock locks it for reading. A server that holds its lock excludes that.
 func (fs readFS) Lock(name string) (io.Closer, error) {
 	if _, err := fs.Stat(name); errors.Is(err, iofs.ErrNotExist) {
 		return io.NopCloser(nil), nil

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockForReading takes a lock that other readers may have too. It is of the kind of Pebble's own lock, whose holder excludes it.
+// lockForReading takes a lock that readers share. It is an fcntl lock like Pebble's own, so it fails while a server holds Pebble's lock.
 func lockForReading(fd uintptr) error {
 	return unix.FcntlFlock(fd, unix.F_SETLK, &unix.Flock_t{Type: unix.F_RDLCK, Whence: io.SeekStart})
 }

@@ -7,13 +7,14 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// grantEvery is how often compactions that wait are looked at, as Pebble's own scheduler does: no call says that more of them may run.
+// grantEvery is the interval at which the scheduler tries to grant waiting compactions, as Pebble's own scheduler does. Pebble makes no call when
+// more of them may run.
 const grantEvery = 100 * time.Millisecond
 
-// scheduler lets as many compactions run as the store wants, like Pebble's own scheduler, and none while the guard holds them up. Pebble 2.1.7 leaves
-// tables of lower levels alone for a while after a compaction of them failed, and tries again at once where all of them are at the top.
+// scheduler lets as many compactions run as Pebble's own scheduler would, but none while the guard delays them (compactionsHeld). Pebble 2.1.7
+// itself waits before it repeats a failed compaction of lower levels, but repeats one at once if all its inputs are in level 0.
 //
-// One goroutine grants what waits, so that none is granted once it has ended. mu is locked after Pebble's.
+// One goroutine grants the waiting compactions, so that none is granted once that goroutine has ended. mu is locked after Pebble's mutex.
 type scheduler struct {
 	guard *guardedFS
 	db    pebble.DBForCompaction
@@ -72,11 +73,11 @@ func (s *scheduler) TrySchedule() (bool, pebble.CompactionGrantHandle) {
 func (s *scheduler) UpdateGetAllowedWithoutPermission() {
 	select {
 	case s.look <- struct{}{}:
-	default: // it will look
+	default: // the goroutine has such a message already
 	}
 }
 
-// grant lets compactions run that wait.
+// grant starts waiting compactions as long as more may run.
 func (s *scheduler) grant() {
 	for s.hasRoom() {
 		if waits, _ := s.db.GetWaitingCompaction(); !waits || !s.begin() {
@@ -89,7 +90,7 @@ func (s *scheduler) grant() {
 	}
 }
 
-// hasRoom says whether one more compaction may run.
+// hasRoom reports whether one more compaction may run.
 func (s *scheduler) hasRoom() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +101,7 @@ func (s *scheduler) mayBegin() bool {
 	return s.running < s.db.GetAllowedWithoutPermission() && !s.guard.compactionsHeld()
 }
 
-// begin counts a compaction that begins, if one may.
+// begin counts one more running compaction and returns true, if one more may run.
 func (s *scheduler) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

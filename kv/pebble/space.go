@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	// minFreedBytes in tables are worth a flush.
+	// minFreedBytes is the least size in tables for which FreeSpace does a flush.
 	minFreedBytes = 1 << 20
-	// maxCompactedBytes are read by the compaction that frees what lies in files with other data, and is not due yet.
+	// maxCompactedBytes is the greatest size for which freeSpace starts a compaction itself, to free data in files with other data.
 	maxCompactedBytes = 64 << 20
-	// freeingPoll is how often the size is looked at while Pebble deletes files, and freeingPolls how many times: half a minute.
+	// freeingPoll is the interval at which freeSpace reads the size while Pebble deletes files. It gives up after freeingPolls: half a minute.
 	freeingPoll  = 100 * time.Millisecond
 	freeingPolls = 300
 )
 
-// freeing is what FreeSpace has begun. One runs at a time.
+// freeing runs the jobs that FreeSpace has begun, one at a time.
 type freeing struct {
 	ctx  context.Context // until close
 	end  context.CancelFunc
@@ -50,10 +50,10 @@ func (s *Store) FreeSpace(lower, upper []byte) {
 	})
 }
 
-// freeSpace flushes what deletes the range from memory to a table. Then Pebble deletes the files that lie within it, without reading them. What lies in files
-// with other data needs a compaction, which waits until little else is left to be read.
+// freeSpace flushes the range deletion from memory to a table. Then Pebble deletes the files that lie within the range, without reading them. Data in
+// files with other data needs a compaction. freeSpace starts it when at most maxCompactedBytes of the range are left.
 func (s *Store) freeSpace(ctx context.Context, lower, upper []byte) error {
-	if ctx.Err() != nil { // it waited for its turn
+	if ctx.Err() != nil { // the store was closed while the job waited for its turn
 		return ctx.Err()
 	}
 	flushed, err := s.db.AsyncFlush()

@@ -22,13 +22,13 @@ func open(tb testing.TB, fs vfs.FS, dir string) *Store {
 	return s
 }
 
-// version is a key as mvcc makes it.
+// version returns a key in the form that mvcc gives to versions.
 func version(name string, ts uint64) []byte {
 	key := append([]byte("\x00\x00\x00\x01"+name), 0)
 	return append(binary.BigEndian.AppendUint64(key, ^ts), suffixMark)
 }
 
-// TestComparer: Pebble's own demands, for the keys that mvcc makes.
+// TestComparer runs Pebble's own checks of a comparer with keys of mvcc.
 func TestComparer(t *testing.T) {
 	var prefixes, suffixes [][]byte
 	for _, name := range []string{"a", "ab", "b", "\xff\x01", "\x80"} {
@@ -120,7 +120,7 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// TestPointIterFresh: an iterator that was kept is not given out after a write that it has not seen.
+// TestPointIterFresh: PointIter does not return a kept iterator after a write that the iterator does not see.
 func TestPointIterFresh(t *testing.T) {
 	s := open(t, vfs.NewMem(), "data")
 	var committed [4]atomic.Uint64

@@ -17,24 +17,25 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// syncedFile says how far the newest manifests and logs have been synced. It is a row of notes of 20 bytes, one for each file:
+// syncedFile is the name of a file that records how far the newest manifests and logs have been synced. It holds notes of 20 bytes, one for
+// each file:
 //
 //	number of the file (8 bytes, big-endian), offset (8), CRC-32C of the file's name and both numbers (4)
 //
-// The first manifestNotes are those of manifests, the others those of logs; a new file takes the oldest one's place. A note is overwritten
-// after every sync of its file and before what waits for the sync goes on, such as commits that are then acknowledged.
+// The first manifestNotes notes are for manifests, the others for logs. A new file takes the place of the oldest one. The note of a file is
+// overwritten after every sync of the file, before the commits that wait for the sync are acknowledged.
 //
-// It is not synced itself. After the death of the process it is exact, since the operating system has it; after the machine's
-// it may be old, or empty, and what it says is true all the same: so much of the file was synced. The file itself is always there, as its name is
-// durable before a store has rows: format 1 alone had none. A log that has a note and is not there was in tables, and so the manifest
-// says, or it is lost.
+// syncedFile is not synced itself. After a crash of the process it is exact, since the operating system has its contents. After a crash of
+// the machine it may be old or empty. Its notes are true even then, since at least so much of each file was synced. The file always exists in
+// a store of format 2 or later, since its name is durable before the store has rows. If a log that has a note is missing, either the manifest
+// says that all of it is in tables, or the log is lost.
 const syncedFile = "CROWFOOT.synced"
 
 const (
 	noteBytes = 20
-	// manifestNotes are enough for one that is begun while the one before is still the store's.
+	// manifestNotes is enough for the current manifest and a new one that Pebble is beginning.
 	manifestNotes = 2
-	// allNotes leave room for the logs of all that a store has in memory, and more.
+	// allNotes is enough for two manifests and the logs of all memtables, and more.
 	allNotes = 64
 )
 
@@ -58,7 +59,7 @@ func (n note) append(dst []byte) []byte {
 	return binary.BigEndian.AppendUint32(dst, crc32.Update(n.nameCRC, castagnoli, dst[start:]))
 }
 
-// parseNote returns the zero note if there is none in a place.
+// parseNote parses the note at a place. It returns the zero note if the bytes are not a valid one.
 func parseNote(place int, b []byte) note {
 	number := binary.BigEndian.Uint64(b)
 	name := logName(wal.NumWAL(number))
@@ -77,10 +78,10 @@ const manifestPrefix = "MANIFEST-"
 
 func logName(n wal.NumWAL) string { return n.String() + ".log" }
 
-// notes are those of syncedFile, each in its place.
+// notes are the notes of syncedFile, each at its place.
 type notes [allNotes]note
 
-// readNotes reads syncedFile. Of what a machine that went down left half of, nothing is known to be synced.
+// readNotes reads syncedFile. A note that a crash of the machine has left half written counts as missing.
 func readNotes(dir string, fs vfs.FS) (all notes, err error) {
 	f, err := fs.Open(fs.PathJoin(dir, syncedFile))
 	if err != nil {
@@ -99,7 +100,7 @@ func makeNotes(dir string, fs vfs.FS) error {
 	return new(notes).store(dir, fs)
 }
 
-// store makes n what syncedFile says, durably.
+// store writes n as the whole syncedFile, durably.
 func (n *notes) store(dir string, fs vfs.FS) error {
 	f, err := fs.Create(fs.PathJoin(dir, syncedFile), vfs.WriteCategoryUnspecified)
 	if err != nil {
@@ -113,7 +114,7 @@ func (n *notes) store(dir string, fs vfs.FS) error {
 	return errors.Join(err, f.Sync(), f.Close(), syncDir(dir, fs))
 }
 
-// of is the offset up to which a file is known to be synced.
+// of returns the offset up to which a file is known to be synced; 0 if nothing is known.
 func (n *notes) of(name string) int64 {
 	crc := crc32.Checksum([]byte(name), castagnoli)
 	for _, note := range n {
@@ -124,10 +125,10 @@ func (n *notes) of(name string) int64 {
 	return 0
 }
 
-// ring is the places of one kind of file, taken in turn.
+// ring hands out the places of the notes of one kind of file in turn.
 type ring struct{ first, places, next int }
 
-// after is the ring of some places of n whose next is behind the newest file's.
+// after returns a ring of some places of n, which begins after the place of the newest file.
 func (n *notes) after(first, places int) ring {
 	r := ring{first: first, places: places}
 	for i, newest := 0, uint64(0); i < places; i++ {
@@ -151,13 +152,13 @@ type syncedFS struct {
 
 	mu              sync.Mutex
 	notes           vfs.File
-	earlier         notes // of files that were written before
+	earlier         notes // notes of files that were written before the store was opened
 	text            [noteBytes]byte
 	manifests, logs ring
-	newestLog       *notedFile // of those that were made here
+	newestLog       *notedFile // the newest log made since the store was opened; nil before the first
 }
 
-// keepSynced opens syncedFile, and leaves what it says about files that were written before.
+// keepSynced opens syncedFile for writing, and keeps the notes of files that were written before.
 func keepSynced(dir string, fs vfs.FS) (*syncedFS, error) {
 	all, err := readNotes(dir, fs)
 	if err != nil && !errors.Is(err, iofs.ErrNotExist) { // format 1
@@ -220,8 +221,9 @@ func (fs *syncedFS) make(name string, create func() (vfs.File, error)) (vfs.File
 	return noted, nil
 }
 
-// forget takes back what an earlier note says of a file that is about to be made, and returns the note's place; -1 if there is none. If the machine went
-// down before the name of a file was durable, another file may get its number, and the old note would be found first.
+// forget overwrites an earlier note with the number of a file that is about to be made, and returns the note's place; -1 if there is none.
+// Such a note exists if the machine went down before the name of the earlier file was durable, and the new file gets its number. The old note
+// would be found first.
 func (fs *syncedFS) forget(r *ring, n note) (place int, err error) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -250,8 +252,8 @@ func logNumber(base string) (uint64, bool) {
 	return uint64(number), ok && strings.HasSuffix(base, ".log")
 }
 
-// Open implements vfs.FS. Of the log that is being written, which a checkpoint copies meanwhile, it shows what is synced: what is behind
-// that may change while it is copied, and in a file that is used again it is an older log's.
+// Open implements vfs.FS. If a checkpoint opens the log that is being written, it can read only the synced part. The rest may change while
+// it is copied, and in a reused file it belongs to an older log.
 func (fs *syncedFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	f, err := fs.FS.Open(name, opts...)
 	if err != nil || fs.PathDir(name) != fs.dir {
@@ -266,10 +268,10 @@ func (fs *syncedFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) 
 	return &syncedPart{File: f, left: fs.newestLog.synced}, nil
 }
 
-// syncedPart is a log as far as it is synced, read from its beginning.
+// syncedPart reads a log from its beginning up to the end of its synced part.
 type syncedPart struct {
 	vfs.File
-	left int64
+	left int64 // bytes
 }
 
 func (f *syncedPart) Read(p []byte) (int, error) {
@@ -281,7 +283,7 @@ func (f *syncedPart) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// close ends it. Nothing is lost if it fails.
+// close closes syncedFile. An error does no harm, since no data is lost.
 func (fs *syncedFS) close() { _ = fs.notes.Close() }
 
 // notedFile is a manifest or log that Pebble writes, from its beginning. One goroutine writes and syncs it at a time.
@@ -289,7 +291,7 @@ type notedFile struct {
 	vfs.File
 	fs    *syncedFS
 	place int
-	note  note // the offset is of what has been written
+	note  note // its offset is the number of bytes written
 
 	synced int64 // guarded by fs.mu
 }
@@ -303,7 +305,8 @@ func (f *notedFile) Write(p []byte) (int, error) {
 func (f *notedFile) Sync() error     { return f.noted(f.File.Sync()) }
 func (f *notedFile) SyncData() error { return f.noted(f.File.SyncData()) }
 
-// noted notes that all that has been written is synced. If the note cannot be written, the older one stays true.
+// noted writes the note that all written bytes are synced, unless the sync failed with err. If the note cannot be written, the older one
+// stays true.
 func (f *notedFile) noted(err error) error {
 	if err != nil {
 		return err
@@ -317,14 +320,13 @@ func (f *notedFile) noted(err error) error {
 
 var errMissing = errors.New("is missing")
 
-// IsDamaged says whether a store could not be opened because a log or the manifest is damaged or missing.
+// IsDamaged reports whether err says that a store could not be opened because a log or the manifest is damaged or missing.
 func IsDamaged(err error) bool {
 	return errors.Is(err, errLogDamaged) || errors.Is(err, errManifestDamaged) || errors.Is(err, errMissing)
 }
 
-// checkSynced refuses a store of which something is damaged, or missing, that is known to have been synced. Pebble would take most damage of a manifest or
-// a log for its end, and not miss a log.
-// Closed says whether the store was closed in order.
+// checkSynced refuses a store whose manifest or logs are damaged or missing, in a part that is known to have been synced. Pebble would take
+// most damage of a manifest or a log for its end, and would not notice a missing log. closed reports whether the store was closed in order.
 func checkSynced(dir string, fs vfs.FS, format kv.Format) (closed bool, err error) {
 	all, err := readNotes(dir, fs)
 	if errors.Is(err, iofs.ErrNotExist) {
@@ -340,8 +342,8 @@ func checkSynced(dir string, fs vfs.FS, format kv.Format) (closed bool, err erro
 	return closed, err
 }
 
-// checkFiles compares the manifest and the logs that it needs with what is known to have been synced. It returns notes of what is there, and
-// whether the newest log was closed.
+// checkFiles compares the manifest and the logs that it needs with the notes of what was synced. It returns notes of the lengths that it found,
+// and whether the newest log was closed.
 func checkFiles(dir string, fs vfs.FS, synced *notes) (found notes, closed bool, err error) {
 	manifest, unflushed, err := checkManifest(dir, fs, synced)
 	if err != nil {
@@ -361,7 +363,7 @@ func checkFiles(dir string, fs vfs.FS, synced *notes) (found notes, closed bool,
 	place := manifestNotes
 	closed = true
 	for _, log := range logs {
-		if log.Num < unflushed { // it waits to be used again
+		if log.Num < unflushed { // all of it is in tables; Pebble will reuse the file
 			continue
 		}
 		var end int64
@@ -377,7 +379,7 @@ func checkFiles(dir string, fs vfs.FS, synced *notes) (found notes, closed bool,
 	return found, closed, nil
 }
 
-// checkLog returns where a log ends, and whether it was closed.
+// checkLog returns the offset of a log's end, and whether the log was closed. It fails if the log is damaged before an offset that was synced.
 func checkLog(dir string, fs vfs.FS, number wal.NumWAL, synced int64) (end int64, closed bool, err error) {
 	name := fs.PathJoin(dir, logName(number))
 	f, err := fs.Open(name)

@@ -10,7 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// TestOpenLog: of the log that is written, a copy gets what is synced, also if the file has older bytes behind that. Of logs before it, it gets all.
+// TestOpenLog: a copy gets the synced part of the log that is being written, also if the file has older bytes after it. It gets all of earlier logs.
 func TestOpenLog(t *testing.T) {
 	mem := vfs.NewMem()
 	if err := mem.MkdirAll("data", 0o755); err != nil {
@@ -69,8 +69,7 @@ func TestOpenLog(t *testing.T) {
 	shows("000004.log", 151)
 }
 
-// TestNumberTwice: a machine that goes down may lose a file whose note stays. What the note says is not taken for what was synced of another file with
-// the same number.
+// TestNumberTwice: a crash of the machine may lose a file and keep its note. The note does not count for a later file with the same number.
 func TestNumberTwice(t *testing.T) {
 	mem := vfs.NewMem()
 	if err := mem.MkdirAll("data", 0o755); err != nil {
@@ -115,8 +114,8 @@ func TestNumberTwice(t *testing.T) {
 	}
 }
 
-// TestLostFiles: a store without a log whose rows are in no table, or without what tells that there was one, is refused and not changed. So is a copy
-// of it that lost something.
+// TestLostFiles: a store is refused and not changed if it lost a log whose rows are in no table, or lost syncedFile. The same holds for a copy of a
+// store.
 func TestLostFiles(t *testing.T) {
 	fs := killed(t, 100)
 	s := open(t, fs, "data")

@@ -18,7 +18,7 @@ const upgradeRecords = 5
 
 // TestUpgradeCrash cuts an upgrade short at each of its writes, on a file system that loses a random part of what was not synced.
 // What remains has the old format, and is upgraded when it is opened again, or the new one with every record rewritten.
-// As long as the mark is one that the old release takes, no record is new.
+// As long as the old release accepts the mark, no record is new.
 func TestUpgradeCrash(t *testing.T) {
 	upgraded := 0
 	for write := 1; ; write++ {
@@ -51,7 +51,7 @@ func TestUpgradeCrash(t *testing.T) {
 	}
 }
 
-// checkUpgrade looks at what a crash has left, completes the upgrade if it is not complete, and says whether it was.
+// checkUpgrade checks the store that a crash has left, and completes the upgrade. It reports whether the upgrade was complete before.
 func checkUpgrade(t *testing.T, fs vfs.FS) (complete bool) {
 	t.Helper()
 	text := read(t, fs, formatFile)

@@ -13,8 +13,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// OpenToRead opens a store that no other process has open, and writes nothing to its directory. What its logs hold is read into memory;
-// damage of a log is an error. It can only be read.
+// OpenToRead opens a store read-only. No other process may have it open. It writes nothing to the directory and reads the logs into memory. A
+// damaged log is an error.
 func OpenToRead(dir string, fs vfs.FS) (*Store, error) {
 	f, err := judge(dir, fs)
 	if err == nil && !f.store {
@@ -45,10 +45,11 @@ func OpenToRead(dir string, fs vfs.FS) (*Store, error) {
 	return s, nil
 }
 
-// verifyCacheBytes of blocks are kept in memory for look-ups of single rows.
+// verifyCacheBytes is the size of the block cache of OpenToRead, for look-ups of single rows.
 const verifyCacheBytes = 64 << 20
 
-// VerifyTables reads every block of every table file and compares its checksum. Each damaged file is reported, with its size before.
+// VerifyTables reads every block of every table file and compares its checksum. It calls begin with the size in bytes before it reads a file, and
+// report if the file is damaged.
 func (s *Store) VerifyTables(ctx context.Context, begin func(file string, size uint64), report func(file string, err error)) error {
 	levels, err := s.db.SSTables()
 	if err != nil {

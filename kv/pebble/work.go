@@ -11,14 +11,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 )
 
-// work is the CPU time of what Pebble does in the background. Pebble runs each compaction and each flush on a goroutine of its own, and calls
-// the listener on it when it begins and when it ends. What it gives other goroutines to do, such as deleting files, is not measured.
+// work measures the CPU time of Pebble's background jobs. Pebble runs each compaction and each flush on a goroutine of its own, which calls the
+// listener when the job begins and when it ends. Work that Pebble hands to other goroutines, such as deleting files, is not measured.
 type work struct {
 	compactions, flushes jobs
 	damage               damage
 }
 
-// listener measures compactions and flushes, and tells the guard and the log what failed. Without a DataCorruption function Pebble would end the process at the first damage.
+// listener returns an event listener that measures compactions and flushes, and reports failures to the guard and the log. Without a
+// DataCorruption function Pebble would end the process at the first damaged block.
 func (w *work) listener(g *guardedFS, m messages) pebble.EventListener {
 	return pebble.EventListener{
 		CompactionBegin: func(i pebble.CompactionInfo) {
@@ -48,7 +49,7 @@ func (w *work) listener(g *guardedFS, m messages) pebble.EventListener {
 	}
 }
 
-// reasonOf reads Pebble's text (maybeInduceWriteStall in its db.go).
+// reasonOf parses the reason in Pebble's event, which is a text (maybeInduceWriteStall in its db.go).
 func reasonOf(i pebble.WriteStallBeginInfo) stallReason {
 	if strings.HasPrefix(i.Reason, "memtable") {
 		return stallFlush
@@ -56,7 +57,7 @@ func reasonOf(i pebble.WriteStallBeginInfo) stallReason {
 	return stallCompaction
 }
 
-// move is from which level to which a compaction moves tables. The top of the store is level 0, where tables overlap.
+// move holds the topmost input level and the output level of a compaction. Tables overlap only in level 0, the top of the store.
 type move struct{ from, to int }
 
 func moveOf(i pebble.CompactionInfo) move {
@@ -69,10 +70,10 @@ func moveOf(i pebble.CompactionInfo) move {
 	return m
 }
 
-// jobs are the jobs of one kind.
+// jobs measures the jobs of one kind.
 type jobs struct {
 	mu      sync.Mutex
-	ended   time.Duration // CPU time of those that have ended
+	ended   time.Duration // CPU time of the jobs that have ended
 	running map[int]cpu.Segment
 }
 
@@ -93,7 +94,7 @@ func (j *jobs) end(id int) {
 	delete(j.running, id)
 }
 
-// used is the CPU time of all jobs so far, those that run included.
+// used returns the CPU time of all jobs so far, running ones included.
 func (j *jobs) used() time.Duration {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -104,7 +105,7 @@ func (j *jobs) used() time.Duration {
 	return used
 }
 
-// CPU is the CPU time that compactions and flushes have used since the store was opened.
+// CPU returns the CPU time that compactions and flushes have used since the store was opened.
 func (s *Store) CPU() (compactions, flushes time.Duration) {
 	return s.work.compactions.used(), s.work.flushes.used()
 }

@@ -1,7 +1,8 @@
-// Package admin answers the requests that administer: instances and their configurations (instance.go), databases and their schemas
-// (database.go, ddl.go), split points (splitpoint.go), and the long-running operations that these start (operation.go, resume.go).
+// Package admin serves the administrative requests: instances and their configurations (instance.go), databases and their schemas
+// (database.go, ddl.go), split points (splitpoint.go), and the long-running operations that these start (operation.go,
+// resume.go).
 //
-// It leaves out backups, policies of IAM, custom configurations and instance partitions: they answer UNIMPLEMENTED.
+// It leaves out backups, IAM policies, custom configurations and instance partitions: they answer UNIMPLEMENTED.
 //
 // Imports of this module: database, database/split, kv, schema, server/listing, server/rpc, server/status, stats/cpu, usererror, value.
 package admin
@@ -15,15 +16,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 )
 
-// An Admin is the administrative services of a server.
+// An Admin holds the administrative services of a server.
 type Admin struct {
 	instances  instances
 	databases  databases
 	operations *operations
 }
 
-// New makes the services of a registry, and resumes the operations that another process left. When ctx ends, those that run
-// are left to the next process.
+// New returns the services of a registry, and resumes the operations that another process left unfinished. When ctx ends, running
+// operations are left to the next process.
 func New(ctx context.Context, registry *database.Registry, clock func() time.Time, log *slog.Logger) (*Admin, error) {
 	os := &operations{ctx: ctx, kept: registry, clock: clock, log: log, running: map[string]*operation{}, newest: map[string]*operation{}}
 	a := &Admin{
@@ -34,7 +35,7 @@ func New(ctx context.Context, registry *database.Registry, clock func() time.Tim
 	return a, a.resume(ctx)
 }
 
-// Services are the tables of methods.
+// Services returns the services with their methods.
 func (a *Admin) Services() []rpc.Service {
 	return []rpc.Service{
 		{Name: "google.spanner.admin.instance.v1.InstanceAdmin", Methods: a.instances.methods()},
@@ -43,5 +44,5 @@ func (a *Admin) Services() []rpc.Service {
 	}
 }
 
-// Wait waits until no operation runs. Their context must have ended before.
+// Wait waits until no operation runs. The context of New must have ended before.
 func (a *Admin) Wait() { a.operations.tasks.Wait() }

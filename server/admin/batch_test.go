@@ -16,8 +16,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
-// TestBatchStops: a batch stops at the first statement that fails, of whichever kind and in whichever step. Those before it stay, with their commit timestamps; those
-// after it do not begin; nothing is left of the one itself.
+// TestBatchStops: a batch stops at the first statement that fails, for any kind of statement and any step of it. The statements
+// before it stay, with their commit timestamps, those after it do not begin, and the failed one leaves nothing behind.
 func TestBatchStops(t *testing.T) {
 	admin, stop := served(t, vfs.NewMem(), time.Now)
 	defer stop()
@@ -68,13 +68,13 @@ func TestBatchStops(t *testing.T) {
 		if len(after) != len(before)+1 || !slices.Equal(left, before) {
 			t.Errorf("after %s the schema is %q", bad.sql, after)
 		}
-		_, err = c.change(id, first) // it is sent again
+		_, err = c.change(id, first) // the client resends it
 		wantCode(t, err, codes.AlreadyExists)
 	}
 }
 
-// TestManyOperations: schema changes that wait for others come to their ends in their order, but those that are cancelled while they wait, at once; and databases do
-// not wait for each other.
+// TestManyOperations: schema changes that wait for others end in their order. A change that is cancelled while it waits ends at
+// once. Databases do not wait for each other.
 func TestManyOperations(t *testing.T) {
 	const databases, queued = 20, 50
 	admin, stop := served(t, vfs.NewMem(), time.Now)
@@ -137,7 +137,7 @@ func TestManyOperations(t *testing.T) {
 	}
 }
 
-// committed is when the only statement of an operation took effect.
+// committed returns the commit timestamp of an operation's only statement.
 func committed(t *testing.T, op *longrunningpb.Operation) time.Time {
 	t.Helper()
 	m := new(databasepb.UpdateDatabaseDdlMetadata)

@@ -18,15 +18,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// databases answers google.spanner.admin.database.v1.DatabaseAdmin.
+// databases implements google.spanner.admin.database.v1.DatabaseAdmin.
 type databases struct {
 	registry   *database.Registry
 	operations *operations
 	clock      func() time.Time
 }
 
-// methods are the RPCs about databases and their schemas. The server answers other methods
-// of DatabaseAdmin (backups, SetIamPolicy) UNIMPLEMENTED, as README lists them.
+// methods returns the RPCs about databases and their schemas. The server answers other methods of DatabaseAdmin (backups,
+// SetIamPolicy) with UNIMPLEMENTED, as docs/limits.md lists them.
 func (s *databases) methods() []rpc.Method {
 	return []rpc.Method{
 		rpc.Unary("ListDatabases", s.listDatabases),
@@ -57,7 +57,7 @@ func databaseProto(d *database.Database) *databasepb.Database {
 	}
 }
 
-// retentionText is the version retention period as it was set, or the default.
+// retentionText returns the version retention period as it was set, or the default.
 func retentionText(d *database.Database) string {
 	if text := d.Catalog().Options["version_retention_period"]; text != "" {
 		return text
@@ -84,7 +84,8 @@ func (s *databases) listDatabases(_ context.Context, req *databasepb.ListDatabas
 	return reply, nil
 }
 
-// createDatabase starts a creation. If a statement fails the call does, as Cloud Spanner's does, and there is no operation.
+// createDatabase starts the creation of a database. If a statement fails, the call fails and there is no operation, as in Cloud
+// Spanner.
 func (s *databases) createDatabase(ctx context.Context, req *databasepb.CreateDatabaseRequest) (*longrunningpb.Operation, error) {
 	if _, err := s.registry.Instance(req.Parent); err != nil {
 		return nil, err
@@ -117,7 +118,7 @@ func (s *databases) createDatabase(ctx context.Context, req *databasepb.CreateDa
 	return op, err
 }
 
-// create is the work of CreateDatabase, whose schema is planned.
+// create returns the work of CreateDatabase; the schema is already planned.
 func create(c *database.Creation) work {
 	return func(ctx context.Context, op *operation) (proto.Message, error) {
 		defer c.End()

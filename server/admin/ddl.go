@@ -26,8 +26,8 @@ func (s *databases) getDatabaseDDL(_ context.Context, req *databasepb.GetDatabas
 // operationID: https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.admin.database.v1#updatedatabaseddlrequest.
 var operationID = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
-// updateDatabaseDDL starts a schema change. A statement that does not parse is refused at once. A statement that fails for another
-// reason ends the operation with its error, after the statements before it have taken effect.
+// updateDatabaseDDL starts a schema change. It refuses a statement that does not parse at once. A statement that fails for
+// another reason ends the operation with its error, after the statements before it have taken effect.
 func (s *databases) updateDatabaseDDL(ctx context.Context, req *databasepb.UpdateDatabaseDdlRequest) (*longrunningpb.Operation, error) {
 	d, err := s.registry.Database(req.Database)
 	if err != nil {
@@ -47,8 +47,8 @@ func (s *databases) updateDatabaseDDL(ctx context.Context, req *databasepb.Updat
 	})
 }
 
-// changeSchema is the work of UpdateDatabaseDdl, whose first statements have been applied already. The changes of a database are made in
-// the order in which they began.
+// changeSchema returns the work of UpdateDatabaseDdl. The first applied statements have already taken effect. Schema changes of a
+// database run in the order in which they began.
 func changeSchema(d *database.Database, req *databasepb.UpdateDatabaseDdlRequest, applied int) work {
 	return func(ctx context.Context, op *operation) (proto.Message, error) {
 		if err := op.turn(ctx); err != nil {
@@ -65,7 +65,7 @@ func changeSchema(d *database.Database, req *databasepb.UpdateDatabaseDdlRequest
 	}
 }
 
-// ddlMetadata is the metadata of an operation that begins at a time.
+// ddlMetadata returns the metadata of an operation that begins at the given time.
 func ddlMetadata(req *databasepb.UpdateDatabaseDdlRequest, began time.Time) *databasepb.UpdateDatabaseDdlMetadata {
 	m := &databasepb.UpdateDatabaseDdlMetadata{Database: req.Database, Statements: req.Statements}
 	for range req.Statements {
@@ -75,10 +75,10 @@ func ddlMetadata(req *databasepb.UpdateDatabaseDdlRequest, began time.Time) *dat
 	return m
 }
 
-// noteProgress notes how far a statement has come. Once it has taken effect the next one begins.
+// noteProgress records the progress of a statement. When the statement has taken effect, the next one begins.
 func noteProgress(m *databasepb.UpdateDatabaseDdlMetadata, p database.Progress) {
 	i := p.Statement
-	m.Progress[i].ProgressPercent = max(m.Progress[i].ProgressPercent, int32(p.Percent)) // it is an estimate, and never falls
+	m.Progress[i].ProgressPercent = max(m.Progress[i].ProgressPercent, int32(p.Percent)) // an estimate, which never falls
 	if p.Percent < 100 {
 		return
 	}

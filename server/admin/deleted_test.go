@@ -36,7 +36,7 @@ func (c client) deletedWhileItRuns() *operation {
 	return op
 }
 
-// stillApplied are the statements of an operation that are stored.
+// stillApplied returns the commit timestamps stored for an operation's statements.
 func (c client) stillApplied(op *operation) []time.Time {
 	c.Helper()
 	list, err := c.databases.registry.Applied(&database.Operation{Name: op.name, Started: op.started})
@@ -46,8 +46,8 @@ func (c client) stillApplied(op *operation) []time.Time {
 	return list
 }
 
-// TestDeletedWhileItRuns: an operation that was deleted while it ran goes on, and leaves nothing to another of its name, also if the process ends
-// meanwhile.
+// TestDeletedWhileItRuns: an operation that was deleted while it ran continues. It leaves no progress to a new operation with the
+// same name, even if the process ends in between.
 func TestDeletedWhileItRuns(t *testing.T) {
 	fs := vfs.NewMem()
 	admin, stop := served(t, fs, time.Now)
@@ -83,7 +83,7 @@ func TestDeletedWhileItRuns(t *testing.T) {
 	}
 	c.lockRowOf("U")
 	deleted(func() { c.begin("change", "ALTER TABLE U ADD COLUMN D INT64 NOT NULL DEFAULT (4)") })
-	if !slices.Equal(applied, []int{0, 2}) { // the end of the second one of that name deletes them
+	if !slices.Equal(applied, []int{0, 2}) { // the end of the second operation with the name deletes them
 		t.Errorf("%v statements of the deleted operations are stored", applied)
 	}
 	stop()
@@ -97,7 +97,7 @@ func TestDeletedWhileItRuns(t *testing.T) {
 	}
 }
 
-// TestEndIsStoredBeforeItIsTold: an operation whose end the store refuses runs, to clients, until the store has it.
+// TestEndIsStoredBeforeItIsTold: while the store refuses the end of an operation, clients see the operation as running.
 func TestEndIsStoredBeforeItIsTold(t *testing.T) {
 	fs := vfs.NewMem()
 	disk, err := pebble.Open("data", fs)

@@ -9,8 +9,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// testIAMPermissions answers TestIamPermissions of a database, or of a role or session in it: there is no IAM, so that all is permitted that
-// the request asks about.
+// testIAMPermissions answers TestIamPermissions of a database, or of a role or session in it. There is no IAM, so it grants all
+// permissions in the request.
 func (s *databases) testIAMPermissions(_ context.Context, req *iampb.TestIamPermissionsRequest) (*iampb.TestIamPermissionsResponse, error) {
 	if err := s.checkResource(req.Resource); err != nil {
 		return nil, err
@@ -23,7 +23,7 @@ func (s *databases) getIAMPolicy(_ context.Context, req *iampb.GetIamPolicyReque
 	return new(iampb.Policy), s.checkResource(req.Resource)
 }
 
-// checkResource says whether there is what a request about permissions names.
+// checkResource returns an error unless the resource of a request about permissions exists.
 func (s *databases) checkResource(name string) error {
 	database, rest, _ := strings.Cut(name, "/databaseRoles/")
 	if rest == "" {

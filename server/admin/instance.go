@@ -17,14 +17,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// instances answers google.spanner.admin.instance.v1.InstanceAdmin.
+// instances implements google.spanner.admin.instance.v1.InstanceAdmin.
 type instances struct {
 	registry   *database.Registry
 	operations *operations
 }
 
-// methods are the RPCs about instances and their configurations. The server answers other
-// methods of InstanceAdmin (partitions, custom configurations, SetIamPolicy) UNIMPLEMENTED, as README lists them.
+// methods returns the RPCs about instances and their configurations. The server answers other methods of InstanceAdmin
+// (partitions, custom configurations, SetIamPolicy) with UNIMPLEMENTED, as docs/limits.md lists them.
 func (s *instances) methods() []rpc.Method {
 	return []rpc.Method{
 		rpc.Unary("ListInstanceConfigs", s.listInstanceConfigs),
@@ -76,7 +76,7 @@ func (s *instances) listInstances(_ context.Context, req *instancepb.ListInstanc
 	return reply, nil
 }
 
-// filterInstances understands name:text, display_name:text and labels.k:v, joined by AND.
+// filterInstances applies a filter of name:text, display_name:text and labels.k:v, joined by AND.
 func filterInstances(list []*database.Instance, filter string) ([]*database.Instance, error) {
 	var labels []string
 	for _, term := range strings.Fields(filter) {
@@ -115,7 +115,7 @@ func (s *instances) getInstance(_ context.Context, req *instancepb.GetInstanceRe
 	return p, nil
 }
 
-// keepFields clears all fields of m but those that paths name. The name of the resource always stays.
+// keepFields clears all fields of m except those in paths and the name of the resource.
 func keepFields(m proto.Message, paths []string) {
 	r := m.ProtoReflect()
 	fields := r.Descriptor().Fields()
@@ -164,7 +164,7 @@ func (s *instances) createInstance(ctx context.Context, req *instancepb.CreateIn
 	return s.operations.start(ctx, task{resource: name, metadata: metadata, work: func(context.Context, *operation) (proto.Message, error) { return p, nil }})
 }
 
-// setCapacity takes the size of an instance, in nodes or processing units; without one it is a node.
+// setCapacity sets the size of an instance, in nodes or processing units; the default is one node.
 func setCapacity(i *database.Instance, p *instancepb.Instance) error {
 	nodes, units := p.GetNodeCount(), p.GetProcessingUnits()
 	switch {
@@ -203,7 +203,7 @@ func (s *instances) updateInstance(ctx context.Context, req *instancepb.UpdateIn
 			err = setCapacity(&next, &instancepb.Instance{NodeCount: req.Instance.NodeCount})
 		case "processing_units":
 			err = setCapacity(&next, &instancepb.Instance{ProcessingUnits: req.Instance.ProcessingUnits})
-		case "edition", "default_backup_schedule_type", "autoscaling_config": // of no effect here
+		case "edition", "default_backup_schedule_type", "autoscaling_config": // without effect here
 		default:
 			err = usererror.InvalidFieldMask(path)
 		}

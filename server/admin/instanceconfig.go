@@ -11,9 +11,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// instanceConfigs are the configurations that exist, sorted by id. Which of them an instance has changes nothing: one process serves
-// all data. There are several because some clients and scripts name a region.
-// The first of the leaders is the default one.
+// instanceConfigs are the existing configurations, sorted by id. The choice has no effect, because one process serves all data.
+// There are several because some clients and scripts name a region. The first leader is the default.
 var instanceConfigs = []struct {
 	id, displayName string
 	leaders         []string

@@ -26,9 +26,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// operations holds the long-running operations of a server. Each is stored in the registry when it begins and when it ends, so that it
-// outlives the process: one that has ended is answered as it was, and one that runs when the process ends is resumed by the
-// next (resume.go).
+// operations holds the long-running operations of a server. The registry stores each operation when it begins and when it ends,
+// so operations outlive the process. A finished operation is still answered with its result. An unfinished one is resumed by the
+// next process (resume.go).
 type operations struct {
 	ctx   context.Context // of the server
 	kept  *database.Registry
@@ -36,13 +36,13 @@ type operations struct {
 	log   *slog.Logger
 	tasks sync.WaitGroup
 
-	records sync.Mutex // held while records of operations are written or deleted; taken before mu
-	latest  time.Time  // when the newest operation began; guarded by records
+	records sync.Mutex // held while records of operations are written or deleted; locked before mu
+	latest  time.Time  // start of the newest operation; guarded by records
 
 	mu      sync.Mutex
 	running map[string]*operation // by name
-	newest  map[string]*operation // of those of a resource that run
-	last    int64                 // of the numbers in names
+	newest  map[string]*operation // newest running operation of each resource
+	last    int64                 // highest number in a name
 }
 
 // An operation is a long-running operation that this process runs or has run.
@@ -50,33 +50,33 @@ type operation struct {
 	name    string // <resource>/operations/<id>
 	started time.Time
 	ctx     context.Context // of its work
-	server  context.Context // when it ends, the next process goes on with the operation
+	server  context.Context // when it ends, the operation is left to the next process
 	cancel  context.CancelFunc
 	done    chan struct{} // closed when it has ended
-	before  *operation    // the one of the same resource that began before it, if that ran still
-	passed  chan struct{} // closed when this one and all before it have ended
+	before  *operation    // the previous operation of the same resource, if it was still running
+	passed  chan struct{} // closed when this operation and all before it have ended
 
 	mu       sync.Mutex
 	metadata proto.Message
-	packed   *anypb.Any               // metadata, encoded; nil if they have changed since: many clients ask, again and again
-	ended    *longrunningpb.Operation // with the result; nil until it has ended
+	packed   *anypb.Any               // encoded metadata, because many clients poll; nil after a change
+	ended    *longrunningpb.Operation // the finished operation with its result; nil while it runs
 }
 
-// A task is what an operation does.
+// A task is the work of an operation with its resource.
 type task struct {
-	resource, id string // if id is empty the operation gets one
+	resource, id string // an operation with an empty id gets a generated one
 	metadata     proto.Message
-	// request is what the next process needs to go on with the operation. It is nil if work does not wait for anything: then it ends
-	// before the client is answered, and needs no resuming.
+	// request is the request that the next process needs to resume the operation. It is nil if work waits for nothing. Then the
+	// operation ends before the client gets its reply, and never needs to be resumed.
 	request proto.Message
 	work    work
 }
 
-// work does an operation. It may call operation.update with new metadata, and must return early if its context ends.
+// work performs an operation. It may change the metadata with operation.update, and must return early if its context ends.
 type work func(ctx context.Context, op *operation) (response proto.Message, err error)
 
-// operationPatience is how long a request that starts an operation waits for its end. Most operations end at once, and a reply that says so
-// saves the client from polling.
+// operationPatience is how long a request that starts an operation waits for its end. Most operations end at once, and then the
+// client need not poll.
 const operationPatience = 2 * time.Second
 
 // start runs a task as an operation and waits up to operationPatience for its end.
@@ -94,7 +94,7 @@ func (os *operations) start(ctx context.Context, t task) (*longrunningpb.Operati
 	return op.proto()
 }
 
-// enlist makes op, whose name is known, one of those that run. The caller holds mu.
+// enlist adds op, which has a name, to the running operations. The caller holds mu.
 func (os *operations) enlist(op *operation, resource string) {
 	op.server = os.ctx
 	op.ctx, op.cancel = context.WithCancel(os.ctx)
@@ -102,7 +102,7 @@ func (os *operations) enlist(op *operation, resource string) {
 	os.running[op.name], os.newest[resource] = op, op
 }
 
-// launch runs the task of an operation that was enlisted.
+// launch starts the task of an operation that enlist has added.
 func (os *operations) launch(op *operation, t task) {
 	os.tasks.Go(func() {
 		defer op.cancel()
@@ -120,7 +120,7 @@ func (os *operations) launch(op *operation, t task) {
 	})
 }
 
-// turn waits until the operations of the same resource that began earlier have ended.
+// turn waits until all earlier operations of the same resource have ended.
 func (op *operation) turn(ctx context.Context) error {
 	if op.before == nil {
 		return nil
@@ -133,12 +133,12 @@ func (op *operation) turn(ctx context.Context) error {
 	}
 }
 
-// keepAgain is how long an operation that has ended waits before it is stored again, if the store takes no writes for the time being. Until it
-// is stored it runs, to clients: another process would run it again, and it might end otherwise.
+// keepAgain is the pause before another attempt to store a finished operation, while the store takes no writes. Until it is
+// stored, clients see it as running, because another process would run it again and might get another result.
 const keepAgain = 100 * time.Millisecond
 
-// run does the work and keeps its result. If the work panics, that is the error of this operation alone. If it ends because the server
-// does, the operation has not ended: the next process resumes it.
+// run does the work and stores its result. If the work panics, only this operation fails. If it stops because the server stops,
+// the operation has not ended: the next process resumes it.
 func (os *operations) run(ctx context.Context, op *operation, t task) {
 	defer close(op.done)
 	response, err := func() (response proto.Message, err error) {
@@ -171,14 +171,14 @@ func (os *operations) run(ctx context.Context, op *operation, t task) {
 	op.mu.Lock()
 	op.ended = ended
 	op.mu.Unlock()
-	if err != nil { // clients can still ask for it until the server ends
+	if err != nil { // clients can still get it until the server stops
 		os.log.Error("operation not kept", slog.String("operation", op.name), slog.Any("error", err))
 		return
 	}
 	os.remove(op)
 }
 
-// result is the operation with its response or error, once it has ended.
+// result returns the finished operation with its response or error.
 func (op *operation) result(response proto.Message, failed error) (*longrunningpb.Operation, error) {
 	p, err := op.proto()
 	if p == nil {
@@ -196,7 +196,7 @@ func (op *operation) result(response proto.Message, failed error) (*longrunningp
 	return p, err
 }
 
-// keep stores an operation that has ended, before clients see that it has. An operation that was deleted while it ran stays deleted.
+// keep stores a finished operation before clients see its end. An operation that was deleted while it ran stays deleted.
 func (os *operations) keep(op *operation, ended *longrunningpb.Operation) error {
 	data, err := proto.Marshal(ended)
 	if err != nil {
@@ -210,8 +210,8 @@ func (os *operations) keep(op *operation, ended *longrunningpb.Operation) error 
 	return os.kept.PutOperation(database.Operation{Name: op.name, Started: op.started, Ended: os.clock(), Proto: data})
 }
 
-// forgetApplied deletes what is stored of the statements of an operation that was deleted while it ran, unless there is one of its name again, whose end
-// deletes them. The caller holds records.
+// forgetApplied deletes the stored statement progress of an operation that was deleted while it ran. If there is a new operation
+// with the same name, it leaves that to the end of the new one. The caller holds records.
 func (os *operations) forgetApplied(op *operation) error {
 	if _, _, err := os.find(op.name); usererror.CodeOf(err) == codes.NotFound {
 		return os.kept.ForgetOperations(op.name)
@@ -219,14 +219,14 @@ func (os *operations) forgetApplied(op *operation) error {
 	return nil
 }
 
-// runs says whether an operation runs and was not deleted.
+// runs reports whether an operation is running and was not deleted.
 func (os *operations) runs(op *operation) bool {
 	os.mu.Lock()
 	defer os.mu.Unlock()
 	return os.running[op.name] == op
 }
 
-// add names an operation, stores it if it can be resumed, and makes it one of those that run.
+// add names an operation, stores it if it can be resumed, and adds it to the running operations.
 func (os *operations) add(op *operation, t task) error {
 	os.records.Lock()
 	defer os.records.Unlock()
@@ -249,10 +249,10 @@ func (os *operations) add(op *operation, t task) error {
 	return nil
 }
 
-// begins is the time of an operation that begins. It is later than that of the one before, also if the clock was set back: the next process goes on with
-// operations in the order of these times. The caller holds records.
+// begins returns the start time for a new operation. It is later than that of the previous one even if the clock was set back,
+// because the next process resumes operations in the order of these times. The caller holds records.
 func (os *operations) begins() time.Time {
-	now := os.clock().Round(0) // what is stored has no monotonic clock
+	now := os.clock().Round(0) // the stored time has no monotonic clock
 	if !now.After(os.latest) {
 		now = os.latest.Add(time.Nanosecond)
 	}
@@ -260,7 +260,7 @@ func (os *operations) begins() time.Time {
 	return now
 }
 
-// name gives an operation a name that no other has.
+// name gives an operation a unique name.
 func (os *operations) name(op *operation, resource, id string) error {
 	auto := id == ""
 	for {
@@ -281,7 +281,7 @@ func (os *operations) name(op *operation, resource, id string) error {
 	}
 }
 
-// record is what is stored of an operation that begins.
+// record returns the stored form of an operation that begins.
 func (op *operation) record(request proto.Message) (r database.Operation, err error) {
 	r = database.Operation{Name: op.name, Started: op.started}
 	packed, err := anypb.New(request)
@@ -299,7 +299,7 @@ func (op *operation) record(request proto.Message) (r database.Operation, err er
 	return r, err
 }
 
-// find finds an operation: op if it runs, or ended if it has ended.
+// find finds an operation. It returns op if it is running, or ended if it has ended.
 func (os *operations) find(name string) (op *operation, ended *longrunningpb.Operation, err error) {
 	if !strings.Contains(name, "/operations/") {
 		return nil, nil, usererror.InvalidResourceName("operation", name)
@@ -326,7 +326,7 @@ func unpack(o *database.Operation) (*longrunningpb.Operation, error) {
 	return p, proto.Unmarshal(o.Proto, p)
 }
 
-// get answers an operation as it is now.
+// get returns the current state of an operation.
 func (os *operations) get(name string) (*longrunningpb.Operation, error) {
 	op, ended, err := os.find(name)
 	if op != nil {
@@ -335,9 +335,9 @@ func (os *operations) get(name string) (*longrunningpb.Operation, error) {
 	return ended, err
 }
 
-// under are the operations whose names begin with prefix and come behind after, by name. An error is the last.
+// under iterates over the operations whose names begin with prefix and follow after, sorted by name. It stops after an error.
 func (os *operations) under(prefix, after string) iter.Seq2[*longrunningpb.Operation, error] {
-	running := os.runningUnder(prefix) // before the kept ones, so that an operation that ends in between is not missed
+	running := os.runningUnder(prefix) // read first, so that an operation that ends in between is not missed
 	slices.SortFunc(running, func(x, y *operation) int { return cmp.Compare(x.name, y.name) })
 	running = slices.DeleteFunc(running, func(op *operation) bool { return op.name <= after })
 	return func(yield func(*longrunningpb.Operation, error) bool) {
@@ -355,7 +355,7 @@ func (os *operations) under(prefix, after string) iter.Seq2[*longrunningpb.Opera
 			}
 			p := func() (*longrunningpb.Operation, error) { return unpack(o) }
 			if len(rest) > 0 && rest[0].name == o.Name {
-				if o.Ended.IsZero() { // it was stored when it began
+				if o.Ended.IsZero() { // stored when it began, and still running
 					p = rest[0].proto
 				}
 				rest = rest[1:]
@@ -384,7 +384,7 @@ func (os *operations) runningUnder(prefix string) []*operation {
 	return list
 }
 
-// remove removes an operation from those that run.
+// remove removes an operation from the running ones.
 func (os *operations) remove(op *operation) {
 	os.mu.Lock()
 	defer os.mu.Unlock()
@@ -393,7 +393,8 @@ func (os *operations) remove(op *operation) {
 	}
 }
 
-// dropping drops a resource with its operations. The registry deletes their records; those that run are cancelled, and leave none.
+// dropping drops a resource with its operations. The registry deletes their records. Running operations are cancelled and leave
+// no record.
 func (os *operations) dropping(resource string, drop func() (*database.Dropped, error)) error {
 	dropped, err := os.dropRecords(resource, drop)
 	if err != nil {
@@ -417,7 +418,7 @@ func (os *operations) dropRecords(resource string, drop func() (*database.Droppe
 	return dropped, nil
 }
 
-// wait waits until the operation has ended, ctx has, or limit has passed.
+// wait waits until the operation ends, ctx ends, or limit has passed.
 func (op *operation) wait(ctx context.Context, limit time.Duration) {
 	defer cpu.Waiting(ctx)()
 	timer := time.NewTimer(limit)
@@ -429,7 +430,7 @@ func (op *operation) wait(ctx context.Context, limit time.Duration) {
 	}
 }
 
-// update has change alter the metadata, of which clients are given copies.
+// update lets change modify the metadata. Clients get copies of it.
 func (op *operation) update(change func(metadata proto.Message)) {
 	op.mu.Lock()
 	defer op.mu.Unlock()

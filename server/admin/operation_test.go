@@ -27,13 +27,13 @@ const (
 	testDatabase = testInstance + "/databases/db"
 )
 
-// served is the services on a store, until stop is called.
+// served opens the services on a file system; stop closes them.
 func served(t *testing.T, fs vfs.FS, clock func() time.Time) (s *Admin, stop func()) {
 	t.Helper()
 	return servedWith(t, fs, clock, func(*database.Registry) {})
 }
 
-// servedWith is served with something that is done before operations are resumed.
+// servedWith is like served, and calls before before operations are resumed.
 func servedWith(t *testing.T, fs vfs.FS, clock func() time.Time, before func(*database.Registry)) (s *Admin, stop func()) {
 	t.Helper()
 	store, err := pebble.Open("data", fs)
@@ -43,7 +43,7 @@ func servedWith(t *testing.T, fs vfs.FS, clock func() time.Time, before func(*da
 	return servedOn(t, store, clock, before)
 }
 
-// servedOn is servedWith on an open store, which stop closes.
+// servedOn is like servedWith, on an open store, which stop closes.
 func servedOn(t *testing.T, store kv.Store, clock func() time.Time, before func(*database.Registry)) (s *Admin, stop func()) {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
@@ -68,7 +68,7 @@ func servedOn(t *testing.T, store kv.Store, clock func() time.Time, before func(
 	}
 }
 
-// TestOperationsSurvive: operations that have ended are answered by the next process as they were by the one that ran them.
+// TestOperationsSurvive: the next process returns finished operations as the process that ran them did.
 func TestOperationsSurvive(t *testing.T) {
 	fs, ctx := vfs.NewMem(), context.Background()
 	still := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -123,7 +123,7 @@ func TestOperationsSurvive(t *testing.T) {
 	}
 	_, err := change("good", "DROP TABLE T")
 	wantCode(t, err, codes.AlreadyExists)
-	must(change("", "DROP TABLE U")) // the clock stands still, yet the name is new
+	must(change("", "DROP TABLE U")) // the clock stands still, but the name is new
 
 	if _, err := s.operations.deleteOperation(ctx, &longrunningpb.DeleteOperationRequest{Name: testDatabase + "/operations/good"}); err != nil {
 		t.Fatal(err)
@@ -135,7 +135,7 @@ func TestOperationsSurvive(t *testing.T) {
 	_, err = s.operations.getOperation(ctx, &longrunningpb.GetOperationRequest{Name: testDatabase})
 	wantCode(t, err, codes.InvalidArgument)
 
-	// A database made anew has none of the old one's.
+	// A new database has none of the operations of the old one.
 	if _, err := s.databases.dropDatabase(ctx, &databasepb.DropDatabaseRequest{Database: testDatabase}); err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestOperationsSurvive(t *testing.T) {
 	wantCode(t, err, codes.NotFound)
 }
 
-// operationsOf counts the operations of the test instance's databases that a filter lets through.
+// operationsOf counts the operations of the test instance's databases that match a filter.
 func (s *Admin) operationsOf(t *testing.T, filter string) int {
 	t.Helper()
 	list, err := s.databases.listDatabaseOperations(context.Background(), &databasepb.ListDatabaseOperationsRequest{Parent: testInstance, Filter: filter})
@@ -161,7 +161,8 @@ func (s *Admin) operationsOf(t *testing.T, filter string) int {
 	return len(list.Operations)
 }
 
-// TestPagesOfOperations: pages of any size are all operations once, by name, those that run among those that have ended. Large ones are fewer a page.
+// TestPagesOfOperations: pages of any size together list all operations once, by name, running and finished ones mixed. A page
+// has fewer large operations.
 func TestPagesOfOperations(t *testing.T) {
 	s, stop := served(t, vfs.NewMem(), time.Now)
 	defer stop()
@@ -171,7 +172,7 @@ func TestPagesOfOperations(t *testing.T) {
 	for i := range 30 {
 		name := fmt.Sprintf("%s/operations/o%02d", testDatabase, i)
 		want = append(want, name)
-		if i%4 == 1 { // it runs, and is stored or not
+		if i%4 == 1 { // a running one, stored or not
 			op := &operation{name: name, metadata: &databasepb.UpdateDatabaseDdlMetadata{}}
 			ts := task{resource: testDatabase, id: fmt.Sprintf("o%02d", i)}
 			if i%8 == 1 {
@@ -209,7 +210,7 @@ func TestPagesOfOperations(t *testing.T) {
 	}
 }
 
-// operationNames are all operations of the test database, in pages of a size.
+// operationNames returns the names of all operations of the test database, in pages of a given size.
 func (s *Admin) operationNames(t *testing.T, size int32) (names []string, pages int) {
 	t.Helper()
 	req := &longrunningpb.ListOperationsRequest{Name: testDatabase + "/operations", PageSize: size}
@@ -227,7 +228,7 @@ func (s *Admin) operationNames(t *testing.T, size int32) (names []string, pages 
 	}
 }
 
-// TestPollingIsCheap: what an operation of many statements says of itself is encoded once while it stays the same.
+// TestPollingIsCheap: the metadata of an operation with many statements is encoded once for as long as it does not change.
 func TestPollingIsCheap(t *testing.T) {
 	req := &databasepb.UpdateDatabaseDdlRequest{Database: testDatabase}
 	for i := range 5000 {
@@ -254,7 +255,7 @@ func TestPollingIsCheap(t *testing.T) {
 	}
 }
 
-// TestOperationDeletedWhileItRuns: it stays deleted when it ends.
+// TestOperationDeletedWhileItRuns: a deleted operation stays deleted when it ends.
 func TestOperationDeletedWhileItRuns(t *testing.T) {
 	s, stop := served(t, vfs.NewMem(), time.Now)
 	defer stop()

@@ -14,7 +14,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// methods are the RPCs about operations.
+// methods returns the RPCs about operations.
 func (os *operations) methods() []rpc.Method {
 	return []rpc.Method{
 		rpc.Unary("ListOperations", os.listOperations),
@@ -41,7 +41,8 @@ func (os *operations) cancelOperation(_ context.Context, req *longrunningpb.Canc
 	return &emptypb.Empty{}, err
 }
 
-// keepCancelled stores that an operation was cancelled, so that the next process does not go on with it if this one ends before the operation does.
+// keepCancelled stores that an operation was cancelled. So if this process ends before the operation does, the next process does
+// not continue it.
 func (os *operations) keepCancelled(name string) error {
 	os.records.Lock()
 	defer os.records.Unlock()
@@ -95,8 +96,8 @@ func (os *operations) listOperations(_ context.Context, req *longrunningpb.ListO
 	return &longrunningpb.ListOperationsResponse{Operations: list, NextPageToken: next}, nil
 }
 
-// maxOperationsBytes bounds the operations of one page, but not the first: an operation may have 10 MiB of statements, and clients of gRPC take messages
-// of 4 MiB unless they are told otherwise: https://pkg.go.dev/google.golang.org/grpc#MaxCallRecvMsgSize.
+// maxOperationsBytes bounds the operations of one page; only the first operation may be longer. An operation may have 10 MiB of
+// statements, and gRPC clients accept messages of 4 MiB by default: https://pkg.go.dev/google.golang.org/grpc#MaxCallRecvMsgSize.
 const maxOperationsBytes = 2 << 20
 
 // An operationsRequest asks for one page of operations.
@@ -105,8 +106,8 @@ type operationsRequest interface {
 	GetFilter() string
 }
 
-// listed is one page of the operations whose names begin with prefix, that match the request's filter and, unless want is nil, whose names
-// want accepts.
+// listed returns one page of the operations whose names begin with prefix and which match the request's filter. If want is not
+// nil, it must also accept their names.
 func (os *operations) listed(req operationsRequest, prefix string, want func(name string) bool) ([]*longrunningpb.Operation, string, error) {
 	conditions, err := parseOperationFilter(req.GetFilter())
 	if err != nil {
@@ -134,8 +135,8 @@ func (os *operations) listed(req operationsRequest, prefix string, want func(nam
 	return list, "", nil
 }
 
-// An operationFilter is a filter of ListOperations: conditions on name, done, error and metadata.@type, joined by AND. Clients use no more of
-// the filter language.
+// An operationFilter is a filter of ListOperations: conditions on name, done, error and metadata.@type, joined by AND. Clients
+// use no other part of the filter language.
 type operationFilter []func(*longrunningpb.Operation) bool
 
 func (f operationFilter) match(op *longrunningpb.Operation) bool {

@@ -14,8 +14,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/database"
 )
 
-// resume goes on with the operations that ran when the last process ended, in the order in which they began: with a schema change where it was, with the
-// creation of a database from its beginning. What cannot be resumed ends with its error.
+// resume continues the operations that were running when the last process ended, in the order in which they began. A schema
+// change continues where it was; the creation of a database starts again. An operation that cannot continue ends with an error.
 func (a *Admin) resume(ctx context.Context) error {
 	var running []*database.Operation
 	for o, err := range a.databases.registry.Operations("", "") {
@@ -40,7 +40,7 @@ func (a *Admin) resume(ctx context.Context) error {
 	return nil
 }
 
-// again is the task of an operation that another process began.
+// again returns the task of an operation that another process began.
 func (a *Admin) again(ctx context.Context, o *database.Operation) (task, error) {
 	begun, err := unpack(o)
 	if err != nil {
@@ -73,7 +73,7 @@ func (a *Admin) again(ctx context.Context, o *database.Operation) (task, error) 
 	return t, nil
 }
 
-// createAgain goes on with CreateDatabase. The operation may have made the database before the process ended.
+// createAgain resumes CreateDatabase. The operation may have created the database before the process ended.
 func (s *databases) createAgain(ctx context.Context, name, by string, req *databasepb.CreateDatabaseRequest) work {
 	if d, err := s.registry.Database(name); err == nil && d.MadeBy(by) {
 		return func(context.Context, *operation) (proto.Message, error) { return databaseProto(d), nil }
@@ -91,7 +91,7 @@ func (s *databases) createAgain(ctx context.Context, name, by string, req *datab
 	}
 }
 
-// changeAgain goes on with UpdateDatabaseDdl, whose metadata get how far it has come.
+// changeAgain resumes UpdateDatabaseDdl, and updates the metadata m with its progress.
 func (s *databases) changeAgain(ctx context.Context, o *database.Operation, req *databasepb.UpdateDatabaseDdlRequest, m *databasepb.UpdateDatabaseDdlMetadata) (work, error) {
 	applied, err := s.registry.Applied(o)
 	if err != nil {
@@ -117,12 +117,13 @@ func (s *databases) changeAgain(ctx context.Context, o *database.Operation, req 
 	return changeSchema(d, req, len(applied)), nil
 }
 
-// failing is work that fails.
+// failing returns work that fails with err.
 func failing(err error) work {
 	return func(context.Context, *operation) (proto.Message, error) { return nil, err }
 }
 
-// resume runs the task of an operation that another process began, later than those that were resumed before.
+// resume runs the task of an operation that another process began. The caller resumes operations in the order in which they
+// began.
 func (os *operations) resume(o *database.Operation, t task) {
 	op := &operation{name: o.Name, started: o.Started, metadata: t.metadata}
 	os.records.Lock()

@@ -24,7 +24,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A client is one that waits for the operations that it starts.
+// A client waits for the operations that it starts.
 type client struct {
 	*testing.T
 	*Admin
@@ -105,11 +105,11 @@ func (c client) insertRow() {
 	}
 }
 
-// script are the statements of an operation: the second goes over existing rows.
+// script is the statements of an operation. The second must visit existing rows.
 var script = []string{"CREATE TABLE A (K INT64) PRIMARY KEY (K)", "ALTER TABLE T ADD COLUMN D INT64 NOT NULL DEFAULT (4)", "CREATE TABLE B (K INT64) PRIMARY KEY (K)"}
 
-// TestCrashAtEverySync: wherever the process dies, the next one answers for each operation whose name a client has, and the operation comes to
-// its end. A client that sends its requests again does not meet half of them.
+// TestCrashAtEverySync: wherever the process dies, the next one knows each operation whose name a client has, and the operation
+// ends. A client that resends its requests does not find half of their effects.
 func TestCrashAtEverySync(t *testing.T) {
 	const base = "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)"
 	mem := vfs.NewCrashableMem()
@@ -178,7 +178,7 @@ func TestCrashAtEverySync(t *testing.T) {
 	}
 }
 
-// checkMetadata checks what UpdateDatabaseDdl says of so many statements that have taken effect.
+// checkMetadata checks the metadata of UpdateDatabaseDdl after applied statements have taken effect.
 func checkMetadata(t *testing.T, op *longrunningpb.Operation, applied int) {
 	t.Helper()
 	m := new(databasepb.UpdateDatabaseDdlMetadata)
@@ -201,8 +201,8 @@ func checkMetadata(t *testing.T, op *longrunningpb.Operation, applied int) {
 	}
 }
 
-// interrupted is a store whose process has ended while the second statement of the operation "change" was under way and the operation
-// "next" waited for its end. It returns also what was known of the first statement.
+// interrupted returns a file system whose process has ended. At that time the second statement of the operation "change" was
+// running, and the operation "next" was waiting for its end. It also returns the progress of the first statement.
 func interrupted(t *testing.T) (vfs.FS, *databasepb.OperationProgress) {
 	t.Helper()
 	fs := vfs.NewMem()
@@ -224,7 +224,7 @@ func interrupted(t *testing.T) (vfs.FS, *databasepb.OperationProgress) {
 	return fs, before
 }
 
-// begin is change that does not wait for the end.
+// begin is like change, but does not wait for the end.
 func (c client) begin(id string, statements ...string) {
 	c.Helper()
 	ctx, cancel := context.WithCancel(c.Context())
@@ -235,7 +235,7 @@ func (c client) begin(id string, statements ...string) {
 	}
 }
 
-// metadata is what an operation of the database says of itself.
+// metadata returns the metadata of an operation of the database.
 func (c client) metadata(id string) *databasepb.UpdateDatabaseDdlMetadata {
 	c.Helper()
 	op, err := c.operations.get(testDatabase + "/operations/" + id)
@@ -246,13 +246,13 @@ func (c client) metadata(id string) *databasepb.UpdateDatabaseDdlMetadata {
 	return m
 }
 
-// applied is how many statements of an operation have taken effect.
+// applied returns the number of an operation's statements that have taken effect.
 func (c client) applied(id string) int { return len(c.metadata(id).CommitTimestamps) }
 
-// progress is that of the first statement of an operation.
+// progress returns the progress of the first statement of an operation.
 func (c client) progress(id string) *databasepb.OperationProgress { return c.metadata(id).Progress[0] }
 
-// TestResume: after a start the operations that ran come to their ends, in their order.
+// TestResume: after a restart the interrupted operations end, in their order.
 func TestResume(t *testing.T) {
 	fs, before := interrupted(t)
 	admin, stop := served(t, fs, time.Now)
@@ -277,10 +277,11 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestResumeWhenTheClockWasSetBack: operations are resumed in the order in which they began, also if the clock was set back between them.
+// TestResumeWhenTheClockWasSetBack: operations are resumed in the order in which they began, even if the clock was set back
+// between them.
 func TestResumeWhenTheClockWasSetBack(t *testing.T) {
 	fs := vfs.NewMem()
-	var back atomic.Int64 // by how many nanoseconds
+	var back atomic.Int64 // nanoseconds by which the clock is back
 	clock := func() time.Time { return time.Now().Add(-time.Duration(back.Load())) }
 	admin, stop := served(t, fs, clock)
 	c := client{t, admin}
@@ -307,7 +308,7 @@ func TestResumeWhenTheClockWasSetBack(t *testing.T) {
 	}
 }
 
-// TestCancelResumed: an operation that was resumed can be cancelled. What it had applied before stays.
+// TestCancelResumed: a resumed operation can be cancelled. The statements it has applied stay.
 func TestCancelResumed(t *testing.T) {
 	fs, _ := interrupted(t)
 	admin, stop := servedWith(t, fs, time.Now, func(r *database.Registry) {
@@ -340,7 +341,8 @@ func TestCancelResumed(t *testing.T) {
 	}
 }
 
-// TestCancelBeforeRestart: an operation that was cancelled when the process ended is not gone on with. What it was at is taken back, and the next one follows.
+// TestCancelBeforeRestart: an operation that was cancelled when the process ended is not continued. Its unfinished statement is
+// undone, and the next operation follows.
 func TestCancelBeforeRestart(t *testing.T) {
 	fs := vfs.NewMem()
 	admin, stop := served(t, fs, time.Now)
@@ -356,7 +358,7 @@ func TestCancelBeforeRestart(t *testing.T) {
 	for c.applied("change") != 1 {
 		time.Sleep(time.Millisecond)
 	}
-	if err := c.operations.keepCancelled(testDatabase + "/operations/change"); err != nil { // and the process ends before the operation does
+	if err := c.operations.keepCancelled(testDatabase + "/operations/change"); err != nil { // as if the process ended before the operation
 		t.Fatal(err)
 	}
 	stop()
@@ -375,7 +377,7 @@ func TestCancelBeforeRestart(t *testing.T) {
 	}
 }
 
-// TestDropWhileOperationRuns: the operation ends, and neither a new database of that name nor the next process knows it.
+// TestDropWhileOperationRuns: the operation ends, and neither a new database with the same name nor the next process knows it.
 func TestDropWhileOperationRuns(t *testing.T) {
 	fs := vfs.NewMem()
 	admin, stop := served(t, fs, time.Now)
@@ -413,7 +415,8 @@ func TestDropWhileOperationRuns(t *testing.T) {
 	}
 }
 
-// TestNameIsTaken: while a database is made no second one can be, and others can be looked up.
+// TestNameIsTaken: while a database is being created, no second one with the name can be created, and other databases can be
+// used.
 func TestNameIsTaken(t *testing.T) {
 	admin, stop := served(t, vfs.NewMem(), time.Now)
 	defer stop()

@@ -16,13 +16,13 @@ import (
 )
 
 // Limits of AddSplitPoints: https://cloud.google.com/spanner/quotas#split-point-limits and the comments of
-// google.spanner.admin.database.v1.SplitPoints. The number of points added per minute and day is not limited: the service limits it because it
-// moves rows to other servers for each, and here no row moves.
+// google.spanner.admin.database.v1.SplitPoints. The number of points added per minute and day is not limited. The service limits
+// it because it moves rows to other servers for each point; here no row moves.
 const (
 	maxSplitPoints   = 100 // in a request
 	splitPointLife   = 10 * 24 * time.Hour
 	longestSplitLife = 30 * 24 * time.Hour
-	maxInitiator     = 50 // characters; a longer one is cut
+	maxInitiator     = 50 // characters; longer ones are cut
 	defaultInitiator = "CloudAddSplitPointsAPI"
 )
 
@@ -57,7 +57,7 @@ func initiatorOf(tag string) string {
 	return tag
 }
 
-// splitAdder turns the split points of a request into those of a database.
+// splitAdder converts the split points of a request to those of a database.
 type splitAdder struct {
 	catalog   *schema.Catalog
 	now       time.Time
@@ -65,8 +65,9 @@ type splitAdder struct {
 	points    []split.Point
 }
 
-// add adds the points of one SplitPoints. For a table, the service's pages allow one key, and the comments in the proto several, each of them a
-// point; we take several. For an index, the keys are the index key and, optionally, the key of the table.
+// add adds the points of one SplitPoints. For a table, the service's pages allow one key, but the comments in the proto allow
+// several, each of them a point; we accept several. For an index, the keys are the index key and, optionally, the key of the
+// table.
 func (a *splitAdder) add(p *databasepb.SplitPoints) error {
 	point := split.Point{Initiator: a.initiator}
 	var err error
@@ -91,7 +92,7 @@ func (a *splitAdder) add(p *databasepb.SplitPoints) error {
 	return nil
 }
 
-// object finds the table and the index of a split point. The table need not be named with an index.
+// object finds the table and the index of a split point. A request that names an index may omit the table.
 func (a *splitAdder) object(p *databasepb.SplitPoints) (t *schema.Table, x *schema.Index, err error) {
 	switch {
 	case p.Table == "" && p.Index == "":
@@ -113,7 +114,7 @@ func (a *splitAdder) object(p *databasepb.SplitPoints) (t *schema.Table, x *sche
 	return t, x, nil
 }
 
-// expiry is when a point expires. A time in the past is allowed: it removes the point.
+// expiry returns the expiration time of a point. A time in the past is allowed: it removes the point.
 func (a *splitAdder) expiry(t *timestamppb.Timestamp) (time.Time, error) {
 	if t == nil {
 		return a.now.Add(splitPointLife), nil
@@ -124,7 +125,7 @@ func (a *splitAdder) expiry(t *timestamppb.Timestamp) (time.Time, error) {
 	return t.AsTime(), nil
 }
 
-// addIndex adds a point of an index. The key of the table is a second key; it may also stand in the first key, behind the index key.
+// addIndex adds a point of an index. The key of the table is the second key, or follows the index key within the first key.
 func (a *splitAdder) addIndex(point split.Point, keys []*databasepb.SplitPoints_Key) (err error) {
 	name := point.Index.FullName()
 	if len(keys) > 2 {
@@ -150,7 +151,7 @@ func (a *splitAdder) addIndex(point split.Point, keys []*databasepb.SplitPoints_
 	return nil
 }
 
-// splitKey decodes a whole key of a table or an index.
+// splitKey decodes a complete key of a table or an index.
 func splitKey(object string, key []schema.KeyPart, parts []*structpb.Value) ([]value.Value, error) {
 	if len(parts) != len(key) {
 		return nil, usererror.InvalidSplitPoint(object, fmt.Sprintf("its wrong number of key parts: expected %d, found %d", len(key), len(parts)))

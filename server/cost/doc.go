@@ -1,11 +1,11 @@
-// Package cost records what one request costs: the CPU time it uses, the locks and the client it waits for, the rows and bytes it
-// reads, writes and sends, and the splits it goes to.
+// Package cost records the cost of a request: the CPU time it uses, its waits for locks and for the client, the rows and bytes it
+// reads, writes and sends, and the splits it accesses.
 //
-// A Recorder is filled while the request runs (recorder.go, statement.go, read.go). When it ends, its cost goes to the statistics of
-// the database if it ran a statement or a read, to the timeline of its transaction if that has a tag, to the splits that it
-// went to, and, as a Cost, to the caller of End, for metrics, server-timing and log.
+// A Recorder is filled while the request runs (recorder.go, statement.go, read.go). When the request ends, End distributes its
+// cost. It adds a statement or a read to the statistics of the database, and to the timeline of its transaction if that has a
+// tag. It charges the splits that the request accessed. It returns a Cost to the caller, for metrics, server-timing and log.
 //
-// It leaves out how CPU time is measured and how records become SPANNER_SYS, which is stats.
+// Package cost leaves out the measurement of CPU time and the tables of SPANNER_SYS; both belong to stats.
 //
 // Imports of this module: database, database/split, server/status, sql/exec, stats, stats/cpu, stats/live, txn.
 package cost

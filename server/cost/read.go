@@ -7,20 +7,21 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/live"
 )
 
-// StartRead makes the record one of a Read, partitioned if it came with a partition token.
+// StartRead says that the request is a Read, partitioned if it has a partition token.
 func (r *Recorder) StartRead(p *database.Projection, tag string, partitioned bool) {
 	r.AnnounceRead(p, tag, partitioned)
 	r.CPU.Is(&p.Typical)
 	r.touch(p.Access)
 }
 
-// AnnounceRead makes the record one of a read that later requests do: it counts as the execution to which they add.
+// AnnounceRead says that the request announces a read, which later requests execute. The announcement counts as the execution;
+// later requests add to it.
 func (r *Recorder) AnnounceRead(p *database.Projection, tag string, partitioned bool) {
 	r.kind = recordedRead
 	r.read.Access, r.read.Tag, r.read.Partitioned = p.Access, tag, partitioned
 }
 
-// SetRead says what the read has returned: rows, and bytes of data.
+// SetRead sets the returned rows and bytes of data of the read.
 func (r *Recorder) SetRead(rows, bytes int64) { r.read.Rows, r.read.Bytes = rows, bytes }
 
 func (r *Recorder) endRead(now time.Time, total Cost, e Ending) {

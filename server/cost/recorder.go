@@ -14,29 +14,29 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/live"
 )
 
-// A Recorder records what one request costs. It is a part of the request's Call and allocates nothing itself.
+// A Recorder records the cost of one request. It is a part of the request's Call and allocates nothing itself.
 //
-// Prepare and Begin open it. The methods named Start say as what the request is recorded, once that is known; those named Add and Set say
-// what the request did; End closes the record.
+// Prepare and Begin start the record. Methods named Start set the kind of the record, as soon as it is known. Methods named Add
+// and Set record the work of the request. End closes the record.
 type Recorder struct {
 	CPU    cpu.Meter
-	Splits split.Tracker // the splits that it goes to, if TrackSplits has them tracked
+	Splits split.Tracker // splits that the request accesses, if TrackSplits has turned tracking on
 	Wire   Wire
 	Began  time.Time
 
 	clock func() time.Time
-	db    *database.Database // that it runs in; nil until that is known
+	db    *database.Database // database of the request; nil until it is known
 	locks lockWait
 	write written
 
 	kind         kind
-	changeStream bool // the statement is a query of one
+	changeStream bool // the statement is a query of a change stream
 	query        stats.Query
 	read         stats.Read
-	profile      func() string // the plan with what it cost, if it is to be kept
+	profile      func() string // returns the plan with its statistics; nil unless the profile is to be kept
 }
 
-// Wire is what goes between client and server.
+// Wire counts the traffic between client and server.
 type Wire struct {
 	Received, Sent int64 // bytes
 	Messages       int64 // sent
@@ -50,20 +50,20 @@ type Transaction interface {
 	Timeline() *live.TimelineRecorder // nil without a tag
 }
 
-// lockWait is how long the request waits for locks.
+// lockWait counts the request's waits for locks.
 type lockWait struct {
 	transaction Transaction   // nil unless the request is part of a read-write transaction
-	before      time.Duration // what the transaction had waited when the request came
-	committing  time.Duration // what a commit has waited, if the request is a Commit or BatchWrite
+	before      time.Duration // wait of the transaction when the request came
+	committing  time.Duration // wait of the commit, if the request is a Commit or BatchWrite
 }
 
-// written is what the request's commits write.
+// written counts the writes of the request's commits.
 type written struct {
-	mutations int64 // rows that mutations name
-	commits   int64 // that wrote something
+	mutations int64 // rows in mutations
+	commits   int64 // commits that wrote something
 }
 
-// kind says in which statistics of its database a request is recorded.
+// kind chooses the statistics in which a request is recorded.
 type kind uint8
 
 const (
@@ -72,7 +72,7 @@ const (
 	recordedRead
 )
 
-// Prepare is called first, before the request has come.
+// Prepare must be called first, before the request is received.
 func (r *Recorder) Prepare(clock func() time.Time, account *cpu.Account) {
 	r.clock, r.CPU.Account = clock, account
 }
@@ -83,10 +83,10 @@ func (r *Recorder) Begin() {
 	r.CPU.Start()
 }
 
-// Elapsed is the time since Begin.
+// Elapsed returns the time since Begin.
 func (r *Recorder) Elapsed() time.Duration { return r.clock().Sub(r.Began) }
 
-// RunIn says where the request runs: in a database and, unless t is nil, in a read-write transaction.
+// RunIn sets the database of the request and, unless t is nil, its read-write transaction.
 func (r *Recorder) RunIn(db *database.Database, t Transaction) {
 	r.db, r.locks.transaction = db, t
 	if t != nil {
@@ -94,7 +94,7 @@ func (r *Recorder) RunIn(db *database.Database, t Transaction) {
 	}
 }
 
-// LockWait is how long the request has waited for locks. It includes what other requests of the transaction waited at the same time.
+// LockWait returns how long the request has waited for locks. It includes waits of concurrent requests of the same transaction.
 func (r *Recorder) LockWait() time.Duration {
 	if r.locks.transaction == nil {
 		return r.locks.committing
@@ -102,8 +102,8 @@ func (r *Recorder) LockWait() time.Duration {
 	return r.locks.transaction.LockWait() - r.locks.before
 }
 
-// WaitForClient calls send, which may have to wait until the client reads. The CPU meter pauses meanwhile. The first message of a reply always
-// fits into the client's window and is sent without a pause.
+// WaitForClient calls send, which may wait until the client reads. The CPU meter pauses meanwhile. The first message of a reply
+// always fits into the client's window, so it is sent without a pause.
 func (r *Recorder) WaitForClient(send func() error) error {
 	if r.Wire.Messages <= 1 {
 		return send()
@@ -116,31 +116,31 @@ func (r *Recorder) WaitForClient(send func() error) error {
 	return err
 }
 
-// touch tells the transaction what the request accesses.
+// touch adds an access of the request to the transaction.
 func (r *Recorder) touch(a *stats.Access) {
 	if r.locks.transaction != nil {
 		r.locks.transaction.Touch(a)
 	}
 }
 
-// An Ending is how a request ended.
+// An Ending describes how a request ended.
 type Ending struct {
-	Err      error     // that it was answered with
-	Failure  error     // of a part of it, though it was answered OK
-	Deadline time.Time // that the client set; zero for none
+	Err      error     // error of the reply
+	Failure  error     // error of a part of the request, although the reply is OK
+	Deadline time.Time // set by the client; zero for none
 }
 
-// A Cost is what a request has cost.
+// A Cost is the cost of a request.
 type Cost struct {
 	Latency, LockWait time.Duration
-	CPU               time.Duration // of the request's own, measured
-	SharedCPU         time.Duration // its share of what serves all
-	RemoteCalls       int64         // that the servers of further splits would have been sent
-	ChangeStream      bool          // it is a query of a change stream, whose latency is mostly the time for which nothing was written
+	CPU               time.Duration // the request's own, measured
+	SharedCPU         time.Duration // its share of unmeasured CPU time; see cpu.Meter.Shared
+	RemoteCalls       int64         // calls that Cloud Spanner would have sent to the servers of further splits
+	ChangeStream      bool          // a query of a change stream, whose latency is mostly waiting for writes
 }
 
-// End closes the record and adds it to the statistics of the database. A request that could not be received never began; it
-// took no time.
+// End closes the record and adds it to the statistics of the database. If the request could not be received, Begin was never
+// called, and the request took no time.
 func (r *Recorder) End(e Ending) Cost {
 	if r.Began.IsZero() {
 		r.Began = r.clock()
@@ -160,7 +160,7 @@ func (r *Recorder) End(e Ending) Cost {
 	return total
 }
 
-// load is the work by which the request is charged its share of the CPU time that no request is measured for.
+// load returns the work that determines the request's share of the unmeasured CPU time.
 func (r *Recorder) load() cpu.Load {
 	return cpu.Load{
 		Messages: 1 + r.Wire.Messages,
@@ -170,7 +170,7 @@ func (r *Recorder) load() cpu.Load {
 	}
 }
 
-// outcome is how statistics count a request that ended with err now, after took.
+// outcome returns the outcome that statistics count for a request that ended with err now, after took.
 func (e Ending) outcome(err error, now time.Time, took time.Duration) stats.Outcome {
 	switch status.Code(err) {
 	case codes.OK:
@@ -186,8 +186,8 @@ func (e Ending) outcome(err error, now time.Time, took time.Duration) stats.Outc
 	return stats.Failed
 }
 
-// timedOut says whether the client's deadline has passed, or will within a tenth of the time that the request took. The client's clock
-// started a little before the server's, so its cancellation may arrive a little before the deadline.
+// timedOut reports whether the client's deadline has passed, or will pass within a tenth of the request's time. The client's
+// clock started a little before the server's, so its cancellation may arrive a little before the deadline.
 func (e Ending) timedOut(now time.Time, took time.Duration) bool {
 	if e.Deadline.IsZero() {
 		return false
@@ -212,7 +212,7 @@ func (r *Recorder) addToTimeline(kind live.EventKind, what string, total Cost, r
 	timeline.Add(r.Began, ev)
 }
 
-// Attributes describe the statement or the read in a line of the log. Other requests have none.
+// Attributes returns log attributes of the statement or the read. Other requests have none.
 func (r *Recorder) Attributes() []slog.Attr {
 	switch r.kind {
 	case recordedQuery:

@@ -11,14 +11,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// An action is one of DoAction's.
+// An action is an action of DoAction.
 type action struct {
 	name, about string
-	// do answers with nil if there is nothing to say.
+	// do returns the reply, or nil for an empty reply.
 	do func(s *Service, ctx context.Context, body []byte, c *rpc.Call) (proto.Message, error)
 }
 
-// actions in the order in which ListActions lists them.
+// actions lists the actions in the order of ListActions.
 var actions = []action{
 	{"CreatePreparedStatement", "Prepares a statement: ActionCreatePreparedStatementRequest, ActionCreatePreparedStatementResult.", sqlAction((*Service).createPrepared)},
 	{"ClosePreparedStatement", "Ends a prepared statement, of which the server keeps nothing: ActionClosePreparedStatementRequest.", sqlAction((*Service).closePrepared)},
@@ -29,7 +29,7 @@ var actions = []action{
 	{"CloseSession", "Does nothing, since tickets outlive connections: CloseSessionRequest, CloseSessionResult.", plainAction((*Service).closeSession)},
 }
 
-// sqlAction is an action of Flight SQL, whose messages are wrapped in google.protobuf.Any.
+// sqlAction returns the do function of an action of Flight SQL, whose messages are wrapped in google.protobuf.Any.
 func sqlAction[Q proto.Message](do func(*Service, context.Context, Q, *rpc.Call) (proto.Message, error)) func(*Service, context.Context, []byte, *rpc.Call) (proto.Message, error) {
 	return func(s *Service, ctx context.Context, body []byte, c *rpc.Call) (proto.Message, error) {
 		command, err := commandOf(body, c)
@@ -48,7 +48,7 @@ func sqlAction[Q proto.Message](do func(*Service, context.Context, Q, *rpc.Call)
 	}
 }
 
-// plainAction is an action of Flight itself, whose messages come as they are.
+// plainAction returns the do function of an action of Flight itself, whose messages are not wrapped.
 func plainAction[Q any, P interface {
 	*Q
 	proto.Message
@@ -94,7 +94,7 @@ func (s *Service) listActions(_ context.Context, _ *flightpb.Empty, c *rpc.Call)
 	return nil
 }
 
-// handshake answers Handshake. The server does not check who its clients are: any credentials are accepted.
+// handshake answers Handshake. The server does not authenticate clients, so it accepts any credentials.
 func (s *Service) handshake(_ context.Context, req *flightpb.HandshakeRequest, c *rpc.Call) error {
 	c.SetHeader("authorization", "Bearer anonymous")
 	return c.Send(&flightpb.HandshakeResponse{ProtocolVersion: req.ProtocolVersion, Payload: req.Payload})

@@ -11,12 +11,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// arrayRows are rows that come as Arrow's arrays: see exec.ArrayRows.
+// arrayRows are rows that the source returns as Arrow arrays: see exec.ArrayRows.
 type arrayRows interface {
 	NextArrays() (rows int, arrays []arrow.Array, err error)
 }
 
-// streamArrays sends a result whose rows are arrays already. They are copied once, into the frames.
+// streamArrays sends a result whose rows are already arrays. It copies them once, into the frames.
 func streamArrays(ctx context.Context, c *rpc.Call, r *result.Result, from arrayRows, o columnar.Options) error {
 	columns := columnsOf(r.Columns)
 	w := newWriter(ctx, c, columnar.Schema(columns, o))
@@ -39,7 +39,7 @@ func streamArrays(ctx context.Context, c *rpc.Call, r *result.Result, from array
 			r.Sent += int64(end - at)
 			at = end
 			if err := ctx.Err(); err != nil {
-				return err // CancelFlightInfo; the client itself ends the sending
+				return err // ended by CancelFlightInfo; if the client ends the call, sending fails
 			}
 		}
 	}

@@ -10,14 +10,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 )
 
-// running are the queries that read tickets now.
+// running holds the queries that are reading tickets.
 type running struct {
 	mu   sync.Mutex
 	last int64
-	of   map[string]map[int64]context.CancelFunc // by ticket, and the number of the query
+	of   map[string]map[int64]context.CancelFunc // by ticket and number of the query
 }
 
-// start notes a query that reads a ticket. It runs under the context that is returned until it is done.
+// start registers a query that reads a ticket. The caller runs it under the returned context, and then calls done.
 func (r *running) start(ctx context.Context, ticket []byte) (_ context.Context, done func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	r.mu.Lock()
@@ -41,7 +41,7 @@ func (r *running) start(ctx context.Context, ticket []byte) (_ context.Context, 
 	}
 }
 
-// cancel cancels the queries that read a ticket. It says whether there were any.
+// cancel cancels the queries that read a ticket, and reports whether there were any.
 func (r *running) cancel(ticket []byte) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,7 +52,7 @@ func (r *running) cancel(ticket []byte) bool {
 	return len(list) > 0
 }
 
-// cancelInfo cancels the queries that read a FlightInfo's tickets. Its tickets stay good.
+// cancelInfo cancels the queries that read a FlightInfo's tickets. The tickets stay valid.
 func (s *Service) cancelInfo(_ context.Context, req *flightpb.CancelFlightInfoRequest, c *rpc.Call) (proto.Message, error) {
 	reply := &flightpb.CancelFlightInfoResult{Status: flightpb.CancelStatus_CANCEL_STATUS_NOT_CANCELLABLE}
 	for _, e := range req.GetInfo().GetEndpoint() {
@@ -67,7 +67,7 @@ func (s *Service) cancelInfo(_ context.Context, req *flightpb.CancelFlightInfoRe
 	return reply, nil
 }
 
-// renewEndpoint answers with the endpoint as it is: how long versions are kept decides until when it can be read.
+// renewEndpoint returns the endpoint unchanged, because the retention of versions decides until when it can be read.
 func (s *Service) renewEndpoint(_ context.Context, req *flightpb.RenewFlightEndpointRequest, c *rpc.Call) (proto.Message, error) {
 	_, err := openTicket(s.tokens, c, req.GetEndpoint().GetTicket().GetTicket(), "ticket", endpointKinds...)
 	return req.GetEndpoint(), err

@@ -19,12 +19,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// A chunk of rows is written by one commit, or in a transaction by one batch of statements. It is made of consecutive rows, of one batch of the client or
-// of several small ones: as many as have chunkBytes, and no more than a commit may have (table.MaxMutations), or than batchStatements in a transaction.
+// A chunk is a group of consecutive rows that are written together: by one commit, or in a transaction by one batch of
+// statements. The rows come from one batch of the client or from several small ones. A chunk has at most chunkBytes. It also has
+// at most the rows of one commit (table.MaxMutations), or in a transaction batchStatements.
 const (
 	chunkBytes = 2 << 20
-	// chunkFactor is how many bytes a byte of a chunk takes as columns, as keys and values, and in the batch that is written; rowChunkFactor as
-	// values and parameters of statements.
+	// chunkFactor is the number of bytes in memory for each byte of a chunk as columns, as keys and values, and in the written
+	// batch. rowChunkFactor is the same for values and parameters of statements.
 	chunkFactor    = 4
 	rowChunkFactor = 16
 )
@@ -35,11 +36,11 @@ type chunk struct {
 	batches []arrow.RecordBatch
 	rows    int
 	bytes   int64
-	kept    int64           // bytes of messages that the batches keep, also for rows that were written
-	account *memory.Account // for batches that wait for others; nil if none do
+	kept    int64           // bytes of messages that the batches hold, including rows already written
+	account *memory.Account // charged for waiting batches; nil if there are none
 }
 
-// drop forgets the batches.
+// drop releases the batches.
 func (c *chunk) drop() {
 	for _, b := range c.batches {
 		b.Release()
@@ -48,7 +49,7 @@ func (c *chunk) drop() {
 	*c = chunk{limit: c.limit}
 }
 
-// limitChunk works out how many rows a chunk may have.
+// limitChunk sets the most rows of a chunk.
 func (g *ingestion) limitChunk() (err error) {
 	g.chunk.limit = batchStatements
 	if g.in == nil {
@@ -57,13 +58,14 @@ func (g *ingestion) limitChunk() (err error) {
 	return err
 }
 
-// keptBytes is how many bytes of messages the rows of a chunk may keep.
+// keptBytes is the most bytes of messages that the rows of a chunk may hold.
 const keptBytes = 4 * chunkBytes
 
-// mostBytes is above what a commit has as columns: an element of a list takes a byte of the commit at least.
+// mostBytes is more than the columns of any valid commit take: a list element takes at least one byte of the commit.
 const mostBytes = table.MaxCommitBytes * 16
 
-// addBatch adds the rows of a batch, with which size bytes are kept (see upload.each), and writes the chunks that are complete.
+// addBatch adds the rows of a batch and writes the complete chunks. size is the number of bytes that the batch keeps alive (see
+// upload.each).
 func (g *ingestion) addBatch(batch arrow.RecordBatch, size int64) error {
 	if err := g.addRows(batch); err != nil || g.chunk.rows == 0 {
 		return err
@@ -100,7 +102,7 @@ func (g *ingestion) addRows(batch arrow.RecordBatch) error {
 	return nil
 }
 
-// batchBytes are those of rows of a batch. It may stop counting above most.
+// batchBytes returns the bytes of the rows from from to to of a batch. It may stop counting above most.
 func batchBytes(batch arrow.RecordBatch, from, to int, most int64) (n int64) {
 	for _, col := range batch.Columns() {
 		if n += columnar.BytesOf(col, from, to, most-n); n > most {
@@ -110,7 +112,7 @@ func batchBytes(batch arrow.RecordBatch, from, to int, most int64) (n int64) {
 	return n
 }
 
-// collect adds rows of a batch to the chunk. What is collected is charged: the message that it came in is not any more when the next one comes.
+// collect adds rows of a batch to the chunk, and charges for them. The charge for their message ends when the next message comes.
 func (g *ingestion) collect(batch arrow.RecordBatch, from, to int) error {
 	bytes := batchBytes(batch, from, to, mostBytes)
 	if bytes > mostBytes {
@@ -154,7 +156,7 @@ func (g *ingestion) flush() (err error) {
 	return nil
 }
 
-// joined is one batch with the rows of several.
+// joined returns one batch with the rows of all batches.
 func joined(batches []arrow.RecordBatch) (arrow.RecordBatch, error) {
 	if len(batches) == 1 {
 		batches[0].Retain()
@@ -177,7 +179,7 @@ func joined(batches []arrow.RecordBatch) (arrow.RecordBatch, error) {
 	return array.NewRecordBatch(batches[0].Schema(), columns, rows), nil
 }
 
-// load is what is written of a batch; nil if none is known yet.
+// load returns the Load of a batch. A nil batch gives a Load without rows, for LoadLimit.
 func (g *ingestion) load(batch arrow.RecordBatch) *Load {
 	l := &Load{Session: g.session, Table: g.table, Op: g.op, Columns: g.columns}
 	if batch == nil {
@@ -198,7 +200,7 @@ func (g *ingestion) load(batch arrow.RecordBatch) *Load {
 	return l
 }
 
-// commitChunk commits the rows. The transaction is aborted only by others that are older: they have ended soon.
+// commitChunk commits the rows. Only older transactions can abort it, and they end soon.
 func (g *ingestion) commitChunk(batch arrow.RecordBatch) (err error) {
 	for range commitAttempts {
 		if err = g.api.Load(g.ctx, g.load(batch), g.call); !usererror.IsAborted(err) {
@@ -208,7 +210,7 @@ func (g *ingestion) commitChunk(batch arrow.RecordBatch) (err error) {
 	return err
 }
 
-// insertChunk writes the rows in the transaction, by statements.
+// insertChunk writes the rows in the transaction, with statements.
 func (g *ingestion) insertChunk(batch arrow.RecordBatch) error {
 	names, marks := make([]string, len(g.columns)), make([]string, len(g.columns))
 	types := make(map[string]*spannerpb.Type, len(g.columns))

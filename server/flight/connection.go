@@ -10,32 +10,33 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 )
 
-// A prepared statement may outlive the transaction that it was prepared in, and the commands that run it name no transaction. Drivers of databases
-// (ADBC's, which Python's DB-API is made of) keep it, end the transaction, begin the next over the same connection, and mean that one. So the server notes
-// for a connection which transaction it has begun last, and the handles of its transactions and of what is prepared in them have the number of the connection.
+// A prepared statement may outlive the transaction in which it was prepared, and the commands that run it name no transaction.
+// Database drivers (ADBC's, on which Python's DB-API is built) keep the statement, end the transaction, begin the next one over
+// the same connection, and expect the statement to run in that. So the server remembers the newest transaction of each
+// connection. The handles of transactions and of statements prepared in them contain the number of the connection.
 //
-// The server does not guess: where a connection has had two transactions open at once, or the statement comes over another one, the statement stays in the
-// transaction that it was prepared in, and is refused once that has ended.
+// The server does not guess. If a connection has had two transactions open at once, or the statement comes over another
+// connection, the statement stays in the transaction in which it was prepared, and is refused once that has ended.
 
-// connections are the connections over which transactions were begun.
+// connections holds the connections over which transactions were begun.
 type connections struct {
-	last atomic.Uint64 // number given out
+	last atomic.Uint64 // highest number given out
 	mu   sync.Mutex
 	of   map[string]*connection // by the client's address and port
 }
 
-// A connection is one over which transactions were begun, one after the other unless it is shared.
+// A connection is a connection over which transactions were begun.
 type connection struct {
 	number uint64
-	newest *spannerpb.ExecuteSqlRequest // in the newest transaction
-	shared bool                         // two were open at once
+	newest *spannerpb.ExecuteSqlRequest // names the newest transaction
+	shared bool                         // two transactions were open at once
 }
 
-// keptConnections is how many connections are noted at least; beyond, those without an open transaction are forgotten.
+// keptConnections is the number of connections from which those without an open transaction are forgotten.
 const keptConnections = 10_000
 
-// began notes the transaction of a request as the newest one of the call's connection, whose number it returns; 0 if the client's address is not known. isOpen
-// says whether a transaction is open.
+// began records the transaction of a request as the newest one of the call's connection, and returns the connection's number. It
+// returns 0 if the client's address is unknown. isOpen reports whether a transaction is open.
 func (cs *connections) began(c *rpc.Call, in *spannerpb.ExecuteSqlRequest, isOpen func(*spannerpb.ExecuteSqlRequest) bool) uint64 {
 	address := c.Connection()
 	if address == "" {
@@ -69,7 +70,8 @@ func (cs *connections) makeRoom(isOpen func(*spannerpb.ExecuteSqlRequest) bool) 
 	}
 }
 
-// newest is a request in the newest transaction of the call's connection, if that has the number and is not shared; else nil.
+// newest returns a request in the newest transaction of the call's connection. It returns nil if the connection has another
+// number or is shared.
 func (cs *connections) newest(c *rpc.Call, number uint64) *spannerpb.ExecuteSqlRequest {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -79,7 +81,8 @@ func (cs *connections) newest(c *rpc.Call, number uint64) *spannerpb.ExecuteSqlR
 	return nil
 }
 
-// follow moves a prepared statement whose transaction has ended to the newest transaction of its connection, or out of any if that one has ended, too.
+// follow moves a prepared statement whose transaction has ended to the newest transaction of its connection. If that has ended
+// too, the statement runs without a transaction.
 func (s *Service) follow(t *ticket, c *rpc.Call) {
 	if t.request.Transaction == nil || s.isOpen(t.request) {
 		return
@@ -100,7 +103,8 @@ func (s *Service) state(in *spannerpb.ExecuteSqlRequest) TransactionState {
 	return s.api.TransactionState(in.Session, in.Transaction.GetId())
 }
 
-// connection is the number of the connection that is in the handle of a transaction, or of what was prepared in one; else 0.
+// connection returns the number of the connection in the handle of a transaction, or of a statement prepared in one; 0 if there
+// is none.
 func (t *ticket) connection() uint64 {
 	if len(t.data) != 8 {
 		return 0

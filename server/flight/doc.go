@@ -1,17 +1,18 @@
-// Package flight is Arrow Flight SQL (https://arrow.apache.org/docs/format/FlightSql.html): a service beside google.spanner.v1.Spanner, whose commands
-// become requests of that. So they have the same sessions, transactions, statements, limits and statistics; what differs is that rows come
-// as Arrow's columns.
+// Package flight implements Arrow Flight SQL (https://arrow.apache.org/docs/format/FlightSql.html), a service beside
+// google.spanner.v1.Spanner. It translates commands to requests of that service. So they have the same sessions, transactions,
+// statements, limits and statistics; only the rows come as Arrow columns.
 //
-// A client says in the header database which database it means, as in projects/P/instances/I/databases/D.
+// A client names its database in the header database, such as projects/P/instances/I/databases/D.
 //
-// A ReadRequest or an ExecuteSqlRequest of google.spanner.v1 is a command, too, which names its session and transaction itself: the rows of a partition that
-// PartitionRead or PartitionQuery has made come as columns.
+// A ReadRequest or an ExecuteSqlRequest of google.spanner.v1 is also a command, and names its session and transaction itself.
+// With it a client gets the rows of a partition of PartitionRead or PartitionQuery as columns.
 //
-// It promises that tickets and handles are self-contained: they are sealed requests, good for several readers, in other processes, and after
-// a restart, as long as the database keeps the versions that are read. Only which transaction a prepared statement runs in after its own has ended follows from
-// the connection (connection.go). The read timestamp of a query is that of GetFlightInfo.
+// It promises that tickets and handles are self-contained: they are sealed requests, valid for several readers, in other
+// processes, and after a restart, as long as the database keeps the versions that they read. There is one exception: when the
+// transaction of a prepared statement has ended, the connection decides in which transaction it runs next (connection.go). A
+// query reads at the timestamp of GetFlightInfo.
 //
-// It leaves out how requests are answered, which is server's, and what Arrow's types are, which is arrowtype's.
+// It leaves out the execution of requests, which is server's, and Arrow's types, which are arrowtype's.
 //
 // Imports of this module: arrowmessage, memory, server/result, server/rpc, server/token, sql/analyze, sql/plan, table, usererror, value, value/columnar, version.
 package flight

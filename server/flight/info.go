@@ -13,7 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/version"
 )
 
-// What a server can say of itself is one of a union's members: see schema_ref.SqlInfo.
+// The types of SqlInfo values, as members of a union: see schema_ref.SqlInfo.
 const (
 	infoString arrow.UnionTypeCode = iota
 	infoBool
@@ -24,11 +24,11 @@ const (
 // Numbers of Flight SQL's enumerations.
 const (
 	caseInsensitive = 1
-	nullsFirst      = 2 // SQL_NULLS_SORTED_AT_START: with ASC, as Spanner does
-	serializable    = 4 // and the bit of bit masks
+	nullsFirst      = 2 // SQL_NULLS_SORTED_AT_START: with ASC, as in Spanner
+	serializable    = 4 // also the number of its bit in bit masks
 )
 
-// serverInfo is what the server says of itself.
+// serverInfo returns the server's SqlInfo values.
 func serverInfo() map[flightpb.SqlInfo]any {
 	v := version.Get()
 	return map[flightpb.SqlInfo]any{
@@ -73,7 +73,7 @@ func serverInfo() map[flightpb.SqlInfo]any {
 	}
 }
 
-// sqlInfo is what CommandGetSqlInfo returns: what is asked for, or everything.
+// sqlInfo returns the result of CommandGetSqlInfo: the values that the client asked for, or all.
 func sqlInfo(asked []uint32) arrow.RecordBatch {
 	all := serverInfo()
 	if len(asked) == 0 {
@@ -107,7 +107,7 @@ func sqlInfo(asked []uint32) arrow.RecordBatch {
 	return b.NewRecordBatch()
 }
 
-// A typeRow is a type as CommandGetXdbcTypeInfo describes it. Sizes are in digits, characters or bytes.
+// A typeRow describes a type for CommandGetXdbcTypeInfo. Sizes are in digits, characters or bytes.
 type typeRow struct {
 	name           string
 	kind           flightpb.XdbcDataType
@@ -117,7 +117,7 @@ type typeRow struct {
 	scale          int32
 }
 
-// typeRows are the types, by the numbers of XdbcDataType.
+// typeRows lists the types, with their numbers of XdbcDataType.
 var typeRows = []typeRow{
 	{name: "INTERVAL", kind: flightpb.XdbcDataType_XDBC_INTERVAL, size: 64, prefix: "INTERVAL '", suffix: "'"},
 	{name: "UUID", kind: flightpb.XdbcDataType_XDBC_CHAR, size: 36, prefix: "UUID '", suffix: "'"},
@@ -133,7 +133,7 @@ var typeRows = []typeRow{
 	{name: "TIMESTAMP", kind: flightpb.XdbcDataType_XDBC_TIMESTAMP, size: 30, prefix: "TIMESTAMP '", suffix: "'", scale: 9},
 }
 
-// typeInfo is what CommandGetXdbcTypeInfo returns: one type, or all in the order of their numbers.
+// typeInfo returns the result of CommandGetXdbcTypeInfo: one type, or all in the order of their numbers.
 func typeInfo(kind *int32) arrow.RecordBatch {
 	rows := slices.Clone(typeRows)
 	slices.SortStableFunc(rows, func(a, b typeRow) int { return int(a.kind) - int(b.kind) })

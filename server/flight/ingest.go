@@ -15,22 +15,24 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// primaryKeyHeader names the columns of the primary key of a table that an ingest makes, separated by commas. Without it the table gets a hidden key.
+// primaryKeyHeader names the primary key columns of a table that an ingest creates, separated by commas. Without it the table
+// gets a hidden key.
 const primaryKeyHeader = "primary-key"
 
-// hiddenKey is the column that is the key of a table whose creator named none.
+// hiddenKey is the key column of a table that was created without primaryKeyHeader.
 const hiddenKey = "flight_row_id"
 
-// ingestModes are the values of the header ingest-mode: the kinds of mutations that write a whole row. Without it rows are inserted.
+// ingestModes maps the values of the header ingest-mode to the mutations that write a row. Without the header rows are inserted.
 var ingestModes = map[string]table.Op{
-	"":                 table.Insert, // a row whose key is in the table is an error
+	"":                 table.Insert, // a row whose key exists is an error
 	"insert":           table.Insert,
-	"insert-or-update": table.InsertOrUpdate, // it gets the columns that come
-	"replace":          table.Replace,        // it is deleted before
+	"insert-or-update": table.InsertOrUpdate, // an existing row gets the new columns
+	"replace":          table.Replace,        // an existing row is deleted first
 }
 
-// An ingestion is the bulk load of a table. Without a transaction rows are committed in chunks, see chunk.go: when one fails, those before it stay, and the
-// error says how many rows they were. In a transaction, or with commitsHeader, all rows are written or none.
+// An ingestion is the bulk load of a table. Without a transaction rows are committed in chunks, see chunk.go. If a chunk fails,
+// the chunks before it stay, and the error gives their number of rows. In a transaction, or with commitsHeader, all rows are
+// written or none.
 type ingestion struct {
 	*Service
 	ctx     context.Context
@@ -90,7 +92,7 @@ func (s *Service) ingest(ctx context.Context, command *flightpb.CommandStatement
 	return answerCount(c, g.written)
 }
 
-// begin makes the table if it is to be made, and finds the types of its columns.
+// begin creates the table if it must be created, and finds the types of its columns.
 func (g *ingestion) begin(command *flightpb.CommandStatementIngest, schema *arrow.Schema) error {
 	for _, f := range schema.Fields() {
 		g.columns = append(g.columns, f.Name)
@@ -128,7 +130,7 @@ func (g *ingestion) begin(command *flightpb.CommandStatementIngest, schema *arro
 	return g.limitChunk()
 }
 
-// describe is what is known of the columns that come. The table has an alias, as a column may have its name.
+// describe describes a query of the incoming columns. The table has an alias, because a column may have the table's name.
 func (g *ingestion) describe() (*Description, error) {
 	names := make([]string, len(g.columns))
 	for i, name := range g.columns {
@@ -137,18 +139,18 @@ func (g *ingestion) describe() (*Description, error) {
 	return g.api.Describe(g.ctx, &spannerpb.ExecuteSqlRequest{Session: g.session, Sql: "SELECT " + strings.Join(names, ", ") + " FROM " + quoted(g.table) + " AS t"}, g.call)
 }
 
-// isMissing says whether there is no such table.
+// isMissing reports whether the table does not exist.
 func (g *ingestion) isMissing() bool {
 	_, err := g.api.Describe(g.ctx, &spannerpb.ExecuteSqlRequest{Session: g.session, Sql: "SELECT 1 FROM " + quoted(g.table)}, g.call)
 	return err != nil
 }
 
-// quoted is a name, which may have a schema, as GoogleSQL takes any name.
+// quoted returns a name, which may have a schema, with GoogleSQL's quotes.
 func quoted(name string) string {
 	return "`" + strings.ReplaceAll(strings.NewReplacer("\\", "\\\\", "`", "\\`").Replace(name), ".", "`.`") + "`"
 }
 
-// createTable is the statement that makes a table for columns of Arrow's.
+// createTable returns the statement that creates a table for an Arrow schema.
 func (g *ingestion) createTable(schema *arrow.Schema) (string, error) {
 	var b strings.Builder
 	b.WriteString("CREATE TABLE " + quoted(g.table) + " (")
@@ -174,7 +176,7 @@ func (g *ingestion) createTable(schema *arrow.Schema) (string, error) {
 	return strings.TrimSuffix(b.String(), ", ") + ") PRIMARY KEY (" + strings.Join(key, ", ") + ")", nil
 }
 
-// columnType is the type of a column of a table.
+// columnType returns the type of a table's column.
 func columnType(t *value.Type) string {
 	switch t.Kind {
 	case value.String, value.Bytes:

@@ -21,15 +21,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// A listing is a query of INFORMATION_SCHEMA that answers a command about metadata. Its columns are those of schema, with INT64 where that has narrower
-// numbers. A parameter that is NULL filters nothing.
+// A listing is a query of INFORMATION_SCHEMA that answers a command about metadata. The query returns the columns of schema, but
+// INT64 in place of narrower integers. A parameter that is NULL filters nothing.
 type listing struct {
 	schema *arrow.Schema
 	sql    string
 	params map[string]*string
 }
 
-// A database is one catalog, whose name is "".
+// Queries of the listings. A database is one catalog with the name "".
 const (
 	schemataQuery = `SELECT CATALOG_NAME, SCHEMA_NAME FROM INFORMATION_SCHEMA.SCHEMATA
 WHERE (@catalog IS NULL OR CATALOG_NAME = @catalog) AND (@schema IS NULL OR SCHEMA_NAME LIKE @schema) ORDER BY 1, 2`
@@ -39,7 +39,7 @@ AND (@types IS NULL OR TABLE_TYPE IN UNNEST(SPLIT(@types, "\n"))) ORDER BY 1, 2,
 	keysQuery = `SELECT c.TABLE_CATALOG, c.TABLE_SCHEMA, k.TABLE_NAME, k.COLUMN_NAME, k.ORDINAL_POSITION, c.CONSTRAINT_NAME
 FROM INFORMATION_SCHEMA.TABLE_CONSTRAINTS c JOIN INFORMATION_SCHEMA.KEY_COLUMN_USAGE k USING (CONSTRAINT_SCHEMA, CONSTRAINT_NAME)
 WHERE c.CONSTRAINT_TYPE = 'PRIMARY KEY' AND (@catalog IS NULL OR c.TABLE_CATALOG = @catalog) AND (@schema IS NULL OR c.TABLE_SCHEMA = @schema) AND c.TABLE_NAME = @table ORDER BY 1, 2, 3, 5`
-	// The numbers of rules are those of UpdateDeleteRules.
+	// The rule numbers are those of UpdateDeleteRules.
 	foreignKeysQuery = `SELECT p.TABLE_CATALOG, p.TABLE_SCHEMA, p.TABLE_NAME, p.COLUMN_NAME, f.TABLE_CATALOG, f.TABLE_SCHEMA, f.TABLE_NAME, f.COLUMN_NAME,
 f.ORDINAL_POSITION, r.CONSTRAINT_NAME, r.UNIQUE_CONSTRAINT_NAME, CASE r.UPDATE_RULE WHEN 'CASCADE' THEN 0 ELSE 3 END, CASE r.DELETE_RULE WHEN 'CASCADE' THEN 0 ELSE 3 END
 FROM INFORMATION_SCHEMA.REFERENTIAL_CONSTRAINTS r
@@ -50,7 +50,7 @@ AND (@fkCatalog IS NULL OR f.TABLE_CATALOG = @fkCatalog) AND (@fkSchema IS NULL 
 ORDER BY 1, 2, 3, 5, 6, 7, 10, 9`
 )
 
-// listingOf is the listing that answers a command; nil if the command is none about metadata, or one that needs no database.
+// listingOf returns the listing for a command. It returns nil if the command is not about metadata, or needs no database.
 func listingOf(command proto.Message) *listing {
 	switch q := command.(type) {
 	case *flightpb.CommandGetCatalogs:
@@ -83,7 +83,7 @@ func foreignKeys(pkCatalog, pkSchema, pkTable, fkCatalog, fkSchema, fkTable *str
 	}}
 }
 
-// metadataSchema is the schema of what a command about metadata returns; nil if it is none.
+// metadataSchema returns the result schema of a command about metadata; nil for other commands.
 func metadataSchema(command proto.Message) *arrow.Schema {
 	switch q := command.(type) {
 	case *flightpb.CommandGetSqlInfo:
@@ -101,7 +101,7 @@ func metadataSchema(command proto.Message) *arrow.Schema {
 	return nil
 }
 
-// metadataInfo is the info of a command about metadata. DoGet answers it, at its own time.
+// metadataInfo returns the info of a command about metadata. DoGet runs the command, at its own timestamp.
 func (s *Service) metadataInfo(command proto.Message, schema *arrow.Schema, c *rpc.Call) (*flightpb.FlightInfo, error) {
 	session, err := s.session(c)
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *Service) metadataInfo(command proto.Message, schema *arrow.Schema, c *r
 	return info, err
 }
 
-// getMetadata answers the command of a ticket.
+// getMetadata answers DoGet for the command in a ticket.
 func (s *Service) getMetadata(ctx context.Context, t *ticket, c *rpc.Call) error {
 	command, err := commandOf(t.data, c)
 	if err != nil {
@@ -189,7 +189,7 @@ func (s *Service) list(ctx context.Context, t *ticket, l *listing, c *rpc.Call) 
 	return r, err
 }
 
-// narrow makes a record of a schema out of one that has INT64 in the place of narrower numbers.
+// narrow converts a record with INT64 columns to a schema that has narrower integers in their place.
 func narrow(r arrow.RecordBatch, schema *arrow.Schema) arrow.RecordBatch {
 	columns := make([]arrow.Array, r.NumCols())
 	for i, col := range r.Columns() {
@@ -226,7 +226,7 @@ func (s *Service) withSchemas(ctx context.Context, t *ticket, tables arrow.Recor
 			name = schemas.Value(i) + "." + name
 		}
 		d, err := s.api.Describe(ctx, &spannerpb.ExecuteSqlRequest{Session: t.request.Session, Sql: "SELECT * FROM " + quoted(name)}, c)
-		if usererror.CodeOf(err) == codes.PermissionDenied { // the session's role cannot read all columns
+		if usererror.CodeOf(err) == codes.PermissionDenied { // the session's role may not read all columns
 			d, err = new(Description), nil
 		}
 		if err != nil {

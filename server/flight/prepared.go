@@ -18,8 +18,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// A prepared statement is its handle: the server keeps nothing of it but what it keeps of every statement. Its parameters are in the order in which they
-// stand in the text; when they are bound, the client gets a new handle, with their values. It outlives the transaction that it was prepared in (see connection.go).
+// A prepared statement consists of its handle: the server keeps no state for it beyond what it caches for every statement. Its
+// parameters are in the order of their first use in the text. When the client binds them, it gets a new handle with their values.
+// The statement outlives the transaction in which it was prepared (see connection.go).
 
 // createPrepared prepares a statement.
 func (s *Service) createPrepared(ctx context.Context, req *flightpb.ActionCreatePreparedStatementRequest, c *rpc.Call) (proto.Message, error) {
@@ -48,7 +49,7 @@ func (s *Service) createPrepared(ctx context.Context, req *flightpb.ActionCreate
 	return reply, err
 }
 
-// returnsRows says whether the statement is read as a query is.
+// returnsRows reports whether the client reads the statement like a query.
 func (d *Description) returnsRows() bool { return !d.IsDDL && (!d.IsDML || len(d.Columns) > 0) }
 
 func parametersOf(d *Description) []columnar.Column {
@@ -68,13 +69,14 @@ func (s *Service) openPrepared(handle []byte, c *rpc.Call) (*ticket, error) {
 	return openTicket(s.tokens, c, handle, "prepared_statement_handle", ticketStatement)
 }
 
-// A binding says how rows of parameters that a client sends become those of a statement.
+// A binding maps the columns of parameters that a client sends to the parameters of a statement.
 type binding struct {
-	names []string // of the statement, by the column of a batch
+	names []string // of the statement's parameters, by column of a batch
 	types []*value.Type
 }
 
-// bindingOf matches the columns of parameters to those of a statement: by name if all names are the statement's, else by order.
+// bindingOf matches the columns of parameters to the parameters of a statement. It matches by name if all names are the
+// statement's, else by order.
 func bindingOf(d *Description, schema *arrow.Schema) (*binding, error) {
 	if schema.NumFields() != len(d.Parameters) {
 		return nil, usererror.FlightParameterCount(len(d.Parameters), schema.NumFields())
@@ -102,11 +104,11 @@ type boundRow struct {
 	types  map[string]*spannerpb.Type
 }
 
-// boundRowBytes is about what a boundRow takes beside its values.
+// boundRowBytes is the approximate memory of a boundRow without its values.
 const boundRowBytes = 512
 
-// bind makes the parameters of one row of a batch. A value that is none of its parameter's type is sent with the type that its column has: the
-// statement is then analyzed for that.
+// bind returns the parameters of one row of a batch. If a value does not fit its parameter's type, bind sends it with the type of
+// its column, and the statement is analyzed for that type.
 func (b *binding) bind(batch arrow.RecordBatch, row int) (r boundRow, err error) {
 	r = boundRow{&structpb.Struct{Fields: map[string]*structpb.Value{}}, map[string]*spannerpb.Type{}}
 	for i, col := range batch.Columns() {
@@ -130,7 +132,7 @@ func (b *binding) bind(batch arrow.RecordBatch, row int) (r boundRow, err error)
 	return r, nil
 }
 
-// wireValue is a value as requests of the API carry it.
+// wireValue returns a value as requests of the API carry it.
 func wireValue(v value.Value, t *value.Type) (*structpb.Value, error) {
 	p := new(structpb.Value)
 	return p, proto.Unmarshal(v.AppendWire(nil, t), p)

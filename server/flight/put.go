@@ -37,7 +37,7 @@ func (s *Service) doPut(ctx context.Context, first *flightpb.FlightData, c *rpc.
 	return usererror.UnknownFlightCommand(string(command.ProtoReflect().Descriptor().FullName()))
 }
 
-// answerCount tells the client how many rows were changed.
+// answerCount sends the number of changed rows to the client.
 func answerCount(c *rpc.Call, n int64) error {
 	body, err := proto.Marshal(&flightpb.DoPutUpdateResult{RecordCount: n})
 	if err != nil {
@@ -63,8 +63,8 @@ func (s *Service) putUpdate(ctx context.Context, command *flightpb.CommandStatem
 	return answerCount(c, n)
 }
 
-// update runs a statement that writes, in its transaction or in one of its own. returned is told of the rows of THEN RETURN, before anything is
-// committed; nil if they are not wanted.
+// update runs a statement that writes, in its transaction or in one of its own. It passes the rows of THEN RETURN to returned
+// before anything is committed, unless returned is nil.
 func (s *Service) update(ctx context.Context, req *spannerpb.ExecuteSqlRequest, d *Description, c *rpc.Call, returned func(*result.Result) error) (rows int64, err error) {
 	if d.IsDDL {
 		return 0, s.api.UpdateSchema(ctx, req.Session, req.Sql)
@@ -128,10 +128,10 @@ func (s *Service) putPreparedUpdate(ctx context.Context, command *flightpb.Comma
 	return answerCount(c, total)
 }
 
-// batchStatements is how many rows of parameters become statements of one ExecuteBatchDml.
+// batchStatements is the most rows of parameters that become statements of one ExecuteBatchDml.
 const batchStatements = 1000
 
-// statements makes the statements of an upload's rows of parameters, in batches. They are charged to the call.
+// statements returns the statements for an upload's rows of parameters, in batches, and charges them to the call.
 func (s *Service) statements(ctx context.Context, t *ticket, d *Description, up *upload) (batches [][]*spannerpb.ExecuteBatchDmlRequest_Statement, err error) {
 	err = s.eachRow(ctx, d, up, func(r boundRow) error {
 		if n := len(batches); n == 0 || len(batches[n-1]) == batchStatements {
@@ -144,7 +144,7 @@ func (s *Service) statements(ctx context.Context, t *ticket, d *Description, up 
 	return batches, err
 }
 
-// runBatch runs a batch of DML; rows is how many rows it has changed.
+// runBatch runs a batch of DML and returns the number of changed rows.
 func (s *Service) runBatch(ctx context.Context, req *spannerpb.ExecuteBatchDmlRequest, c *rpc.Call) (rows int64, err error) {
 	reply, err := s.api.ExecuteBatchDML(ctx, req, c)
 	if err != nil {
@@ -153,7 +153,7 @@ func (s *Service) runBatch(ctx context.Context, req *spannerpb.ExecuteBatchDmlRe
 	for _, r := range reply.ResultSets {
 		rows += r.GetStats().GetRowCountExact()
 	}
-	err, c.Failure = c.Failure, nil // it is that of the call
+	err, c.Failure = c.Failure, nil // the failure becomes the error of the call
 	return rows, err
 }
 
@@ -179,7 +179,7 @@ func (s *Service) putParameters(ctx context.Context, command *flightpb.CommandPr
 	if err != nil {
 		return err
 	}
-	t.request.Transaction = own // the new handle is followed anew
+	t.request.Transaction = own // the new handle is followed again when it is used
 	sealed, err := t.seal(s.tokens)
 	if err != nil {
 		return err
@@ -191,7 +191,8 @@ func (s *Service) putParameters(ctx context.Context, command *flightpb.CommandPr
 	return c.Send(&flightpb.PutResult{AppMetadata: body})
 }
 
-// describePrepared has a prepared statement run where it is to, and describes it without the parameters that are bound.
+// describePrepared moves a prepared statement to the transaction that it must run in, and describes it without its bound
+// parameters.
 func (s *Service) describePrepared(ctx context.Context, t *ticket, c *rpc.Call) (*Description, error) {
 	s.follow(t, c)
 	c.Request = t.request
@@ -199,7 +200,7 @@ func (s *Service) describePrepared(ctx context.Context, t *ticket, c *rpc.Call) 
 	return s.api.Describe(ctx, req, c)
 }
 
-// eachRow calls do for each row of parameters of an upload. What is made of the rows is charged to the call.
+// eachRow calls do for each row of parameters of an upload, and charges the call for the bound rows.
 func (s *Service) eachRow(ctx context.Context, d *Description, up *upload, do func(boundRow) error) error {
 	return up.each(ctx, func(batch arrow.RecordBatch, _ int64) error {
 		b, err := bindingOf(d, batch.Schema())
@@ -226,13 +227,13 @@ func (s *Service) eachRow(ctx context.Context, d *Description, up *upload, do fu
 	})
 }
 
-// An upload is the data of a DoPut: Arrow's messages.
+// An upload is the data of a DoPut: Arrow messages.
 type upload struct {
 	call *rpc.Call
-	next *flightpb.FlightData // the message that was received and not read; nil if there is none
+	next *flightpb.FlightData // received but not yet read; nil if there is none
 }
 
-// message is the next message of Arrow's; io.EOF after the last one. It is good until the next call.
+// message returns the next Arrow message; io.EOF after the last one. The message is valid until the next call.
 func (u *upload) message() (m arrowmessage.Message, err error) {
 	for {
 		data := u.next
@@ -242,14 +243,15 @@ func (u *upload) message() (m arrowmessage.Message, err error) {
 				return m, err
 			}
 		}
-		if len(data.DataHeader) > 0 { // else it only has metadata of the application
+		if len(data.DataHeader) > 0 { // without a header it has only metadata of the application
 			return arrowmessage.Message{Metadata: data.DataHeader, Body: data.DataBody}, nil
 		}
 	}
 }
 
-// each calls do for each batch of rows, and says how many bytes are kept with it: those of its message, and of dictionaries that others have replaced since the batch
-// before, to which kept batches may refer. A batch is good until do returns. What reading takes beside the messages is charged to an account of its own.
+// each calls do for each batch of rows, which is valid until do returns. size is the number of bytes that a kept batch keeps
+// alive: its message, and dictionaries that were replaced since the previous batch, to which kept batches may refer. An account
+// of its own is charged for the memory of the decoder beyond the messages.
 func (u *upload) each(ctx context.Context, do func(batch arrow.RecordBatch, size int64) error) error {
 	account := u.call.Memory.Beside(memory.Request)
 	defer account.Close()
@@ -266,7 +268,7 @@ func (u *upload) each(ctx context.Context, do func(batch arrow.RecordBatch, size
 	return err
 }
 
-// read calls do for each batch of rows. That the client sends no message is no error.
+// read calls do for each batch of rows. It is no error if the client sends no message.
 func (u *upload) read(do func(batch arrow.RecordBatch, size int64) error, charge arrowmessage.Charge) error {
 	first, err := u.message()
 	if err != nil {
@@ -292,7 +294,7 @@ func (u *upload) read(do func(batch arrow.RecordBatch, size int64) error, charge
 	}
 }
 
-// endOf is the error of receiving, nil at the end.
+// endOf returns the error of a receive, or nil at the end of the stream.
 func endOf(err error) error {
 	if err == io.EOF {
 		return nil

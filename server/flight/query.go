@@ -16,14 +16,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// partitionBytes is how large the parts are, at least, into which a result is divided unless the client says how many it wants. Smaller ones are not worth a
-// stream of their own.
+// partitionBytes is the least size of the parts of a result, unless the client asks for a number of parts. Smaller parts are not
+// worth a stream of their own.
 const partitionBytes = 16 << 20
 
-// unknown is a count that is not known.
+// unknown stands for an unknown count.
 const unknown = -1
 
-// statement is the ticket of a statement that a client sends as text, in a transaction or by itself.
+// statement returns the ticket of a statement that a client sends as text, in a transaction or on its own.
 func (s *Service) statement(sql string, transaction []byte, c *rpc.Call) (*ticket, error) {
 	o, err := optionsOf(c)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Service) statement(sql string, transaction []byte, c *rpc.Call) (*ticke
 	return t, nil
 }
 
-// queryInfo is the info of a query. It fixes the timestamp at which the query reads, and is counted as its execution.
+// queryInfo returns the info of a query. It fixes the query's read timestamp, and counts as the query's execution.
 func (s *Service) queryInfo(ctx context.Context, q *ticket, c *rpc.Call) (*flightpb.FlightInfo, error) {
 	d, err := s.api.Announce(ctx, q.request, c)
 	if err != nil {
@@ -81,11 +81,11 @@ func (s *Service) queryInfo(ctx context.Context, q *ticket, c *rpc.Call) (*fligh
 	return info, nil
 }
 
-// maxReturned is how many bytes of rows a statement that writes may return, since they go into the ticket.
+// maxReturned is the most bytes of rows that a statement that writes may return, because they go into the ticket.
 const maxReturned = 4 << 20
 
-// updateInfo runs a statement that writes and returns the rows of THEN RETURN in the ticket, so that they can be read several times and the statement is
-// run once.
+// updateInfo runs a statement that writes, and returns the rows of THEN RETURN in the ticket. So the rows can be read several
+// times while the statement runs once.
 func (s *Service) updateInfo(ctx context.Context, q *ticket, d *Description, c *rpc.Call) (*flightpb.FlightInfo, error) {
 	columns := columnsOf(d.Columns)
 	schema, err := schemaBytes(columnar.Schema(columns, q.options))
@@ -110,7 +110,7 @@ func (s *Service) updateInfo(ctx context.Context, q *ticket, d *Description, c *
 	return info, err
 }
 
-// partition divides a query. The tokens of its parts go with the request; there is one that is empty for a query that is not divided.
+// partition divides a query and returns the partition tokens for the request. A query that is not divided has one empty token.
 func (s *Service) partition(ctx context.Context, q *spannerpb.ExecuteSqlRequest, d *Description, c *rpc.Call) ([][]byte, error) {
 	whole := [][]byte{nil}
 	o := &spannerpb.PartitionOptions{PartitionSizeBytes: partitionBytes, MaxPartitions: int64(s.parallel)}

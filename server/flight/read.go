@@ -13,10 +13,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// A request of google.spanner.v1 is a command, too: ReadRequest, and ExecuteSqlRequest (see queryOf). So a client of the API gets as columns what it could stream as
-// rows: in its own session and transaction, of a partition that PartitionRead or PartitionQuery has made for it.
+// A request of google.spanner.v1 is also a command: ReadRequest, and ExecuteSqlRequest (see queryOf). With it a client of the API
+// gets as columns the rows that it could stream: in its own session and transaction, of a partition of PartitionRead or
+// PartitionQuery.
 
-// readInfo is the info of a ReadRequest.
+// readInfo returns the info of a ReadRequest.
 func (s *Service) readInfo(ctx context.Context, req *spannerpb.ReadRequest, c *rpc.Call) (*flightpb.FlightInfo, error) {
 	o, err := optionsOf(c)
 	if err != nil {

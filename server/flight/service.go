@@ -21,19 +21,20 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// An API answers requests of google.spanner.v1.Spanner. Those of a call of Flight's are counted for that call.
+// An API answers requests of google.spanner.v1.Spanner. Their cost is counted for the given call.
 type API interface {
-	// Session is the name of a session of a database, with a role or, if that is "", without one. It is good for as long as tickets that are made for it.
+	// Session returns the name of a session of a database, with a role unless that is "". The session stays valid as long as
+	// tickets made in it.
 	Session(database, role string) (string, error)
-	// Describe says what a statement is, without running it. With query mode PLAN its parameters need no values.
+	// Describe describes a statement without running it. With query mode PLAN its parameters need no values.
 	Describe(context.Context, *spannerpb.ExecuteSqlRequest, *rpc.Call) (*Description, error)
-	// Query runs a statement and calls answer with its result, which is good until answer returns.
+	// Query runs a statement and calls answer with its result, which is valid until answer returns.
 	Query(ctx context.Context, req *spannerpb.ExecuteSqlRequest, c *rpc.Call, answer func(*result.Result) error) error
-	// Announce describes a statement that is to run. If it is a query, the call counts as an execution of it, and calls of Fetch, which run it or a part of it
-	// and answer as Query does, add what they cost to that execution.
+	// Announce describes a statement that is to run. If it is a query, the call counts as its execution. Fetch then runs the
+	// query or a part of it, answers as Query does, and adds its cost to that execution.
 	Announce(context.Context, *spannerpb.ExecuteSqlRequest, *rpc.Call) (*Description, error)
 	Fetch(ctx context.Context, f Fetch, c *rpc.Call, answer func(*result.Result) error) error
-	// AnnounceRead counts as an execution of a read, whose columns it returns, and FetchRead reads, as Announce and Fetch do.
+	// AnnounceRead counts as an execution of a read and returns its columns. FetchRead reads, like Fetch.
 	AnnounceRead(context.Context, *spannerpb.ReadRequest, *rpc.Call) ([]plan.Column, error)
 	FetchRead(ctx context.Context, req *spannerpb.ReadRequest, c *rpc.Call, answer func(*result.Result) error) error
 	PartitionQuery(context.Context, *spannerpb.PartitionQueryRequest, *rpc.Call) (*spannerpb.PartitionResponse, error)
@@ -41,74 +42,78 @@ type API interface {
 	BeginTransaction(context.Context, *spannerpb.BeginTransactionRequest, *rpc.Call) (*spannerpb.Transaction, error)
 	Commit(context.Context, *spannerpb.CommitRequest, *rpc.Call) (*spannerpb.CommitResponse, error)
 	Rollback(context.Context, *spannerpb.RollbackRequest) error
-	// TransactionState is that of a transaction of a session.
+	// TransactionState returns the state of a transaction of a session.
 	TransactionState(session string, id []byte) TransactionState
-	// Load writes rows of columns in a transaction of its own, all or none. LoadLimit is how many rows of the load's table and columns one may have.
+	// Load writes rows given as columns in a transaction of its own, all or none. LoadLimit returns the most rows of one Load
+	// with the same table and columns.
 	Load(context.Context, *Load, *rpc.Call) error
 	LoadLimit(*Load) (rows int, err error)
 	// UpdateSchema runs DDL statements in the database of a session. If the schema does not allow one of them, none runs.
 	UpdateSchema(ctx context.Context, session string, statements ...string) error
 }
 
-// TransactionState is what has become of a transaction.
+// TransactionState is the state of a transaction.
 type TransactionState int
 
 const (
 	TransactionOpen TransactionState = iota
 	// TransactionEnded means that its client has committed it or rolled it back.
 	TransactionEnded
-	// TransactionLost means that it was aborted, or is not there.
+	// TransactionLost means that it was aborted, or does not exist.
 	TransactionLost
 )
 
-// A Fetch is a request for rows of a query that was announced.
+// A Fetch is a request for rows of an announced query.
 type Fetch struct {
 	*spannerpb.ExecuteSqlRequest
-	// Divided says that the service has divided the query. Otherwise a partition that the request names is one that the client has asked for.
+	// Divided says that the service has divided the query. Otherwise a partition in the request is one that the client has asked
+	// for.
 	Divided bool
 }
 
-// A Load is rows, as columns, that are written together.
+// A Load is a group of rows, given as columns, that are written together.
 type Load struct {
 	Session string
 	Table   string // with its schema
 	Op      table.Op
 	Columns []string
 	Rows    int
-	// Source gives a column's values, which are to be of a type.
+	// Source returns the values of a column as type t.
 	Source func(column int, t *value.Type) (value.Source, error)
 }
 
-// A Description is what is known of a statement before it runs.
+// A Description describes a statement before it runs.
 type Description struct {
 	Columns []plan.Column
-	// Parameters are in the order in which they first stand in the text.
+	// Parameters are in the order of their first use in the text.
 	Parameters []plan.Param
-	// IsDDL says that it changes the schema. Nothing else is then known.
+	// IsDDL says that the statement changes the schema. Then all other fields are empty.
 	IsDDL bool
-	// IsDML says that it writes.
+	// IsDML says that the statement writes.
 	IsDML bool
-	// IsPartitionable says that PartitionQuery takes it.
+	// IsPartitionable says that PartitionQuery accepts the statement.
 	IsPartitionable bool
-	// Transaction is a read-only transaction at the timestamp of the description, nil if the request named one; Expires is until when it can be read.
+	// Transaction is a read-only transaction at the timestamp of the description, nil if the request named one. It can be read
+	// until Expires.
 	Transaction []byte
 	Expires     time.Time
 }
 
-// A Service is arrow.flight.protocol.FlightService.
+// A Service implements arrow.flight.protocol.FlightService.
 type Service struct {
 	api    API
 	tokens token.Key
-	// parallel is how many endpoints a large result has unless the client asks for another number.
+	// parallel is the number of endpoints of a large result, unless the client asks for another number.
 	parallel int
-	// seqno numbers the writing requests of all transactions. It begins above those of the process before, as the numbers of connections do.
+	// seqno numbers the writing requests of all transactions. It begins above the numbers of the previous process, as the numbers
+	// of connections do.
 	seqno   atomic.Int64
 	running running
-	// connections are those over which transactions were begun.
+	// connections holds the connections over which transactions were begun.
 	connections connections
 }
 
-// New makes the service. It seals its tickets with tokens.
+// New returns the service. It seals its tickets with tokens. A large result has parallel endpoints by default.
 func New(api API, tokens token.Key, parallel int) *Service {
 	s := &Service{api: api, tokens: tokens, parallel: parallel}
 	s.seqno.Store(time.Now().UnixMicro())
@@ -116,7 +121,7 @@ func New(api API, tokens token.Key, parallel int) *Service {
 	return s
 }
 
-// Table is the table of the service's methods.
+// Table returns the table of the service's methods.
 func (s *Service) Table() rpc.Service {
 	return rpc.Service{Name: "arrow.flight.protocol.FlightService", Methods: []rpc.Method{
 		rpc.MeterByKind(rpc.UnaryCall("GetFlightInfo", s.getFlightInfo)),
@@ -131,23 +136,23 @@ func (s *Service) Table() rpc.Service {
 
 // Headers of requests. JDBC sends the parameters of its URL as headers, and ADBC the options adbc.flight.sql.rpc.call_header.NAME.
 const (
-	// databaseHeader says which database a request is about, as in the API's paths.
+	// databaseHeader names the database of a request, as in the API's paths.
 	databaseHeader = "database"
-	// roleHeader says with which database role a request is made; without it, it may do all.
+	// roleHeader names the database role of a request. Without it, the request may do everything.
 	roleHeader = "database-role"
-	// partitionsHeader says how many endpoints a query has at most.
+	// partitionsHeader is the most endpoints of a query.
 	partitionsHeader = "max-partitions"
-	// ingestHeader says what a bulk load does with a row whose key is in the table: see ingestModes.
+	// ingestHeader chooses how a bulk load writes a row whose key exists: see ingestModes.
 	ingestHeader = "ingest-mode"
-	// commitsHeader says, with the value oneCommit, that a bulk load without a transaction is written by one commit, all or nothing, or refused if it is more than
-	// a commit may have.
+	// commitsHeader with the value oneCommit makes a bulk load without a transaction write all rows in one commit. It is refused
+	// if the rows exceed the limits of a commit.
 	commitsHeader = "ingest-commits"
 	oneCommit     = "one"
-	// unitHeader says the unit of timestamps: ns, or us.
+	// unitHeader is the unit of timestamps: ns, or us.
 	unitHeader = "timestamp-unit"
 )
 
-// session is the session that a request without a handle runs in.
+// session returns the session for a request without a handle.
 func (s *Service) session(c *rpc.Call) (string, error) {
 	database := c.Metadata(databaseHeader)
 	if database == "" {
@@ -156,7 +161,7 @@ func (s *Service) session(c *rpc.Call) (string, error) {
 	return s.api.Session(database, c.Metadata(roleHeader))
 }
 
-// optionsOf are the Arrow types that a client asks for.
+// optionsOf returns the Arrow types that a client asks for.
 func optionsOf(c *rpc.Call) (o columnar.Options, err error) {
 	switch unit := c.Metadata(unitHeader); unit {
 	case "", "ns":
@@ -168,7 +173,7 @@ func optionsOf(c *rpc.Call) (o columnar.Options, err error) {
 	return o, err
 }
 
-// commandOf is the command of Flight SQL that a descriptor or an action carries.
+// commandOf returns the command of Flight SQL in a descriptor or an action.
 func commandOf(data []byte, c *rpc.Call) (proto.Message, error) {
 	var wrapped anypb.Any
 	if err := proto.Unmarshal(data, &wrapped); err != nil || wrapped.TypeUrl == "" {
@@ -188,7 +193,7 @@ func commandOf(data []byte, c *rpc.Call) (proto.Message, error) {
 	return command, nil
 }
 
-// descriptorCommand is the command of a descriptor.
+// descriptorCommand returns the command of a descriptor.
 func descriptorCommand(d *flightpb.FlightDescriptor, c *rpc.Call) (proto.Message, error) {
 	if d.GetType() != flightpb.FlightDescriptor_CMD {
 		return nil, usererror.InvalidFlightDescriptor("its type is not CMD")
@@ -210,7 +215,7 @@ func (s *Service) getFlightInfo(ctx context.Context, d *flightpb.FlightDescripto
 	return info, nil
 }
 
-// infoOf is the info of a command that has a result.
+// infoOf returns the info of a command that has a result.
 func (s *Service) infoOf(ctx context.Context, command proto.Message, c *rpc.Call) (*flightpb.FlightInfo, error) {
 	if schema := metadataSchema(command); schema != nil {
 		return s.metadataInfo(command, schema, c)
@@ -225,7 +230,7 @@ func (s *Service) infoOf(ctx context.Context, command proto.Message, c *rpc.Call
 	return s.queryInfo(ctx, q, c)
 }
 
-// queryOf is the ticket of a command that runs a statement.
+// queryOf returns the ticket of a command that runs a statement.
 func (s *Service) queryOf(command proto.Message, c *rpc.Call) (q *ticket, err error) {
 	switch command := command.(type) {
 	case *flightpb.CommandStatementQuery:
@@ -273,7 +278,7 @@ func (s *Service) doGet(ctx context.Context, t *flightpb.Ticket, c *rpc.Call) er
 	if err != nil {
 		return err
 	}
-	c.Request = ticket.request // which the log names
+	c.Request = ticket.request // for the log
 	switch ticket.kind {
 	case ticketRows:
 		return sendStored(ctx, c, ticket.data)

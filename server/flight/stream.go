@@ -16,15 +16,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// A batch is sent once its rows have so many bytes as they are stored: firstBatch the first, and each that follows twice as many as the one before, up
-// to fullBatch. So a stream whose client does not read keeps little. Rows of less than 3 MiB make messages below the 4 MiB that gRPC's clients accept by
-// default; a longer row is a batch by itself.
+// A batch is sent once its rows are large enough, measured as they are stored. The first is sent from firstBatch bytes, and each
+// next one from twice as many as the one before, up to fullBatch. So a stream whose client does not read holds little memory.
+// Rows of less than 3 MiB make messages below the 4 MiB that gRPC clients accept by default; a longer row is a batch of its own.
 const (
 	firstBatch = 32 << 10
 	fullBatch  = 1 << 20
 )
 
-// columnsOf are the columns of a result.
+// columnsOf returns the columns of a result.
 func columnsOf(list []plan.Column) []columnar.Column {
 	columns := make([]columnar.Column, len(list))
 	for i, c := range list {
@@ -33,7 +33,7 @@ func columnsOf(list []plan.Column) []columnar.Column {
 	return columns
 }
 
-// stream sends a result as Arrow's record batches.
+// stream sends a result as Arrow record batches.
 func stream(ctx context.Context, c *rpc.Call, r *result.Result, o columnar.Options) error {
 	if rows, ok := r.Rows.(arrayRows); ok {
 		return streamArrays(ctx, c, r, rows, o)
@@ -61,14 +61,14 @@ func stream(ctx context.Context, c *rpc.Call, r *result.Result, o columnar.Optio
 			return err
 		}
 		if err := ctx.Err(); err != nil {
-			return err // CancelFlightInfo; the client itself ends the sending
+			return err // ended by CancelFlightInfo; if the client ends the call, sending fails
 		}
 		batch.Reset()
 	}
 	return w.finish()
 }
 
-// fill puts rows of about size bytes into a batch.
+// fill adds rows of about size bytes to a batch.
 func fill(b *columnar.Batch, from result.Rows, size int) (rows int, err error) {
 	for before := from.DataSize(); ; {
 		left := size - int(from.DataSize()-before)
@@ -82,10 +82,10 @@ func fill(b *columnar.Batch, from result.Rows, size int) (rows int, err error) {
 	}
 }
 
-// maxRows is about how many rows a batch has at most.
+// maxRows is about the most rows of a batch.
 const maxRows = 64 << 10
 
-// arrowError is what the client is told if rows did not become columns.
+// arrowError converts an error in the conversion of rows to columns to one for the client.
 func arrowError(err error) error {
 	if r := (*columnar.RangeError)(nil); errors.As(err, &r) {
 		instead := "Select a part of it, or convert it to STRING."
@@ -97,16 +97,16 @@ func arrowError(err error) error {
 	return err
 }
 
-// A writer sends Arrow's messages as FlightData, each a frame that is encoded once.
+// A writer sends Arrow messages as FlightData, each in a frame that is encoded once.
 type writer struct {
 	*ipc.Writer
 	schema *arrow.Schema
 	ctx    context.Context
 	call   *rpc.Call
-	rows   result.Rows // that are sent; nil for others than a query's
+	rows   result.Rows // that the rows are read from; nil for results that no query returns
 	rest   result.Rest
-	sent   bool  // the first message, which never waits
-	failed error // of sending
+	sent   bool  // the first message, which never waits, has been sent
+	failed error // error of sending
 }
 
 func newWriter(ctx context.Context, c *rpc.Call, schema *arrow.Schema) *writer {
@@ -119,12 +119,12 @@ func newWriter(ctx context.Context, c *rpc.Call, schema *arrow.Schema) *writer {
 func (w *writer) Write(r arrow.RecordBatch) error {
 	err := w.Writer.Write(r)
 	if w.failed != nil {
-		return w.failed // as it was, without the library's words
+		return w.failed // unchanged, without the library's words
 	}
 	return err
 }
 
-// finish sends the schema if there was no batch.
+// finish ends the stream. It sends the schema if there was no batch.
 func (w *writer) finish() error {
 	err := w.Close()
 	if w.failed != nil {
@@ -133,7 +133,7 @@ func (w *writer) finish() error {
 	return err
 }
 
-// payloads implement ipc.PayloadWriter.
+// payloads implements ipc.PayloadWriter.
 type payloads struct{ *writer }
 
 func (payloads) Start() error { return nil }
@@ -177,10 +177,10 @@ func (p payloads) send(m ipc.Payload) error {
 	return err
 }
 
-// frameHeads is what tags and lengths take at most.
+// frameHeads is the most bytes of tags and lengths.
 const frameHeads = 32
 
-// A counter counts what is written.
+// A counter counts written bytes.
 type counter int
 
 func (n *counter) Write(p []byte) (int, error) {
@@ -188,7 +188,7 @@ func (n *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// An appender keeps what is written.
+// An appender appends written bytes to itself.
 type appender []byte
 
 func (a *appender) Write(p []byte) (int, error) {
@@ -196,14 +196,14 @@ func (a *appender) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// schemaBytes is a schema as Flight's messages carry it: a stream of Arrow's without batches.
+// schemaBytes returns a schema in the form of Flight's messages: an Arrow stream without batches.
 func schemaBytes(schema *arrow.Schema) ([]byte, error) {
 	var buf bytes.Buffer
 	err := ipc.NewWriter(&buf, ipc.WithSchema(schema)).Close()
 	return buf.Bytes(), err
 }
 
-// store writes a result as a stream of Arrow's.
+// store writes a result as an Arrow stream.
 func store(to *bytes.Buffer, r *result.Result, columns []columnar.Column, o columnar.Options) error {
 	batch := columnar.NewBatch(columns, o)
 	w := ipc.NewWriter(to, ipc.WithSchema(batch.Schema))
@@ -226,7 +226,7 @@ func store(to *bytes.Buffer, r *result.Result, columns []columnar.Column, o colu
 	return w.Close()
 }
 
-// sendStored sends what store has written.
+// sendStored sends the stream that store has written.
 func sendStored(ctx context.Context, c *rpc.Call, data []byte) error {
 	r, err := ipc.NewReader(bytes.NewReader(data))
 	if err != nil {

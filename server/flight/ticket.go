@@ -12,16 +12,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// A ticket is what a client holds for the server: the ticket of an endpoint, or the handle of a prepared statement or a transaction. Clients do not look
-// into it:
+// A ticket is data that a client keeps for the server: the ticket of an endpoint, or the handle of a prepared statement or a
+// transaction. It is opaque to clients:
 //
 //	version 1 | kind 1 | flags 1 | length of request uvarint | request | data | checksum 8
 type ticket struct {
 	kind    ticketKind
 	options columnar.Options
-	// request is what the ticket stands for: a statement at the read timestamp of its transaction, one partition of it, or no more than a session or transaction.
+	// request is a statement at the read timestamp of its transaction, or one partition of it. In some tickets it only names a
+	// session or a transaction.
 	request *spannerpb.ExecuteSqlRequest
-	// divided says that the request is a part of a query which the server has divided.
+	// divided says that the request is a part of a query that the server has divided.
 	divided bool
 	// data is a command about metadata, or rows, or a spannerpb.ReadRequest, or the number of a connection (see connection.go).
 	data []byte
@@ -32,13 +33,13 @@ type ticketKind byte
 const (
 	ticketQuery       ticketKind = iota + 1 // DoGet runs the request
 	ticketCommand                           // DoGet answers the command in data
-	ticketRows                              // DoGet returns the rows in data, a stream of Arrow's
+	ticketRows                              // DoGet returns the rows in data, an Arrow stream
 	ticketStatement                         // a prepared statement
 	ticketTransaction                       // a transaction
 	ticketRead                              // DoGet answers the ReadRequest in data
 )
 
-// endpointKinds are the kinds that are tickets of endpoints.
+// endpointKinds are the kinds of endpoint tickets.
 var endpointKinds = []ticketKind{ticketQuery, ticketCommand, ticketRows, ticketRead}
 
 const (
@@ -48,7 +49,7 @@ const (
 	flagDivided      = 2
 )
 
-// seal makes the bytes of a ticket.
+// seal returns the bytes of a ticket.
 func (t *ticket) seal(k token.Key) ([]byte, error) {
 	request, err := proto.MarshalOptions{Deterministic: true}.Marshal(t.request)
 	if err != nil {
@@ -66,7 +67,7 @@ func (t *ticket) seal(k token.Key) ([]byte, error) {
 	return k.Seal(append(dst, t.data...), 0), nil
 }
 
-// openTicket reads the bytes of a ticket of one of some kinds; what it is for the client is for the error.
+// openTicket decodes the bytes of a ticket of one of the given kinds. The error calls the ticket what.
 func openTicket(k token.Key, c *rpc.Call, data []byte, what string, kinds ...ticketKind) (*ticket, error) {
 	body, ok := k.Open(data)
 	if !ok || len(body) < ticketHead || body[0] != ticketVersion {

@@ -53,10 +53,10 @@ func (s *Service) commit(ctx context.Context, session string, id []byte, c *rpc.
 	return s.api.Commit(ctx, &spannerpb.CommitRequest{Session: session, Transaction: &spannerpb.CommitRequest_TransactionId{TransactionId: id}, Mutations: mutations}, c)
 }
 
-// commitAttempts is how often a statement without a transaction is tried while other transactions abort it.
+// commitAttempts is the most attempts for a statement without a transaction that other transactions abort.
 const commitAttempts = 8
 
-// inTransaction has do write in the transaction that a request names, or, if it names none, in one of its own that is committed.
+// inTransaction calls do with the transaction that a request names. If it names none, inTransaction begins one and commits it.
 func (s *Service) inTransaction(ctx context.Context, req *spannerpb.ExecuteSqlRequest, c *rpc.Call, do func(*spannerpb.TransactionSelector) error) (err error) {
 	if req.Transaction.GetId() != nil {
 		return do(req.Transaction)
@@ -82,7 +82,7 @@ func (s *Service) inTransaction(ctx context.Context, req *spannerpb.ExecuteSqlRe
 	return err
 }
 
-// readWrite are the options of a read-write transaction that follows one that was aborted, if previous is not nil.
+// readWrite returns the options of a read-write transaction. If previous is not nil, it repeats that aborted transaction.
 func readWrite(previous []byte) *spannerpb.TransactionOptions {
 	return &spannerpb.TransactionOptions{Mode: &spannerpb.TransactionOptions_ReadWrite_{
 		ReadWrite: &spannerpb.TransactionOptions_ReadWrite{MultiplexedSessionPreviousTransactionId: previous},

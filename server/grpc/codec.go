@@ -13,16 +13,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// codec is gRPC's proto codec that also takes transports: their requests to decode, and messages of their replies, encoded already.
+// codec extends gRPC's proto codec to transports. It decodes their requests, and passes on messages of their replies, which are
+// already encoded.
 type codec struct{ messages encoding.CodecV2 }
 
 func newCodec() codec { return codec{encoding.GetCodecV2(protocodec.Name)} }
 
-// Name is that of the proto codec, whose bytes these are.
+// Name returns the name of the proto codec, because the wire format is the same.
 func (codec) Name() string { return protocodec.Name }
 
-// Marshal hands over the bytes of a transport's message, which its connection holds until gRPC has written them, and encodes messages of gRPC's
-// own services. A unary method's transport ends with it.
+// Marshal passes on the bytes of a transport's message, and encodes messages of gRPC's own services. The connection counts the
+// bytes as held until gRPC has written them. Marshal releases the transport of a unary method.
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	t, ok := v.(*transport)
 	if !ok {
@@ -35,8 +36,8 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	return mem.BufferSlice{message}, nil
 }
 
-// Unmarshal decodes the request of a transport's call, and messages of gRPC's own services. A request that is too large or malformed, or for
-// which there is no memory, is not an error of the codec; it becomes the transport's refusal.
+// Unmarshal decodes the request of a transport's call, and messages of gRPC's own services. A request that is too large,
+// malformed, or without room in memory is no error of the codec; it sets the transport's refusal.
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	switch t := v.(type) {
 	case *transport:
@@ -75,8 +76,8 @@ func (t *transport) decode(data mem.BufferSlice) error {
 	return call.Decode(t.ctx, message)
 }
 
-// handOver is what gRPC's library takes for its decompressor: it hands over a compressed message as it came, so that the codec inflates it
-// under the limit of its method. The library itself would inflate up to maxMessage.
+// handOver takes the place of the decompressor of gRPC's library. It passes a compressed message on unchanged, so that the codec
+// inflates it under the limit of its method. The library itself would inflate up to maxMessage.
 type handOver struct{}
 
 func (handOver) Do(r io.Reader) ([]byte, error) { return io.ReadAll(r) }

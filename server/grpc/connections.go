@@ -18,8 +18,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/listener"
 )
 
-// connections are the open connections. They are the credentials of gRPC's library (those of a listener without TLS), because their handshake is
-// where it shows a connection before it gives it memory, and has set its options of TCP.
+// connections holds the open connections. It plays the part of the transport credentials of gRPC's library (without TLS), because
+// the handshake is the right moment to count a connection: the library has set its TCP options and not yet allocated memory for
+// it.
 type connections struct {
 	credentials.TransportCredentials
 	count   *listener.Connections
@@ -36,7 +37,8 @@ func newConnections(count *listener.Connections, budget *memory.Budget, log *slo
 	return &connections{TransportCredentials: insecure.NewCredentials(), count: count, uploads: uploads{budget: budget}, log: log, open: map[*connection]struct{}{}, several: map[string]bool{}}
 }
 
-// ServerHandshake implements credentials.TransportCredentials. io.EOF has gRPC's library close the connection without a line in its log.
+// ServerHandshake implements credentials.TransportCredentials. For io.EOF gRPC's library closes the connection without a line in
+// its log.
 func (c *connections) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	if !c.count.Enter(raw, sayFull) {
 		return nil, nil, io.EOF
@@ -49,7 +51,7 @@ func (c *connections) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthI
 	return c.TransportCredentials.ServerHandshake(conn)
 }
 
-// sayFull writes a GOAWAY frame, whose text official clients show their users.
+// sayFull writes a GOAWAY frame. Official clients show its text to their users.
 func sayFull(to io.Writer, reason string) error {
 	framer := http2.NewFramer(to, nil)
 	if err := framer.WriteSettings(); err != nil {
@@ -58,7 +60,8 @@ func sayFull(to io.Writer, reason string) error {
 	return framer.WriteGoAway(0, http2.ErrCodeEnhanceYourCalm, []byte(reason))
 }
 
-// accepting is a listener whose connections the handshake counts. They are handed on as they are: gRPC's library sets options of TCP on them.
+// accepting is a listener whose connections the handshake counts. It does not wrap them, because gRPC's library sets TCP options
+// on them.
 type accepting struct {
 	net.Listener
 	count *listener.Connections
@@ -67,20 +70,20 @@ type accepting struct {
 // Accept implements net.Listener.
 func (a accepting) Accept() (net.Conn, error) { return a.count.Accept(a.Listener) }
 
-// A connection knows the requests that it is receiving.
+// A connection tracks the requests that it is receiving.
 type connection struct {
 	*inbound
 	address address
 	gone    sync.Once
 
 	// Guarded by the inbound's mutex.
-	used      bool     // there has been a request
-	receiving int      // requests
-	oldest    *receipt // of them
+	used      bool     // a request has come
+	receiving int      // number of requests in receipt
+	oldest    *receipt // the list of requests in receipt
 	newest    *receipt
 }
 
-// address is the remote address of a connection, by which a request finds it.
+// address is the remote address of a connection. A request finds its connection by it.
 type address struct {
 	net.Addr
 	conn *connection
@@ -100,10 +103,10 @@ func (c *connection) Close() error {
 	return c.inbound.Close()
 }
 
-// watchEvery is how often connections are looked at. Requests in receipt are dated by the count of these.
+// watchEvery is the interval between two checks of the connections. Its ticks date the requests in receipt.
 const watchEvery = listener.ReceiveTime / 30
 
-// watch closes connections whose clients do not send what they have begun, until closing is closed.
+// watch closes connections whose clients do not finish sending, or do not read their replies, until closing is closed.
 func (c *connections) watch(closing <-chan struct{}) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -117,8 +120,9 @@ func (c *connections) watch(closing <-chan struct{}) {
 	}
 }
 
-// closeOverdue closes the connections with a request that has been in receipt for listener.ReceiveTime at a tick, or whose message has
-// room in the budget and does not come, and those whose replies are charged and are not taken. gRPC's library offers no way to end the request alone.
+// closeOverdue closes connections at a tick for one of three reasons. A request has been in receipt for listener.ReceiveTime, a
+// message that has room in the budget comes too slowly, or the client does not read replies that are charged to the budget. It
+// closes the whole connection, because gRPC's library offers no way to end one request.
 func (c *connections) closeOverdue(now int64) {
 	before := now - int64(listener.ReceiveTime/watchEvery)
 	for _, conn := range c.which(func(conn *connection) bool { return conn.receivingSince() < before || conn.behind(now) }) {
@@ -131,7 +135,7 @@ func (c *connections) closeOverdue(now int64) {
 	}
 }
 
-// which are the open connections that a condition holds for.
+// which returns the open connections for which holds returns true.
 func (c *connections) which(holds func(*connection) bool) (found []*connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -143,18 +147,19 @@ func (c *connections) which(holds func(*connection) bool) (found []*connection) 
 	return found
 }
 
-// close closes the open connections that a condition holds for.
+// close closes the open connections for which holds returns true.
 func (c *connections) close(holds func(*connection) bool) {
 	for _, conn := range c.which(holds) {
 		_ = conn.Close()
 	}
 }
 
-// A receipt is a request between its headers and the end of its message. It is the context of the request too, which finds it by receiptKey.
+// A receipt is a request between its headers and the end of its message. It is also the request's context, in which receiptKey
+// finds it.
 type receipt struct {
 	context.Context
 	conn          *connection
-	since         int64    // the tick at which it began
+	since         int64    // tick at which the request began
 	before, after *receipt // in the connection's list
 	over          bool
 	upload        atomic.Pointer[upload] // nil if its message came in one frame
@@ -170,7 +175,8 @@ func (r *receipt) Value(key any) any {
 	return r.Context.Value(key)
 }
 
-// begin notes that a request has begun, or a stream of several. Its context ends with the request, whether it is received or not. Its error says that there is no room for it.
+// begin registers a request, or a stream of several, that has begun. The receipt is the request's context and ends with the
+// request, received or not. begin fails if there is no room for the request.
 func (c *connection) begin(ctx context.Context, several bool) (*receipt, error) {
 	r := &receipt{Context: ctx, conn: c, since: c.all.tick.Load()}
 	c.mu.Lock()
@@ -193,13 +199,13 @@ func (c *connection) begin(ctx context.Context, several bool) (*receipt, error) 
 	return r, nil
 }
 
-// receiptOf is the receipt of a request's context; nil for requests of the library's own services.
+// receiptOf returns the receipt in a request's context; nil for requests of the library's own services.
 func receiptOf(ctx context.Context) *receipt {
 	r, _ := ctx.Value(receiptKey{}).(*receipt)
 	return r
 }
 
-// received notes that the message of the request is here, or was refused with an error.
+// received marks the request as received, or refused. It returns the refusal if there is one.
 func (r *receipt) received() (refusal error) {
 	r.conn.mu.Lock()
 	defer r.conn.mu.Unlock()
@@ -210,7 +216,7 @@ func (r *receipt) received() (refusal error) {
 	return nil
 }
 
-// take hands over what the request was charged while it was received; nil if that is nothing.
+// take returns the account that was charged while the request was received; nil if there is none. The caller owns it.
 func (r *receipt) take() *memory.Account {
 	up := r.upload.Load()
 	if up == nil {
@@ -221,7 +227,7 @@ func (r *receipt) take() *memory.Account {
 	return up.take()
 }
 
-// remove takes a receipt out of the list. c.mu is held.
+// remove removes a receipt from the list. The caller holds c.mu.
 func (c *connection) remove(r *receipt) {
 	if r.over {
 		return
@@ -240,7 +246,7 @@ func (c *connection) remove(r *receipt) {
 	}
 }
 
-// forgetEnded removes requests that their clients have taken back. c.mu is held.
+// forgetEnded removes requests that their clients have cancelled. The caller holds c.mu.
 func (c *connection) forgetEnded() {
 	for r := c.oldest; r != nil; {
 		next := r.after
@@ -251,14 +257,14 @@ func (c *connection) forgetEnded() {
 	}
 }
 
-// asked says whether there has been a request on the connection.
+// asked reports whether a request has come on the connection.
 func (c *connection) asked() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.used
 }
 
-// receivingSince is the tick at which the oldest request began that is still being received.
+// receivingSince returns the tick at which the oldest request in receipt began, or math.MaxInt64 if there is none.
 func (c *connection) receivingSince() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

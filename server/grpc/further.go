@@ -12,7 +12,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A further is a request behind the first one of a stream of them, for the codec.
+// A further is a request of a stream after the first one. The codec decodes it.
 type further struct {
 	*transport
 	message proto.Message
@@ -36,7 +36,7 @@ func (t *transport) Receive(m proto.Message, charge *memory.Account) error {
 	})
 }
 
-// decode decodes the request.
+// decode decodes the request and charges for it.
 func (f *further) decode(data mem.BufferSlice) error {
 	size, limit := data.Len(), rpc.MaxBytes(f.message)
 	if charged := f.receipt.take(); charged != nil {

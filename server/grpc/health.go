@@ -13,11 +13,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// healthInterval is how often the health of the server is looked at for the clients that watch it.
+// healthInterval is the interval of health checks for clients that watch the health.
 const healthInterval = time.Second
 
-// health answers grpc.health.v1.Health: https://github.com/grpc/grpc/blob/master/doc/health-checking.md. All services, and the server as a whole,
-// whose name is empty, have the same health.
+// health implements grpc.health.v1.Health: https://github.com/grpc/grpc/blob/master/doc/health-checking.md. All services have the
+// same health. The empty name stands for the server as a whole.
 type health struct {
 	grpc_health_v1.UnimplementedHealthServer
 	services []string
@@ -25,8 +25,8 @@ type health struct {
 	stopping <-chan struct{} // closed when the server is told to stop
 }
 
-// RegisterHealth has the server answer the services that are gRPC's own, grpc.health.v1 and grpc.reflection in both versions, before it serves.
-// The server is healthy while serving says so and stopping is open.
+// RegisterHealth registers gRPC's own services, grpc.health.v1 and grpc.reflection in both versions. Call it before Serve. The
+// server is healthy while serving returns true and stopping is open.
 func (s *Server) RegisterHealth(serving func() bool, stopping <-chan struct{}) {
 	h := &health{services: []string{""}, serving: serving, stopping: stopping}
 	for name := range s.server.GetServiceInfo() {
@@ -70,7 +70,7 @@ func (h *health) List(context.Context, *grpc_health_v1.HealthListRequest) (*grpc
 	return reply, nil
 }
 
-// Watch implements grpc_health_v1.HealthServer. A stream ends when the server stops, after it has said so.
+// Watch implements grpc_health_v1.HealthServer. When the server stops, it sends NOT_SERVING and ends the stream.
 func (h *health) Watch(req *grpc_health_v1.HealthCheckRequest, stream grpc_health_v1.Health_WatchServer) error {
 	tick := time.NewTicker(healthInterval)
 	defer tick.Stop()

@@ -13,27 +13,29 @@ import (
 )
 
 const (
-	// freeHolding is what the streams of one connection may hold without a charge: thirty small requests at once, or their replies. So most
-	// connections touch nothing that connections share. It is small since there may be listener.MaxGRPC of them.
+	// freeHolding is the number of bytes that the streams of one connection may hold without a charge: thirty small requests at
+	// once, or their replies. So most connections use no state that connections share. It is small because there may be
+	// listener.MaxGRPC connections.
 	freeHolding = 256 << 10
-	// streamBytes is what an open stream takes in gRPC's library beside its headers: its context, its metadata as a map, and the stack of the
-	// goroutine that waits for its message.
+	// streamBytes is the memory of an open stream in gRPC's library without its headers: its context, its metadata as a map, and
+	// the stack of the goroutine that waits for its message.
 	streamBytes = 8 << 10
-	// headerFactor is how many bytes a byte of a compressed header can become: the shortest codes have five bits
+	// headerFactor is the most bytes that a byte of a compressed header can become: the shortest codes have five bits
 	// (https://www.rfc-editor.org/rfc/rfc7541#appendix-B).
 	headerFactor = 2
 )
 
-// A holding is what the streams of a connection hold in gRPC's library: headers until the stream ends, and messages of replies until they are written.
-// A client that does not read, or does not go on with its requests, decides how long that is. What is beyond freeHolding is charged.
+// A holding counts the bytes that gRPC's library holds for the streams of a connection: headers until the stream ends, and
+// messages of replies until they are written. A client that does not read, or does not finish its requests, can prolong that.
+// Bytes beyond freeHolding are charged to the budget.
 type holding struct {
 	budget *memory.Budget
 	bytes  atomic.Int64 // held
-	room   atomic.Int64 // for bytes: freeHolding, and what account was charged
+	room   atomic.Int64 // limit of bytes: freeHolding plus the charge of account
 
 	mu      sync.Mutex
 	account *memory.Account
-	closed  bool // what the library still has is garbage
+	closed  bool // the connection has ended, and the rest is garbage
 }
 
 func newHolding(budget *memory.Budget) *holding {
@@ -42,7 +44,7 @@ func newHolding(budget *memory.Budget) *holding {
 	return h
 }
 
-// take holds n bytes more, for which a message's own account may have been charged. If there is no room it waits as memory.Account.Grow does.
+// take holds n more bytes; charged is the message's own account or nil. If there is no room it waits as memory.Account.Grow does.
 func (h *holding) take(ctx context.Context, n int64, charged *memory.Account) error {
 	if now := h.bytes.Add(n); charged == nil && now <= h.room.Load() || h.settle(charged) {
 		return nil
@@ -56,8 +58,8 @@ func (h *holding) take(ctx context.Context, n int64, charged *memory.Account) er
 	return nil
 }
 
-// tryTake holds n bytes more if there is room. Its error is RESOURCE_EXHAUSTED. A few bytes find room as a small account does, also if the connection
-// holds much.
+// tryTake holds n more bytes, or fails with RESOURCE_EXHAUSTED if there is no room. A few bytes find room like a small account,
+// even if the connection holds much.
 func (h *holding) tryTake(n int64) error {
 	if h.bytes.Add(n) <= h.room.Load() || h.settle(nil) {
 		return nil
@@ -71,7 +73,7 @@ func (h *holding) tryTake(n int64) error {
 	return more.Refusal(n)
 }
 
-// give ends the holding of n bytes.
+// give releases n bytes.
 func (h *holding) give(n int64) {
 	h.bytes.Add(-n)
 	if h.room.Load() > freeHolding {
@@ -79,7 +81,8 @@ func (h *holding) give(n int64) {
 	}
 }
 
-// settle adds what more was charged, if it is not nil, and charges what is held. It says whether there is room for that.
+// settle adds the charge of more, if it is not nil, and adapts the account to the held bytes. It reports whether there is room
+// for them.
 func (h *holding) settle(more *memory.Account) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -100,7 +103,8 @@ func (h *holding) settle(more *memory.Account) bool {
 	return fits
 }
 
-// isWanted says whether the budget was charged, and is short of what was charged: others wait, or half of it is taken.
+// isWanted reports whether the connection has charged the budget while the budget is short: other requests wait, or more than
+// half of it is taken.
 func (h *holding) isWanted() bool {
 	if h.room.Load() <= freeHolding {
 		return false
@@ -109,7 +113,7 @@ func (h *holding) isWanted() bool {
 	return u.Waiting > 0 || u.Taken > u.Limit/2
 }
 
-// close gives everything back. The connection has ended.
+// close releases everything, when the connection has ended.
 func (h *holding) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -117,8 +121,9 @@ func (h *holding) close() {
 	h.account.Close()
 }
 
-// poolOf is what the library gives a message of n bytes back to. When a client cancels a stream at the moment at which the library is given a
-// message, the library forgets the message: what a long one holds ends then when it is garbage.
+// poolOf returns the pool to which the library returns a message of n bytes. If a client cancels a stream just when the library
+// is given a message, the library forgets the message. So for a long message a cleanup releases the bytes when the message is
+// garbage.
 func (h *holding) poolOf(n int) mem.BufferPool {
 	if n <= memory.FreeBytes {
 		return h
@@ -128,7 +133,7 @@ func (h *holding) poolOf(n int) mem.BufferPool {
 	return m
 }
 
-// A heldMessage holds a message above memory.FreeBytes.
+// A heldMessage is the pool of one message longer than memory.FreeBytes.
 type heldMessage struct{ held *heldOnce }
 
 // Get implements mem.BufferPool.
@@ -140,7 +145,7 @@ func (m *heldMessage) Put(b *[]byte) {
 	rpc.Buffers.Put(b)
 }
 
-// heldOnce is held until give is called first.
+// heldOnce is a number of held bytes, which the first call of give releases.
 type heldOnce struct {
 	holding *holding
 	n       int64
@@ -153,7 +158,7 @@ func (o *heldOnce) give() {
 	}
 }
 
-// Get implements mem.BufferPool, whose Put is called when the library has written a message or dropped it.
+// Get implements mem.BufferPool. The library calls Put when it has written a message or dropped it.
 func (h *holding) Get(n int) *[]byte { return rpc.Buffers.Get(n) }
 
 // Put implements mem.BufferPool.

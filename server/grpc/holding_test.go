@@ -14,8 +14,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/listener"
 )
 
-// TestStalled: a connection with replies that are charged is closed when its client takes nothing of them for long. One whose client takes a
-// little is not, nor one that holds little, nor any while there is room for others.
+// TestStalled: a connection with charged replies is closed if its client reads nothing of them for long. It stays open if the
+// client reads a little, if it holds little, or if there is room for others.
 func TestStalled(t *testing.T) {
 	const limit = int64(listener.ReplyTime / watchEvery)
 	frame := append([]byte{0, 0, 1, byte(http2.FrameData), 0, 0, 0, 0, 1}, 'x')
@@ -65,7 +65,7 @@ func TestStalled(t *testing.T) {
 
 const mib = 1 << 20
 
-// open lets a connection in.
+// open accepts a connection.
 func open(t *testing.T, all *connections, raw net.Conn) *connection {
 	t.Helper()
 	l := accepting{single{raw}, all.count}
@@ -85,7 +85,8 @@ type single struct{ net.Conn }
 func (s single) Accept() (net.Conn, error) { return s.Conn, nil }
 func (s single) Addr() net.Addr            { return s.LocalAddr() }
 
-// TestHoldingCostsNothingWhileItIsSmall: what a connection has free is not charged, and holding it allocates nothing.
+// TestHoldingCostsNothingWhileItIsSmall: bytes within the free limit of a connection are not charged, and holding them allocates
+// nothing.
 func TestHoldingCostsNothingWhileItIsSmall(t *testing.T) {
 	b := memory.NewBudget(8 * mib)
 	h := newHolding(b)
@@ -101,7 +102,8 @@ func TestHoldingCostsNothingWhileItIsSmall(t *testing.T) {
 	}
 }
 
-// TestHoldingLetsSmallOnesIn: while large accounts have taken all they may, a connection that holds much is not refused what small accounts get.
+// TestHoldingLetsSmallOnesIn: while large accounts have taken all they may, a connection that holds much still gets the memory
+// that small accounts get.
 func TestHoldingLetsSmallOnesIn(t *testing.T) {
 	b := memory.NewBudget(16 * mib)
 	h := newHolding(b)
@@ -128,7 +130,7 @@ func TestHoldingLetsSmallOnesIn(t *testing.T) {
 	}
 }
 
-// TestForgottenMessage: a long message that the library has dropped without giving it back is held until it is garbage.
+// TestForgottenMessage: a long message that the library drops without releasing it is held until it is garbage.
 func TestForgottenMessage(t *testing.T) {
 	h := newHolding(memory.NewBudget(8 * mib))
 	for range 2 {

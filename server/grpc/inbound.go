@@ -14,45 +14,46 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/listener"
 )
 
-// gRPC's library reads a message into memory before a handler or a codec sees it, however many clients send one at once, and it reads on behind the
-// message to see the end of the stream. So a connection of the listener looks at the frames of HTTP/2
-// (https://www.rfc-editor.org/rfc/rfc9113#section-4.1) on their way to the library, and follows each message through them. A message that is
-// complete in its first frame is charged by the codec. Any other one must find room in the budget before more of it is received. If there is
-// none, the library gets an empty message in its place and the end of the stream, the request is answered with the reason, and what follows
-// goes to a stream that does not exist.
+// gRPC's library reads a message into memory before a handler or a codec sees it, however many clients send one at once. It also
+// reads on after the message to see the end of the stream. So a connection of the listener follows each message through the
+// frames of HTTP/2 (https://www.rfc-editor.org/rfc/rfc9113#section-4.1) on their way to the library.
+//
+// The codec charges a message that is complete in its first frame. Any other message must find room in the budget before more of
+// it is received. If there is none, the library gets an empty message in its place and the end of the stream. The reply gives the
+// reason, and the rest of the message goes to a stream that does not exist.
 
-// An inbound is what comes in on a connection. The library reads from it without a buffer of its own, so that each frame is looked at as the library
-// comes to it. One goroutine reads and another one writes.
+// An inbound is the receiving side of a connection. The library reads from it without a buffer of its own, so that it inspects
+// each frame just when the library reads it. One goroutine reads and another one writes.
 type inbound struct {
 	net.Conn
 	all *connections
 
 	r     *bufio.Reader
-	ahead bytes.Buffer // what the library reads before left
-	left  int          // bytes of the frame, or of the client's preface, that the library has not read
+	ahead bytes.Buffer // bytes for the library to read before left
+	left  int          // bytes of the frame, or of the client's preface, not yet passed to the library
 
-	unproductive int // frames since the last one that brought something
+	unproductive int // frames since the last one with content
 
 	written outgoing
-	sent    atomic.Int64 // bytes of replies' content that the library has begun to write
-	seen    int64        // of sent, by the last look of stalled
-	seenAt  int64        // the tick since which sent is that
+	sent    atomic.Int64 // bytes of replies that the library has begun to write
+	seen    int64        // value of sent at the last call of stalled
+	seenAt  int64        // tick since which sent has this value
 	held    *holding
 
 	mu     sync.Mutex
 	block  int                // bytes of the last stream's headers
-	opened map[uint32]int64   // what streams hold for their headers
-	owed   int64              // all of opened
-	last   uint32             // stream that has begun
-	begun  begun              // empty once the content of the last stream has come
+	opened map[uint32]int64   // bytes held for the headers of each stream
+	owed   int64              // sum of opened
+	last   uint32             // number of the newest stream
+	begun  begun              // empty once the content of the newest stream has come
 	open   map[uint32]*upload // by stream
 	closed bool
 }
 
-// begun is the last stream that has begun, until its content comes.
+// begun is the newest stream, until its content comes.
 type begun struct {
 	stream  uint32
-	receipt *receipt // nil if the library has not taken its headers for a request of ours
+	receipt *receipt // nil if the headers are not those of a request to our services
 	small   bool     // see upload
 	several bool     // see upload
 }
@@ -60,18 +61,19 @@ type begun struct {
 const (
 	readBuffer  = 64 << 10
 	frameHeader = 9 // bytes: length 3, type 1, flags 1, stream 4
-	// maxUnproductive is how many frames may follow one another that bring nothing: empty ones of headers and content, priorities, frames that HTTP/2 does not
-	// know. Official clients send none; others send a few when a connection begins
+	// maxUnproductive is the most frames in a row that bring nothing: empty headers and content, priorities, frames that HTTP/2
+	// does not know. Official clients send none; others send a few when a connection begins
 	// (https://www.rfc-editor.org/rfc/rfc9113#section-10.5 names them as an abuse).
 	maxUnproductive = 1000
-	// maxFrame is how long a frame may be (https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2): the library asks for no longer ones.
+	// maxFrame is the longest frame in bytes (https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2); the library accepts no
+	// longer ones.
 	maxFrame = 16 << 10
-	// noStream is the number of a stream that does not exist: clients use odd ones. The library drops its data and gives the client's connection the
-	// window back.
+	// noStream is the number of a stream that does not exist: clients use odd numbers. The library drops its data and returns the
+	// flow-control window to the connection.
 	noStream = 2
 )
 
-// errUnproductive ends a connection whose client sends more than maxUnproductive frames that bring nothing.
+// errUnproductive ends a connection whose client sends more than maxUnproductive frames without content.
 var errUnproductive = errors.New("too many frames without content")
 
 func newInbound(c net.Conn, all *connections) *inbound {
@@ -79,7 +81,7 @@ func newInbound(c net.Conn, all *connections) *inbound {
 		opened: map[uint32]int64{}, open: map[uint32]*upload{}}
 }
 
-// Read implements net.Conn. It reads no further than the end of a frame.
+// Read implements net.Conn. It does not read past the end of a frame.
 func (c *inbound) Read(p []byte) (int, error) {
 	if c.ahead.Len() == 0 && c.left == 0 {
 		if err := c.nextFrame(); err != nil {
@@ -94,7 +96,7 @@ func (c *inbound) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// nextFrame looks at the frame that begins here.
+// nextFrame inspects the next frame.
 func (c *inbound) nextFrame() error {
 	head, err := c.r.Peek(frameHeader)
 	if err != nil {
@@ -118,7 +120,7 @@ func (c *inbound) nextFrame() error {
 	case http2.FrameData:
 		return c.data(dataFrame{stream: stream, flags: flags, length: length})
 	case http2.FrameRSTStream:
-		c.unproductive = 0 // the library counts these and the next three
+		c.unproductive = 0 // the library itself limits this kind and the next three
 		c.end(stream)
 	case http2.FrameWindowUpdate, http2.FrameSettings, http2.FramePing:
 		c.unproductive = 0
@@ -126,7 +128,7 @@ func (c *inbound) nextFrame() error {
 	return nil
 }
 
-// headers notes that a stream begins. The library ends the connection if it is not a new one.
+// headers registers a new stream. If the stream is not new, the library ends the connection.
 func (c *inbound) headers(stream uint32, length int, flags http2.Flags) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -143,14 +145,14 @@ func (c *inbound) headers(stream uint32, length int, flags http2.Flags) {
 	}
 }
 
-// continued notes more of a stream's headers.
+// continued counts further headers of a stream.
 func (c *inbound) continued(length int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.block += length
 }
 
-// hold holds the headers of the last stream until it ends. Its error says that there is no room. c.mu is held.
+// hold holds the bytes of the newest stream's headers until it ends. It fails if there is no room. The caller holds c.mu.
 func (c *inbound) hold() error {
 	n := int64(streamBytes + headerFactor*c.block)
 	if err := c.held.tryTake(n); err != nil {
@@ -161,7 +163,7 @@ func (c *inbound) hold() error {
 	return nil
 }
 
-// follow makes an upload of the last stream. c.mu is held.
+// follow starts the upload of the newest stream. The caller holds c.mu.
 func (c *inbound) follow() *upload {
 	up := &upload{all: &c.all.uploads, small: c.begun.small, several: c.begun.several}
 	if up.small {
@@ -175,17 +177,17 @@ func (c *inbound) follow() *upload {
 	return up
 }
 
-// A dataFrame is a frame of a stream's content: its header, the length of its padding if it has some, content, padding.
+// A dataFrame is a DATA frame: its header, the length of its padding if it has some, content, padding.
 type dataFrame struct {
 	stream  uint32
 	flags   http2.Flags
 	length  int    // without the header
-	padding []byte // the byte that says how long the padding is; empty if there is none
+	padding []byte // the byte with the length of the padding; empty if there is none
 	content int    // bytes
-	first   []byte // of the content, as many as a message's header has; padding may follow
+	first   []byte // up to messageHeader bytes of the content; padding may follow
 }
 
-// data looks at a frame of data.
+// data inspects a DATA frame.
 func (c *inbound) data(f dataFrame) error {
 	frame, err := c.r.Peek(frameHeader + min(f.length, 1+messageHeader))
 	if err != nil {
@@ -226,7 +228,8 @@ func (c *inbound) data(f dataFrame) error {
 	return nil
 }
 
-// messages follows an upload of several messages through a frame. When one is refused the library gets the end of the stream. c.mu is held.
+// messages follows an upload of several messages through a frame. If a message is refused, the library gets the end of the
+// stream. The caller holds c.mu.
 func (c *inbound) messages(up *upload, f dataFrame) error {
 	if f.length > maxFrame {
 		return nil // the library ends the connection
@@ -250,12 +253,13 @@ func (c *inbound) messages(up *upload, f dataFrame) error {
 	return nil
 }
 
-// isMessage says whether the frame contains one whole message.
+// isMessage reports whether the frame contains exactly one whole message.
 func (f *dataFrame) isMessage() bool {
 	return f.content >= messageHeader && int(binary.BigEndian.Uint32(f.first[1:])) == f.content-messageHeader
 }
 
-// upload follows an upload through a frame. The library gets a message's header in one piece, so that an empty message can take its place. c.mu is held.
+// upload follows an upload through a frame. The library gets a message's header in one piece, so that an empty message can
+// replace it. The caller holds c.mu.
 func (c *inbound) upload(up *upload, f dataFrame) {
 	if up.refusal != nil {
 		c.pass(f, 0, noStream)
@@ -267,7 +271,7 @@ func (c *inbound) upload(up *upload, f dataFrame) {
 	switch {
 	case up.refusal != nil:
 		up.end()
-		var instead []byte // of the message: the library has its beginning, or gets an empty one
+		var instead []byte // in place of the message; empty if the library already has its beginning
 		if k > 0 {
 			instead = make([]byte, messageHeader)
 		}
@@ -281,19 +285,19 @@ func (c *inbound) upload(up *upload, f dataFrame) {
 	}
 }
 
-// insert gives the library a frame of data that the client has not sent.
+// insert gives the library a DATA frame that the client has not sent.
 func (c *inbound) insert(stream uint32, flags http2.Flags, content []byte) {
 	c.writeDataHeader(len(content), flags, stream)
 	c.ahead.Write(content)
 }
 
-// pass gives the library the frame, without the first k bytes of its content, as one of a stream. The windows of HTTP/2 count bytes: those that are taken
-// away here are inserted elsewhere, and are the header of a message.
+// pass gives the frame to the library, without the first k bytes of its content, as a frame of the given stream. The windows of
+// HTTP/2 count bytes, so the bytes removed here, which are part of a message's header, are inserted elsewhere.
 func (c *inbound) pass(f dataFrame, k int, stream uint32) {
 	c.writeDataHeader(f.length-k, f.flags, stream)
 	c.ahead.Write(f.padding)
 	c.left = f.length - len(f.padding) - k
-	_, _ = c.r.Discard(frameHeader + len(f.padding) + k) // they were peeked at
+	_, _ = c.r.Discard(frameHeader + len(f.padding) + k) // cannot fail: these bytes were peeked at
 }
 
 func (c *inbound) writeDataHeader(length int, flags http2.Flags, stream uint32) {
@@ -301,7 +305,7 @@ func (c *inbound) writeDataHeader(length int, flags http2.Flags, stream uint32) 
 	c.ahead.Write(binary.BigEndian.AppendUint32(nil, stream))
 }
 
-// end notes that a stream has ended: either side has reset it, or the library has answered it.
+// end registers the end of a stream: either side has reset it, or the library has answered it.
 func (c *inbound) end(stream uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -319,8 +323,8 @@ func (c *inbound) end(stream uint32) {
 	}
 }
 
-// stalled says whether replies are charged to the budget, which is short, and the client has taken nothing of them for listener.ReplyTime at a
-// tick. The watch alone calls it.
+// stalled reports whether the client holds up replies: replies are charged to the budget, the budget is short, and no byte of
+// them was written for listener.ReplyTime. Only watch may call it.
 func (c *inbound) stalled(tick int64) bool {
 	c.mu.Lock()
 	waiting := c.held.isWanted() && c.held.bytes.Load() > c.owed
@@ -331,7 +335,7 @@ func (c *inbound) stalled(tick int64) bool {
 	return tick-c.seenAt > int64(listener.ReplyTime/watchEvery)
 }
 
-// behind says whether an upload of the connection comes too slowly.
+// behind reports whether an upload of the connection comes too slowly.
 func (c *inbound) behind(tick int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -367,9 +371,9 @@ func (c *inbound) Close() error {
 type outgoing struct {
 	head [frameHeader]byte
 	have int // bytes of head
-	left int // bytes of the frame behind head
+	left int // bytes of the frame after head
 
-	content int64 // bytes of all frames of data
+	content int64 // bytes of all DATA frames
 }
 
 // look calls ended for the streams that end in p.

@@ -17,7 +17,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 )
 
-// TestStreamsAreForgotten: nothing is kept of a stream that the client or the server has ended, before or after its content came.
+// TestStreamsAreForgotten: the server keeps no state of a stream that the client or the server has ended, before or after its
+// content came.
 func TestStreamsAreForgotten(t *testing.T) {
 	budget := memory.NewBudget(64 << 20)
 	s := NewServer(rpc.NewDispatcher(nil, time.Now, slog.New(slog.DiscardHandler), nil, budget, nil), listener.NewConnections(10), new(listener.Origins), slog.New(slog.DiscardHandler))

@@ -27,7 +27,8 @@ type Server struct {
 	closing     chan struct{}
 }
 
-// NewServer makes a server that Serve starts. It counts its connections in count, and refuses requests whose origin is refused.
+// NewServer returns a server; Serve starts it. The server counts its connections in count, and refuses requests from origins that
+// origins refuses.
 func NewServer(d *rpc.Dispatcher, count *listener.Connections, origins *listener.Origins, log *slog.Logger) *Server {
 	conns := newConnections(count, d.Memory(), log)
 	s := &Server{grpc.NewServer(serverOptions(conns, origins)...), conns, make(chan struct{})}
@@ -44,19 +45,21 @@ func NewServer(d *rpc.Dispatcher, count *listener.Connections, origins *listener
 }
 
 const (
-	// maxMessage is the size up to which gRPC's library takes messages. It refuses longer ones with RESOURCE_EXHAUSTED, and clients
-	// then send them again for ever. So the limit is far above those of the methods, which the codec checks before it decodes and
-	// refuses with INVALID_ARGUMENT. It is not higher still because the library reads a message into memory before the codec sees it.
+	// maxMessage is the limit of gRPC's library for messages. The library refuses longer ones with RESOURCE_EXHAUSTED, and
+	// clients then resend them forever. So the limit is far above the limits of the methods, which the codec checks before it
+	// decodes; the codec refuses with INVALID_ARGUMENT. It is not higher still because the library reads a message into memory
+	// before the codec sees it.
 	maxMessage = 512 << 20
-	// window is how many bytes may be on the way to a client that does not read. It is fixed, so that gRPC does not probe for one.
+	// window is the number of bytes that may be on the way to a client that does not read. It is fixed, so that gRPC does not
+	// probe for one.
 	window = 1 << 20
-	// clientGone is how long a connection with requests may be silent before the server pings it, and how long the client has to
-	// answer. If it does not, its requests end, and ten seconds later other transactions can take its locks.
+	// clientGone is how long a connection with requests may be silent before the server pings it, and how long the client then
+	// has to answer. If it does not answer, its requests end, and ten seconds later other transactions can take its locks.
 	clientGone = 10 * time.Second
 )
 
-// serverOptions are chosen for the least work per small request: worker goroutines keep their
-// stacks, write buffers are shared, and flow-control windows are fixed. The rest are limits.
+// serverOptions returns options for the least work per small request: worker goroutines keep their stacks, write buffers are
+// shared, and flow-control windows are fixed. The other options are limits.
 func serverOptions(conns *connections, origins *listener.Origins) []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.Creds(conns),
@@ -72,7 +75,7 @@ func serverOptions(conns *connections, origins *listener.Origins) []grpc.ServerO
 		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.MaxSendMsgSize(maxMessage),
 		grpc.NumStreamWorkers(uint32(4 * runtime.GOMAXPROCS(0))),
-		grpc.ReadBufferSize(0), // an inbound has one
+		grpc.ReadBufferSize(0), // an inbound has its own buffer
 		grpc.WriteBufferSize(64 << 10),
 		grpc.StaticStreamWindowSize(window),
 		grpc.StaticConnWindowSize(16 * window),
@@ -81,8 +84,9 @@ func serverOptions(conns *connections, origins *listener.Origins) []grpc.ServerO
 	}
 }
 
-// begin takes a request in when its headers are here: the library reads the message of most methods before it calls their handlers. Requests of
-// services that the library brings itself do not pass through a transport, which would say when they have been received.
+// begin accepts or refuses a request when its headers have come, because the library reads the message of most methods before it
+// calls their handlers. Requests of the library's own services get no receipt: they pass through no transport, which would tell
+// when they have been received.
 func begin(ctx context.Context, info *tap.Info, origins *listener.Origins) (context.Context, error) {
 	if err := checkOrigin(origins, info); err != nil {
 		return ctx, err
@@ -105,7 +109,7 @@ func begin(ctx context.Context, info *tap.Info, origins *listener.Origins) (cont
 	return r, nil
 }
 
-// refused is gRPC's status of an error, nil if there is none.
+// refused returns gRPC's status of an error, or nil if err is nil.
 func refused(err error) error {
 	if err == nil {
 		return nil
@@ -113,7 +117,7 @@ func refused(err error) error {
 	return grpcstatus.FromProto(status.Of(err)).Err()
 }
 
-// ask notes a request for one of the library's own services, which has no receipt. Its error says that there is no room for it.
+// ask registers a request for one of the library's own services, which has no receipt. It fails if there is no room.
 func (c *connection) ask() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,8 +125,8 @@ func (c *connection) ask() error {
 	return c.hold()
 }
 
-// checkOrigin refuses what web pages of other origins send. Only Origin is compared, and not the host: browsers send no requests of gRPC, and
-// clients reach the server under any name.
+// checkOrigin refuses requests from web pages of other origins. It does not compare the host with a list, because browsers send
+// no gRPC requests and clients reach the server under any name.
 func checkOrigin(origins *listener.Origins, info *tap.Info) error {
 	origin, site := info.Header["origin"], info.Header["sec-fetch-site"]
 	if len(origin) == 0 && len(site) == 0 {
@@ -138,7 +142,7 @@ func first(values []string) string {
 	return values[0]
 }
 
-// Serve serves connections until Close. Its error says why it ended earlier.
+// Serve serves connections until Close. It returns an error if it ends earlier.
 func (s *Server) Serve(l net.Listener) error {
 	go s.connections.watch(s.closing)
 	if err := s.server.Serve(accepting{l, s.connections.count}); !errors.Is(err, grpc.ErrServerStopped) {
@@ -147,7 +151,7 @@ func (s *Server) Serve(l net.Listener) error {
 	return nil
 }
 
-// Close ends serving: requests may finish within the grace time, then they are cut off.
+// Close stops the server. Requests may finish within the grace time, then they are cut off.
 func (s *Server) Close(grace time.Duration) {
 	close(s.closing)
 	s.connections.close(func(c *connection) bool { return !c.asked() }) // gRPC's library waits for their handshakes

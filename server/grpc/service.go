@@ -11,7 +11,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// describe makes gRPC's description of a service.
+// describe returns gRPC's description of a service.
 func describe(d *rpc.Dispatcher, s *rpc.Service) *grpc.ServiceDesc {
 	desc := &grpc.ServiceDesc{ServiceName: s.Name, HandlerType: (*any)(nil)}
 	for i := range s.Methods {
@@ -38,7 +38,8 @@ func streamHandler(d *rpc.Dispatcher, m *rpc.Method) grpc.StreamHandler {
 	}
 }
 
-// serve takes the request through its life and releases the transport, unless that is the reply. Its error is gRPC's status.
+// serve takes the request through its life and releases the transport, unless the transport is the reply. Its error is a gRPC
+// status.
 func (t *transport) serve(d *rpc.Dispatcher, m *rpc.Method, decode func(any) error) (reply any, err error) {
 	d.Begin(&t.call, m, t)
 	if err = t.receive(decode); err == nil {
@@ -58,7 +59,7 @@ func (t *transport) serve(d *rpc.Dispatcher, m *rpc.Method, decode func(any) err
 	return nil, err
 }
 
-// receive has gRPC read the request, which the codec decodes into the call.
+// receive lets gRPC read the request, which the codec decodes into the call.
 func (t *transport) receive(decode func(any) error) error {
 	err := decode(t)
 	if refusal := t.receipt.received(); refusal != nil {
@@ -70,7 +71,7 @@ func (t *transport) receive(decode func(any) error) error {
 	return t.refusal
 }
 
-// fail makes gRPC's status of the error that the call ended with, and sets its trailers.
+// fail converts the error of the call to gRPC's status, and sets its trailers.
 func (t *transport) fail(err error) error {
 	st := grpcstatus.FromProto(status.Of(err))
 	for _, detail := range st.Details() {
@@ -79,7 +80,7 @@ func (t *transport) fail(err error) error {
 	return st.Err()
 }
 
-// transportError turns an error of gRPC's library, such as that of a client that went away, into one for users.
+// transportError converts an error of gRPC's library, such as a disconnected client, to one for users.
 func transportError(err error) error {
 	if err == nil {
 		return nil

@@ -14,21 +14,22 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 )
 
-// A transport is one request over gRPC with its call. Transports are used again, so that a request allocates neither.
+// A transport is one request over gRPC with its call. Transports are reused, so that a request allocates neither.
 type transport struct {
 	ctx     context.Context
 	receipt *receipt
 	stream  grpc.ServerStream // nil for a unary method
 	timing  bool              // the client asked for server-timing
-	// refusal is why the request was not decoded. The codec does not return it, since gRPC's library answers every error of a codec INTERNAL.
+	// refusal says why the request was not decoded. The codec does not return it, because gRPC's library answers every error of a
+	// codec with INTERNAL.
 	refusal error
-	reply   *[]byte // a message of the reply, which the connection holds, for the codec
+	reply   *[]byte // an encoded message of the reply for the codec; the connection holds its bytes
 	call    rpc.Call
 }
 
 var transports = sync.Pool{New: func() any { return new(transport) }}
 
-// newTransport returns the transport of a request that is about to be received. It must be released.
+// newTransport returns a transport for a request that has not been received yet. The caller must release it.
 func newTransport(ctx context.Context, stream grpc.ServerStream) *transport {
 	t := transports.Get().(*transport)
 	t.ctx, t.receipt, t.stream = ctx, receiptOf(ctx), stream
@@ -37,7 +38,8 @@ func newTransport(ctx context.Context, stream grpc.ServerStream) *transport {
 	return t
 }
 
-// replyPlainly has gRPC's library not compress the reply, which it does if the request came compressed: what it makes then is not charged.
+// replyPlainly stops gRPC's library from compressing the reply, which it does if the request was compressed. The compressed copy
+// would not be charged.
 func (t *transport) replyPlainly() {
 	s, ok := grpc.ServerTransportStreamFromContext(t.ctx).(interface{ RecvCompress() string })
 	if ok && s.RecvCompress() != "" {
@@ -50,7 +52,7 @@ func (t *transport) release() {
 	transports.Put(t)
 }
 
-// asksTiming says whether the client asked for server-timing.
+// asksTiming reports whether the client asked for server-timing.
 func asksTiming(ctx context.Context) bool {
 	return len(metadata.ValueFromIncomingContext(ctx, rpc.AsksTimingKey)) > 0
 }
@@ -91,7 +93,8 @@ func (t *transport) Send(m any) error {
 	})
 }
 
-// hold encodes a message of the reply and has the connection hold it. If there is no room it waits, see memory.Account.Grow.
+// hold encodes a message of the reply and counts its bytes as held by the connection. If there is no room it waits, see
+// memory.Account.Grow.
 func (t *transport) hold(m any) error {
 	f, ok := m.(*rpc.Frame)
 	if !ok {
@@ -110,14 +113,14 @@ func (t *transport) hold(m any) error {
 	return nil
 }
 
-// Older clients read the details of an error from these trailers, newer ones from the status. Java up to 6.87 reads ResourceInfo only
-// from the trailer.
+// Older clients read the details of an error from these trailers, newer ones from the status. Java up to 6.87 reads ResourceInfo
+// only from the trailer.
 const (
 	retryInfoTrailer    = "google.rpc.retryinfo-bin"
 	resourceInfoTrailer = "google.rpc.resourceinfo-bin"
 )
 
-// setDetail repeats a detail of the status in its trailer, if details of its kind have one.
+// setDetail copies a detail of the status to its trailer, if there is one for its type.
 func (t *transport) setDetail(detail any) {
 	var trailer string
 	switch detail.(type) {

@@ -11,42 +11,43 @@ import (
 )
 
 const (
-	// longMessage is the length in bytes from which a message is received only if there is room for it. A client may send as much, a
-	// stream's window, before the library begins to read.
+	// longMessage is the length in bytes from which a message is received only if there is room for it. A client may send that
+	// much, a stream's window, before the library begins to read.
 	longMessage = window
-	// maxWaiting is how many bytes of shorter messages are received at once although there is no room for them. They are charged when they are decoded,
-	// where a request can wait for room.
+	// maxWaiting is the most bytes of shorter messages that are received at once without room for them. They are charged when
+	// they are decoded, because a request can wait for room there.
 	maxWaiting = 16 << 20
-	// messageHeader are the bytes before a gRPC message: compressed 1, length 4.
+	// messageHeader is the number of bytes before a gRPC message: compressed 1, length 4.
 	messageHeader = 5
 )
 
-// uploads charge the messages of a server that come in more than one frame.
+// uploads charges for messages that come in more than one frame, over all connections of a server.
 type uploads struct {
 	budget  *memory.Budget
-	waiting atomic.Int64 // bytes of messages that are received without a charge; at most maxWaiting
+	waiting atomic.Int64 // bytes of messages in receipt without a charge; at most maxWaiting
 }
 
-// An upload is a request whose message was not complete in one frame with the end of its stream. The mutex of its connection guards it.
+// An upload is a request whose message and end of stream did not come in one frame. The mutex of its connection guards it.
 type upload struct {
 	all   *uploads
-	since int64 // the tick of its connection at which it was charged
-	small bool  // a request of the library's own services: any number of messages, longMessage bytes in all
-	// several says that any number of requests come, each a message. Those of longMessage bytes or more are received only if there is room for them; of
-	// others no more come than a stream's window until they are asked for.
+	since int64 // tick at which it was charged
+	small bool  // a request of the library's own services: any number of messages, together longMessage bytes
+	// several says that the stream brings any number of requests, each a message. A message of longMessage bytes or more is
+	// received only if there is room for it. Of shorter ones no more than a stream's window comes before the handler asks for
+	// them.
 	several bool
-	charged []*memory.Account // of messages of several that have begun and were not decoded; nil for short ones
+	charged []*memory.Account // accounts of messages of several that have begun and are not yet decoded; nil for short ones
 	header  [messageHeader]byte
 	have    int // bytes of header
 	length  int // of the message
 	left    int // bytes that may still come
 
-	account *memory.Account // nil if nothing is charged, or its request was decoded
-	waiting int             // bytes of uploads.waiting
-	refusal error           // why the request is refused; the rest of its stream is dropped
+	account *memory.Account // nil if nothing is charged, or the request was decoded
+	waiting int             // its part of uploads.waiting
+	refusal error           // reason of a refusal; the rest of the stream is dropped
 }
 
-// begin charges for the upload's message, whose length is known. Its error says that there is no room.
+// begin charges for the upload's message, whose length is known. It fails if there is no room.
 func (u *upload) begin(tick int64) error {
 	need := int64(u.length)
 	if u.length <= rpc.MaxCommitBytes { // the codec refuses longer ones without decoding them
@@ -67,7 +68,7 @@ func (u *upload) begin(tick int64) error {
 	return account.Refusal(need)
 }
 
-// take hands over what the upload was charged, nil if that is nothing. It is no longer in receipt.
+// take returns the upload's account, or nil if nothing is charged, and ends its receipt. The caller owns the account.
 func (u *upload) take() *memory.Account {
 	account := u.account
 	if u.waiting > 0 {
@@ -80,7 +81,7 @@ func (u *upload) take() *memory.Account {
 	return account
 }
 
-// end gives back what the upload was charged, unless its request was decoded.
+// end releases the upload's charges, unless its request was decoded.
 func (u *upload) end() {
 	u.take().Close()
 	for _, a := range u.charged {
@@ -89,7 +90,7 @@ func (u *upload) end() {
 	u.charged = nil
 }
 
-// next follows the messages of several through the front of a stream's content. It returns how many bytes it has looked at.
+// next follows the messages of several through the beginning of content. It returns the number of bytes it has consumed.
 func (u *upload) next(content []byte) int {
 	if u.left > 0 {
 		n := min(u.left, len(content))
@@ -114,15 +115,15 @@ func (u *upload) next(content []byte) int {
 	return k
 }
 
-// behind says whether the upload holds a charge and comes at less than half of the pace at which it would be here within listener.ReceiveTime.
+// behind reports whether a charged upload comes at less than half of the pace it needs to arrive within listener.ReceiveTime.
 func (u *upload) behind(tick int64) bool {
 	const ticks = int64(listener.ReceiveTime / watchEvery)
 	due := int64(u.length) * (tick - u.since - 1) / (2 * ticks)
 	return u.account != nil && int64(u.length-u.left) < due
 }
 
-// arrived notes n more bytes of the stream's content, the first of which payload shows. Bytes that are more than the upload may have, or for which
-// there is no room, refuse it.
+// arrived counts n more bytes of the stream's content; payload holds the first of them. It refuses the upload if it is too long
+// or there is no room for it.
 func (u *upload) arrived(payload []byte, n int, tick int64) {
 	if !u.small && u.have < messageHeader {
 		k := copy(u.header[u.have:], payload[:min(n, len(payload))])

@@ -1,5 +1,5 @@
-// Package listener says whom a listener lets in: how many connections it holds (connections.go), and requests from
-// which web pages it answers (origin.go). Both transports ask it, each in the words of its protocol.
+// Package listener decides whom a listener serves: how many connections (connections.go), and requests from which web pages
+// (origin.go). Both transports use it, each with the replies of its protocol.
 //
 // Imports of this module: usererror.
 package listener

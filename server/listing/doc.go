@@ -1,4 +1,5 @@
-// Package listing is what the methods that list resources have in common: pages with their tokens, and labels with the filters on them.
+// Package listing holds the common parts of methods that list resources: pages with their tokens, and labels with filters on
+// them.
 //
 // Imports of this module: usererror.
 package listing

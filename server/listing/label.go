@@ -39,8 +39,8 @@ func isLabelText(s string) bool {
 	return true
 }
 
-// A LabelFilter is a filter on labels: labels.k:v (the value of k contains v, ignoring case),
-// labels.k=v (it is v), labels.k:* or labels.k (there is a label k); several are joined by spaces or AND.
+// A LabelFilter is a filter on labels: labels.k:v (the value of k contains v, ignoring case), labels.k=v (it equals v),
+// labels.k:* or labels.k (there is a label k). Several conditions are joined by spaces or AND.
 type LabelFilter []labelCondition
 
 type labelCondition struct {

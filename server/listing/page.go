@@ -12,7 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// maxPage is how many items one page of a list has at most: https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#listsessionsrequest.
+// maxPage is the most items on one page of a list:
+// https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#listsessionsrequest.
 const maxPage = 1000
 
 // A PageRequest asks for one page of a list.
@@ -22,7 +23,8 @@ type PageRequest interface {
 	GetPageToken() string
 }
 
-// Page returns the page of list that req asks for, and the token of the next page, "" if it is the last. list must be sorted by name.
+// Page returns the page of list that req asks for, and the token of the next page, which is "" after the last one. list must be
+// sorted by name.
 func Page[T any](req PageRequest, list []T, name func(T) string) ([]T, string, error) {
 	after, size, err := Bounds(req)
 	if err != nil {
@@ -37,7 +39,8 @@ func Page[T any](req PageRequest, list []T, name func(T) string) ([]T, string, e
 	return list[:size], NextPage(req, name(list[size-1])), nil
 }
 
-// Bounds are those of the page that req asks for: the name behind which it begins, "" for the first page, and how many items it has at most.
+// Bounds returns the bounds of the page that req asks for. The page begins after the item named after ("" for the first page) and
+// has at most size items.
 func Bounds(req PageRequest) (after string, size int, err error) {
 	size = int(req.GetPageSize())
 	if size < 0 {
@@ -60,12 +63,12 @@ const checksumSize = 8
 
 // A page token is base64 of
 //
-//	checksum (8 bytes) | name of the last item of the page before
+//	checksum (8 bytes) | name of the last item of the previous page
 //
-// The checksum has no secret key, so a token is good after a restart too. A client that makes a token itself sees nothing that it could
+// The checksum has no secret key, so a token stays valid after a restart. A client that forges a token sees nothing that it could
 // not list anyway.
 
-// NextPage is the token of the page behind the item of a name.
+// NextPage returns the token of the page that follows the item named last.
 func NextPage(req PageRequest, last string) string {
 	token := binary.BigEndian.AppendUint64(nil, pageChecksum(req, last))
 	return base64.RawURLEncoding.EncodeToString(append(token, last...))
@@ -81,7 +84,8 @@ func openPageToken(req PageRequest, token string) (last string, ok bool) {
 	return last, binary.BigEndian.Uint64(data) == pageChecksum(req, last)
 }
 
-// pageChecksum is the checksum of the name and of the request without page_size and page_token, which may differ from page to page.
+// pageChecksum returns a checksum of the name and the request. It leaves out page_size and page_token, which may differ from page
+// to page.
 func pageChecksum(req PageRequest, last string) uint64 {
 	m := proto.Clone(req)
 	r := m.ProtoReflect()

@@ -13,7 +13,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A Gateway serves the services of a dispatcher over HTTP with JSON. It calls the same methods as gRPC does. A streamed reply is a JSON array.
+// A Gateway serves the services of a dispatcher over HTTP with JSON. It calls the same methods as gRPC. A streamed reply is a
+// JSON array.
 type Gateway struct {
 	dispatcher *rpc.Dispatcher
 	routes     []*route
@@ -21,7 +22,7 @@ type Gateway struct {
 	log        *slog.Logger
 }
 
-// NewGateway makes the gateway of a dispatcher. others are handlers, by path, of what is not part of the API.
+// NewGateway returns the gateway of a dispatcher. others holds handlers, by path, for requests outside the API.
 func NewGateway(d *rpc.Dispatcher, others map[string]http.HandlerFunc, log *slog.Logger) *Gateway {
 	g := &Gateway{dispatcher: d, others: others, log: log}
 	for i := range d.Services {
@@ -63,7 +64,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.serveUnary(t, err)
 }
 
-// route finds the binding of a request. Bindings with a suffix take precedence, since the value of a variable may have a colon too.
+// route finds the binding of a request. Bindings with a suffix take precedence, because the value of a variable may contain a
+// colon too.
 func (g *Gateway) route(r *http.Request) (found *route, values []string) {
 	path := strings.Split(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
 	for _, candidate := range g.routes {
@@ -80,8 +82,8 @@ func (g *Gateway) route(r *http.Request) (found *route, values []string) {
 	return found, values
 }
 
-// serveUnary runs a call and answers with its one reply, or the error. If refusal is not nil the call is answered with that instead, and does not
-// run. The reply is encoded before the call ends, so that encoding counts as its work.
+// serveUnary runs a call and replies with its single message or its error. If refusal is not nil, it replies with refusal and
+// does not run the call. It encodes the reply before the call ends, so that encoding counts as work of the call.
 func (g *Gateway) serveUnary(t *transport, refusal error) {
 	data, err := []byte(nil), refusal
 	if err == nil {
@@ -98,7 +100,8 @@ func (g *Gateway) serveUnary(t *transport, refusal error) {
 	g.write(t.reply, HTTPStatus(err), data)
 }
 
-// run runs the call. If it fails because its context has ended, the cause may be an error for the user: the server is stopping.
+// run runs the call. If it fails because its context has ended, it returns the cause if that is an error for users: the server is
+// stopping.
 func (t *transport) run() (any, error) {
 	ctx := t.request.Context()
 	reply, err := t.call.Run(ctx)
@@ -109,7 +112,7 @@ func (t *transport) run() (any, error) {
 	return reply, err
 }
 
-// serveStream runs a streaming call and answers with an array.
+// serveStream runs a streaming call and replies with an array.
 func (g *Gateway) serveStream(t *transport) {
 	_, err := t.run()
 	closing := t.closing(err)
@@ -123,7 +126,7 @@ func (g *Gateway) serveStream(t *transport) {
 	}
 }
 
-// write sends a reply of one value.
+// write sends a reply that is a single JSON value.
 func (g *Gateway) write(w http.ResponseWriter, status int, data []byte) {
 	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
 	w.WriteHeader(status)
@@ -132,9 +135,9 @@ func (g *Gateway) write(w http.ResponseWriter, status int, data []byte) {
 	}
 }
 
-// Refuse answers a request that no method was called for.
+// Refuse replies with err to a request for which no method was called.
 func Refuse(w http.ResponseWriter, err error) {
 	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
 	w.WriteHeader(HTTPStatus(err))
-	_, _ = w.Write(append(errorBody(err), '\n')) // fails if the client is gone
+	_, _ = w.Write(append(errorBody(err), '\n')) // fails if the client has disconnected
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// unmarshalJSON reads JSON into a message. Names and values that the message does not have are refused.
+// unmarshalJSON decodes JSON into a message. It refuses names and values that the message does not have.
 func unmarshalJSON(data []byte, m proto.Message) error {
 	err := protojson.Unmarshal(data, m)
 	if err == nil {
@@ -29,9 +29,9 @@ func unmarshalJSON(data []byte, m proto.Message) error {
 	return usererror.InvalidJSON(err)
 }
 
-// A jsonCheck reads JSON that protojson has refused, to say what is wrong as Google's APIs do: by the path of a field, and
-// not by line and column. It finds fields and values that the message does not have. It finds nothing in text that is not JSON;
-// then protojson's own error is answered.
+// A jsonCheck reads JSON that protojson has refused, to report the error as Google's APIs do: by the path of a field, not by line
+// and column. It finds fields and values that the message does not have. It finds nothing in text that is not JSON; then the
+// reply has protojson's own error.
 //
 // Each of its methods reads one value of a field, or of a message, at a path, and returns false to end the check.
 type jsonCheck struct {
@@ -39,7 +39,7 @@ type jsonCheck struct {
 	found error
 }
 
-// maxJSONDepth bounds how deep the check looks. A TYPE may nest, so messages may.
+// maxJSONDepth bounds the depth of the check, because messages may nest, as Type does.
 const maxJSONDepth = 64
 
 func (c *jsonCheck) message(d protoreflect.MessageDescriptor, path string, depth int) bool {
@@ -73,7 +73,7 @@ func (c *jsonCheck) field(f protoreflect.FieldDescriptor, path string, depth int
 	return c.value(f, path, depth)
 }
 
-// entries reads a map; the path of a value says which entry it is in, from 0.
+// entries reads a map. The path of a value contains the index of its entry, from 0.
 func (c *jsonCheck) entries(f protoreflect.FieldDescriptor, path string, depth int) bool {
 	if inside, ok := c.begins('{'); !inside {
 		return ok
@@ -117,12 +117,13 @@ func (c *jsonCheck) value(f protoreflect.FieldDescriptor, path string, depth int
 	return true
 }
 
-// isLeaf says whether the field's values have no fields in JSON: scalars, and the well-known types that protojson has special rules for.
+// isLeaf reports whether the field's values have no fields in JSON: scalars, and the well-known types with special rules in
+// protojson.
 func isLeaf(f protoreflect.FieldDescriptor) bool {
 	return f.Message() == nil || f.Message().ParentFile().Package() == "google.protobuf"
 }
 
-// typeOf is the name of the field's type in errors.
+// typeOf returns the name of the field's type for errors.
 func typeOf(f protoreflect.FieldDescriptor) string {
 	const prefix = "type.googleapis.com/"
 	switch {
@@ -160,7 +161,7 @@ func fieldNamed(d protoreflect.MessageDescriptor, name string) protoreflect.Fiel
 	return d.Fields().ByJSONName(name)
 }
 
-// named is the JSON of a message with one field, whose value is data.
+// named returns the JSON of a message with one field, whose value is data.
 func named(f protoreflect.FieldDescriptor, data []byte) []byte {
 	return slices.Concat([]byte(`{"`+f.JSONName()+`":`), data, []byte("}"))
 }

@@ -24,13 +24,13 @@ type route struct {
 	body       string // "*", the name of a field, or "" for none
 }
 
-// A pathVariable is the field that segments [from, to) of the path make up.
+// A pathVariable is a field whose value is segments [from, to) of the path.
 type pathVariable struct {
 	field    string
 	from, to int
 }
 
-// routesOf are the bindings of a method.
+// routesOf returns the bindings of a method.
 func routesOf(m *rpc.Method, d protoreflect.MethodDescriptor) []*route {
 	rule, _ := proto.GetExtension(d.Options(), annotations.E_Http).(*annotations.HttpRule)
 	rules := append([]*annotations.HttpRule{rule}, rule.GetAdditionalBindings()...)
@@ -47,7 +47,7 @@ func routesOf(m *rpc.Method, d protoreflect.MethodDescriptor) []*route {
 	return list
 }
 
-// operationRules are the bindings of google.longrunning.Operations in Spanner's API. The proto of that service does not have them.
+// operationRules are the bindings of google.longrunning.Operations in Spanner's API. The proto of that service lacks them.
 var operationRules = map[string][]*annotations.HttpRule{
 	"ListOperations":  operationBindings("operations", httpGet),
 	"GetOperation":    operationBindings("operations/*", httpGet),
@@ -75,7 +75,7 @@ func httpPost(path string) *annotations.HttpRule {
 	return &annotations.HttpRule{Pattern: &annotations.HttpRule_Post{Post: path}, Body: "*"}
 }
 
-// newRoute compiles a rule; nil if it has no pattern of a known kind.
+// newRoute compiles a rule. It returns nil for a pattern of an unknown kind.
 func newRoute(rule *annotations.HttpRule) *route {
 	r := &route{body: rule.GetBody()}
 	var path string
@@ -122,8 +122,8 @@ func (r *route) compile(template string) {
 	}
 }
 
-// match says whether a path, split at its slashes and still escaped, is the route's, and returns the values of its variables.
-// The segment ** matches all that remain.
+// match reports whether the route matches a path, which is split at its slashes and still escaped, and returns the values of the
+// route's variables. The segment ** matches all remaining segments.
 func (r *route) match(path []string) (values []string, ok bool) {
 	segments := append([]string(nil), path...)
 	if r.suffix != "" {

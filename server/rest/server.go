@@ -24,21 +24,21 @@ type Server struct {
 	cutOff           context.CancelCauseFunc // ends the contexts of requests
 }
 
-// NewServer makes a server that Serve starts. probes are handlers, by path, that answer until Close, also while the server is drained. The server counts its
-// connections in count, and refuses requests whose host or origin is refused.
+// NewServer returns a server; Serve starts it. probes holds handlers, by path, that answer until Close, even while the server is
+// drained. The server counts its connections in count, and refuses requests whose host or origin origins refuses.
 func NewServer(g *Gateway, probes map[string]http.HandlerFunc, count *listener.Connections, origins *listener.Origins, log *slog.Logger) *Server {
 	s := &Server{count: count, requests: newRequests(), probes: newRequests(), Server: &http.Server{
 		ReadHeaderTimeout: listener.HandshakeTime,
 		IdleTimeout:       listener.IdleTime,
 		MaxHeaderBytes:    listener.MaxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug), // about single connections
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug), // reports errors of single connections
 	}}
 	s.Handler = admit(s.handler(g, probes), origins)
 	s.newContexts()
 	return s
 }
 
-// handler tells probes from other requests.
+// handler separates probes from other requests.
 func (s *Server) handler(g *Gateway, probes map[string]http.HandlerFunc) http.Handler {
 	others := s.requests.count(g, refuseStopping)
 	probing := s.probes.count(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { probes[r.URL.Path](w, r) }), refuseStopping)
@@ -51,7 +51,7 @@ func (s *Server) handler(g *Gateway, probes map[string]http.HandlerFunc) http.Ha
 	})
 }
 
-// Serve serves connections until the server is closed. Its error says why it ended earlier.
+// Serve serves connections until the server is closed. It returns an error if it ends earlier.
 func (s *Server) Serve(l net.Listener) error {
 	if err := s.Server.Serve(accepting{l, s.count}); !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -59,8 +59,8 @@ func (s *Server) Serve(l net.Listener) error {
 	return nil
 }
 
-// admit lets requests through that origins lets in, and tells pages of allowed origins so, as browsers ask for it
-// (https://fetch.spec.whatwg.org/#http-cors-protocol).
+// admit passes on requests that origins allows. It also sends the headers that browsers need to let pages of allowed origins read
+// replies (https://fetch.spec.whatwg.org/#http-cors-protocol).
 func admit(handler http.Handler, origins *listener.Origins) http.Handler {
 	allowed := cors.New(cors.Options{
 		AllowOriginFunc: origins.Allows,
@@ -92,7 +92,8 @@ func (a accepting) Accept() (net.Conn, error) {
 	return &connection{Conn: conn, count: a.count}, nil
 }
 
-// A connection is let in when its goroutine first reads from it: being refused can take a second, for which others need not wait.
+// A connection calls Enter when its goroutine first reads from it. A refusal can take a second, and so delays no other
+// connection.
 type connection struct {
 	net.Conn
 	count    *listener.Connections
@@ -122,7 +123,7 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// sayFull writes a reply to a request that has not been read.
+// sayFull writes a reply without reading the request.
 func sayFull(to io.Writer, reason string) error {
 	body := errorBody(usererror.TooManyConnections(reason))
 	_, err := fmt.Fprintf(to, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json; charset=UTF-8\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(body), body)

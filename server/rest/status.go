@@ -11,7 +11,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/status"
 )
 
-// errorBody is an error in the form of Google's APIs: {"error": {"code", "message", "status", "details"}}.
+// errorBody returns an error in the form of Google's APIs: {"error": {"code", "message", "status", "details"}}.
 func errorBody(err error) []byte {
 	st := status.Of(err)
 	type body struct {
@@ -33,7 +33,7 @@ func errorBody(err error) []byte {
 	return data
 }
 
-// HTTPStatus is what https://cloud.google.com/apis/design/errors#handling_errors maps the code of an error to.
+// HTTPStatus returns the HTTP status for the code of an error: https://cloud.google.com/apis/design/errors#handling_errors.
 func HTTPStatus(err error) int {
 	switch status.Code(err) {
 	case codes.OK:

@@ -12,25 +12,26 @@ import (
 )
 
 const (
-	// answerGrace is how long requests that are cut off may take to answer that they were.
+	// answerGrace is how long requests that are cut off may take to send their error.
 	answerGrace = 500 * time.Millisecond
-	// probeGrace is how long probes, and connections on which no request has come yet, are waited for at the end.
+	// probeGrace is how long Close waits for probes, and for connections on which no request has come yet.
 	probeGrace = 100 * time.Millisecond
 )
 
-// requests are those of one kind that a server is answering.
+// requests holds the running requests of one kind.
 type requests struct {
 	mu      sync.Mutex
 	running map[http.ResponseWriter]struct{}
-	refused bool          // new ones are
-	ended   chan struct{} // closed when new ones are refused and the last has ended
+	refused bool          // new requests are refused
+	ended   chan struct{} // closed when new requests are refused and the last one has ended
 }
 
 func newRequests() *requests {
 	return &requests{running: map[http.ResponseWriter]struct{}{}, ended: make(chan struct{})}
 }
 
-// count has a handler answer requests while they are not refused, and refuse answer the others.
+// count returns a handler that calls handler, and counts the request as running. Once requests are refused, it calls refuse
+// instead.
 func (r *requests) count(handler http.Handler, refuse http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if !r.begin(w) {
@@ -61,7 +62,7 @@ func (r *requests) end(w http.ResponseWriter) {
 	}
 }
 
-// refuse refuses new requests.
+// refuse starts to refuse new requests.
 func (r *requests) refuse() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,7 +71,7 @@ func (r *requests) refuse() {
 	}
 }
 
-// endWithin waits for the requests to end, and says whether they have within a limit.
+// endWithin waits for the requests to end, and reports whether they did within the limit.
 func (r *requests) endWithin(limit time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -82,18 +83,18 @@ func (r *requests) endWithin(limit time.Duration) bool {
 	}
 }
 
-// interrupt fails what the requests read from their clients and write to them.
+// interrupt makes the requests' reads from their clients and writes to them fail.
 func (r *requests) interrupt() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for w := range r.running {
 		control := http.NewResponseController(w)
-		_, _ = control.SetReadDeadline(time.Unix(1, 0)), control.SetWriteDeadline(time.Unix(1, 0)) // no connection of HTTP/1.1 fails to
+		_, _ = control.SetReadDeadline(time.Unix(1, 0)), control.SetWriteDeadline(time.Unix(1, 0)) // never fails on HTTP/1.1
 	}
 }
 
-// Drain refuses new requests with UNAVAILABLE, and returns when the last of the others has ended. They may finish within the grace time; then
-// they are cut off, and answered UNAVAILABLE too. Probes are answered as before.
+// Drain refuses new requests with UNAVAILABLE, and returns when the last running one has ended. Running requests may finish
+// within the grace time; then they are cut off and answered UNAVAILABLE too. Probes are still answered.
 func (s *Server) Drain(grace time.Duration) {
 	s.requests.refuse()
 	if s.requests.endWithin(grace) {
@@ -106,7 +107,7 @@ func (s *Server) Drain(grace time.Duration) {
 	<-s.requests.ended
 }
 
-// Close ends serving, when Drain has returned.
+// Close ends the server. Call it after Drain.
 func (s *Server) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), probeGrace)
 	defer cancel()
@@ -119,13 +120,14 @@ func (s *Server) Close() error {
 	return err
 }
 
-// refuseStopping answers a request that comes when the server stops. The client shall send the next over another connection.
+// refuseStopping answers a request that comes when the server stops. It makes the client use another connection for its next
+// request.
 func refuseStopping(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Connection", "close")
 	Refuse(w, usererror.ServerStopping())
 }
 
-// newContexts has the contexts of the server's requests end when cutOff is called.
+// newContexts makes the contexts of the server's requests end when cutOff is called.
 func (s *Server) newContexts() {
 	all, cutOff := context.WithCancelCause(context.Background())
 	s.cutOff = cutOff

@@ -15,7 +15,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// decodeRequest fills req from a request's body, as readBody returns it, query and path. If several set a field, the path wins over the query, and that over the body.
+// decodeRequest fills req from a request's body, as readBody returns it, query and path. If several set a field, the path
+// overrides the query, and the query overrides the body.
 func decodeRequest(route *route, values []string, r *http.Request, body []byte, req proto.Message) error {
 	if route.body != "" {
 		if err := decodeBody(route.body, body, req); err != nil {
@@ -37,8 +38,8 @@ func decodeRequest(route *route, values []string, r *http.Request, body []byte, 
 	return nil
 }
 
-// decodeBody reads JSON into a message or into one of its fields. The content
-// type is not checked: curl sends everything as a form.
+// decodeBody decodes JSON into a message or into one of its fields. It does not check the content type, because curl sends
+// everything as a form.
 func decodeBody(field string, data []byte, req proto.Message) error {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil
@@ -49,8 +50,8 @@ func decodeBody(field string, data []byte, req proto.Message) error {
 	return unmarshalJSON(data, req)
 }
 
-// decodeQuery reads query parameters into fields: a.b=1 is field b of field a.
-// Parameters that all of Google's APIs have in common are skipped.
+// decodeQuery decodes query parameters into fields: a.b=1 is field b of field a. It skips parameters that all of Google's APIs
+// share.
 func decodeQuery(r *http.Request, req proto.Message) error {
 	if r.URL.RawQuery == "" {
 		return nil
@@ -67,8 +68,8 @@ func decodeQuery(r *http.Request, req proto.Message) error {
 	return tree.merge(req)
 }
 
-// systemParameters are those of https://cloud.google.com/apis/docs/system-parameters and the older ones of discovery
-// documents, beside those that begin with a $.
+// systemParameters are the parameters of https://cloud.google.com/apis/docs/system-parameters and the older ones of discovery
+// documents, except those that begin with $.
 var systemParameters = []string{
 	"access_token", "alt", "callback", "fields", "key", "oauth_token", "prettyPrint", "quotaUser", "uploadType", "upload_protocol", "userIp",
 }
@@ -76,7 +77,7 @@ var systemParameters = []string{
 // A fieldTree is a message as a tree of JSON values, built from parameters.
 type fieldTree map[string]any
 
-// maxFieldPath bounds how deep a parameter reaches.
+// maxFieldPath bounds the depth of a parameter's path.
 const maxFieldPath = 16
 
 // add sets the field at a dotted path; names are those of the proto or of JSON.
@@ -107,7 +108,7 @@ func (t fieldTree) add(d protoreflect.MessageDescriptor, path string, values []s
 	return nil
 }
 
-// jsonOf is the JSON of a field given as text. protojson reads most kinds from strings.
+// jsonOf returns the JSON of a field given as text. protojson reads most kinds from strings.
 func jsonOf(f protoreflect.FieldDescriptor, values []string) any {
 	if f.IsList() {
 		list := make([]any, len(values))
@@ -137,7 +138,7 @@ func scalarJSON(f protoreflect.FieldDescriptor, text string) any {
 	return text
 }
 
-// camelCase turns the names of a field mask into those of JSON, which is what protojson wants.
+// camelCase converts the names of a field mask to JSON names, which protojson requires.
 func camelCase(names string) string {
 	var b strings.Builder
 	for i := 0; i < len(names); i++ {
@@ -151,7 +152,7 @@ func camelCase(names string) string {
 	return b.String()
 }
 
-// merge reads the tree and adds it to m.
+// merge decodes the tree and merges it into m.
 func (t fieldTree) merge(m proto.Message) error {
 	if len(t) == 0 {
 		return nil

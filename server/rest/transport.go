@@ -19,14 +19,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A transport is one request over REST with its call. A streamed reply is the elements of a JSON array.
+// A transport is one request over REST with its call. The messages of a streamed reply are the elements of a JSON array.
 type transport struct {
 	request *http.Request
 	body    countedBody
 	reply   http.ResponseWriter
 	route   *route
 	call    rpc.Call
-	begun   bool  // the array
+	begun   bool  // the array has begun
 	sent    int64 // bytes of the array
 }
 
@@ -34,7 +34,7 @@ func newTransport(w http.ResponseWriter, r *http.Request, found *route) *transpo
 	return &transport{request: r, body: countedBody{Reader: r.Body}, reply: w, route: found}
 }
 
-// A countedBody is the body of a request that counts how much of it is read.
+// A countedBody is the body of a request. It counts the bytes that are read.
 type countedBody struct {
 	io.Reader
 	read int64
@@ -48,8 +48,8 @@ func (b *countedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readBody reads and inflates the body of the request, of at most limit bytes, if its route has one. The client decides how long that takes, so it
-// comes before the call's latency and CPU time run.
+// readBody reads and inflates the body of the request, of at most limit bytes, if its route has one. The client decides how long
+// that takes, so it happens before the measurement of the call's latency and CPU time.
 func (t *transport) readBody(limit int) ([]byte, error) {
 	if t.route.body == "" {
 		return nil, nil
@@ -79,10 +79,10 @@ func (t *transport) readContent(limit int) ([]byte, error) {
 	return data, err
 }
 
-// deadline is until when the client must have sent the request. The zero time is never. After an error the deadline stays, since net/http goes
-// on to read what is left of the body.
+// deadline sets the time by which the client must have sent the request; the zero time means never. After an error the deadline
+// stays, because net/http still reads the rest of the body.
 func (t *transport) deadline(at time.Time) {
-	_ = http.NewResponseController(t.reply).SetReadDeadline(at) // fails on a connection that has none, as in tests of the gateway alone
+	_ = http.NewResponseController(t.reply).SetReadDeadline(at) // fails on a connection without deadlines, as in tests of the gateway
 }
 
 // Metadata implements rpc.Transport.
@@ -91,14 +91,14 @@ func (t *transport) Metadata(name string) []string { return t.request.Header.Val
 // Peer implements rpc.Transport.
 func (t *transport) Peer() string { return t.request.RemoteAddr }
 
-// WantsTiming implements rpc.Transport: over REST every client is told.
+// WantsTiming implements rpc.Transport: over REST every client gets the timing.
 func (t *transport) WantsTiming() bool { return true }
 
 // SetHeader implements rpc.Transport.
 func (t *transport) SetHeader(name, value string) { t.reply.Header().Add(name, value) }
 
-// SetTrailer implements rpc.Transport. A reply that is not streamed is written after the call has ended, so the trailer goes into its
-// header.
+// SetTrailer implements rpc.Transport. A reply that is not streamed is written after the end of the call, so its trailers go into
+// the header.
 func (t *transport) SetTrailer(name, value string) {
 	if t.route.method.Streaming {
 		name = http.TrailerPrefix + name
@@ -123,7 +123,7 @@ func (t *transport) Send(m any) error {
 		n, err := t.reply.Write(append(lead, data...))
 		t.sent += int64(n)
 		if err != nil {
-			return context.Canceled // the client went away
+			return context.Canceled // the client disconnected
 		}
 		if f, ok := t.reply.(http.Flusher); ok {
 			f.Flush()
@@ -132,11 +132,11 @@ func (t *transport) Send(m any) error {
 	})
 }
 
-// jsonValueBytes is about what a value of a JSON text takes once it is in a message, or is taken out of one: see rpc.DecodedBytes.
+// jsonValueBytes is the approximate memory of one JSON value during conversion to or from a message: see rpc.DecodedBytes.
 const jsonValueBytes = 160
 
-// jsonBytes estimates how much memory a message takes that is decoded from JSON: its text, and its values. Between two of those is a comma
-// or a bracket.
+// jsonBytes estimates the memory of a message decoded from JSON: its text and its values. It counts values by the commas and
+// opening brackets between them.
 func jsonBytes(text []byte) int64 {
 	values := 0
 	for _, between := range []string{",", "[", "{"} {
@@ -145,10 +145,10 @@ func jsonBytes(text []byte) int64 {
 	return int64(len(text)) + int64(values)*jsonValueBytes
 }
 
-// jsonFactor is how many bytes of JSON a byte of an encoded message becomes, with the slices that it outgrows.
+// jsonFactor is the number of bytes of JSON for each byte of an encoded message, with the slices that the encoder outgrows.
 const jsonFactor = 6
 
-// encode makes JSON of a message of the reply, which may be a frame.
+// encode converts a message of the reply, which may be a frame, to JSON.
 func (t *transport) encode(reply any) ([]byte, error) {
 	m, ok := reply.(proto.Message)
 	if !ok {
@@ -175,7 +175,7 @@ func (t *transport) begin(status int) {
 	t.reply.WriteHeader(status)
 }
 
-// closing is the end of the array of a call that ended with err: an error after the first element is an element of its own.
+// closing returns the end of the array of a call that ended with err. An error after the first element is an element of its own.
 func (t *transport) closing(err error) string {
 	text := "]\n"
 	if err != nil {

@@ -13,8 +13,8 @@ const (
 	tagValueList   = 6<<3 | 2
 )
 
-// A list is cut inside an element only if about minCut bytes or more of the element come before the cut, so
-// that every cut makes progress. elementHead is the most bytes that tag and length of an element take.
+// A list is cut inside an element only if at least about minCut bytes of the element come before the cut, so that every cut makes
+// progress. elementHead is the most bytes of an element's tag and length.
 const (
 	minCut      = 64
 	elementHead = 6
@@ -22,11 +22,10 @@ const (
 	emptyElement = 4
 )
 
-// cut splits a Value body that is longer than max into head, of max bytes or
-// slightly more, and tail. The tail is the end of body, whose bytes before it are overwritten, so that a long value is not copied for
-// each piece. A client that merges them as
-// PartialResultSet.chunked_value says gets body again. Where it cuts depends on body and max alone,
-// so a resumed stream cuts where the broken one did. ok is false if body cannot be cut.
+// cut splits a Value body that is longer than max into head, of max bytes or slightly more, and tail. The tail is the end of
+// body; cut overwrites bytes before it, so that a long value is not copied for each piece. A client that merges both as
+// PartialResultSet.chunked_value says gets body again. The position of the cut depends only on body and max, so a resumed stream
+// cuts at the same positions as the broken one. ok is false if body cannot be cut.
 //
 //	"abcdef"           → "abc"  + "def"
 //	["ab", "cd", "ef"] → ["ab"] + ["", "cd", "ef"]      the seam joins "ab" and ""
@@ -53,7 +52,7 @@ func cut(body []byte, max int) (head, tail []byte, ok bool) {
 	return nil, nil, false
 }
 
-// runeStart is the last offset, not after at, at which a character of s begins.
+// runeStart returns the last offset up to at where a character of s begins.
 func runeStart(s []byte, at int) int {
 	if at >= len(s) {
 		return len(s)
@@ -64,10 +63,11 @@ func runeStart(s []byte, at int) int {
 	return at
 }
 
-// cutList splits a list, whose elements are the end of its body. The client merges the last element of head with the first of tail if they are
-// strings or lists. So if the cut falls between two such elements, tail begins with an empty string or list.
+// cutList splits a list, whose elements are the end of its body. The client merges the last element of head with the first
+// element of tail if they are strings or lists. So if the cut falls between two such elements, tail begins with an empty string
+// or list.
 func cutList(body, elements []byte, max int) (head, tail []byte, ok bool) {
-	var previous byte // kind of the element before
+	var previous byte // kind of the previous element
 	for at := 0; at < len(elements); {
 		element, n := protowire.ConsumeBytes(elements[at+1:])
 		if n < 0 || len(element) == 0 {
@@ -97,7 +97,8 @@ func cutList(body, elements []byte, max int) (head, tail []byte, ok bool) {
 	return nil, nil, false
 }
 
-// prepend writes tag and length before the last n bytes of b, over what was there, and returns all of these.
+// prepend writes tag and length before the last n bytes of b, over the bytes there. It returns the tag, the length and the n
+// bytes.
 func prepend(b []byte, n int, tag byte) []byte {
 	at := len(b) - n - protowire.SizeVarint(uint64(n)) - 1
 	b[at] = tag

@@ -4,19 +4,19 @@ import (
 	"github.com/crowfoot-db/crowfoot/changestream"
 )
 
-// LiveRows are the rows of a change stream, which come while the client reads. Each is one value.
+// LiveRows are the rows of a change stream, which arrive while the client reads. Each row is one value.
 type LiveRows interface {
-	// Next moves to the next row, and waits for it.
+	// Next waits for the next row and moves to it.
 	Next() (bool, error)
-	// Ready says whether Next has a row, or the end, without waiting.
+	// Ready reports whether Next would return a row, or the end, without waiting.
 	Ready() bool
-	// Record is the google.protobuf.Value of the current row. The caller may change its bytes.
+	// Record returns the google.protobuf.Value of the current row. The caller may change its bytes.
 	Record() []byte
-	// Position is where a query goes on behind the current row.
+	// Position returns the position after the current row, where a query can continue.
 	Position() changestream.Position
 }
 
-// appendLive sends rows as they come. A row does not wait in a frame for another one that is not there yet, nor does the metadata.
+// appendLive sends rows as they arrive. Neither a row nor the metadata waits in a frame for a row that has not arrived.
 func (w *streamer) appendLive() error {
 	for {
 		idle := !w.Live.Ready() && len(w.frame.Data) > 0

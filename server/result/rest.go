@@ -2,17 +2,18 @@ package result
 
 import "time"
 
-// restAfter is how long a stream waits for its client before its rows let go of what the storage engine holds for them: memory that has been written and files
-// that have been compacted meanwhile. It is long beside what it costs to begin a scan anew.
+// restAfter is how long a stream waits for its client before its rows release the resources of the storage engine: memtables that
+// have been written and files that have been compacted in the meantime. It is much longer than the time to start a scan again.
 const restAfter = time.Second
 
-// A Rest has the rows of a stream released while a message waits for the client. The zero Rest is ready.
+// A Rest releases the rows of a stream while a message waits for the client. The zero Rest is ready to use.
 type Rest struct {
 	timer    *time.Timer // runs while a message is being sent; nil before the first
 	released chan struct{}
 }
 
-// Begin has the rows released if the message that is about to be sent is not taken for restAfter. End must follow. The rows are always the same ones.
+// Begin releases the rows if sending the next message takes longer than restAfter. End must follow. Every call must have the same
+// rows.
 func (r *Rest) Begin(rows Rows) {
 	held, ok := rows.(interface{ Release() })
 	switch {
@@ -28,7 +29,7 @@ func (r *Rest) Begin(rows Rows) {
 	}
 }
 
-// End waits until the rows are released, if that has begun.
+// End waits for the release of the rows, if it has begun.
 func (r *Rest) End() {
 	if r.timer != nil && !r.timer.Stop() {
 		<-r.released

@@ -10,10 +10,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// maxResultSet is what one message may hold: https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#executesql.
+// maxResultSet is the most bytes of one message:
+// https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#executesql.
 const maxResultSet = 10 << 20
 
-// Set reads a result, from a position on, into one ResultSet message.
+// Set reads a result, starting at a position, into one ResultSet message.
 func (r *Result) Set(ctx context.Context, c *rpc.Call, from Position) (f *rpc.Frame, err error) {
 	if from.value > 0 || from.piece > 0 {
 		return nil, usererror.ResumeWithinRow()
@@ -60,8 +61,8 @@ func (r *Result) appendRows(ctx context.Context, f *rpc.Frame, c *rpc.Call) erro
 	}
 }
 
-// appendResultRow appends the current row as a ListValue. The elements that AppendWire appends get the field number of
-// ListValue.values in place of that of PartialResultSet.values.
+// appendResultRow appends the current row as a ListValue. It replaces the field number of each element that AppendWire appends,
+// PartialResultSet.values, by ListValue.values.
 func appendResultRow(dst []byte, rows Rows) []byte {
 	dst, mark := value.BeginField(dst, tagResultRow)
 	at := len(dst)
@@ -70,7 +71,7 @@ func appendResultRow(dst []byte, rows Rows) []byte {
 		dst[at] = tagListValue
 		n, head := protowire.ConsumeVarint(dst[at+1:])
 		if head < 0 {
-			break // AppendWire appends well-formed values
+			break // cannot happen: AppendWire appends well-formed values
 		}
 		at += 1 + head + int(n)
 	}

@@ -9,23 +9,22 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A Position is a place in a result, before a piece of a value of a row; all three
-// are counted from 0. Only a value that was cut (see chunk.go) has several pieces.
+// A Position is a place in a result: before a piece of a value of a row. All three are counted from 0. Only a value that was cut
+// (see chunk.go) has several pieces.
 type Position struct {
 	row          uint64
 	value, piece uint32
 }
 
-// A Resumption is the content of a resume token: the request that it was made for continues, at the
-// same timestamp, from a position.
+// A Resumption is the content of a resume token. The request of the token continues from a position, at the same timestamp.
 type Resumption struct {
 	request uint64         // fingerprint of the request
 	At      mvcc.Timestamp // of the snapshot; 0 in a read-write transaction
-	live    bool           // it is of a change stream: there is no snapshot
+	live    bool           // the token belongs to a change stream, which has no snapshot
 	from    Position
 }
 
-// Snapshot is r, or nil if the stream that it continues reads no snapshot.
+// Snapshot returns r, or nil if the stream that it continues reads no snapshot.
 func (r *Resumption) Snapshot() *Resumption {
 	if r == nil || r.live {
 		return nil
@@ -33,13 +32,14 @@ func (r *Resumption) Snapshot() *Resumption {
 	return r
 }
 
-// Live is where a change stream continues; zero if r is nil.
+// Live returns the position where a change stream continues; zero if r is nil.
 func (r *Resumption) Live() changestream.Position {
 	p := r.Position()
 	return changestream.Position{Timestamp: mvcc.Timestamp(p.row), Sequence: p.value}
 }
 
-// Position is where the stream continues. r is nil for a request without a token, which begins at the start.
+// Position returns the position where the stream continues. r is nil for a request without a token, which starts at the
+// beginning.
 func (r *Resumption) Position() Position {
 	if r == nil {
 		return Position{}
@@ -51,10 +51,9 @@ func (r *Resumption) Position() Position {
 //
 //	version 1 | request 8 | at 8 | row uvarint | value uvarint | piece uvarint | checksum 8
 //
-// Those of a change stream have another version; row is the timestamp of a position and value its sequence.
+// Tokens of a change stream have another version. Their row is the timestamp of a position and their value is its sequence.
 //
-// The checksum is keyed by the server's seed, so a server takes only tokens that
-// it has given out.
+// The checksum has the server's secret as key, so a server accepts only tokens that it has given out.
 const (
 	resumeVersion  = 1
 	liveVersion    = 2
@@ -78,7 +77,7 @@ func (r Resumption) appendToken(dst []byte, k token.Key) []byte {
 	return k.Seal(dst, start)
 }
 
-// ParseToken reads a resume token; request is the fingerprint of the request that carries it.
+// ParseToken parses a resume token; request is the fingerprint of the request that carries it.
 func ParseToken(k token.Key, data []byte, request uint64) (*Resumption, error) {
 	body, ok := k.Open(data)
 	if !ok || len(body) < resumeHead || body[0] != resumeVersion && body[0] != liveVersion {

@@ -12,20 +12,20 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A frame is sent once it has so many bytes and another value follows: firstFlush the first, and each that follows twice as many as the one
-// before, up to flushBytes. So a stream whose client does not read keeps little, and one whose client reads soon needs few messages. Values
-// longer than chunkBytes are cut (see chunk.go). So a message has less than flushBytes + chunkBytes, which is below the 4 MiB that gRPC's clients
-// accept by default.
+// A frame is sent once it is large enough and another value follows. The first is sent from firstFlush bytes, and each next one
+// from twice as many as the one before, up to flushBytes. So a stream whose client does not read holds little memory, and one
+// whose client reads quickly needs few messages. Values longer than chunkBytes are cut (see chunk.go). So a message has less than
+// flushBytes + chunkBytes, which is below the 4 MiB that gRPC clients accept by default.
 const (
 	firstFlush = 32 << 10
 	flushBytes = 256 << 10
 	chunkBytes = 1 << 20
 )
 
-// Rows are the rows of a read or of a statement, one after the other.
-// AppendWire appends the row that Next moved to as elements of PartialResultSet.values, AppendColumn one of them; about how many bytes they will
-// append Size and ColumnSize say. Fill moves to the rows that follow, of about size bytes, and appends them to columns; it returns how many they are, 0 at
-// the end. DataSize is how many bytes of data have been appended so far.
+// Rows are the rows of a read or of a statement, one after the other. Next moves to the next row. AppendWire appends the current
+// row as elements of PartialResultSet.values, and AppendColumn appends one of these elements. Size and ColumnSize estimate the
+// bytes that they will append. Fill moves over the following rows, of about size bytes together, and appends them to columns; it
+// returns their number, 0 at the end. DataSize returns the bytes of data appended so far.
 type Rows interface {
 	Next() (bool, error)
 	Size() int
@@ -36,22 +36,22 @@ type Rows interface {
 	DataSize() int64
 }
 
-// A Result is the rows that a request is answered with, what goes before them (metadata) and after them (statistics).
+// A Result is the reply to a request: rows, with metadata before them and statistics after them.
 type Result struct {
-	Transaction *Transaction // what the metadata says of it
+	Transaction *Transaction // for the metadata
 	Columns     []plan.Column
 	Rows        Rows     // nil for none
 	RowCount    int64    // rows that a DML statement changed
-	Live        LiveRows // in the place of Rows: those of a change stream
-	// AppendStats appends the ResultSetStats field once all rows are read, if there is one; tag is the field's.
+	Live        LiveRows // rows of a change stream, in place of Rows
+	// AppendStats appends the ResultSetStats field with the given tag, after all rows are read; nil for none.
 	AppendStats func(dst []byte, tag byte) []byte
-	// Undeclared are the parameters of a PLAN request; nil for other requests.
+	// Undeclared holds the undeclared parameters of a PLAN request; nil for other requests.
 	Undeclared []plan.Param
 	Sent       int64 // rows, so far
 	liveSize   int64 // bytes of live rows, so far
 }
 
-// DataSize is how many bytes of data have been sent.
+// DataSize returns the bytes of data sent so far.
 func (r *Result) DataSize() int64 {
 	if r.Rows == nil {
 		return r.liveSize
@@ -59,7 +59,7 @@ func (r *Result) DataSize() int64 {
 	return r.Rows.DataSize()
 }
 
-// skip reads n rows, which the client has already.
+// skip reads n rows that the client already has.
 func (r *Result) skip(n uint64) error {
 	for range n {
 		if ok, err := r.Rows.Next(); !ok || err != nil {
@@ -94,24 +94,24 @@ func appendUndeclared(params []plan.Param) []byte {
 	return protowire.AppendBytes([]byte{tagMetadataUndeclared}, body)
 }
 
-// A streamer sends a result as PartialResultSets. Every one carries a resume token, with which the
-// client can ask for what follows it.
+// A streamer sends a result as PartialResultSets. Each has a resume token, with which the client can ask for the rest of the
+// stream.
 type streamer struct {
 	*Result
 	ctx    context.Context
 	tokens token.Key
 	call   *rpc.Call
-	token  Resumption // from is the position behind what frame holds
+	token  Resumption // from is the position after the content of frame
 	resume Position   // where a resumed stream begins
-	flush  int        // the size from which the frame is sent
+	flush  int        // size in bytes from which the frame is sent
 	frame  *rpc.Frame
 	value  []byte // buffer for a value of a row that is added value by value
-	// charged is what the call has been charged for value.
+	// charged is the number of bytes charged to the call for value.
 	charged int64
-	rest    Rest // of the rows while a message waits
+	rest    Rest // releases the rows while a message waits
 }
 
-// Stream sends a result as the reply of a call. request is the call's fingerprint, resume where the stream begins.
+// Stream sends a result as the reply of a call. request is the call's fingerprint, and the stream begins at resume.
 func (r *Result) Stream(ctx context.Context, c *rpc.Call, tokens token.Key, request uint64, resume Position) error {
 	w := streamer{Result: r, ctx: ctx, tokens: tokens, call: c, resume: resume, flush: firstFlush, frame: rpc.NewFrame()}
 	w.token = Resumption{request: request, At: r.Transaction.At, from: resume, live: r.Live != nil}
@@ -160,8 +160,8 @@ func (w *streamer) appendRows() error {
 	}
 }
 
-// nextIfFull sends the frame if it is long enough. A resumed stream that goes on within a value sends no frame before the next piece of it: the
-// Python client takes the first value of the next message for that piece, and fails if there is none.
+// nextIfFull sends the frame if it is long enough. A stream resumed within a value sends no frame before the value's next piece.
+// The Python client takes the first value of the next message for that piece, and fails if there is none.
 func (w *streamer) nextIfFull() error {
 	if len(w.frame.Data) < w.flush || w.resume.piece > 0 {
 		return nil
@@ -169,8 +169,8 @@ func (w *streamer) nextIfFull() error {
 	return w.next()
 }
 
-// appendRow adds the current row to the frame. A row that is too large, or of which the client has
-// a part already, is added value by value instead.
+// appendRow adds the current row to the frame. It adds the row value by value if the row is too large, or if the client already
+// has a part of it.
 func (w *streamer) appendRow() error {
 	partly := w.resume.value > 0 || w.resume.piece > 0
 	if partly || w.Rows.Size() > flushBytes {
@@ -186,7 +186,7 @@ func (w *streamer) appendRow() error {
 	return nil
 }
 
-// appendColumns adds a row value by value, cutting long values and frames.
+// appendColumns adds a row value by value. It sends frames that are full and cuts long values.
 func (w *streamer) appendColumns() error {
 	for i := int(w.resume.value); i < len(w.Columns); i++ {
 		w.token.from.value, w.token.from.piece = uint32(i), w.resume.piece
@@ -201,7 +201,7 @@ func (w *streamer) appendColumns() error {
 	return nil
 }
 
-// appendColumn adds one value. The buffer for it is charged before it is encoded.
+// appendColumn adds one value. It charges the buffer for the value before it encodes the value.
 func (w *streamer) appendColumn(i int) error {
 	if n := w.Rows.ColumnSize(i); n > cap(w.value) {
 		if err := w.chargeValue(n); err != nil {
@@ -220,7 +220,7 @@ func (w *streamer) appendColumn(i int) error {
 	return w.appendPieces(body)
 }
 
-// chargeValue charges the call for a buffer of n bytes for values, until the call ends.
+// chargeValue charges the call for the value buffer of n bytes, until the call ends.
 func (w *streamer) chargeValue(n int) error {
 	more := int64(n) - w.charged
 	if more <= 0 {
@@ -233,7 +233,7 @@ func (w *streamer) chargeValue(n int) error {
 	return nil
 }
 
-// appendPieces adds one value, in pieces if it is long. All but the last piece end a frame.
+// appendPieces adds one value, in pieces if it is long. Each piece but the last ends its frame.
 func (w *streamer) appendPieces(body []byte) error {
 	for piece := uint32(0); ; piece++ {
 		if piece >= w.resume.piece {
@@ -264,7 +264,7 @@ func (w *streamer) appendValue(body []byte) {
 	w.frame.Data = protowire.AppendBytes(append(w.frame.Data, tagPartialValue), body)
 }
 
-// next sends the frame and begins another.
+// next sends the frame and begins another one.
 func (w *streamer) next() error {
 	w.seal()
 	w.flush = min(2*w.flush, flushBytes)
@@ -282,7 +282,7 @@ func (w *streamer) seal() {
 	w.frame.Data = protowire.AppendBytes(append(w.frame.Data, tagPartialToken), token)
 }
 
-// send sends the frame, which belongs to the transport then.
+// send sends the frame, which the transport then owns.
 func (w *streamer) send() error {
 	if err := w.frame.Charge(w.ctx, w.call); err != nil {
 		return err

@@ -10,15 +10,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
 )
 
-// A Transaction is what the metadata of a result says of the transaction that the request ran in.
+// A Transaction is the part of a result's metadata about the transaction of the request.
 type Transaction struct {
 	ID       []byte         // of a transaction that the request began
 	At       mvcc.Timestamp // of the snapshot; 0 in a read-write transaction
-	ReturnAt bool           // the client wants to know At
+	ReturnAt bool           // the client asks for At
 	Sent     bool           // a message with the metadata has been sent
 }
 
-// Proto is the transaction as metadata carries it, nil if it carries none.
+// Proto returns the transaction of the metadata, or nil if there is none.
 func (t *Transaction) Proto() *spannerpb.Transaction {
 	if t.ID == nil && !t.ReturnAt {
 		return nil

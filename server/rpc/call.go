@@ -16,19 +16,20 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/metrics"
 )
 
-// A Call is one request, from the moment at which it arrives until its reply is sent. Its transport takes it through its life:
+// A Call is one request, from its arrival until its reply is sent. Its transport takes it through its life:
 //
 //	Dispatcher.Begin   the transport is about to decode the request into Request
-//	Received           its bytes have arrived: latency and CPU time run
-//	Run                the method's handler answers it, and gives the messages of a streamed reply to Send
-//	End                the reply or the error is known: what the call cost is recorded
+//	Received           its bytes have arrived: the measurement of latency and CPU time starts
+//	Run                the method's handler answers it, and passes the messages of a streamed reply to Send
+//	End                the reply or the error is known: the cost of the call is recorded
 //
-// The transport owns the Call and may use it again after End, so nothing may keep one.
+// The transport owns the Call and may reuse it after End, so nothing else may keep a reference to it.
 type Call struct {
 	Method  *Method
 	Request proto.Message
 	Cost    cost.Recorder
-	// Memory is charged what the request takes: its message, what it writes, its reply. Rows is charged the rows that its statement keeps.
+	// Memory is charged for the request: its message, its writes, its reply. Rows is charged for the rows that its statement
+	// keeps.
 	Memory, Rows memory.Account
 	// Failure is the error of a part of a batch. The reply reports it, and the call itself is answered OK.
 	Failure error
@@ -36,11 +37,11 @@ type Call struct {
 	dispatcher *Dispatcher
 	transport  Transport
 	ctx        context.Context // nil before it runs
-	statement  statement       // that runs now
-	upload     *memory.Account // charged the newest request of a stream of them; nil before the second
+	statement  statement       // the running statement
+	upload     *memory.Account // account of the newest request of a stream; nil before the second
 }
 
-// Received starts the call's latency and CPU meter: its request has arrived, in size bytes.
+// Received starts the call's latency and CPU meter. Its request of size bytes has arrived.
 func (c *Call) Received(size int) {
 	c.Cost.Wire.Received = int64(size)
 	c.Cost.Begin()
@@ -60,14 +61,14 @@ func (c *Call) Run(ctx context.Context) (reply any, err error) {
 	return reply, err
 }
 
-// Send sends one message of a streamed reply: a proto.Message, or a *Frame, which belongs to the transport from then on.
+// Send sends one message of a streamed reply: a proto.Message, or a *Frame, which the transport then owns.
 func (c *Call) Send(m any) error {
 	c.replying(m)
 	c.Cost.CPU.Lap()
 	return c.transport.Send(m)
 }
 
-// replying counts a message of the reply. With the first, it tells the client how long the request took up to here.
+// replying counts a message of the reply. With the first one, it tells the client how long the request took so far.
 func (c *Call) replying(m any) {
 	wire := &c.Cost.Wire
 	wire.Messages++
@@ -82,7 +83,8 @@ func (c *Call) replying(m any) {
 	}
 }
 
-// End records the call, which ended with err, in statistics, metrics and log. It must be called also if the request was never received.
+// End records the call, which ended with err, in statistics, metrics and log. It must be called even if the request was never
+// received.
 func (c *Call) End(err error) {
 	c.statement.active.Finish()
 	code := status.Code(err)
@@ -100,7 +102,7 @@ func (c *Call) End(err error) {
 	c.upload.Close()
 }
 
-// deadline is when the client stops waiting; zero if it does not say.
+// deadline returns the time at which the client stops waiting; zero if the client did not set one.
 func (c *Call) deadline() (t time.Time) {
 	if c.ctx != nil {
 		t, _ = c.ctx.Deadline()
@@ -116,14 +118,14 @@ type Panic struct {
 
 func (p *Panic) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
 
-// Recover turns a panic into an error. It must be deferred itself.
+// Recover turns a panic into an error. It must be the deferred function itself.
 func Recover(err *error) {
 	if p := recover(); p != nil {
 		*err = &Panic{p, debug.Stack()}
 	}
 }
 
-// stackOf is where err panicked, if it did.
+// stackOf returns the stack of the panic behind err, or nil if there was none.
 func stackOf(err error) []byte {
 	if p := (*Panic)(nil); errors.As(err, &p) {
 		return p.Stack

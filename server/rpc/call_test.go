@@ -18,11 +18,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A taped is a transport that keeps what it is given, in order.
+// A taped is a transport that records its calls, in order.
 type taped struct {
 	metadata map[string][]string
 	tape     []string
-	broken   error // that Send returns
+	broken   error // returned by Send
 }
 
 func (t *taped) Metadata(name string) []string { return t.metadata[name] }
@@ -46,7 +46,7 @@ func (t *taped) life(m Method) error {
 	return err
 }
 
-// TestLifeOfACall: headers go before the first message and trailers after the last, whichever protocol carries them.
+// TestLifeOfACall: headers go before the first message and trailers after the last, over every protocol.
 func TestLifeOfACall(t *testing.T) {
 	send := func(texts ...string) Method {
 		return Streaming("StreamingRead", func(_ context.Context, _ *spannerpb.ReadRequest, c *Call) error {
@@ -86,7 +86,7 @@ func TestLifeOfACall(t *testing.T) {
 	}
 }
 
-// TestWhatATransportKnows: metadata and the client's address reach the handler.
+// TestWhatATransportKnows: the handler gets the metadata and the client's address.
 func TestWhatATransportKnows(t *testing.T) {
 	transport := &taped{metadata: map[string][]string{"user-agent": {"a", "b"}}}
 	var got []string

@@ -13,12 +13,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/resultset"
 )
 
-// maxDecoded is the longest CommitRequest that a commitDecoder takes. It copies the rows, and a message that is charged MessageFactor times its length has no room
-// for that beside what the commit then makes of it.
+// maxDecoded is the longest CommitRequest in bytes that a commitDecoder takes. The decoder copies the rows. The charge for a
+// longer message, MessageFactor times its length, leaves no room for that copy beside the memory of the commit.
 const maxDecoded = 4 << 20
 
-// unmarshal is proto.Unmarshal. Where a long CommitRequest has nothing unusual, the values of its mutations are made of a few arrays, in a third of the
-// time.
+// unmarshal decodes like proto.Unmarshal. For a long CommitRequest without unusual fields it allocates the values of all
+// mutations in a few arrays, which takes a third of the time.
 func unmarshal(data []byte, m proto.Message) error {
 	if c, ok := m.(*spannerpb.CommitRequest); ok && len(data) > smallRequest && len(data) <= maxDecoded {
 		d := decoders.Get().(*commitDecoder)
@@ -28,11 +28,11 @@ func unmarshal(data []byte, m proto.Message) error {
 			return nil
 		}
 	}
-	return proto.Unmarshal(data, m) // whose error it is, if there is one
+	return proto.Unmarshal(data, m) // which also returns the error, if there is one
 }
 
-// The numbers of fields (https://github.com/googleapis/googleapis/blob/master/google/spanner/v1): of CommitRequest, Mutation, Mutation.Write, and
-// PartialResultSet and google.protobuf.Value.
+// Field numbers (https://github.com/googleapis/googleapis/blob/master/google/spanner/v1) of CommitRequest, Mutation,
+// Mutation.Write, and PartialResultSet and google.protobuf.Value.
 const (
 	commitMutations = 4
 
@@ -43,14 +43,15 @@ const (
 	resultValues, valueList = 2, 6
 )
 
-// A commitDecoder decodes a CommitRequest. The rows of its mutations become the values of a PartialResultSet, lists each, which package resultset decodes.
+// A commitDecoder decodes a CommitRequest. It rewrites the rows of all mutations as the values of one PartialResultSet, each a
+// list, which package resultset decodes.
 type commitDecoder struct {
 	rest   []byte // the fields of the message other than mutations
 	rows   []byte // of all mutations, as the values of a PartialResultSet
 	writes []decodedWrite
 }
 
-// decodedWrite is a write whose rows are still to come.
+// decodedWrite is a write whose rows are not decoded yet.
 type decodedWrite struct {
 	write *spannerpb.Mutation_Write
 	rows  int
@@ -58,7 +59,7 @@ type decodedWrite struct {
 
 var decoders = sync.Pool{New: func() any { return new(commitDecoder) }}
 
-// maxWrites is how many writes an unused decoder may keep room for.
+// maxWrites is the largest capacity of writes that an unused decoder keeps.
 const maxWrites = 64 << 10
 
 func (d *commitDecoder) release() {
@@ -70,7 +71,7 @@ func (d *commitDecoder) release() {
 	decoders.Put(d)
 }
 
-// commit is false if there is something that is for package proto: what is malformed or unusual.
+// commit returns false if the message is malformed or unusual; then package proto must decode it.
 func (d *commitDecoder) commit(data []byte, m *spannerpb.CommitRequest) bool {
 	d.rows = slices.Grow(d.rows, len(data)+len(data)/8) // rows of a few bytes need more
 	var mutations []*spannerpb.Mutation
@@ -130,7 +131,7 @@ func (d *commitDecoder) mutation(data []byte) (*spannerpb.Mutation, bool) {
 	return m, ok
 }
 
-// write decodes a Mutation.Write, and adds its rows to those that fill decodes.
+// write decodes a Mutation.Write, and adds its rows to the rows that fill decodes.
 func (d *commitDecoder) write(data []byte) (*spannerpb.Mutation_Write, bool) {
 	w, rows := new(spannerpb.Mutation_Write), 0
 	for len(data) > 0 {

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// commitRequests are requests of many mutations of all kinds.
+// commitRequests returns requests with many mutations of all kinds.
 func commitRequests() (list []*spannerpb.CommitRequest) {
 	rows := func(n int) (rows []*structpb.ListValue) {
 		for i := range n {
@@ -42,7 +42,7 @@ func commitRequests() (list []*spannerpb.CommitRequest) {
 	return list
 }
 
-// TestUnmarshalCommit: requests to commit are decoded as package proto does, and those that are malformed have its errors.
+// TestUnmarshalCommit: commit requests are decoded as package proto decodes them, and malformed ones return its errors.
 func TestUnmarshalCommit(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i, c := range commitRequests() {
@@ -71,7 +71,7 @@ func TestUnmarshalCommit(t *testing.T) {
 	}
 }
 
-// BenchmarkUnmarshalCommit compares with package proto; it tells the nanoseconds of a row of 6 columns.
+// BenchmarkUnmarshalCommit compares unmarshal with package proto. It reports nanoseconds per row of 6 columns.
 func BenchmarkUnmarshalCommit(b *testing.B) {
 	data, err := proto.Marshal(commitRequests()[0])
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/metrics"
 )
 
-// A Dispatcher has the services of a server, and what all calls of their methods share.
+// A Dispatcher holds the services of a server, and the state that all calls share.
 type Dispatcher struct {
 	Services []Service
 
@@ -19,7 +19,7 @@ type Dispatcher struct {
 	budget  *memory.Budget
 }
 
-// NewDispatcher makes the dispatcher of services. Their methods are counted in metrics, which may be nil, their CPU time is measured
+// NewDispatcher returns the dispatcher of services. Calls are counted in metrics, which may be nil, their CPU time is measured
 // with account, and they share the memory of budget.
 func NewDispatcher(services []Service, clock func() time.Time, log *slog.Logger, account *cpu.Account, budget *memory.Budget, metrics *metrics.Methods) *Dispatcher {
 	d := &Dispatcher{clock: clock, log: log, account: account, budget: budget}
@@ -34,10 +34,10 @@ func NewDispatcher(services []Service, clock func() time.Time, log *slog.Logger,
 	return d
 }
 
-// Memory is the budget of the server's requests.
+// Memory returns the budget of the server's requests.
 func (d *Dispatcher) Memory() *memory.Budget { return d.budget }
 
-// Begin makes c the call of a method whose request is about to be decoded. c must be zero, and End must follow.
+// Begin prepares c as the call of a method whose request is about to be decoded. c must be zero, and End must follow.
 func (d *Dispatcher) Begin(c *Call, m *Method, t Transport) {
 	c.dispatcher, c.Method, c.transport = d, m, t
 	c.Request = m.request()

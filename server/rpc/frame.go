@@ -10,28 +10,26 @@ import (
 	"github.com/crowfoot-db/crowfoot/memory"
 )
 
-// A Frame is an encoded message of a reply. A handler fills it by
-// appending to Data; once it is sent it belongs to the transport.
+// A Frame is an encoded message of a reply. A handler fills it by appending to Data; once it is sent the transport owns it.
 type Frame struct {
 	Data    []byte
 	account *memory.Account // nil for small ones
 }
 
-// Frames start at a size that holds a point read of a 1 kB row. Buffers that
-// grew past maxPooledFrame are left to the garbage collector.
+// New frames have room for a point read of a 1 kB row. Buffers that grew past maxPooledFrame are left to the garbage collector.
 const (
 	minFrame       = 4 << 10
 	maxPooledFrame = 2 << 20
 )
 
-// NewFrame returns an empty frame. It must be sent, decoded or released.
+// NewFrame returns an empty frame. The caller must send, decode or release it.
 func NewFrame() *Frame {
 	b := Buffers.Get(minFrame)
 	return &Frame{Data: (*b)[:0]}
 }
 
-// Charge charges the frame's memory, as it is now, to the budget of the call's server, until the client has been sent it. Small frames are
-// not charged.
+// Charge charges the frame's current memory to the budget of the call's server, until it has been sent to the client. Small
+// frames are not charged.
 func (f *Frame) Charge(ctx context.Context, c *Call) error {
 	if len(f.Data) <= memory.FreeBytes {
 		return nil
@@ -42,7 +40,7 @@ func (f *Frame) Charge(ctx context.Context, c *Call) error {
 	return f.account.Grow(ctx, int64(cap(f.Data))-f.account.Used())
 }
 
-// Reserve makes room for n more bytes, which are about to be appended, and charges the frame for them as Charge does.
+// Reserve makes room for n more bytes, which the caller is about to append, and charges the frame for them as Charge does.
 func (f *Frame) Reserve(ctx context.Context, c *Call, n int) error {
 	size := len(f.Data) + n
 	if size <= memory.FreeBytes {
@@ -60,8 +58,8 @@ func (f *Frame) Reserve(ctx context.Context, c *Call, n int) error {
 	return nil
 }
 
-// Detach empties the frame and returns its bytes, which the transport puts into Buffers when they are written, and the account that was charged
-// for them; nil if that is nothing. A small message does not keep a large buffer.
+// Detach empties the frame and returns its bytes and the account charged for them, which is nil if nothing is charged. The
+// transport puts the bytes into Buffers when they are written. Detach copies a small message out of a large buffer.
 func (f *Frame) Detach() (*[]byte, *memory.Account) {
 	b, charged := f.Data, f.account
 	f.Data, f.account = nil, nil
@@ -80,7 +78,7 @@ func (f *Frame) Decode(m proto.Message) error {
 	return err
 }
 
-// Release puts the bytes of a frame that is not sent back into Buffers.
+// Release returns the bytes of an unsent frame to Buffers.
 func (f *Frame) Release() {
 	if f.Data != nil {
 		b, charged := f.Detach()
@@ -89,7 +87,7 @@ func (f *Frame) Release() {
 	}
 }
 
-// Buffers is the pool of the frames' bytes.
+// Buffers is the pool of frame buffers.
 var Buffers = &BufferPool{}
 
 // A BufferPool is a pool of buffers of all sizes from minFrame to maxPooledFrame.
@@ -105,7 +103,7 @@ func (p *BufferPool) Get(n int) *[]byte {
 	return &b
 }
 
-// Put takes a buffer back.
+// Put returns a buffer to the pool.
 func (p *BufferPool) Put(b *[]byte) {
 	if c := cap(*b); c >= minFrame && c <= maxPooledFrame {
 		p.pool.Put(b)

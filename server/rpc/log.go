@@ -14,12 +14,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats"
 )
 
-// slowAfter is the latency from which a request in a session is logged as slow, unless it is a query of a change stream, which waits for changes. It is
-// the first threshold of SPANNER_SYS.ACTIVE_QUERIES_SUMMARY.
+// slowAfter is the latency from which a request in a session is logged as slow. Queries of change streams are never slow, because
+// they wait for changes. It is the first threshold of SPANNER_SYS.ACTIVE_QUERIES_SUMMARY.
 const slowAfter = time.Second
 
-// log writes a line about the call, which has ended. Its level is error if the call failed for a reason that the client is not told,
-// info if the call was slow, else debug. A line has no data of the user but what the text of an error quotes.
+// log logs the call, which has ended. The level is error if the call failed for a reason that the client is not told, info if the
+// call was slow, else debug. The line contains no user data except the quotes in an error's text.
 func (c *Call) log(total cost.Cost, err error) {
 	if err == nil {
 		err = c.Failure
@@ -36,7 +36,7 @@ func (c *Call) log(total cost.Cost, err error) {
 	}
 }
 
-// attributes are what a line says: what was asked, in which session, how it ended, and what it cost.
+// attributes returns the attributes of the line: the request, its session, its result, and its cost.
 func (c *Call) attributes(total cost.Cost, err error) []slog.Attr {
 	list := []slog.Attr{slog.String("method", c.Method.Name)}
 	text := func(key, value string) {
@@ -60,7 +60,7 @@ func (c *Call) attributes(total cost.Cost, err error) []slog.Attr {
 	return append(append(list, c.Cost.Attributes()...), ErrorAttributes(err)...)
 }
 
-// ErrorAttributes are what a line of the log says about an error: its text, and where it panicked, if it did.
+// ErrorAttributes returns the log attributes of an error: its text, and the stack if it is a panic.
 func ErrorAttributes(err error) (list []slog.Attr) {
 	if err != nil {
 		list = append(list, slog.String("error", err.Error()))
@@ -75,7 +75,7 @@ func millis(key string, d time.Duration) slog.Attr {
 	return slog.Float64(key, float64(d.Microseconds())/1e3)
 }
 
-// sessionOf is the session that a request runs in, "" if it names none.
+// sessionOf returns the session that a request runs in, or "".
 func sessionOf(request proto.Message) string {
 	if r, ok := request.(interface{ GetSession() string }); ok {
 		return r.GetSession()
@@ -83,7 +83,7 @@ func sessionOf(request proto.Message) string {
 	return ""
 }
 
-// resourceOf is what a request is about that runs in no session.
+// resourceOf returns the name, database or parent in a request that runs in no session.
 func resourceOf(request proto.Message) string {
 	switch r := request.(type) {
 	case interface{ GetName() string }:

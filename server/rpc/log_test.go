@@ -14,7 +14,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 )
 
-// TestLogCostsNothingUnread: a request that the log's level leaves out allocates nothing for its line.
+// TestLogCostsNothingUnread: a request below the log's level allocates nothing for its line.
 func TestLogCostsNothingUnread(t *testing.T) {
 	log := slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	d := NewDispatcher(nil, time.Now, log, cpu.NoAccount(), memory.NewBudget(memory.NoLimit), nil)

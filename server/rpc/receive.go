@@ -17,11 +17,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// smallRequest is the size in bytes of requests whose message is not charged: it cannot take more than memory.FreeBytes allow.
+// smallRequest is the size in bytes up to which a message is not charged: it takes no more than memory.FreeBytes.
 const smallRequest = 4 << 10
 
-// Read reads a message from r, of at most limit bytes, and charges the call for it as Charge does: for size bytes at once, so that it holds no memory
-// while it waits, if that is how many the client says that there are; else as they come. Errors of r are returned as they are.
+// Read reads a message of at most limit bytes from r, and charges the call for it as Charge does. size is the length that the
+// client announced; Read charges for it at once, so that it holds no memory while it waits. It charges for further bytes as they
+// come. Errors of r are returned unchanged.
 func (c *Call) Read(ctx context.Context, r io.Reader, size int64, limit int) ([]byte, error) {
 	if size > int64(limit) {
 		return nil, usererror.RequestTooLarge(limit)
@@ -37,15 +38,15 @@ func (c *Call) Read(ctx context.Context, r io.Reader, size int64, limit int) ([]
 	return data, err
 }
 
-// unknownSize is the size of a message of which the client does not say it, as http.Request.ContentLength.
+// unknownSize is the size of a message whose client does not announce it, as in http.Request.ContentLength.
 const unknownSize = -1
 
-// A chargedReader charges an account for what is read from it.
+// A chargedReader charges an account for the bytes read from it.
 type chargedReader struct {
 	io.Reader
 	ctx     context.Context
 	account *memory.Account
-	prepaid int // bytes that were charged before
+	prepaid int // bytes that were charged in advance
 }
 
 func (r *chargedReader) Read(p []byte) (int, error) {
@@ -60,7 +61,8 @@ func (r *chargedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Inflate is the content of a request that came compressed. The method's limit holds while it is inflated, not only then.
+// Inflate returns the content of a compressed request. It stops when the content exceeds limit, so a small request cannot inflate
+// to a huge one.
 func (c *Call) Inflate(ctx context.Context, compressed io.Reader, limit int) ([]byte, error) {
 	unzipped, err := gzip.NewReader(compressed)
 	if err != nil {
@@ -73,7 +75,7 @@ func (c *Call) Inflate(ctx context.Context, compressed io.Reader, limit int) ([]
 	return data, nil
 }
 
-// notGzip is what the client is told if inflating ended with err.
+// notGzip returns the error for the client if inflating ended with err.
 func notGzip(err error) error {
 	if status.IsForUser(err) {
 		return err
@@ -81,12 +83,12 @@ func notGzip(err error) error {
 	return usererror.UndecodableRequest("The request body is not valid gzip.")
 }
 
-// IsGzip says whether data begins as gzip does (https://www.rfc-editor.org/rfc/rfc1952#section-2.3.1). No protobuf message begins so: its first
-// field would have a wire type that does not exist.
+// IsGzip reports whether data has the magic number of gzip (https://www.rfc-editor.org/rfc/rfc1952#section-2.3.1). No protobuf
+// message begins like that: its first field would have a wire type that does not exist.
 func IsGzip(data []byte) bool { return bytes.HasPrefix(data, []byte{0x1f, 0x8b}) }
 
-// MessageFactor is how many bytes a request takes for each byte of its message. While it is decoded it is there three times: as received, as
-// a whole, and decoded. A commit then has it as values, as what is written to each key, and as a batch.
+// MessageFactor is the number of bytes that a request takes for each byte of its message. During decoding it exists three times:
+// as received, in one piece, and decoded. A commit then holds it as values, as writes to each key, and as a batch.
 const MessageFactor = 4
 
 // Charge charges the call for a message of size bytes.
@@ -97,8 +99,8 @@ func (c *Call) Charge(ctx context.Context, size int) error {
 	return c.Memory.Grow(ctx, int64(size)*MessageFactor)
 }
 
-// Decode decodes the request's message, for which the call was charged. It is charged further for what the message takes if it has many
-// small parts. What the call no longer needs it gives back.
+// Decode decodes the request's message, for which the call was charged. It charges more if the message has many small parts.
+// Afterwards it gives back the charge that the call no longer needs.
 func (c *Call) Decode(ctx context.Context, data []byte) error {
 	if len(data) > smallRequest {
 		if more := DecodedBytes(c.Request.ProtoReflect().Descriptor(), data) - int64(len(data)); more > 0 {
@@ -116,10 +118,12 @@ func (c *Call) Decode(ctx context.Context, data []byte) error {
 	return nil
 }
 
-// UploadFactor is how many bytes a request of a stream takes for each byte of its message: as received, as a whole, and decoded.
+// UploadFactor is the number of bytes that a request of a stream takes for each byte of its message: as received, in one piece,
+// and decoded.
 const UploadFactor = 3
 
-// DecodeUpload decodes a request of a stream, for which the call was charged. It has few parts: those of Arrow's data are one.
+// DecodeUpload decodes a request of a stream, for which the call was charged. It needs no further charge, because such a request
+// has few parts: all data of Arrow is one field.
 func DecodeUpload(data []byte, m proto.Message) error {
 	if err := proto.Unmarshal(data, m); err != nil {
 		return usererror.UndecodableRequest(fmt.Sprintf("The request is not a valid %s: %v.", m.ProtoReflect().Descriptor().Name(), err))
@@ -127,7 +131,7 @@ func DecodeUpload(data []byte, m proto.Message) error {
 	return nil
 }
 
-// ChargeDecoded charges a call that runs for a message that stands within its request as bytes, which are about to be decoded.
+// ChargeDecoded charges a running call for decoding m from data, a message that the request contains as bytes.
 func (c *Call) ChargeDecoded(m proto.Message, data []byte) error {
 	if len(data) <= smallRequest {
 		return nil
@@ -135,19 +139,20 @@ func (c *Call) ChargeDecoded(m proto.Message, data []byte) error {
 	return c.Memory.Grow(c.ctx, DecodedBytes(m.ProtoReflect().Descriptor(), data))
 }
 
-// What a decoded message takes, by Go's layout of generated code: a struct with a header, a few words for each field that is set, and a
-// pointer to it; a string's header and its bytes.
+// The memory of a decoded message, by Go's layout of generated code: a struct with a header, a few words for each set field, and
+// a pointer to the struct; for a string a header and its bytes.
 const (
 	messageBytes = 96
 	fieldBytes   = 24
 )
 
-// DecodedBytes estimates how much memory a message takes when it is decoded from data. A value of a row takes up to twenty times its bytes.
+// DecodedBytes estimates the memory of the message that data decodes to. A value of a row takes up to twenty times its encoded
+// bytes.
 func DecodedBytes(d protoreflect.MessageDescriptor, data []byte) int64 {
 	return decodedBytes(d, data, protowire.DefaultRecursionLimit)
 }
 
-// decodedBytes looks at messages within messages, depth deep. The decoder refuses deeper ones.
+// decodedBytes estimates like DecodedBytes, for messages nested at most depth deep. The decoder refuses deeper ones.
 func decodedBytes(d protoreflect.MessageDescriptor, data []byte, depth int) int64 {
 	n := int64(messageBytes)
 	if depth == 0 {
@@ -157,7 +162,7 @@ func decodedBytes(d protoreflect.MessageDescriptor, data []byte, depth int) int6
 	for len(data) > 0 {
 		number, kind, head := protowire.ConsumeTag(data)
 		if head < 0 {
-			return n // the decoder will say what is wrong
+			return n // the decoder will return the error
 		}
 		data = data[head:]
 		n += fieldBytes

@@ -8,12 +8,12 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// TestDeepMessage: what a message takes is estimated before the decoder refuses one that is nested too deep, here five million levels, for
-// which a goroutine's stack would not suffice.
+// TestDeepMessage: the memory of a message is estimated before the decoder refuses one that is nested too deeply. With five
+// million levels, as here, an unbounded recursion would exceed the goroutine's stack.
 func TestDeepMessage(t *testing.T) {
 	const levels, list, values, fields, entry, params = 2_500_000, 6, 1, 1, 2, 4
 	var reversed []byte
-	within := func(number protowire.Number) { // puts what there is into a field
+	within := func(number protowire.Number) { // puts the message so far into a field
 		head := protowire.AppendVarint(protowire.AppendTag(nil, number, protowire.BytesType), uint64(len(reversed)))
 		slices.Reverse(head)
 		reversed = append(reversed, head...)

@@ -10,8 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// complete adds the methods of the proto service that s does not have: they
-// answer UNIMPLEMENTED and say which they are, over every transport.
+// complete adds the methods of the proto service that s lacks. They answer UNIMPLEMENTED with their name, over every transport.
 func (s Service) complete() Service {
 	methods := s.Descriptor().Methods()
 	for i := range methods.Len() {
@@ -28,7 +27,7 @@ func (s Service) complete() Service {
 	return s
 }
 
-// Descriptor finds the proto service among those that are linked in.
+// Descriptor returns the proto service from the registry of linked-in files. It panics if the service is not linked in.
 func (s *Service) Descriptor() protoreflect.ServiceDescriptor {
 	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(s.Name))
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package status maps an error to what a client is told: google.rpc.Status, that is a canonical code with text and details. It promises that an error
-// which was not made for users is answered INTERNAL without its text.
+// Package status converts an error to the reply for the client: google.rpc.Status, which is a canonical code with text and
+// details. It promises that an error that was not made for users becomes INTERNAL without its text.
 //
-// It leaves out how a protocol carries a status; server/grpc and server/rest do that.
+// It leaves out how a protocol sends a status; server/grpc and server/rest do that.
 //
 // Imports of this module: usererror.
 package status
@@ -21,7 +21,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Of is the status that a client is answered err with; OK for nil.
+// Of returns the status for the reply to the client; OK for nil.
 func Of(err error) *spb.Status {
 	if err == nil {
 		return &spb.Status{}
@@ -33,7 +33,7 @@ func Of(err error) *spb.Status {
 	return &spb.Status{Code: int32(e.Code), Message: strings.ToValidUTF8(e.Text(), "\uFFFD"), Details: details(e)}
 }
 
-// Code is the canonical code of the status that a client is answered err with.
+// Code returns the canonical code of Of(err).
 func Code(err error) codes.Code {
 	if err == nil {
 		return codes.OK
@@ -44,13 +44,13 @@ func Code(err error) codes.Code {
 	return codes.Internal
 }
 
-// IsForUser says whether the client is told the text of err. If not, err is a bug of ours.
+// IsForUser reports whether the client gets the text of err. If not, err is a bug of ours.
 func IsForUser(err error) bool {
 	_, ok := forUser(err)
 	return ok
 }
 
-// forUser is the error in the chain of err that was made for users.
+// forUser returns the error for users in the chain of err.
 func forUser(err error) (*usererror.Error, bool) {
 	var e *usererror.Error
 	switch {
@@ -64,10 +64,10 @@ func forUser(err error) (*usererror.Error, bool) {
 	return nil, false
 }
 
-// details are ResourceInfo and RetryInfo, where the error has them.
+// details returns the ResourceInfo and RetryInfo of the error, if it has them.
 func details(e *usererror.Error) (list []*anypb.Any) {
 	add := func(m proto.Message) {
-		if packed, err := anypb.New(m); err == nil { // a message of this package can always be packed
+		if packed, err := anypb.New(m); err == nil { // always succeeds for messages of this package
 			list = append(list, packed)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// TestStatuses: an error in any chain is answered with its own code, text and details, and one that is not for users as INTERNAL.
+// TestStatuses: an error in any chain has its own code, text and details, and an error that is not for users becomes INTERNAL.
 func TestStatuses(t *testing.T) {
 	for _, c := range []struct {
 		err     error

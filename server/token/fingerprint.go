@@ -8,11 +8,12 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// A Fingerprint is a hash of what a request asks for. A token has that of its request, so that it cannot be
-// used with another one. Fields that may differ when a client sends the request
-// again (transaction selector, tags, the token itself) are not part of it.
+// A Fingerprint is a hash of a request. A token contains the fingerprint of its request, so that it cannot be used with another
+// one. The fingerprint leaves out fields that may differ when a client resends the request (transaction selector, tags, the token
+// itself).
 //
-// Fields are hashed in order. The hashes of a map's entries are added up, since entries have no order. It is the same after a restart.
+// Fields are hashed in order. The hashes of a map's entries are added up, because entries have no order. The fingerprint is the
+// same after a restart.
 type Fingerprint struct{ Sum uint64 }
 
 func (k Key) fingerprint(kind uint64) Fingerprint { return Fingerprint{k.k0 + kind} }
@@ -41,7 +42,7 @@ const (
 	fingerprintBatch
 )
 
-// Read covers a read in a session, but for the limit and the partition token.
+// Read returns the fingerprint of a read in a session. It leaves out the limit and the partition token.
 func (k Key) Read(session, table, index string, columns []string, keys *spannerpb.KeySet) Fingerprint {
 	f := k.fingerprint(fingerprintRead)
 	f.text(session)
@@ -54,7 +55,7 @@ func (k Key) Read(session, table, index string, columns []string, keys *spannerp
 	return f
 }
 
-// Query covers a statement in a session, but for the partition token.
+// Query returns the fingerprint of a statement in a session. It leaves out the partition token.
 func (k Key) Query(session, sql string, params *structpb.Struct, types map[string]*spannerpb.Type) Fingerprint {
 	f := k.fingerprint(fingerprintQuery)
 	f.text(session)
@@ -63,7 +64,7 @@ func (k Key) Query(session, sql string, params *structpb.Struct, types map[strin
 	return f
 }
 
-// Batch covers the statements of a batch of DML in a session.
+// Batch returns the fingerprint of a batch of DML in a session.
 func (k Key) Batch(req *spannerpb.ExecuteBatchDmlRequest) Fingerprint {
 	f := k.fingerprint(fingerprintBatch)
 	f.text(req.Session)

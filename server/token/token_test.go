@@ -6,8 +6,8 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 )
 
-// TestChecksum: the vectors of SipHash's reference implementation, whose key is the bytes 0 to 15 and whose input is 0, 1, 2, ...
-// https://github.com/veorq/SipHash/blob/master/vectors.h.
+// TestChecksum uses the vectors of SipHash's reference implementation: the key is the bytes 0 to 15, and the input is 0, 1, 2,
+// ... https://github.com/veorq/SipHash/blob/master/vectors.h.
 func TestChecksum(t *testing.T) {
 	var secret [SecretSize]byte
 	for i := range secret {
@@ -25,7 +25,8 @@ func TestChecksum(t *testing.T) {
 	}
 }
 
-// TestKeys: a key of the same secret, as after a restart, opens what was sealed and makes the same fingerprints; another one does not.
+// TestKeys: a key with the same secret, as after a restart, opens sealed tokens and computes the same fingerprints. A key with
+// another secret does not.
 func TestKeys(t *testing.T) {
 	before, after, other := NewKey([SecretSize]byte{1}), NewKey([SecretSize]byte{1}), NewKey([SecretSize]byte{2})
 	sealed := before.Seal([]byte("token"), 0)

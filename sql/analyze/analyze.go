@@ -2,21 +2,20 @@
 // resolved, types checked, parameters typed, hints checked. It owns GoogleSQL's
 // analyzer, which is a library that no other package may import.
 //
-// An Analyzer is for one version of a schema. Many goroutines may use it: several
-// instances of the library work side by side (engine.go), and a heavy statement has one for
-// itself, so that no other waits for it (pool.go). No handle of the library outlives
-// a call. Every text gives a tree or an error:
+// An Analyzer serves one version of a schema. Many goroutines may use it: several instances of the library work side by side (engine.go). A
+// heavy statement gets an instance for itself, so that no other waits for it (pool.go). No handle of the library outlives a call. Every
+// text gives a tree or an error:
 //
 //   - What GoogleSQL refuses is INVALID_ARGUMENT, in GoogleSQL's words and with the place.
 //   - What Spanner has and Crowfoot does not is UNIMPLEMENTED, with its name.
 //   - If the library itself breaks down, the statement fails as INTERNAL, and the next one is analyzed as usual.
 //
-// The library does not bound the depth or the size of a text, so guard.go does that first, with what Spanner limits as far as a text shows
-// it by itself (tally.go).
+// The library does not bound the depth or the size of a text, so guard.go does that first. It also checks those of Spanner's limits that
+// the tokens of a text show (tally.go).
 //
 // Normalize and KindOf look at a text without the library, in about a microsecond.
 //
-// Left out: constant folding beyond the library's own, anything about plans, DDL.
+// It leaves out constant folding beyond the library's own, plans, and DDL.
 //
 // Imports of this module: memory, schema, sql/tree, stats/cpu, stats/distribution, usererror, value.
 package analyze
@@ -39,11 +38,11 @@ import (
 type Analyzer struct {
 	catalog *schema.Catalog
 	system  map[string]*schema.Table // by full name in lower case
-	memory  *memory.Budget           // charged what heavy statements take; nil counts nothing
+	memory  *memory.Budget           // charged with the memory of heavy statements; nil counts nothing
 }
 
-// New makes an Analyzer for a catalog and system tables. What heavy statements take while they are analyzed is charged to a budget, which may
-// be nil.
+// New makes an Analyzer for a catalog and system tables. The memory that heavy statements need for their analysis is charged to budget,
+// which may be nil.
 func New(catalog *schema.Catalog, budget *memory.Budget, system ...*schema.Table) *Analyzer {
 	a := &Analyzer{catalog: catalog, memory: budget, system: make(map[string]*schema.Table, len(system))}
 	for _, t := range system {
@@ -52,19 +51,19 @@ func New(catalog *schema.Catalog, budget *memory.Budget, system ...*schema.Table
 	return a
 }
 
-// Release gives back the memory that the library holds for the schema, when the schema is no longer current. The Analyzer stays
+// Release frees the memory that the library holds for the schema. It is called when the schema is no longer current. The Analyzer stays
 // usable: the next statement hands the schema to the library again.
 func (a *Analyzer) Release() {
 	engines.forget(a)
 }
 
-// Options say how to read a statement.
+// Options control the analysis of a statement.
 type Options struct {
-	// AllowUnbound accepts parameters of the statement that params does not have: their types are inferred. For QueryMode PLAN.
+	// AllowUnbound accepts parameters in the text that params lacks, and infers their types. It is for QueryMode PLAN.
 	AllowUnbound bool
 }
 
-// Statement analyzes one statement. params are the parameters of the request by name, nil for those without a declared type.
+// Statement analyzes one statement. params are the types of the request's parameters by name, nil for a parameter without a declared type.
 // If ctx ends while the statement waits for others, or while a heavy one is analyzed, it fails with the context's error.
 func (a *Analyzer) Statement(ctx context.Context, sql string, params map[string]*value.Type, opts Options) (tree.Statement, *Findings, error) {
 	weight, err := guard(sql, a.columns)
@@ -83,16 +82,16 @@ func (a *Analyzer) Statement(ctx context.Context, sql string, params map[string]
 	return stmt, &Findings{Inferred: w.inferred, Objects: w.objects}, nil
 }
 
-// Findings are what the analysis of a statement has found beside its tree.
+// Findings are the results of an analysis besides the tree.
 type Findings struct {
-	// Inferred are the types of parameters without a declared one, by lower-cased name. A parameter that the statement does not use is not among
-	// them.
+	// Inferred holds the types of the parameters without a declared type, by lower-cased name. Parameters that the statement does not use
+	// are left out.
 	Inferred map[string]*value.Type
-	// Objects are the views that the statement reads and the functions that it calls, those by way of others among them.
+	// Objects are the views that the statement reads and the functions that it calls, directly or through other views and functions.
 	Objects []schema.Object
 }
 
-// with calls f with what a text names of the schema, as the library sees it.
+// with calls f with a library that holds the objects which the text may name.
 func (a *Analyzer) with(ctx context.Context, weight int, sql string, f func(*library)) error {
 	named := a.namesIn(sql)
 	return engines.run(ctx, weight+a.weightOf(named.views), a.memory, func(e *engine) {
@@ -102,7 +101,7 @@ func (a *Analyzer) with(ctx context.Context, weight int, sql string, f func(*lib
 	})
 }
 
-// columns is how many columns the table or view called name has; 0 if there is none.
+// columns returns how many columns the table or view called name has; 0 if there is none.
 func (a *Analyzer) columns(name string) int {
 	if t := a.table(name); t != nil {
 		return len(t.Columns)
@@ -118,29 +117,29 @@ type walker struct {
 	catalog *schema.Catalog
 	lib     *library
 	sql     string
-	zone    *time.Location // in which timestamp literals without a zone are read again; nil if the library reads them right
+	zone    *time.Location // the zone for timestamp literals without one; nil if the library already reads them in it
 	zeros   bool           // sql has a negative zero
 
 	declared     map[string]*value.Type // by lower-cased name; nil: no type given
 	inferred     map[string]*value.Type
 	allowUnbound bool
-	literals     map[int]**value.Type // by the literal's end in sql, where LiteralTypes wants its type; nil for all other callers
+	literals     map[int]**value.Type // for LiteralTypes: by the literal's end in sql, where its type is stored; else nil
 
-	definition *definition // what is analyzed, if it is no statement but the text of a view or function
+	definition *definition // what the text of a view or function names; nil if the text is a statement
 	nested     bool        // sql is the text of a view or function that the user's text names
 
-	args    map[string]tree.Expr // in the place of the parameters of the function whose text this is, by lower-cased name
-	columns map[int32]tree.Col   // by column id
-	base    int                  // what is added to the column ids of this text
-	fields  int                  // of the type at hand
+	args    map[string]tree.Expr // if sql is a function's text: the arguments for its parameters, by lower-cased name
+	columns map[int32]tree.Col   // by the library's column id
+	base    int                  // added to the column ids of this text, so that they are unique in the statement
+	fields  int                  // fields of the type that typeOf converts, nested ones included
 	*progress
 }
 
-// progress is what the walks through a statement's text, and through those of the views that it reads, have in common.
+// progress is the state that the walk through a statement's text shares with the walks through the texts of its views and functions.
 type progress struct {
 	counts  counts
 	nextCol int             // the next tree.Col.ID
-	objects []schema.Object // the views and functions that were met, each once
+	objects []schema.Object // the views, functions and sequences found so far, each once
 }
 
 func (w *walker) declare(params map[string]*value.Type) {
@@ -150,17 +149,17 @@ func (w *walker) declare(params map[string]*value.Type) {
 	}
 }
 
-// analyze analyzes a statement. It may be called again if the first call was stopped.
+// analyze analyzes a statement. The pool may call it again after it stopped the first call.
 func (w *walker) analyze(l *library, sql string) (stmt tree.Statement) {
 	w.begin()
 	w.resolve(l, sql, func(n googlesql.ResolvedStatementNode) { stmt = w.statement(n) })
 	return stmt
 }
 
-// begin forgets what an analysis that was stopped has found.
+// begin discards the results of an analysis that was stopped.
 func (w *walker) begin() { w.inferred, w.progress = map[string]*value.Type{}, &progress{} }
 
-// resolve has the library resolve a text, and calls walk with the outcome.
+// resolve lets the library resolve a text, and calls walk with the resolved statement.
 func (w *walker) resolve(l *library, sql string, walk func(googlesql.ResolvedStatementNode)) {
 	w.enter(l, sql)
 	types := own(googlesql.NewTypeFactory())
@@ -181,13 +180,13 @@ func (w *walker) resolve(l *library, sql string, walk func(googlesql.ResolvedSta
 	walk(get(out.ResolvedStatement()))
 }
 
-// enter begins the walk through a text.
+// enter prepares the walk through a text.
 func (w *walker) enter(l *library, sql string) {
 	w.columns = map[int32]tree.Col{}
 	w.lib, w.sql, w.zone, w.zeros = l, sql, zoneOf(w.catalog, l.engine), hasNegativeZero(sql)
 }
 
-// options are the library's settings for one statement, with its declared parameters.
+// options returns the library's settings for one statement, with its declared parameters.
 func (w *walker) options(types *googlesql.TypeFactory) *googlesql.AnalyzerOptions {
 	language := w.lib.engine.language
 	if w.definition != nil {
@@ -220,7 +219,7 @@ func (w *walker) options(types *googlesql.TypeFactory) *googlesql.AnalyzerOption
 	return o
 }
 
-// col is a column of the library as ours.
+// col translates a column of the library.
 func (w *walker) col(c *googlesql.ResolvedColumn) tree.Col {
 	w.lib.engine.rest()
 	id := get(c.ColumnId())

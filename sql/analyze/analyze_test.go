@@ -28,13 +28,13 @@ var systemTable = &schema.Table{
 
 // TestGolden runs the scripts in testdata. Directives:
 //
-//	ddl            DDL statements, each ending in a line with a semicolon; what comes after sees their tables
+//	ddl            DDL statements, each ending in a line with a semicolon; later directives see their tables
 //	analyze        a statement; prints its tree and the types inferred for parameters
 //	   params=(a:INT64, b)  the request's parameters, b without a type
 //	   unbound              accept parameters that params does not have
-//	   needs                print what a role needs to run it instead
+//	   needs                print the privileges that a role needs to run it instead
 //	kind           prints the kind of each line
-//	normalize      prints each line with its literals taken out, and what they are where they stand
+//	normalize      prints each line with its literals taken out, and their types and values in the statement
 //	guard          prints at which sizes the statements of guard_test.go are refused before the library sees them
 //	expr table=t type=T     an expression over the columns of t
 func TestGolden(t *testing.T) {
@@ -113,7 +113,7 @@ func runAnalyze(t *testing.T, a *Analyzer, d *datadriven.TestData) string {
 	if err != nil {
 		return printError(err)
 	}
-	needs := tree.Needs(stmt, a.catalog) // of any statement
+	needs := tree.Needs(stmt, a.catalog) // must work for every statement
 	if d.HasArg("needs") {
 		return needsText(needs)
 	}
@@ -125,7 +125,7 @@ func runAnalyze(t *testing.T, a *Analyzer, d *datadriven.TestData) string {
 	return b.String()
 }
 
-// needsText prints a line for each thing that a role needs; columns are their numbers.
+// needsText prints a line for each privilege that a role needs. Columns are printed as numbers.
 func needsText(list []schema.Need) string {
 	var b strings.Builder
 	for _, n := range list {

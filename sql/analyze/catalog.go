@@ -10,35 +10,37 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// library is what texts may name, as the library sees it: a set of tables, change streams and other objects, with all that is built in.
+// library is a catalog of the library (GoogleSQL's analyzer): the tables, change streams and other objects that texts may name, and the
+// built-in functions and types.
 type library struct {
 	engine  *engine
-	of      *Analyzer // whose tables it has, or nil
+	of      *Analyzer // the Analyzer whose schema's objects it holds, or nil
 	has     map[*schema.Table]bool
-	reads   map[*schema.ChangeStream]bool // whose functions it has
+	reads   map[*schema.ChangeStream]bool // the change streams whose functions it has
 	viewed  map[*schema.View]bool         // the views that it has
 	takes   map[*schema.Sequence]bool     // the sequences that it has
-	bodies  map[string]*body              // the functions of users that it has, by lower-cased full name
-	outputs []*googlesql.AnalyzerOutput   // of them
+	bodies  map[string]*body              // the user-defined functions that it has, by lower-cased full name
+	outputs []*googlesql.AnalyzerOutput   // the resolved texts of bodies
 	types   *googlesql.TypeFactory
 	root    *googlesql.SimpleCatalog
-	names   *googlesql.MultiCatalog             // root, and behind it the root of the engine's builtIns
-	whole   bool                                // root has all that is built in itself
+	names   *googlesql.MultiCatalog             // looks in root first, then in the root of the engine's builtIns
+	whole   bool                                // root itself has the built-in functions and types
 	schemas map[string]*googlesql.SimpleCatalog // by lower-cased name
 	tables  []*schema.Table                     // a table's serialization id is its place here
 	views   []*schema.View                      // a view's serialization id is -1 less its place here
-	bundle  *schema.ProtoBundle                 // or nil
-	pool    *descriptorPool                     // of bundle, once it is needed
+	bundle  *schema.ProtoBundle                 // provides PROTO and ENUM types; may be nil
+	pool    *descriptorPool                     // the descriptors of bundle, made when first needed
 	named   map[string]bool                     // the types of bundle that root has
 
-	// root refers to these, but does not free them.
+	// root refers to these handles, but does not free them.
 	ownTables  []*googlesql.SimpleTable
 	ownColumns []*googlesql.SimpleColumn
 
-	ownSequences []*googlesql.SimpleSequence // likewise
+	ownSequences []*googlesql.SimpleSequence // root does not free these either
 }
 
-// newLibrary is a library without tables. They come from of, if it is not nil. PROTO and ENUM types come from a bundle, which may be nil.
+// newLibrary makes a library without tables. The Analyzer of, which may be nil, provides them later. bundle, which may be nil, provides
+// PROTO and ENUM types.
 func newLibrary(e *engine, of *Analyzer, bundle *schema.ProtoBundle) *library {
 	l := &library{
 		engine: e, of: of, types: own(googlesql.NewTypeFactory()), schemas: map[string]*googlesql.SimpleCatalog{},
@@ -51,8 +53,9 @@ func newLibrary(e *engine, of *Analyzer, bundle *schema.ProtoBundle) *library {
 	return l
 }
 
-// newBuiltIns are the functions, types and procedures that every text may name, GoogleSQL's and Spanner's. They take 5 ms of CPU time and a megabyte: the libraries of an
-// engine share them, so that a schema version, or an expression or a view that DDL analyzes, costs no more than what it names.
+// newBuiltIns makes a library with the functions, types and procedures that every text may name, GoogleSQL's and Spanner's. They take 5 ms
+// of CPU time and a megabyte. The libraries of an engine share them, so that a schema version, or an expression or a view in DDL, costs
+// only the objects that it names.
 func newBuiltIns(e *engine) *library {
 	l := &library{engine: e, types: own(googlesql.NewTypeFactory()), schemas: map[string]*googlesql.SimpleCatalog{}}
 	l.root = own(googlesql.NewSimpleCatalog("", l.types))
@@ -60,7 +63,8 @@ func newBuiltIns(e *engine) *library {
 	return l
 }
 
-// catalog is where the library looks for names. It does not look for sequences in a MultiCatalog.
+// catalog returns the catalog in which the library looks up names. That is root if it is whole, since the library does not look for
+// sequences in a MultiCatalog.
 func (l *library) catalog() *googlesql.Catalog {
 	if l.whole {
 		return l.root.Catalog
@@ -68,7 +72,7 @@ func (l *library) catalog() *googlesql.Catalog {
 	return l.names.Catalog
 }
 
-// addBuiltIns adds what is built in to the library's own root.
+// addBuiltIns adds the built-in functions, types and procedures to the library's own root.
 func (l *library) addBuiltIns() {
 	if l.whole {
 		return
@@ -89,7 +93,7 @@ func (l *library) addBuiltIns() {
 	}
 }
 
-// free gives back the library's memory. The library must not be in use.
+// free frees the library's memory. The library must not be in use.
 func (l *library) free() {
 	if l.engine.discard {
 		return
@@ -121,10 +125,10 @@ func (l *library) addTable(t *schema.Table) {
 	l.ownTables = append(l.ownTables, table)
 	for _, c := range t.Columns {
 		if c.State == schema.ColumnWriteOnly {
-			continue // columns that are being added come last, so that leaving them out does not change the ordinals of others
+			continue // columns being added come last: without them the others keep their ordinals
 		}
 		writable := c.Generated == nil
-		// A column that SELECT * leaves out is a pseudo column to the library.
+		// The library calls a column that SELECT * leaves out a pseudo column.
 		column := own(googlesql.NewSimpleColumn(t.FullName(), c.Name, l.typeOf(l.types, c.Type), c.Hidden, writable))
 		l.ownColumns = append(l.ownColumns, column)
 		do(table.AddColumn2(column, false))
@@ -138,7 +142,7 @@ func (l *library) addTable(t *schema.Table) {
 	}
 }
 
-// addView adds a view as a table without a key.
+// addView adds a view. To the library it is a table without a key.
 func (l *library) addView(v *schema.View) {
 	table := own(googlesql.NewSimpleTable(v.Name, int64(-1-len(l.views))))
 	do(table.SetFullName(v.FullName()))
@@ -160,7 +164,7 @@ func keyOrdinals(t *schema.Table) []int32 {
 	return key
 }
 
-// in is the library's catalog for a named schema, or root for the default schema.
+// in returns the library's catalog for a named schema, or root for the default schema.
 func (l *library) in(name string) *googlesql.SimpleCatalog {
 	if name == "" {
 		return l.root
@@ -172,7 +176,7 @@ func (l *library) in(name string) *googlesql.SimpleCatalog {
 	return l.schemas[lower]
 }
 
-// function is a function or procedure that GoogleSQL itself does not have.
+// function is a function or procedure of Spanner that GoogleSQL itself does not have.
 type function struct {
 	schema     string // "" for the default one
 	name       string

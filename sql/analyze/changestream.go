@@ -13,11 +13,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// readPrefix begins the name of the table-valued function that reads a change stream.
+// readPrefix is the beginning of the name of the table-valued functions that read change streams.
 const readPrefix = schema.ReadFunctionPrefix
 
-// readArguments are the arguments of the function, all of which the library takes for optional: those that must be given must not be NULL either,
-// so that the values of the arguments are checked alone.
+// readArguments are the arguments of the function. The library takes all of them for optional. An argument that is required must not be
+// NULL either, so a check of the values finds missing arguments too.
 var readArguments = []value.Field{
 	{Name: "start_timestamp", Type: value.TimestampType},
 	{Name: "end_timestamp", Type: value.TimestampType},
@@ -65,10 +65,10 @@ var changeRecord = value.Field{Name: "ChangeRecord", Type: structs(
 	)},
 )}
 
-// structs is the type of an array of structs.
+// structs returns the type of an array of structs.
 func structs(fields ...value.Field) *value.Type { return value.ArrayOf(value.StructOf(fields...)) }
 
-// streamOf is the change stream that a function called name reads, or nil.
+// streamOf returns the change stream that a function called name reads, or nil.
 func (a *Analyzer) streamOf(name string) *schema.ChangeStream {
 	if len(name) <= len(readPrefix) || !strings.EqualFold(name[:len(readPrefix)], readPrefix) {
 		return nil
@@ -88,8 +88,8 @@ func (l *library) addStreams(streams []*schema.ChangeStream) {
 	}
 }
 
-// addRead adds the function that reads a change stream. The library has no method that gives an argument a name, but it can read a whole
-// function from the bytes of its message.
+// addRead adds the function that reads a change stream. The library has no method to name an argument, but it can parse a whole function
+// from a protobuf message.
 func (l *library) addRead(s *schema.ChangeStream) {
 	message := own(googlesql.NewTableValuedFunctionProto())
 	defer free(l.engine, freeFunctionProto, message)
@@ -101,7 +101,7 @@ func (l *library) addRead(s *schema.ChangeStream) {
 	do(l.root.AddOwnedTableValuedFunction(own(googlesql.NewTableValuedFunctionDeserialize(message, types))))
 }
 
-// Fields and values of the library's messages, which say what the function is.
+// Field numbers and values in the library's protobuf messages that describe the function.
 const (
 	functionPath, functionSignature, functionType = 1, 2, 3 // of TableValuedFunctionProto
 	fixedOutputSchema                             = 1
@@ -121,12 +121,12 @@ const (
 	structField, fieldName, fieldType = 1, 1, 2
 )
 
-// typeKinds are the numbers of types in the library's messages.
+// typeKinds holds the numbers of types in the library's messages.
 var typeKinds = map[value.Kind]uint64{
 	value.Int64: 2, value.Bool: 5, value.String: 8, value.Array: 16, value.Struct: 17, value.Timestamp: 19, value.JSON: 26,
 }
 
-// readFunction is the message of the function that reads a change stream.
+// readFunction returns the protobuf message that describes the function which reads a change stream.
 func readFunction(s *schema.ChangeStream) []byte {
 	var signature []byte
 	for _, arg := range readArguments {
@@ -175,7 +175,7 @@ func appendNumber(b []byte, field protowire.Number, n uint64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), n)
 }
 
-// changeStreamRead is a query that reads a change stream and does nothing else; nil if it is another one.
+// changeStreamRead returns the tree of a query that only reads a change stream; nil for any other query.
 func (w *walker) changeStreamRead(n *googlesql.ResolvedQueryStmt) *tree.ChangeStreamRead {
 	scan := get(n.Query())
 	if p, ok := scan.(*googlesql.ResolvedProjectScan); ok && get(p.ExprListSize()) == 0 {
@@ -208,7 +208,7 @@ func (w *walker) changeStreamRead(n *googlesql.ResolvedQueryStmt) *tree.ChangeSt
 	return read
 }
 
-// locks says whether a text has FOR UPDATE, of which the library keeps nothing for a function.
+// locks reports whether a text has FOR UPDATE. The library does not report it for a table-valued function.
 func locks(sql string) bool {
 	s := scanner{sql: sql}
 	for last := ""; s.next(); last = s.token {
@@ -219,7 +219,8 @@ func locks(sql string) bool {
 	return false
 }
 
-// isGiven says whether an argument is a literal or a parameter. A cast of a literal is a timestamp whose time zone is the database's.
+// isGiven reports whether an argument is a literal or a parameter. A cast of a literal counts too: it is a timestamp in the database's time
+// zone.
 func isGiven(e tree.Expr) bool {
 	if c, ok := e.(*tree.Cast); ok {
 		_, ok := c.Arg.(*tree.Literal)

@@ -14,17 +14,18 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A column expression is analyzed as the value of an assignment, since the library converts to a wanted type there and nowhere
-// else: UPDATE t SET value = (e) WHERE TRUE, over a table of its own with columns of t and one more. The expression begins on
-// line 2, and the line after it closes the assignment even if it ends in a comment.
+// A column expression is analyzed as the value of an assignment, UPDATE t SET value = (e) WHERE TRUE, since only there does the library
+// convert to a given type. t is a table made for this, with columns of the real table and one more. The expression begins on line 2. The
+// line after it closes the assignment even if the expression ends in a comment.
 const (
 	exprPrefix = "UPDATE `expr` SET `%s` = (\n"
 	exprSuffix = "\n) WHERE TRUE"
 )
 
 // Expr analyzes the expression of a DEFAULT, a generated column or a CHECK over the columns of t, a table of the catalog, and converts it
-// to the type want as an assignment would. uses are the columns it reads: the Refs to uses[i] have the Col.ID i. functions are the functions of users that it calls. If ctx ends while the expression waits for
-// others, or while a heavy one is analyzed, it fails with the context's error.
+// to the type want as an assignment would. uses are the columns that it reads: the Refs to uses[i] have the Col.ID i. functions are the
+// user-defined functions that it calls. If ctx ends while the expression waits for others, or while a heavy one is analyzed, it fails with
+// the context's error.
 func Expr(ctx context.Context, catalog *schema.Catalog, t *schema.Table, sql string, want *value.Type) (e tree.Expr, uses []*schema.Column, functions []*schema.Function, err error) {
 	weight, err := guard(sql, func(string) int { return 0 })
 	if err != nil {
@@ -33,14 +34,14 @@ func Expr(ctx context.Context, catalog *schema.Catalog, t *schema.Table, sql str
 	named := namedColumns(t, sql)
 	e, uses, functions, err = exprOver(ctx, weight, catalog, t, named, sql, want)
 	user := (*usererror.Error)(nil)
-	if errors.As(err, &user) && len(named) < len(t.Columns) { // its text may suggest another column
+	if errors.As(err, &user) && len(named) < len(t.Columns) { // the error may suggest another column
 		e, uses, functions, err = exprOver(ctx, weight, catalog, t, t.Columns, sql, want)
 	}
 	return e, uses, functions, err
 }
 
-// namedColumns are the columns of t whose names stand in a text. The library takes some microseconds for each column: a table may have a thousand of
-// them, and as many expressions.
+// namedColumns returns the columns of t whose names occur in a text. Only these are given to the library, which takes some microseconds for
+// each: a table may have a thousand columns, and as many expressions.
 func namedColumns(t *schema.Table, sql string) (columns []*schema.Column) {
 	names := map[string]bool{}
 	eachName(sql, func(_, name, _ string) { names[strings.ToLower(name)] = true })
@@ -52,7 +53,7 @@ func namedColumns(t *schema.Table, sql string) (columns []*schema.Column) {
 	return columns
 }
 
-// exprOver is Expr over some columns of t.
+// exprOver does the work of Expr with only some columns of t.
 func exprOver(ctx context.Context, weight int, catalog *schema.Catalog, t *schema.Table, columns []*schema.Column, sql string, want *value.Type) (e tree.Expr, uses []*schema.Column, functions []*schema.Function, err error) {
 	w := &walker{catalog: catalog}
 	w.declare(nil)
@@ -75,7 +76,7 @@ func exprOver(ctx context.Context, weight int, catalog *schema.Catalog, t *schem
 	return e, uses, functions, nil
 }
 
-// exprTable is a table with some columns and one more, of the type that is wanted.
+// exprTable makes a table with some columns and one more, target, of type want.
 func exprTable(columns []*schema.Column, want *value.Type) (over *schema.Table, target string) {
 	over = &schema.Table{Name: "expr", Columns: slices.Clone(columns)}
 	target = "value"
@@ -100,14 +101,14 @@ func columnExpr(stmt tree.Statement) (tree.Expr, []*schema.Column) {
 	return e, number(e, columns)
 }
 
-// isTrue says whether e is the literal TRUE, as in exprSuffix.
+// isTrue reports whether e is the literal TRUE, as in exprSuffix.
 func isTrue(e tree.Expr) bool {
 	literal, ok := e.(*tree.Literal)
 	return ok && literal.T.Kind == value.Bool && literal.Value.AsBool()
 }
 
-// number lists the columns that e reads, and makes the place in this list the ID of their Refs. Columns that e itself makes have higher
-// IDs, since the library numbers them after all columns of the table.
+// number lists the columns that e reads, and gives each Ref its column's place in this list as its ID. Columns that e itself makes have
+// higher IDs, since the library numbers them after all columns of the table.
 func number(e tree.Expr, columns map[int]*schema.Column) (uses []*schema.Column) {
 	places := map[int]int{}
 	tree.Walk(e, func(e tree.Expr) {
@@ -129,10 +130,10 @@ func number(e tree.Expr, columns map[int]*schema.Column) (uses []*schema.Column)
 	return uses
 }
 
-// assigned is what the library says of the value in exprPrefix if it has another type than is wanted.
+// assigned matches the library's error for an expression of another type than want.
 var assigned = regexp.MustCompile(`^Value of type (.*) cannot be assigned to \w+, which has type (.*?)( \[at .*)?$`)
 
-// firstLineUp moves the places in an error of the statement to where they are in the expression.
+// firstLineUp translates the places in an error from the statement to the expression, which begins one line later.
 func firstLineUp(err error) error {
 	user := (*usererror.Error)(nil)
 	if !errors.As(err, &user) {
@@ -142,7 +143,7 @@ func firstLineUp(err error) error {
 		m := place.FindStringSubmatch(at)
 		line, _ := strconv.Atoi(m[1])
 		if line == 1 {
-			return "" // in what was put before it
+			return "" // the place is in exprPrefix
 		}
 		return " [at " + strconv.Itoa(line-1) + ":" + m[2] + "]"
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// target is the scan of the table that a statement changes, and its columns by column id.
+// target returns the scan of the table that a statement changes, and the table's columns by column id.
 func (w *walker) target(n *googlesql.ResolvedTableScan) (*tree.TableScan, map[int]*schema.Column) {
 	if v := w.view(n); v != nil {
 		refuse(usererror.ViewWrite(v.FullName()))
@@ -60,11 +60,11 @@ func (w *walker) insert(n *googlesql.ResolvedInsertStmt) tree.Statement {
 	return stmt
 }
 
-// pendingCommitTimestamp is the function that stands for the commit timestamp. A call of it may only be the whole value that INSERT or
-// UPDATE gives to a column.
+// pendingCommitTimestamp is the name of the function that stands for the commit timestamp. A call of it must be the whole value that INSERT
+// or UPDATE gives to a column.
 const pendingCommitTimestamp = "pending_commit_timestamp"
 
-// dmlValue is a value of VALUES or SET: nil for DEFAULT.
+// dmlValue translates a value of VALUES or SET. It returns nil for DEFAULT.
 func (w *walker) dmlValue(n *googlesql.ResolvedDMLValue) tree.Expr {
 	switch e := get(n.Value()).(type) {
 	case *googlesql.ResolvedDMLDefault:
@@ -127,7 +127,7 @@ func (w *walker) conflictTarget(c *tree.Conflict, n *googlesql.ResolvedOnConflic
 	}
 }
 
-// sameColumns says whether a key consists of just these columns, in any order.
+// sameColumns reports whether a key consists of exactly these columns, in any order.
 func sameColumns(key []schema.KeyPart, columns []*schema.Column) bool {
 	if len(key) != len(columns) {
 		return false

@@ -17,59 +17,59 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// engine is an instance of the library, with a memory of its own, in which the library keeps schemas and the statement at hand. It
-// analyzes one statement at a time, for the goroutine that the pool has lent it to. Instances work side by side.
+// engine is an instance of the library with its own memory, in which the library keeps schemas and the current statement. It analyzes one
+// statement at a time, for the goroutine to which the pool has lent it. Instances work side by side.
 //
-// The methods of the library's handles find their instance in one variable of the library's package. A goroutine sets that variable
-// when it enters its engine, and no other goroutine may use a handle until it leaves. It leaves while the library analyzes, which takes
-// most of the time, and rests now and then while it walks through a large tree.
+// The methods of the library's handles find their instance in one variable of the library's package. A goroutine sets that variable when it
+// enters its engine, and no other goroutine may use a handle until it leaves. It leaves while the library analyzes, which takes most of the
+// time. While it walks through a large tree, it pauses now and then.
 type engine struct {
 	module   *googlesql.Module
-	core     *base.Module // what module wraps
+	core     *base.Module // the WebAssembly module that module wraps
 	language *googlesql.LanguageOptions
-	// definitions is language for the texts of views.
+	// definitions holds the language options for the texts of views and functions.
 	definitions *googlesql.LanguageOptions
 	zoned       bool // the library has its default time zone: see zone.go
 	builtIns    *library
 	libraries   map[*Analyzer]*library // the schemas that statements were analyzed for
 	pools       map[*schema.ProtoBundle]*descriptorPool
 
-	discard   bool        // after the statement at hand
-	forgotten []*Analyzer // whose schemas are to be freed; guarded by the pool
+	discard   bool        // the engine is thrown away after the current statement
+	forgotten []*Analyzer // Analyzers whose schemas are still to be freed; guarded by pool.mu
 
-	ctx     context.Context // of the statement at hand
+	ctx     context.Context // of the current statement
 	entered time.Time
-	steps   int           // through the tree
-	work    cpu.Segment   // for the statement at hand
-	loaded  time.Duration // how much of work came before the library was called: the schema was loaded
+	steps   int           // steps through the tree, counted by rest
+	work    cpu.Segment   // CPU time for the current statement
+	loaded  time.Duration // part of work before the call of the library, in which the schema was loaded
 }
 
 const (
-	// engineMemory is the most that one instance may take, in bytes. The library ends a statement that needs more. Of the texts of
-	// BenchmarkHostile none takes more than 152 MiB but for those whose columns double.
+	// engineMemory is the most memory that one instance may take, in bytes. The library ends a statement that needs more. The texts of
+	// BenchmarkHostile take at most 152 MiB, except for those whose columns double.
 	engineMemory = 256 << 20
-	// spareMemory is from where on an instance is thrown away after a statement. Its memory never shrinks.
+	// spareMemory is the size in bytes beyond which an instance is thrown away after a statement, since its memory never shrinks.
 	spareMemory = 192 << 20
-	// maxLibraries is how many schemas an instance knows at once.
+	// maxLibraries is the maximum number of schemas that an instance holds at once.
 	maxLibraries = 16
-	// restAfter is how long a goroutine uses handles before it lets others do so.
+	// restAfter is the time for which a goroutine uses handles before it lets other goroutines use theirs.
 	restAfter = 2 * time.Millisecond
-	// stepsToRest is after how many steps through a tree the goroutine looks at the clock.
+	// stepsToRest is the number of steps through a tree after which the goroutine looks at the clock.
 	stepsToRest = 16
 )
 
-// entering guards current, and with it all use of handles.
+// entering guards current. A goroutine holds it while it uses handles.
 var entering sync.Mutex
 
 //go:linkname current github.com/goccy/go-googlesql.globalModule
 var current *googlesql.Module
 
-// startModule makes another instance of the library, and sets current to it.
+// startModule makes another instance of the library and sets current to it.
 //
 //go:linkname startModule github.com/goccy/go-googlesql.initModule
 func startModule() error
 
-// invoke calls a function of an instance. It may run beside calls of other instances.
+// invoke calls a function of an instance. Calls of different instances may run at the same time.
 //
 //go:linkname invoke github.com/goccy/go-googlesql.(*Module).invoke
 func invoke(m *googlesql.Module, service, method int32, request []byte, function func(*base.Module, int32, int32) (int64, error)) ([]byte, error)
@@ -86,7 +86,7 @@ func typesHandle(*googlesql.TypeFactoryBase) uint64
 //go:linkname outputOf github.com/goccy/go-googlesql.newAnalyzerOutputNoFinalizer
 func outputOf(handle uint64) *googlesql.AnalyzerOutput
 
-// start makes an instance of the library for the engine, which the goroutine has entered.
+// start makes an instance of the library for the engine. The caller has entered the engine.
 func (e *engine) start() {
 	e.zoned = initLibrary()
 	e.module = current
@@ -116,7 +116,7 @@ func newLanguage(names googlesql.NameResolutionMode, statements []googlesql.Reso
 	return l
 }
 
-// enter lets the goroutine use the engine's handles, until it leaves.
+// enter lets the goroutine use the engine's handles until it calls leave.
 func (e *engine) enter() {
 	if !entering.TryLock() {
 		over := cpu.Waiting(e.ctx)
@@ -129,8 +129,8 @@ func (e *engine) enter() {
 
 func (e *engine) leave() { entering.Unlock() }
 
-// rest is called at each step through a tree. If it is time it lets others use their handles, and ends the analysis of a heavy statement
-// whose context has ended, or of a light one that has used its handles for too long.
+// rest is called at each step through a tree. Every restAfter it lets other goroutines use their handles. It ends the analysis of a heavy
+// statement whose context has ended, and of a light one that has used its handles for too long.
 func (e *engine) rest() {
 	if e.steps++; e.steps%stepsToRest != 0 || time.Since(e.entered) <= restAfter {
 		return
@@ -144,13 +144,13 @@ func (e *engine) rest() {
 	}
 }
 
-// pause lets others use their handles.
+// pause lets other goroutines use their handles.
 func (e *engine) pause() {
 	e.leave()
 	e.enter()
 }
 
-// listed are the elements of a list of the library: all at once, which costs less, or for a heavy statement one by one, with rests in
+// listed returns the elements of a list of the library: all at once, which costs less, or, for a heavy statement, one by one with rests in
 // between.
 func listed[T any](e *engine, all func() ([]T, error), size func() (int32, error), at func(int32) (T, error)) []T {
 	if !e.discard {
@@ -164,7 +164,7 @@ func listed[T any](e *engine, all func() ([]T, error), size func() (int32, error
 	return list
 }
 
-// library is the schema of an Analyzer as the engine's library sees it.
+// library returns the engine's catalog for the schema of an Analyzer. It makes one if there is none.
 func (e *engine) library(a *Analyzer) *library {
 	if e.libraries[a] == nil {
 		e.makeRoom()
@@ -173,7 +173,7 @@ func (e *engine) library(a *Analyzer) *library {
 	return e.libraries[a]
 }
 
-// makeRoom frees a schema if the engine has as many as it may: while tables are created one by one, each version may see a statement.
+// makeRoom frees one schema if the engine holds maxLibraries. While tables are created one by one, every version may see a statement.
 func (e *engine) makeRoom() {
 	if len(e.libraries) < maxLibraries {
 		return
@@ -185,7 +185,7 @@ func (e *engine) makeRoom() {
 	}
 }
 
-// forget frees schemas.
+// forget frees the schemas of Analyzers.
 func (e *engine) forget(list []*Analyzer) {
 	defer func() {
 		if recover() != nil {
@@ -202,7 +202,7 @@ func (e *engine) forget(list []*Analyzer) {
 	}
 }
 
-// Fields of the library's messages: the call AnalyzeStatement and its reply.
+// Field numbers of the library's messages for the call AnalyzeStatement and its reply.
 const (
 	analyzeService, analyzeMethod = 0, 2
 
@@ -210,8 +210,8 @@ const (
 	fieldOutput, fieldError                           = 2, 15
 )
 
-// analyze has the library resolve a statement, while other goroutines use the handles of their engines. Its error is the library's
-// verdict on the statement. The library stops when the context of a heavy statement ends, and when a light one takes longer than it may.
+// analyze lets the library resolve a statement, while other goroutines use the handles of their engines. The error is the library's verdict
+// on the statement. The library stops when the context of a heavy statement ends, and when a light one takes longer than lightTime.
 func (e *engine) analyze(sql string, options *googlesql.AnalyzerOptions, catalog *googlesql.Catalog, types *googlesql.TypeFactory) (*googlesql.AnalyzerOutput, error) {
 	request := make([]byte, 0, len(sql)+64)
 	request = protowire.AppendTag(request, fieldText, protowire.BytesType)
@@ -223,7 +223,7 @@ func (e *engine) analyze(sql string, options *googlesql.AnalyzerOptions, catalog
 	e.leave()
 	defer e.enter()
 	stop, why := e.limit()
-	defer stop() // if the library panics
+	defer stop() // in case the library panics
 	reply, err := invoke(e.module, analyzeService, analyzeMethod, request, wasm.Inv_0_2)
 	interrupted := !stop()
 	if !interrupted && err == nil {
@@ -233,14 +233,14 @@ func (e *engine) analyze(sql string, options *googlesql.AnalyzerOptions, catalog
 	switch {
 	case interrupted:
 		err = why()
-	case uint64(len(e.core.Memory)) > e.core.MaxMem/2: // it doubles
+	case uint64(len(e.core.Memory)) > e.core.MaxMem/2: // the memory grows by doubling
 		err = usererror.SQLTooComplex(int64(e.core.MaxMem))
 	}
 	panic(failure{err})
 }
 
-// limit has the library interrupted when the statement has had its time. stop ends that; it is false if the library was interrupted, and
-// why then says for what reason.
+// limit interrupts the library when the statement has used up its time. stop ends the supervision and returns false if the library was
+// interrupted; why then returns the reason.
 func (e *engine) limit() (stop func() bool, why func() error) {
 	if e.discard {
 		return context.AfterFunc(e.ctx, e.interrupt), e.ctx.Err
@@ -249,11 +249,11 @@ func (e *engine) limit() (stop func() bool, why func() error) {
 	return e.limitLight(), func() error { return errSlow }
 }
 
-// spent is the CPU time that a light statement has used since the library was called for it.
+// spent returns the CPU time that a light statement has used since the call of the library.
 func (e *engine) spent() time.Duration { return e.work.SoFar() - e.loaded }
 
-// limitLight has the library interrupted when a light statement has used lightTime of CPU. Time in which other programs have the cores
-// does not count.
+// limitLight interrupts the library when a light statement has used lightTime of CPU. Time in which other programs have the cores does not
+// count.
 func (e *engine) limitLight() (stop func() bool) {
 	var mu sync.Mutex
 	ended := false
@@ -282,13 +282,13 @@ func (e *engine) limitLight() (stop func() bool) {
 	}
 }
 
-// interrupt makes the library fail at its next indirect call: it takes away the table of functions. The instance is of no use after
-// that. The library reads the length that this sets without a lock, and may see it late: the race is intended.
+// interrupt makes the library fail at its next indirect call, by emptying the module's table of functions. The instance is unusable after
+// that. The library reads the length of the table without a lock and may see the change late: the race is intended.
 //
 //go:norace
 func (e *engine) interrupt() { e.core.T0 = e.core.T0[:0] }
 
-// appendHandle appends a handle as the library's messages have it: a message whose field 1 is the number.
+// appendHandle appends a handle in the library's encoding: a message whose field 1 is the handle's number.
 func appendHandle(b []byte, field protowire.Number, handle uint64) []byte {
 	b = protowire.AppendTag(b, field, protowire.BytesType)
 	b = protowire.AppendVarint(b, uint64(protowire.SizeTag(1)+protowire.SizeVarint(handle)))

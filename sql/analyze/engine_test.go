@@ -22,7 +22,7 @@ func TestInterrupt(t *testing.T) {
 	a := testAnalyzer(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	// The library takes a minute or more for so many names.
+	// For this many names the library takes a minute or more.
 	sql := "SELECT K" + strings.Repeat(",K", 200_000) + " FROM T"
 	w := &walker{catalog: a.catalog}
 	w.declare(nil)
@@ -45,7 +45,7 @@ func TestWalkEnds(t *testing.T) {
 	defer cancel()
 	err := a.with(ctx, lightWeight+1, "", func(l *library) {
 		cancel()
-		for { // as through an endless tree
+		for { // like the walk through an endless tree
 			l.engine.entered = l.engine.entered.Add(-restAfter)
 			l.engine.rest()
 		}
@@ -55,8 +55,8 @@ func TestWalkEnds(t *testing.T) {
 	}
 }
 
-// TestSlowIsHeavy: a statement that was taken for a light one and is not, in the library or in the walk, is stopped and gets an engine for
-// itself.
+// TestSlowIsHeavy: a statement with a low weight takes too long, either in the library or in the walk. It is stopped and then gets an
+// engine for itself.
 func TestSlowIsHeavy(t *testing.T) {
 	a := testAnalyzer(t)
 	sql := "SELECT K" + strings.Repeat(",K", 200_000) + " FROM T"
@@ -67,7 +67,7 @@ func TestSlowIsHeavy(t *testing.T) {
 			w.analyze(l, sql)
 		},
 		"walk": func(l *library) {
-			for { // as through an endless tree
+			for { // like the walk through an endless tree
 				l.engine.entered = l.engine.entered.Add(-restAfter)
 				l.engine.rest()
 			}
@@ -88,7 +88,7 @@ func TestSlowIsHeavy(t *testing.T) {
 	}
 }
 
-// TestTooMuchMemory: a statement is refused when the library has taken what an engine may take. The next one is analyzed as usual.
+// TestTooMuchMemory: a statement is refused when the library has used the maximum memory of an engine. The next one is analyzed as usual.
 func TestTooMuchMemory(t *testing.T) {
 	a := testAnalyzer(t)
 	err := a.with(t.Context(), 1, "T", func(l *library) {
@@ -105,7 +105,7 @@ func TestTooMuchMemory(t *testing.T) {
 	}
 }
 
-// TestRest: while a goroutine walks through a large tree others get at their handles.
+// TestRest: while a goroutine walks through a large tree, others can use their handles.
 func TestRest(t *testing.T) {
 	var entered atomic.Bool
 	var other sync.WaitGroup
@@ -156,8 +156,8 @@ func TestParallel(t *testing.T) {
 	all.Wait()
 }
 
-// TestNoFinalizers: no handle keeps a finalizer. It would run while any engine is the current one, and would free what it finds in its
-// memory.
+// TestNoFinalizers: no handle keeps a finalizer. A finalizer would run while any engine is the current one, and would free memory of that
+// engine.
 func TestNoFinalizers(t *testing.T) {
 	a := fuzzAnalyzer(t)
 	queued := []metrics.Sample{{Name: "/gc/finalizers/queued:finalizers"}}
@@ -178,7 +178,8 @@ func TestNoFinalizers(t *testing.T) {
 	}
 }
 
-// TestBuiltInsAreShared: a schema that an engine knows has no functions of its own until a text names a sequence, which the library finds only beside them.
+// TestBuiltInsAreShared: a schema in an engine has no built-in functions of its own until a text names a sequence. The library looks for
+// sequences only in the catalog that also has the functions.
 func TestBuiltInsAreShared(t *testing.T) {
 	catalog, err := applyAll(schema.NewCatalog(), "CREATE TABLE T (K INT64, V STRING(MAX)) PRIMARY KEY (K);\nCREATE SEQUENCE Numbers BIT_REVERSED_POSITIVE")
 	if err != nil {
@@ -203,7 +204,8 @@ func TestBuiltInsAreShared(t *testing.T) {
 	}
 }
 
-// TestColumnsOfExpression: the library is given the columns that an expression names, and all of them only for the error of an expression that it refuses.
+// TestColumnsOfExpression: the library gets only the columns that an expression names. It gets all of them when it refuses the expression,
+// for its error message.
 func TestColumnsOfExpression(t *testing.T) {
 	catalog, err := applyAll(schema.NewCatalog(), "CREATE TABLE T (K INT64, Amount INT64, `Value` INT64) PRIMARY KEY (K)")
 	if err != nil {

@@ -13,15 +13,16 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Functions of users are handed to the library with their signatures. Where a statement calls one, the function's expression takes the place of the call.
+// The library gets user-defined functions with their signatures. Where a statement calls one, the function's expression takes the place of
+// the call.
 
-// The groups of functions in the library: userGroup has such functions, and spannerGroup those of Spanner alone.
+// Groups of functions in the library: userGroup for user-defined functions, spannerGroup for the functions of Spanner that GoogleSQL lacks.
 const (
 	userGroup    = "User"
 	spannerGroup = "Spanner"
 )
 
-// body is a function of users that the library has, with its expression.
+// body is a user-defined function that the library has, with its resolved expression.
 type body struct {
 	*schema.Function
 	text   string
@@ -29,7 +30,7 @@ type body struct {
 	stmt   *googlesql.ResolvedCreateFunctionStmt
 }
 
-// addFunctions adds functions of users that the library does not have yet.
+// addFunctions adds the user-defined functions that the library does not have yet.
 func (l *library) addFunctions(list []*schema.Function) {
 	for _, f := range list {
 		if l.bodies[strings.ToLower(f.FullName())] == nil {
@@ -39,8 +40,8 @@ func (l *library) addFunctions(list []*schema.Function) {
 	}
 }
 
-// addBody adds a function of users, with what its text names. Of the functions that this may name, these are those that it calls: another name may be
-// that of a parameter, and of a function that calls this one.
+// addBody adds a user-defined function and the objects that its text names. Of the functions whose names occur in the text, it adds only
+// those that f calls (f.Uses). Another such name may be that of a parameter, and also of a function that calls f.
 func (l *library) addBody(f *schema.Function) {
 	found := l.of.namesIn(f.SQL)
 	found.functions = slices.DeleteFunc(found.functions, func(called *schema.Function) bool {
@@ -58,7 +59,7 @@ func (l *library) addBody(f *schema.Function) {
 	l.bodies[strings.ToLower(f.FullName())] = b
 }
 
-// resolveFunction has the library resolve the text of a function, which w enters. The outcome stays with the library.
+// resolveFunction lets the library resolve the text of a function, which w enters. The result stays with the library.
 func (l *library) resolveFunction(w *walker, f *schema.Function) *body {
 	b := &body{Function: f, text: f.Text()}
 	w.definition = &definition{}
@@ -76,7 +77,7 @@ func (l *library) resolveFunction(w *walker, f *schema.Function) *body {
 	return b
 }
 
-// called is the function of users that a call calls; nil if it is none.
+// called returns the user-defined function that a call calls; nil for any other function.
 func (w *walker) called(n *googlesql.ResolvedFunctionCall) *body {
 	if len(w.lib.bodies) == 0 {
 		return nil
@@ -88,8 +89,8 @@ func (w *walker) called(n *googlesql.ResolvedFunctionCall) *body {
 	return w.lib.bodies[strings.ToLower(get(function.FullName(false)))]
 }
 
-// inline is the expression of a function, with the arguments in the place of its parameters. An argument that is more than a column or a constant is
-// computed once.
+// inline returns the expression of a function, with the arguments in place of its parameters. It computes an argument once if the argument
+// is more than a column, a constant or a parameter.
 func (w *walker) inline(n *googlesql.ResolvedFunctionCall, b *body) tree.Expr {
 	if get(n.ErrorMode()) == googlesql.ResolvedFunctionCallBaseEnums_ErrorModeSafeErrorMode {
 		refuse(usererror.SafeFunction(b.FullName()))
@@ -126,7 +127,7 @@ func (w *walker) inline(n *googlesql.ResolvedFunctionCall, b *body) tree.Expr {
 	return &tree.Let{Defs: defs, Body: e}
 }
 
-// isSimple says whether an expression may stand in several places.
+// isSimple reports whether an expression may be repeated in several places.
 func isSimple(e tree.Expr) bool {
 	switch e.(type) {
 	case *tree.Ref, *tree.Literal, *tree.Param:
@@ -135,7 +136,7 @@ func isSimple(e tree.Expr) bool {
 	return false
 }
 
-// argument is what stands in the place of a function's parameter.
+// argument returns the expression that stands for a function's parameter.
 func (w *walker) argument(n *googlesql.ResolvedArgumentRef) tree.Expr {
 	name := strings.ToLower(get(n.Name()))
 	if w.definition != nil {
@@ -147,8 +148,8 @@ func (w *walker) argument(n *googlesql.ResolvedArgumentRef) tree.Expr {
 	return w.args[name]
 }
 
-// Function analyzes the text of a function: its signature, and what it names. If ctx ends while the text waits for others, or while a heavy one is analyzed,
-// it fails with the context's error.
+// Function analyzes the text of a function. It returns the function's signature and the objects that the text uses. If ctx ends while the
+// text waits for others, or while a heavy one is analyzed, it fails with the context's error.
 func (a *Analyzer) Function(ctx context.Context, f *schema.Function) (signature schema.Signature, uses []schema.Use, err error) {
 	weight, err := guard(f.SQL, a.columns)
 	if err != nil {
@@ -177,7 +178,7 @@ func (a *Analyzer) Function(ctx context.Context, f *schema.Function) (signature 
 	return signature, uses, nil
 }
 
-// checkNotBuiltIn refuses a function with the name of one of SQL's own.
+// checkNotBuiltIn refuses a function that has the name of a built-in one.
 func (l *library) checkNotBuiltIn(name string) {
 	w := &walker{catalog: l.of.catalog}
 	w.declare(nil)
@@ -194,7 +195,7 @@ func (l *library) checkNotBuiltIn(name string) {
 	}
 }
 
-// signature walks through the text of a function, so that what statements may not have is refused.
+// signature returns the signature of a function. It walks through the text, so that it refuses whatever is refused in statements.
 func (w *walker) signature(b *body) (s schema.Signature) {
 	if get(b.stmt.IsAggregate()) || get(b.stmt.FunctionExpression()) == nil {
 		unsupported("This kind of function")
@@ -211,14 +212,15 @@ func (w *walker) signature(b *body) (s schema.Signature) {
 	return s
 }
 
-// unsteady notes a function that makes what calls it give different values for the same arguments; "" is none.
+// unsteady records the name of a function that may return different values for the same arguments, and so makes its callers do so. "" means
+// none.
 func (d *definition) unsteady(name string) {
 	if d.unstable == "" {
 		d.unstable = name
 	}
 }
 
-// functionsOf are the functions among objects.
+// functionsOf returns the functions among objects, by ID.
 func functionsOf(objects []schema.Object) (list []*schema.Function) {
 	for _, o := range objects {
 		if f, ok := o.(*schema.Function); ok {

@@ -6,7 +6,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// TestParameterWithNameOfCaller: a function has a parameter with the name of another function, which calls it.
+// TestParameterWithNameOfCaller: a function may have a parameter with the name of another function that calls it.
 func TestParameterWithNameOfCaller(t *testing.T) {
 	c, err := applyAll(schema.NewCatalog(), "CREATE FUNCTION F(G INT64) RETURNS INT64 AS (G + 1);\nCREATE FUNCTION G(X INT64) RETURNS INT64 AS (F(X))")
 	if err != nil {
@@ -19,7 +19,8 @@ func TestParameterWithNameOfCaller(t *testing.T) {
 	}
 }
 
-// TestStoppedWhileLoading: a statement is stopped while the library is given what the text of a function names. The next one finds all of it.
+// TestStoppedWhileLoading: a statement is stopped while the objects that a function's text names are added to the library. The next
+// statement finds all of them.
 func TestStoppedWhileLoading(t *testing.T) {
 	c, err := applyAll(schema.NewCatalog(), "CREATE TABLE T (K INT64) PRIMARY KEY (K);\nCREATE FUNCTION F() RETURNS INT64 AS ((SELECT MAX(T.K) FROM T))")
 	if err != nil {
@@ -29,7 +30,7 @@ func TestStoppedWhileLoading(t *testing.T) {
 	stopped := false
 	err = a.with(t.Context(), lightWeight, "", func(l *library) {
 		if l.engine.discard {
-			return // it is heavy now
+			return // the statement now counts as heavy
 		}
 		for l.engine.spent() <= lightTime {
 		}

@@ -6,33 +6,33 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Bounds of a text, checked before the library sees it. The library recurses as deep as a statement is nested, on a stack of its own
-// with a fixed size and on the goroutine's. If either overflows the process ends, so depth must be bounded here.
+// Bounds of a text, checked before the library sees it. The library recurses as deep as a statement is nested, on its own stack of a fixed
+// size and on the goroutine's stack. If either overflows, the process ends, so depth must be bounded here.
 const (
 	maxLength = 1_000_000 // characters of a statement (quota "Query statement length")
 
 	// maxNesting bounds the depth of parentheses, brackets and CASE. Statements within Spanner's own limits on nested functions (75),
 	// subqueries (25) and subselects (60) stay far below.
 	maxNesting = 300
-	// maxDepth bounds the depth of a statement if operators count as levels too: 1+1+1 is (1+1)+1. The library was seen to manage ten
-	// thousand levels, each of which took 20 KiB and 85 us; Spanner allows 75 nested calls.
+	// maxDepth bounds the depth of a statement if operators count as levels too: 1+1+1 is (1+1)+1. In a test the library coped with ten
+	// thousand levels, each of which took 20 KiB and 85 us. Spanner allows 75 nested calls.
 	maxDepth = 1_000
 	// maxBetweens bounds the depth of BETWEEN in operands of BETWEEN. If the operands of a BETWEEN have different types, the library
 	// resolves them twice, so that time doubles with each level: from 20 us to 20 ms at this depth.
 	maxBetweens = 10
-	// maxTextJoins bounds joins, joined UNNESTs included. The library's time and memory rise with the square of their number, times
-	// the number of columns of their tables.
+	// maxTextJoins bounds the number of joins, including joined UNNESTs. The library's time and memory grow with the square of their
+	// number, times the number of columns of their tables.
 	maxTextJoins = 64
-	// maxSelectColumns bounds the columns of one SELECT list. The library's time rises with the square of their number, if they have names:
-	// half a second for so many, half a minute for six times as many.
+	// maxSelectColumns bounds the columns of one SELECT list. If they are names, the library's time rises with the square of their number:
+	// it takes half a second for maxSelectColumns, and half a minute for six times as many.
 	maxSelectColumns = 20_000
-	// maxAdjacentStrings bounds string literals in a row. GoogleSQL refuses even two, but only after work that rises with the
+	// maxAdjacentStrings bounds the number of string literals in a row. GoogleSQL refuses even two, but only after work that grows with the
 	// square of their number.
 	maxAdjacentStrings = 1_000
 )
 
-// guard refuses a text beyond these bounds, and estimates what the library's work for it weighs: see load. columns is how many columns the
-// table of a name has, 0 if there is none.
+// guard refuses a text beyond these bounds, and estimates the weight of the library's work for it (see load). columns returns the number of
+// columns of the table called name, 0 if there is none.
 func guard(sql string, columns func(name string) int) (weight int, err error) {
 	if !utf8.ValidString(sql) {
 		return 0, usererror.SQLNotUTF8()
@@ -56,7 +56,7 @@ func guard(sql string, columns func(name string) int) (weight int, err error) {
 	return g.load.weight(), nil
 }
 
-// tokenOrWord is the current token, in upper case if it is a word that could be a keyword.
+// tokenOrWord returns the current token, in upper case if it is a word that could be a keyword.
 func (g *gauge) tokenOrWord() string {
 	if w := g.word(); w != "" && !g.name {
 		return w
@@ -64,7 +64,7 @@ func (g *gauge) tokenOrWord() string {
 	return g.token
 }
 
-// gauge finds an upper bound of the depth of a statement's tree, without knowing its grammar.
+// gauge computes an upper bound of the depth of a statement's tree without knowing the grammar.
 type gauge struct {
 	scanner
 	open   []group // the text as a whole, and each parenthesis, bracket and CASE that is open
@@ -77,26 +77,26 @@ type gauge struct {
 	tally  tally
 }
 
-// group is what is known of the text within an open parenthesis, bracket or CASE. Commas, clause keywords, AND and OR cut it into
+// group holds counts of the text within an open parenthesis, bracket or CASE. Commas, clause keywords, AND and OR cut this text into
 // stretches that do not nest in each other.
 type group struct {
 	isCase   bool
 	hint     bool
-	list     string // IN or STRUCT if the group is the list behind it
+	list     string // IN or STRUCT if the group is the list after that word
 	commas   int
 	clause   string // FROM, where a comma means a join; SELECT and GROUP, where it means another column; ORDER; SET; "" for all other clauses
 	grouped  int    // commas in GROUP BY
 	selected int    // commas in SELECT
-	stages   int    // joins and pipe operators, each of which nests what is before it
-	deepest  levels // of the deepest stretch but the current one
-	inner    levels // of the deepest group in the current stretch
+	stages   int    // joins and pipe operators, each of which nests everything before it
+	deepest  levels // levels of the deepest earlier stretch
+	inner    levels // levels of the deepest group within the current stretch
 
-	// Counts in the current stretch: operators, each of which may nest what stands before or after it; BETWEENs among them; and
-	// BETWEENs whose AND has not come yet.
+	// Counts in the current stretch: ops are operators, each of which may nest the text before or after it; betweens are the BETWEENs among
+	// them; pending are BETWEENs whose AND has not come yet.
 	ops, betweens, pending int
 }
 
-// levels are depths: of operators, calls and brackets together, and of BETWEEN alone.
+// levels are depths: all counts operators, calls and brackets together, betweens counts BETWEEN alone.
 type levels struct{ all, betweens int }
 
 func (l levels) max(m levels) levels {
@@ -119,7 +119,7 @@ func (g *group) endStretch() {
 	g.ops, g.betweens, g.pending = 0, 0, 0
 }
 
-// begin begins a clause.
+// begin starts a new clause.
 func (g *group) begin(clause string) {
 	g.clause = clause
 	g.endStretch()
@@ -142,7 +142,7 @@ func (g *gauge) take() error {
 			g.pop()
 		}
 		g.pop()
-		g.open[len(g.open)-1].ops++ // a subscript nests what is before it
+		g.open[len(g.open)-1].ops++ // a subscript nests the text before it
 	case ",":
 		switch top.clause {
 		case "FROM":
@@ -204,7 +204,7 @@ func (g *gauge) keyword(top *group, word string) error {
 	case "ORDER", "SET":
 		top.begin(word)
 	case "SELECT", "EXTEND":
-		top.list = "" // IN (SELECT ...)
+		top.list = "" // not a list but a subquery: IN (SELECT ...)
 		top.selected = 0
 		top.begin("SELECT")
 	case "WITH":
@@ -246,7 +246,7 @@ func (g *gauge) push(isCase bool) error {
 	return nil
 }
 
-// pop closes a group; one bracket too many is for the library to find.
+// pop closes a group. It ignores a closing bracket too many, which the library reports.
 func (g *gauge) pop() {
 	last := len(g.open) - 1
 	if last == 0 {
@@ -284,7 +284,7 @@ func (g *gauge) tooDeep() error {
 	return nil
 }
 
-// nestingError says at which line and column, as GoogleSQL counts them, the statement is too deep.
+// nestingError returns the error for a statement that is too deep, with the line and column as GoogleSQL counts them.
 func (g *gauge) nestingError(limit int) error {
 	line, column := usererror.PositionOf(g.sql, g.start)
 	return usererror.QueryTooDeep(limit, line, column)

@@ -16,7 +16,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// nested are statements that nest n deep or go on for n parts, each in a way of its own.
+// nested makes statements that nest n levels deep or have n parts, each in a different way.
 var nested = map[string]func(n int) string{
 	"parentheses":     func(n int) string { return "SELECT " + nest("(", "1", ")", n) },
 	"open":            func(n int) string { return "SELECT " + strings.Repeat("(", n) },
@@ -91,16 +91,16 @@ func testAnalyzer(t testing.TB) *Analyzer {
 	return New(c, nil)
 }
 
-// sizes are around the limits, and up to a statement that is as long as it may be. Most of these the guard refuses at once. What the
-// library's work for the others is, BenchmarkHostile measures.
+// sizes returns sizes around the limits, and up to the longest statement that is allowed. The guard refuses most of them at once.
+// BenchmarkHostile measures the library's work for the others.
 func sizes(statement func(n int) string) []int {
 	part := len(statement(1001)) - len(statement(1000))
 	return []int{1, 20, 75, 250, 290, 310, 990, 1010, 5000, 50_000, maxLength/part - 50}
 }
 
-// TestNesting analyzes each kind of nested statement at all sizes. Only a tree or an error for the user may come out; beyond the
-// library's depth the process would end. How much work the library gets is in testdata/guard: what the guard refuses, it never sees,
-// and its work for the rest is bounded by the number of tokens.
+// TestNesting analyzes each kind of nested statement at all sizes. Only a tree or an error for the user may come out: beyond the library's
+// depth the process would end. The file testdata/guard shows how much work reaches the library: it never sees the statements that the guard
+// refuses, and its work for the rest is bounded by the number of tokens.
 func TestNesting(t *testing.T) {
 	a := testAnalyzer(t)
 	params := map[string]*value.Type{"p": value.Int64Type, "j": value.JSONType}
@@ -119,7 +119,7 @@ func TestNesting(t *testing.T) {
 	}
 }
 
-// runGuard prints for each kind of nested statement at which size the guard refuses it.
+// runGuard prints the size at which the guard refuses each kind of nested statement.
 func runGuard() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(nested)) {
@@ -218,7 +218,7 @@ func TestNotUTF8(t *testing.T) {
 
 func noColumns(string) int { return 0 }
 
-// TestColumnsOfSystemTables: columns of INFORMATION_SCHEMA weigh what those of tables do.
+// TestColumnsOfSystemTables: columns of INFORMATION_SCHEMA weigh as much as those of user tables.
 func TestColumnsOfSystemTables(t *testing.T) {
 	table := &schema.Table{Schema: "INFORMATION_SCHEMA", Name: "WIDE"}
 	for range lightWeight {

@@ -10,14 +10,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A handle of the library points into the memory of an engine. Go's collector does not see how large what it points to is, and
-// that memory never shrinks. The library has handles that it makes for its caller freed by finalizers, at some later collection: until then
-// thousands of statements would pile up, and by then another engine may be the one that the finalizer finds. So such handles lose
-// their finalizer at once (own), and what they point to is freed as soon as a statement is analyzed. The methods that
-// do so are not exported, hence the linknames.
+// A handle of the library points into the memory of an engine. Go's collector does not see the size of the object there, and that memory
+// never shrinks. The library sets finalizers on the handles that it makes for its caller, which free the objects at some later collection.
+// Until then thousands of statements would pile up, and by then the finalizer may find another engine in the library's variable. So own
+// removes the finalizer of such a handle at once, and the objects are freed as soon as a statement is analyzed. The methods that free them
+// are not exported, hence the linknames.
 //
 // The package librarytest checks that the library still has these methods, and that no handle here keeps its finalizer. It does not link
-// them: should one be gone, its test says so, where everything else fails to link.
+// them: if one is gone, everything else fails to link, but its test still runs and says so.
 
 //go:linkname freeOutput github.com/goccy/go-googlesql.(*AnalyzerOutput).free
 func freeOutput(*googlesql.AnalyzerOutput)
@@ -61,8 +61,8 @@ func freePool(*googlesql.DescriptorPool)
 //go:linkname freeFile github.com/goccy/go-googlesql.(*FileDescriptorProto).free
 func freeFile(*googlesql.FileDescriptorProto)
 
-// own is get for a handle that the library has made for its caller. Its finalizer is taken away; the caller frees it, or gives it to
-// another handle that does.
+// own is like get, for a handle that the library has made for its caller. It removes the finalizer: the caller frees the handle, or gives
+// it to another handle that does.
 func own[T any](handle *T, err error) *T {
 	if err != nil {
 		panic(failure{err})
@@ -74,15 +74,15 @@ func own[T any](handle *T, err error) *T {
 	return handle
 }
 
-// free frees what a handle points to, unless the engine is thrown away with all that its memory holds.
+// free frees the object of a handle with method, unless the engine is thrown away with all of its memory.
 func free[T any](e *engine, method func(*T), handle *T) {
 	if !e.discard {
 		method(handle)
 	}
 }
 
-// failure is a panic that carries an error from deep in a tree up to run. Each accessor of the library returns an error, though none
-// fails for a sound tree. As an error it is one that the user is not to see.
+// failure is a panic that carries an error from deep in a tree up to pool.lend. Each accessor of the library returns an error, though none
+// fails for a sound tree. Users never see such an error unless it wraps a usererror.Error.
 type failure struct{ error }
 
 func (f failure) Unwrap() error { return f.error }

@@ -13,15 +13,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// hintSet are the hints that one place of a statement takes, by name in upper case, as Spanner's reference lists them under "Hints".
+// hintSet holds the hints that one place of a statement takes, by name in upper case, as Spanner's reference lists them under "Hints".
 type hintSet map[string]hintValue
 
-// hintValue says what values a hint takes.
+// hintValue describes the values that a hint takes.
 type hintValue struct {
 	kind  value.Kind
-	words []string // if not nil, a STRING is one of these, ignoring case
-	most  int64    // if not 0, an INT64 is between 0 and this
-	// refusal, if not nil, says what is wrong with a value of the right kind.
+	words []string // if not nil, a STRING must be one of these, ignoring case
+	most  int64    // if not 0, an INT64 must be between 0 and this
+	// refusal, if not nil, returns the error for a value of the right kind that the hint does not take.
 	refusal func(*schema.Catalog, *tree.Literal) *usererror.Error
 }
 
@@ -92,10 +92,10 @@ var (
 	noHints       = hintSet{}
 )
 
-// oldHints are old names of hints, each with the name that replaced it.
+// oldHints maps old names of hints to the names that replaced them.
 var oldHints = map[string]string{"JOIN_TYPE": "JOIN_METHOD", "GROUP_TYPE": "GROUP_METHOD"}
 
-// hints checks and collects the hints of one place. Hints with a prefix other than spanner are meant for other systems and are left out.
+// hints checks and collects the hints of one place. It ignores hints with a prefix other than spanner, which are meant for other systems.
 func (w *walker) hints(list []*googlesql.ResolvedOption, known hintSet) tree.Hints {
 	var hints tree.Hints
 	for _, h := range list {
@@ -124,7 +124,7 @@ func (w *walker) hints(list []*googlesql.ResolvedOption, known hintSet) tree.Hin
 	return hints
 }
 
-// check refuses a value that the hint does not take. If the value is a parameter it is not known yet, and passes.
+// check refuses a value that the hint does not take. A parameter passes, since its value is not known yet.
 func (h hintValue) check(c *schema.Catalog, name string, e tree.Expr) {
 	literal, ok := e.(*tree.Literal)
 	if !ok {

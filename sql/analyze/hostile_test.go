@@ -15,7 +15,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// hostile are texts near the limits, that take the library long. T has 4 columns, Wide a thousand.
+// hostile are texts near the limits for which the library takes long. T has 4 columns, Wide a thousand.
 var hostile = map[string]string{
 	"55,505 ANDs":                      "SELECT 1 FROM T WHERE K=0" + strings.Repeat(" AND K=1", 55_504),
 	"111,000 ANDs":                     "SELECT 1 FROM T WHERE TRUE" + strings.Repeat(" AND TRUE", 110_999),
@@ -73,7 +73,7 @@ var hostile = map[string]string{
 	"990,000 semicolons":               "SELECT 1" + strings.Repeat(";", 990_000),
 }
 
-// chain is a query over the last of n named subqueries, each of which is over the one before.
+// chain returns a query over the last of n named subqueries, each of which reads the one before.
 func chain(n int, first, each string) string {
 	sql := "WITH a0 AS (" + first + ")"
 	for i := range n {
@@ -82,7 +82,7 @@ func chain(n int, first, each string) string {
 	return sql + fmt.Sprintf(" SELECT 1 FROM a%d", n)
 }
 
-// numbers has format n times, with the numbers from 0.
+// numbers formats the numbers from 0 to n-1 and joins them by commas.
 func numbers(n int, format string) string {
 	parts := make([]string, n)
 	for i := range parts {
@@ -91,7 +91,7 @@ func numbers(n int, format string) string {
 	return strings.Join(parts, ",")
 }
 
-// doubling joins a subquery with itself n times.
+// doubling returns a query that joins a subquery with itself, n times over.
 func doubling(n int) string {
 	sql := "WITH a0 AS (SELECT * FROM T)"
 	for i := range n {
@@ -109,8 +109,8 @@ func hostileAnalyzer(t testing.TB) *Analyzer {
 	return New(c, nil, systemTable)
 }
 
-// TestHostileIsHeavy checks that no text among those that take the library more than 100 ms on a quiet machine passes for a light one, but
-// for two whose weight the tokens do not show: the pool stops those (TestSlowIsHeavy).
+// TestHostileIsHeavy checks the weights of the texts that take the library more than 100 ms on a quiet machine. All count as heavy, except
+// two whose weight the tokens do not show: the pool stops these (TestSlowIsHeavy).
 func TestHostileIsHeavy(t *testing.T) {
 	light := map[string]bool{
 		"500 ORs": true, "900 parameters": true, "75 nested calls": true, "300 parentheses": true, "200 UNIONs": true, "one wide table": true,
@@ -126,8 +126,8 @@ func TestHostileIsHeavy(t *testing.T) {
 	}
 }
 
-// BenchmarkHostile measures how long the slowest of many short new statements takes while one of the hostile texts is analyzed. It also
-// prints what the text itself takes, and the weight by which it was judged. Run it on a quiet machine, with -benchtime 1x.
+// BenchmarkHostile analyzes each of the hostile texts, and many short new statements at the same time. It measures the longest time for a
+// short one. It also prints the time for the hostile text itself, and its estimated weight. Run it on a quiet machine, with -benchtime 1x.
 func BenchmarkHostile(b *testing.B) {
 	a := hostileAnalyzer(b)
 	for _, name := range slices.Sorted(maps.Keys(hostile)) {
@@ -162,7 +162,7 @@ func measureHostile(b *testing.B, a *Analyzer, sql string) {
 	}
 }
 
-// longestWait sends light statements until it is told to stop, and says how long the slowest took.
+// longestWait sends light statements until stop is closed, and returns the longest time that one took.
 func longestWait(b *testing.B, a *Analyzer, stop chan struct{}) (longest time.Duration) {
 	for {
 		select {
@@ -178,8 +178,8 @@ func longestWait(b *testing.B, a *Analyzer, stop chan struct{}) (longest time.Du
 	}
 }
 
-// TestDoublingTexts: views and functions, each of which names the one before many times, are more texts than a statement may have. That is found before the
-// texts are analyzed: there are up to 20^10 of them.
+// TestDoublingTexts: views or functions, each of which names the one before many times, expand to more texts than a statement may have. The
+// analyzer refuses the statement before it analyzes them all: there are up to 20^10.
 func TestDoublingTexts(t *testing.T) {
 	for name, text := range map[string]struct{ first, each, statement string }{
 		"UNION ALL":     {"CREATE VIEW V0 SQL SECURITY INVOKER AS SELECT 1 AS x", "CREATE VIEW V%[1]d SQL SECURITY INVOKER AS SELECT v.x FROM V%[2]d AS v" + strings.Repeat(" UNION ALL SELECT v.x FROM V%[2]d AS v", 19), "SELECT x FROM V9"},
@@ -210,7 +210,8 @@ func TestDoublingTexts(t *testing.T) {
 	}
 }
 
-// TestDoublingWith: named subqueries that double rows are refused if they make more than a million of one, in one chain or in several together.
+// TestDoublingWith: named subqueries that double rows are refused if they make more than a million rows of one, in one chain or in several
+// together.
 func TestDoublingWith(t *testing.T) {
 	double := "SELECT x FROM %[1]s UNION ALL SELECT x FROM %[1]s"
 	one := func(n int) string {

@@ -1,6 +1,6 @@
 package analyze
 
-// Kind is the kind of a statement, as far as it matters before the statement is analyzed.
+// Kind is the kind of a statement. It can be told before the statement is analyzed.
 type Kind uint8
 
 // The kinds of statements.
@@ -13,7 +13,7 @@ const (
 	CallKind               // CALL
 )
 
-// DML says whether statements of the kind change tables.
+// DML reports whether statements of the kind change tables.
 func (k Kind) DML() bool { return k == InsertKind || k == UpdateKind || k == DeleteKind }
 
 var kinds = map[string]Kind{
@@ -44,7 +44,7 @@ func KindOf(sql string) Kind {
 	return OtherKind
 }
 
-// skipHint skips what stands behind the @ of a hint: a number, {k=v, ...}, or both.
+// skipHint skips the text after the @ of a hint: a number, {k=v, ...}, or both.
 func (s *scanner) skipHint() {
 	if !s.next() || s.token != "{" {
 		return

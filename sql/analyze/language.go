@@ -2,7 +2,7 @@ package analyze
 
 import "github.com/goccy/go-googlesql"
 
-// statementKinds are the statements that ExecuteSql takes. DDL arrives in UpdateDatabaseDdl and does not pass the analyzer.
+// statementKinds are the kinds of statements that ExecuteSql accepts. DDL comes in UpdateDatabaseDdl and does not pass through here.
 var statementKinds = []googlesql.ResolvedNodeKind{
 	googlesql.ResolvedNodeKindResolvedQueryStmt,
 	googlesql.ResolvedNodeKindResolvedInsertStmt,
@@ -11,15 +11,15 @@ var statementKinds = []googlesql.ResolvedNodeKind{
 	googlesql.ResolvedNodeKindResolvedCallStmt,
 }
 
-// definitionKinds are the statements whose texts are definitions in DDL. In these, names of columns are qualified, so that a new column of a table
-// does not change what they mean.
+// definitionKinds are the statements that define objects in DDL. In their texts, column names must be qualified, so that a new column of a
+// table does not change the meaning of a name.
 var definitionKinds = []googlesql.ResolvedNodeKind{
 	googlesql.ResolvedNodeKindResolvedCreateViewStmt,
 	googlesql.ResolvedNodeKindResolvedCreateFunctionStmt,
 }
 
-// features are the parts of GoogleSQL that Cloud Spanner has beyond its core, by its reference manual. Not among them: window
-// functions, ROLLUP and grouping sets, PIVOT, QUALIFY, recursive WITH, DATETIME and TIME, BIGNUMERIC, GEOGRAPHY, NULLS FIRST.
+// features are the parts of GoogleSQL beyond its core that Cloud Spanner has, by its reference manual. It does not have window functions,
+// ROLLUP and grouping sets, PIVOT, QUALIFY, recursive WITH, DATETIME and TIME, BIGNUMERIC, GEOGRAPHY and NULLS FIRST.
 var features = []googlesql.LanguageFeature{
 	// Types.
 	googlesql.LanguageFeatureFeatureTimestampNanos,
@@ -95,8 +95,8 @@ var features = []googlesql.LanguageFeature{
 	googlesql.LanguageFeatureFeatureJsonKeysFunction,
 }
 
-// rewritesOff are rewrites of the library that are turned off, since the tree can hold the statement without them. The library would write
-// some functions out as subqueries, ARRAY_FILTER among them.
+// rewritesOff are rewrites of the library that are turned off, since the tree can hold the statement without them. With them the library
+// would turn some functions, such as ARRAY_FILTER, into subqueries.
 var rewritesOff = []googlesql.ResolvedASTRewrite{
 	googlesql.ResolvedASTRewriteRewriteBuiltinFunctionInliner,
 	googlesql.ResolvedASTRewriteRewriteWithExpr,

@@ -15,23 +15,23 @@ const (
 	maxNestedGroupBys   = 35
 	maxNestedSubqueries = 25
 	maxNestedSubselects = 60
-	maxSubqueries       = 50 // of one query, in its expressions ("Subquery expression children")
+	maxSubqueries       = 50 // in the expressions of one query ("Subquery expression children")
 )
 
-// maxNestedFields bounds the fields of a STRUCT type with those of the STRUCTs in it. STRUCT(s AS a, s AS b) has twice those of s, so that
-// a short statement could have a type of millions. Spanner names no such limit.
+// maxNestedFields bounds the fields of a STRUCT type with those of the STRUCTs in it. STRUCT(s AS a, s AS b) has twice the fields of s, so
+// that a short statement could have a type with millions of them. Spanner names no such limit.
 const maxNestedFields = 10 * maxStructFields
 
-// maxExpansions bounds how many texts of views and functions take the place of their names in a statement: each time that a name is met, also in such a
-// text. Ten views that read the one before twice would otherwise make a thousand of one, and ten that read it ten times more than could ever be analyzed.
-// Spanner names no such limit.
+// maxExpansions bounds how many names of views and functions are replaced by their texts in a statement; names within such texts count
+// again. Ten views, each of which reads the one before twice, turn one name into a thousand texts. Ten that read it ten times each make
+// more texts than could ever be analyzed. Spanner names no such limit.
 const maxExpansions = 1_000
 
-// maxNamed bounds how many subqueries of WITH a statement has if their texts take the place of their names. A chain of them that doubles rows by
-// UNION ALL, 30 names long, is a short text that makes a billion rows of one. Spanner names no such limit.
+// maxNamed bounds how many subqueries of WITH a statement has after each name is replaced by its subquery. A chain of 30 names, each of
+// which doubles the rows of the one before by UNION ALL, is a short text that makes a billion rows of one. Spanner names no such limit.
 const maxNamed = 1_000_000
 
-// What is limited, in Spanner's words, as the emulator's errors give them.
+// Names of the limited quantities, in the words of the Spanner emulator's errors.
 const (
 	limitJoins            = "joins"
 	limitUnions           = "UNION operations"
@@ -50,18 +50,19 @@ const (
 	limitExpansions       = "views and functions, those within each other,"
 )
 
-// counts is how much of what Spanner limits the walk through a statement has met so far. It ends with an error as soon as a limit is passed.
+// counts holds the quantities limited by Spanner that the walk through a statement has met so far. Its methods end the walk with an error
+// as soon as a limit is passed.
 type counts struct {
 	joins, unions, functions, expansions int
 	parameters                           map[string]bool
 
-	named   int            // subqueries of WITH, their texts in the place of their names
-	namedIn map[string]int // that are in each subquery of WITH, with itself
+	named   int            // subqueries of WITH after each name is replaced by its subquery
+	namedIn map[string]int // the same count within each subquery of WITH, itself included
 
-	// How deeply the place that the walk has reached is nested.
+	// The depth of nesting at the place that the walk has reached.
 	calls, groupBys, subqueries, subselects int
 
-	siblings int // subqueries met so far in the query at hand
+	siblings int // subqueries met so far in the current query
 }
 
 func (c *counts) join() {
@@ -69,13 +70,15 @@ func (c *counts) join() {
 	atMost(limitJoins, c.joins, maxJoins)
 }
 
-// union counts the UNIONs of a set operation. The text of a statement was refused before if it has too many; those of views are counted here.
+// union counts the UNIONs of a set operation. The guard has already counted those of the statement's own text; this also counts those of
+// views.
 func (c *counts) union(inputs int) {
 	c.unions += inputs - 1
 	atMost(limitUnions, max(inputs, c.unions), maxUnions)
 }
 
-// define counts the named subqueries within one that walk goes through. They count where it is named.
+// define counts the named subqueries in the definition of one that walk goes through. They are added to the total wherever that one is
+// used.
 func (c *counts) define(name string, walk func()) {
 	before := c.named
 	walk()
@@ -85,13 +88,13 @@ func (c *counts) define(name string, walk func()) {
 	c.namedIn[name], c.named = c.named-before+1, before
 }
 
-// name counts a named subquery where it is named.
+// name counts a named subquery where it is used.
 func (c *counts) name(name string) {
 	c.named += c.namedIn[name]
 	atMost(limitNamed, c.named, maxNamed)
 }
 
-// expansion counts a view or a function whose text takes the place of its name.
+// expansion counts a view or a function whose name is replaced by its text.
 func (c *counts) expansion() {
 	c.expansions++
 	atMost(limitExpansions, c.expansions, maxExpansions)
@@ -110,14 +113,14 @@ func (c *counts) parameter(name string) {
 	atMost(limitParameters, len(c.parameters), maxParameters)
 }
 
-// enter goes one level deeper, in calls, subqueries or the like, and refuses a level beyond the limit; leave goes back up.
+// enter goes one level deeper in the nesting that nested counts, and refuses a level beyond the limit. leave goes back up.
 func enter(nested *int, what string, limit int) (leave func()) {
 	*nested++
 	atMost(what, *nested, limit)
 	return func() { *nested-- }
 }
 
-// subquery enters a subquery of an expression; leave leaves it.
+// subquery enters a subquery of an expression. leave leaves it.
 func (c *counts) subquery() (leave func()) {
 	c.siblings++
 	atMost(limitSubqueries, c.siblings, maxSubqueries)
@@ -130,7 +133,7 @@ func (c *counts) subquery() (leave func()) {
 	}
 }
 
-// atMost refuses a statement that has n of what is limited to fewer.
+// atMost refuses a statement that has n of a quantity, if n is over the limit.
 func atMost(what string, n, limit int) {
 	if n > limit {
 		refuse(usererror.QueryLimit(what, limit))

@@ -11,7 +11,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// valueOf is a value of the library, whose type is t in our terms, as ours.
+// valueOf translates a value of the library to one of type t.
 func (w *walker) valueOf(v *googlesql.Value, t *value.Type) value.Value {
 	w.lib.engine.rest()
 	if get(v.IsNull()) {
@@ -55,7 +55,7 @@ func (w *walker) valueOf(v *googlesql.Value, t *value.Type) value.Value {
 	return extendedValueOf(v, t)
 }
 
-// extendedValueOf is valueOf for types whose values the library holds in classes of their own.
+// extendedValueOf does the work of valueOf for types whose values the library holds in classes of their own.
 func extendedValueOf(v *googlesql.Value, t *value.Type) value.Value {
 	switch t.Kind {
 	case value.Timestamp:
@@ -76,8 +76,8 @@ func extendedValueOf(v *googlesql.Value, t *value.Type) value.Value {
 	panic(failure{fmt.Errorf("literal of type %v", t)})
 }
 
-// timestampOf reads a timestamp from its text, since the library's numeric accessors give microseconds only, or nanoseconds in a part of
-// the range only.
+// timestampOf reads a timestamp from its text, since the library's numeric accessors give only microseconds, or give nanoseconds only in a
+// part of the range.
 func timestampOf(v *googlesql.Value) value.Value {
 	const layout = "2006-01-02 15:04:05.999999999-07"
 	return value.OfTime(get(time.Parse(layout, get(v.DebugString(false)))))

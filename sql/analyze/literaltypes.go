@@ -10,8 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// LiteralTypes are the types that the literals of a statement have where they stand: '2024-01-02' may be a DATE. A literal for which the
-// library notes no place keeps the type that it is written in.
+// LiteralTypes returns the types that literals have in the context of their statement: '2024-01-02' may be a DATE. A literal for which the
+// library records no place keeps the type of its spelling.
 func (a *Analyzer) LiteralTypes(ctx context.Context, sql string, params map[string]*value.Type, literals []Literal) ([]*value.Type, error) {
 	types := make([]*value.Type, len(literals))
 	w := &walker{catalog: a.catalog, literals: make(map[int]**value.Type, len(literals))}
@@ -28,7 +28,7 @@ func (a *Analyzer) LiteralTypes(ctx context.Context, sql string, params map[stri
 	return types, err
 }
 
-// typed notes the type of a literal if LiteralTypes wants it.
+// typed records the type of a literal if LiteralTypes wants it.
 func (w *walker) typed(n *googlesql.ResolvedLiteral, t *value.Type) {
 	at := get(n.GetParseLocationRangeOrNULL())
 	if at == nil {
@@ -39,16 +39,16 @@ func (w *walker) typed(n *googlesql.ResolvedLiteral, t *value.Type) {
 	}
 }
 
-// castLiteral notes the type of a literal under a cast which the library was told not to fold (see zone.go). A literal that is cast to
-// TIMESTAMP stays a STRING, since what it means depends on the time zone.
+// castLiteral records the type of a literal under a cast that the library was told not to fold (see zone.go). A literal that is cast to
+// TIMESTAMP stays a STRING, since its meaning depends on the time zone.
 func (w *walker) castLiteral(n *googlesql.ResolvedCast, t *value.Type) {
 	if literal, ok := get(n.Expr()).(*googlesql.ResolvedLiteral); ok && t.Kind != value.Timestamp {
 		w.typed(literal, t)
 	}
 }
 
-// As is the literal as a value of type t. It is false if the literal is not written in the plainest form of that type, so that GoogleSQL
-// might read another value.
+// As returns the literal as a value of type t. ok is false if the literal is not written in the plainest form of that type, so that
+// GoogleSQL might read another value.
 func (l *Literal) As(t *value.Type) (value.Value, bool) {
 	switch l.Type.Kind {
 	case value.String:
@@ -76,7 +76,7 @@ func stringAs(text string, t *value.Type) (value.Value, bool) {
 	return value.Value{}, false
 }
 
-// uuidLength is that of a UUID with hyphens and no braces.
+// uuidLength is the length of a UUID with hyphens and without braces.
 const uuidLength = 36
 
 func integerAs(text string, t *value.Type) (value.Value, bool) {
@@ -104,7 +104,7 @@ func fractionAs(text string, t *value.Type) (value.Value, bool) {
 	case value.Numeric:
 		d, err := value.ParseDecimalStrict(text)
 		rounded, ok := value.DecimalFromFloat64(f)
-		return value.OfNumeric(d), err == nil && ok && d == rounded // whether it is read from the text or by way of FLOAT64
+		return value.OfNumeric(d), err == nil && ok && d == rounded // the text and its FLOAT64 give the same value
 	}
 	return value.Value{}, false
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// load estimates the library's work for a text, from its tokens. One unit of weight stands for one token, which takes 5 to 20 us. A
-// token may take far more: a table with a thousand columns, all of which * names in each of twenty subqueries, or an operator at the end
-// of a long chain. The estimate need not be exact: a text that it takes for light and that is not is stopped after lightTime.
+// load estimates the library's work for a text from its tokens. One unit of weight stands for one token, which takes 5 to 20 us. A token
+// may take far more: a * that names the thousand columns of a table in each of twenty subqueries, or an operator at the end of a long
+// chain. The estimate need not be exact: a text that is taken for light by mistake is stopped after lightTime.
 type load struct {
 	columns func(name string) int
 
@@ -16,23 +16,23 @@ type load struct {
 	tokens  int
 	selects int
 	pipes   int
-	deep    int // how deep a SELECT stands in brackets
+	deep    int // number of brackets around the innermost SELECT
 	with    bool
 	joins   int
 	stars   int
-	items   int    // of SELECT lists and STRUCTs, without the first of each
+	items   int    // elements of SELECT lists and STRUCTs, without the first of each
 	width   int    // columns of the tables that the text names
-	deepest levels // of the brackets
+	deepest levels // depth of the brackets
 
-	last   string // token
+	last   string // the last token
 	name   string // the last name or keyword, without quotes
 	tables bool   // the last word stands before the name of a table
 }
 
-// beforeTable are the words after which a table is named.
+// beforeTable holds the words after which the name of a table comes.
 var beforeTable = map[string]bool{"FROM": true, "JOIN": true, "INTO": true, "UPDATE": true, "DELETE": true, "INSERT": true}
 
-// add counts a token that stands in a group, brackets deep. dotted says that it stands behind a dot.
+// add counts a token of a group that is brackets deep. dotted says that the token follows a dot.
 func (l *load) add(token string, dotted bool, in *group, brackets int) {
 	l.tokens++
 	switch {
@@ -61,7 +61,7 @@ func (l *load) comma(in *group) {
 }
 
 func (l *load) word(token string, dotted, from bool, brackets int) {
-	const longest = len(`\U00000000`) * schema.MaxNameLength // of a name with escapes
+	const longest = len(`\U00000000`) * schema.MaxNameLength // length of the longest name, if it has escapes
 	if len(token) > longest {
 		return
 	}
@@ -79,7 +79,7 @@ func (l *load) word(token string, dotted, from bool, brackets int) {
 	case "SELECT":
 		l.query(brackets)
 	case "FROM":
-		if l.last == "" || l.last == "(" { // FROM t |> ..., which has all columns
+		if l.last == "" || l.last == "(" { // FROM t |> ... selects all columns, like *
 			l.query(brackets)
 			l.stars++
 		}
@@ -96,15 +96,15 @@ func (l *load) query(brackets int) {
 	l.deep = max(l.deep, brackets)
 }
 
-// nest notes how deep a bracket is.
+// nest records how deep a bracket is.
 func (l *load) nest(inside levels) { l.deepest = l.deepest.max(inside) }
 
-// weight is the estimate for the tokens so far.
+// weight returns the estimate for the tokens so far.
 func (l *load) weight() int {
-	// An operator takes more time the longer the chain is that it ends, and a BETWEEN twice as much in each other one.
+	// The time for an operator grows with the length of the chain that it ends. A BETWEEN within another doubles the time.
 	tokens := l.tokens * (1 + l.deepest.all/100) << max(l.deepest.betweens-3, 0)
 
-	// Each of these hands columns on to the next.
+	// Each of these stages hands its columns on to the next.
 	stages := 1 + l.deep + l.pipes
 	if l.with {
 		stages += l.selects
@@ -116,6 +116,6 @@ func (l *load) weight() int {
 			columns <<= min(l.joins, 30) / 2 // a join of a subquery with itself doubles its columns
 		}
 	}
-	const charactersOfToken = 100 // in literals and comments
+	const charactersOfToken = 100 // weigh long literals and comments by their length
 	return tokens + columns + l.pipes*l.pipes/16 + l.length/charactersOfToken
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// suggestible is how many tables the library chooses from when it suggests one for a name that it has not found.
+// suggestible is the number of tables among which the library looks for a suggestion when it has not found a name.
 const suggestible = 20
 
-// The library is given the tables and change streams whose names stand in a text, when the first such text comes: a schema may have 5,000 tables, each of which takes
-// the library some 30 us and some kilobytes for each of its columns.
+// A library gets only the tables and change streams whose names occur in a text, when the first such text comes. A schema may have 5,000
+// tables, and each takes the library some 30 us, and some kilobytes for each of its columns.
 
-// table is the table called name ("t" or "schema.t"), or with this synonym, one of the system's among them, or nil.
+// table returns the table with this name ("t" or "schema.t") or synonym, which may be a system table; nil if there is none.
 func (a *Analyzer) table(name string) *schema.Table {
 	if t := a.catalog.TableOrSynonym(name); t != nil {
 		return t
@@ -23,18 +23,19 @@ func (a *Analyzer) table(name string) *schema.Table {
 	return a.system[strings.ToLower(name)]
 }
 
-// named is what a text may name: what stands there as a table may be a column or an alias.
+// named holds the objects that a text may name. They are found by name alone: what looks like a table may be a column or an alias.
 type named struct {
 	tables    []*schema.Table
 	views     []*schema.View
 	functions []*schema.Function
-	streams   []*schema.ChangeStream // whose functions it calls
+	streams   []*schema.ChangeStream // change streams whose functions it may call
 
 	sequences []*schema.Sequence
-	types     []string // of the proto bundle
+	types     []string // names of types of the proto bundle
 }
 
-// namesIn are the tables and views whose names stand in a text, the change streams whose functions do, and the types of the proto bundle.
+// namesIn returns the objects of the schema whose names occur in a text: tables, views, functions, sequences and types of the proto bundle.
+// It also returns the change streams whose functions the text may call.
 func (a *Analyzer) namesIn(sql string) (found named) {
 	bundle := a.catalog.ProtoBundle()
 	eachName(sql, func(before, token, path string) {
@@ -52,7 +53,7 @@ func (a *Analyzer) namesIn(sql string) (found named) {
 	return found
 }
 
-// typesIn are the names of types of a bundle that stand in a text.
+// typesIn returns the names of a bundle's types that occur in a text.
 func typesIn(sql string, bundle *schema.ProtoBundle) (types []string) {
 	eachName(sql, func(_, _, path string) {
 		if bundle.Type(path) != nil {
@@ -62,10 +63,11 @@ func typesIn(sql string, bundle *schema.ProtoBundle) (types []string) {
 	return types
 }
 
-// eachName calls f for each name in a text: with the name before the dot before it, "" if there is none, and with the path of names and dots that it ends.
+// eachName calls f for each name in a text. before is the name before the dot in front of it, "" if there is none; path is the whole path
+// of names and dots that ends with it.
 func eachName(sql string, f func(before, name, path string)) {
 	s := scanner{sql: sql}
-	before, last, path := "", "", "" // last is a name, or the dot behind before
+	before, last, path := "", "", "" // last is a name, or the dot after before
 	for s.next() {
 		token := s.token
 		switch c := token[0]; {
@@ -88,7 +90,7 @@ func eachName(sql string, f func(before, name, path string)) {
 	}
 }
 
-// find adds what is called name.
+// find adds the object called name to found.
 func (a *Analyzer) find(name string, found *named) {
 	if t := a.table(name); t != nil {
 		found.tables = append(found.tables, t)
@@ -111,7 +113,7 @@ func (a *Analyzer) allTables() (list []*schema.Table) {
 	return list
 }
 
-// tablesLike are the tables that a user may have meant by a name which no table has, the nearest of them.
+// tablesLike returns up to suggestible tables that a user may have meant by a name that no table has, the nearest first.
 func (a *Analyzer) tablesLike(name string) []*schema.Table {
 	type candidate struct {
 		table    *schema.Table
@@ -133,11 +135,11 @@ func (a *Analyzer) tablesLike(name string) []*schema.Table {
 	return tables
 }
 
-// tableNotFound is how the library refuses a name that no table has.
+// tableNotFound matches the library's error for a name that no table has.
 var tableNotFound = regexp.MustCompile("^Table not found: ([^; ]+)")
 
-// suggest has the library know the tables whose names are like one that it has not found, so that its error can suggest one. It says
-// whether there are any.
+// suggest adds the tables whose names are like the one that the library has not found, so that its error can suggest one. It reports
+// whether it has added any.
 func (l *library) suggest(err error) bool {
 	m := tableNotFound.FindStringSubmatch(err.Error())
 	if m == nil || l.of == nil || len(m[1]) > 2*schema.MaxNameLength {
@@ -146,14 +148,14 @@ func (l *library) suggest(err error) bool {
 	return l.add(l.like(m[1]))
 }
 
-// like is tablesLike, while others use their handles.
+// like calls tablesLike while other goroutines use their handles.
 func (l *library) like(name string) []*schema.Table {
 	l.engine.leave()
 	defer l.engine.enter()
 	return l.of.tablesLike(name)
 }
 
-// add adds tables that the library does not have yet, and says whether there are any.
+// add adds the tables that the library does not have yet, and reports whether there are any.
 func (l *library) add(tables []*schema.Table) (added bool) {
 	for _, t := range tables {
 		if !l.has[t] {
@@ -165,7 +167,7 @@ func (l *library) add(tables []*schema.Table) (added bool) {
 	return added
 }
 
-// addNamed adds what a text names.
+// addNamed adds the objects that a text names.
 func (l *library) addNamed(n named) {
 	l.addTypes(n.types)
 	l.add(n.tables)

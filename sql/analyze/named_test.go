@@ -9,7 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// TestNamesIn: the library gets the tables and change streams that a text may mean, however they are written, and no others.
+// TestNamesIn: namesIn finds the tables, sequences and change streams that a text may mean, in any spelling, and no others.
 func TestNamesIn(t *testing.T) {
 	c := schema.NewCatalog()
 	for _, ddl := range []string{
@@ -60,7 +60,8 @@ func TestNamesIn(t *testing.T) {
 	}
 }
 
-// TestLibraryHasNamedTables: of many tables the library is given those that statements name, and of many versions it keeps a few.
+// TestLibraryHasNamedTables: the library gets only the tables that statements name, and an engine keeps at most maxLibraries schema
+// versions.
 func TestLibraryHasNamedTables(t *testing.T) {
 	c := schema.NewCatalog()
 	for i := range 200 {
@@ -109,7 +110,7 @@ func TestUnquoted(t *testing.T) {
 	}
 }
 
-// BenchmarkTablesLike looks among the names of 5,000 tables, all of which are like the one that is wanted.
+// BenchmarkTablesLike searches the names of 5,000 tables, all of which resemble the wanted one.
 func BenchmarkTablesLike(b *testing.B) {
 	var tables []*schema.Table
 	long := strings.Repeat("x", schema.MaxNameLength-4)

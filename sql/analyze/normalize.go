@@ -8,13 +8,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Normalized is a statement with parameters in the place of literals: what texts that differ in literals, space and comments alone
-// have in common.
+// Normalized is a statement with parameters in place of literals. Texts that differ only in literals, space and comments have the same
+// normalized text.
 //
-// A literal is taken out only where GoogleSQL looks at no more than its type: as an operand of a comparison or of arithmetic, after
-// BETWEEN, in IN (...) and VALUES (...), and in SET c = .... Arguments of functions, patterns of LIKE, LIMIT, ORDER BY 1, hints,
-// lengths of types, DATE '...' and the like stay as they are, and so do literals that are not written in the plainest way. It is for
-// the caller to verify that the text with parameters means the same.
+// A literal is taken out only where GoogleSQL considers no more than its type: as an operand of a comparison or of arithmetic, after
+// BETWEEN, in IN (...) and VALUES (...), and in SET c = .... Arguments of functions, patterns of LIKE, LIMIT, ORDER BY 1, hints, lengths of
+// types, DATE '...' and the like stay as they are. So do literals that are not written in the plainest way. The caller must verify that the
+// text with parameters means the same.
 type Normalized struct {
 	Text     string
 	Literals []Literal
@@ -22,20 +22,20 @@ type Normalized struct {
 
 // Literal is a literal that was taken out of a text.
 type Literal struct {
-	Param string      // the parameter in its place: a name that only back quotes allow
+	Param string      // the parameter in its place; the name is valid only in back quotes
 	Type  *value.Type // INT64, FLOAT64 or STRING
-	Text  string      // as it stands; a STRING without its quotes
+	Text  string      // as written; a STRING without its quotes
 	End   int         // where it ends in the statement
 }
 
-// Texts beyond these bounds are not normalized. They are seldom sent again with other literals, and looking for literals costs every
-// time.
+// Longer texts, and texts with more literals, are not normalized. They are seldom sent again with other literals, and the search for
+// literals costs time each time.
 const (
 	maxNormalizedText = 64 << 10
 	maxLiterals       = 500
 )
 
-// Normalize takes the literals out of a text; false if there are none to take.
+// Normalize takes the literals out of a text. It returns false if there are none, or if the text is not to be normalized.
 func Normalize(sql string) (Normalized, bool) {
 	if len(sql) > maxNormalizedText {
 		return Normalized{}, false
@@ -50,7 +50,7 @@ func Normalize(sql string) (Normalized, bool) {
 			continue
 		}
 		if s.last == "@" && s.token[0] == '`' {
-			return Normalized{}, false // the parameter could have a name that is given to literals here
+			return Normalized{}, false // the parameter could have the same name as one made here for a literal
 		}
 		s.out.WriteString(s.token)
 		s.follow()
@@ -59,27 +59,27 @@ func Normalize(sql string) (Normalized, bool) {
 	return Normalized{Text: s.out.String(), Literals: s.literals}, n > 0 && n <= maxLiterals
 }
 
-// normalizer copies a text token by token, and puts parameters in the place of literals.
+// normalizer copies a text token by token and replaces literals by parameters.
 type normalizer struct {
 	scanner
 	out      strings.Builder
 	literals []Literal
 
 	open    []clause // the text as a whole, and each bracket that is open
-	hints   int      // how many of them are a hint, or within one
+	hints   int      // number of open brackets that are a hint, or within one
 	last    string   // the token before
 	operand bool     // the token before ends an operand, so that + and - are binary
-	taking  bool     // a literal in this place is taken out
+	taking  bool     // a literal as the next token is taken out
 }
 
-// clause is what is known of the text within an open bracket.
+// clause holds the state of the text within an open bracket.
 type clause struct {
 	list     bool // elements of IN (...) or VALUES (...)
 	values   bool // VALUES was the last word
-	betweens int  // BETWEENs whose AND is to come
+	betweens int  // BETWEENs whose AND has not come yet
 }
 
-// follow notes whether a literal that comes after the current token is taken out.
+// follow records whether a literal after the current token is taken out.
 func (s *normalizer) follow() {
 	top := &s.open[len(s.open)-1]
 	operand := s.operand
@@ -123,7 +123,7 @@ func (s *normalizer) pop() {
 	s.hints = max(s.hints-1, 0)
 }
 
-// beforeOperand are the words after which + and - are signs.
+// beforeOperand holds the words after which + and - are signs.
 var beforeOperand = map[string]bool{
 	"SELECT": true, "DISTINCT": true, "ALL": true, "WHERE": true, "AND": true, "OR": true, "NOT": true, "ON": true, "HAVING": true,
 	"CASE": true, "WHEN": true, "THEN": true, "ELSE": true, "BY": true, "IN": true, "LIKE": true, "BETWEEN": true, "LIMIT": true,
@@ -134,7 +134,7 @@ func (s *normalizer) keyword(top *clause) {
 	word := s.word()
 	top.values = word == "VALUES"
 	switch word {
-	case "SELECT", "FROM", "WITH": // IN (SELECT ...)
+	case "SELECT", "FROM", "WITH": // not a list but a subquery: IN (SELECT ...)
 		top.list = false
 	case "BETWEEN":
 		top.betweens++
@@ -145,11 +145,11 @@ func (s *normalizer) keyword(top *clause) {
 			s.taking = true
 		}
 	}
-	number := s.token[0] >= '0' && s.token[0] <= '9' // such as the 1e of 1e-5, which is no operand by itself
+	number := s.token[0] >= '0' && s.token[0] <= '9' // 1e is no operand by itself: it may be part of 1e-5
 	s.operand = !beforeOperand[word] && !number
 }
 
-// literal takes out the literal that begins with the current token, if it is a plain one.
+// literal replaces the literal that begins with the current token. It returns false if that is not a plain literal.
 func (s *normalizer) literal() bool {
 	start, after := s.start, s.pos
 	t, text := value.StringType, ""
@@ -179,7 +179,7 @@ func (s *normalizer) literal() bool {
 	return true
 }
 
-// plainString says whether the value of a string literal is the text between its quotes, without escapes.
+// plainString reports whether the text between the quotes of a string literal, without escapes, is its value.
 func plainString(token string) bool {
 	n := len(token)
 	if n < 2 || token[n-1] != token[0] || n > 2 && token[1] == token[0] {
@@ -188,7 +188,8 @@ func plainString(token string) bool {
 	return !strings.ContainsAny(token, "\\\n\r") && utf8.ValidString(token)
 }
 
-// number is the type of the number that begins with the current token, and moves behind the number; nil if it is not plain.
+// number returns the type of the number that begins with the current token, and moves past the number. It returns nil if the number is not
+// plain.
 func (s *normalizer) number() *value.Type {
 	if !digits(s.token) {
 		return nil

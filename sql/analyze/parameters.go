@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// positionalName is what the parameters that question marks stand for are called: p1, p2, and so on, as the JDBC driver of Cloud Spanner calls them.
+// positionalName begins the names of the parameters for question marks: p1, p2, and so on, as in Cloud Spanner's JDBC driver.
 const positionalName = "p"
 
-// Parameters gives the question marks of a statement names, since Spanner's parameters have names, and lists the parameters' names in lower case in the
-// order in which they first stand in the text.
+// Parameters replaces the question marks of a statement by named parameters, since Spanner's parameters have names. names lists all
+// parameters of the text in lower case, in the order of their first occurrence.
 func Parameters(sql string) (named string, names []string) {
 	s := scanner{sql: sql}
 	var b strings.Builder

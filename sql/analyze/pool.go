@@ -15,9 +15,9 @@ import (
 )
 
 // pool lends engines to statements. Light statements share a few engines, each of which keeps the schemas that it has seen. A heavy
-// statement gets a new one, which takes 15 ms and 45 MiB, and which is thrown away afterwards with all that the statement has taken. So
-// no statement waits for a heavier one, and the memory that the library keeps does not depend on the heaviest statement it has seen. A
-// statement that was taken for a light one, and is not, is stopped after lightTime and analyzed again as a heavy one.
+// statement gets a new engine, which takes 15 ms and 45 MiB to make and is thrown away afterwards with all of its memory. So no statement
+// waits for a heavier one, and the memory that the library keeps does not depend on the heaviest statement that it has seen. A statement
+// that was wrongly taken for a light one is stopped after lightTime and analyzed again as a heavy one.
 type pool struct {
 	mu           sync.Mutex
 	light, heavy queue
@@ -26,19 +26,19 @@ type pool struct {
 }
 
 const (
-	// lightEngines and heavyEngines are how many light and heavy statements are analyzed at once.
+	// lightEngines and heavyEngines are the numbers of light and heavy statements that are analyzed at once.
 	lightEngines, heavyEngines = 2, 2
-	// lightWeight is the most that a light statement weighs. The library takes 5 to 20 us for a unit of weight.
+	// lightWeight is the maximum weight of a light statement. The library takes 5 to 20 us for a unit of weight.
 	lightWeight = 5_000
-	// lightTime is how much CPU time a light statement may use. One of lightWeight uses half of it.
+	// lightTime is the CPU time that a light statement may use. A statement of lightWeight uses half of it.
 	lightTime = 200 * time.Millisecond
-	// slowWeight is what a statement that took longer weighs: more than it seems, but it is not known how much.
+	// slowWeight is the weight given to a light statement that took longer than lightTime. Its real weight is not known.
 	slowWeight = 200_000
-	// An engine takes engineBytes, and bytesByWeight for each unit of a statement's weight. Most statements need less of the latter.
+	// An engine takes engineBytes, and bytesByWeight for each unit of a statement's weight. Most statements need less per unit.
 	engineBytes, bytesByWeight = 45 << 20, 256
 )
 
-// errSlow ends the analysis of a light statement that takes longer than lightTime.
+// errSlow is the error that ends the analysis of a light statement which takes longer than lightTime.
 var errSlow = errors.New("the statement takes longer than a light one may")
 
 var engines = newPool()
@@ -47,9 +47,9 @@ func newPool() *pool {
 	return &pool{light: queue{free: lightEngines}, heavy: queue{free: heavyEngines}, lent: map[*engine]bool{}}
 }
 
-// run calls f with an engine that it has entered, when it is the statement's turn; it fails if ctx ends before. What f refuses comes back
-// as a *usererror.Error. Everything else that goes wrong, panics of the library included, is an error of this statement alone. An engine for
-// a heavy statement is charged to the budget. If a light statement turns out to be heavy, f is stopped and called again.
+// run waits for the statement's turn and calls f with an engine that it has entered. It fails if ctx ends first. If f refuses the
+// statement, run returns a *usererror.Error. Any other failure, a panic of the library included, is an error of this statement alone. The
+// memory for a heavy statement's engine is charged to budget. If a light statement turns out to be heavy, f is stopped and called again.
 func (p *pool) run(ctx context.Context, weight int, budget *memory.Budget, f func(*engine)) error {
 	if weight > lightWeight {
 		return p.runHeavy(ctx, weight, budget, f)
@@ -81,7 +81,7 @@ func (p *pool) runHeavy(ctx context.Context, weight int, budget *memory.Budget, 
 	return p.lend(ctx, true, f)
 }
 
-// wait waits for the turn of a statement.
+// wait waits for the statement's turn.
 func (p *pool) wait(ctx context.Context, q *queue, weight int) error {
 	p.mu.Lock()
 	w := q.join(weight)
@@ -109,7 +109,7 @@ func (p *pool) done(q *queue) {
 	q.done()
 }
 
-// lend calls f with an engine.
+// lend calls f with an engine, and turns panics of the library into errors.
 func (p *pool) lend(ctx context.Context, alone bool, f func(*engine)) (err error) {
 	e := p.take(alone)
 	defer func() { p.give(e) }()
@@ -138,7 +138,7 @@ func (p *pool) lend(ctx context.Context, alone bool, f func(*engine)) (err error
 	return nil
 }
 
-// take finds an engine, or makes one, which is not started yet. An engine for a statement alone is a new one.
+// take returns an idle engine or makes one, which is not started yet. If alone is set, it always makes a new one.
 func (p *pool) take(alone bool) *engine {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,7 +151,7 @@ func (p *pool) take(alone bool) *engine {
 	return e
 }
 
-// give takes an engine back, and frees the schemas that were forgotten meanwhile.
+// give takes an engine back, and frees the schemas that forget has marked in the meantime.
 func (p *pool) give(e *engine) {
 	e.ctx = context.Background()
 	for {
@@ -172,7 +172,7 @@ func (p *pool) give(e *engine) {
 	}
 }
 
-// forget frees the schema of an Analyzer in all engines, at once in those that are idle.
+// forget frees the schema of an Analyzer in all engines. Idle engines free it at once, the others when they are given back.
 func (p *pool) forget(a *Analyzer) {
 	p.mu.Lock()
 	for e := range p.lent {
@@ -194,20 +194,20 @@ func (p *pool) forget(a *Analyzer) {
 	}
 }
 
-// queue are the statements of one kind that wait for their turn.
+// queue holds the statements of one kind that wait for their turn.
 type queue struct {
-	free    int // turns
+	free    int // free turns
 	waiting []*waiter
 }
 
-// waiter is a statement that waits, or that has its turn.
+// waiter is a statement that waits for its turn or has it.
 type waiter struct {
 	weight int
-	passed int // by how many statements that came later
+	passed int // number of later statements that got their turn first
 	turn   chan struct{}
 }
 
-// maxPassed is how many lighter statements that came later may pass a heavier one.
+// maxPassed is the maximum number of later, lighter statements that may pass a heavier one.
 const maxPassed = 16
 
 func (q *queue) join(weight int) *waiter {
@@ -217,13 +217,13 @@ func (q *queue) join(weight int) *waiter {
 	return w
 }
 
-// leave takes out a statement whose context has ended.
+// leave removes a statement whose context has ended.
 func (q *queue) leave(w *waiter) {
 	if at := slices.Index(q.waiting, w); at >= 0 {
 		q.waiting = slices.Delete(q.waiting, at, at+1)
 		return
 	}
-	q.done() // it has got its turn meanwhile
+	q.done() // it already has its turn
 }
 
 // done gives a turn back.
@@ -232,7 +232,8 @@ func (q *queue) done() {
 	q.next()
 }
 
-// next gives the free turns away: to the lightest statement that waits, or to the one that came first if it was passed often enough.
+// next gives the free turns to the lightest waiting statements. If the first in the queue has been passed maxPassed times, it gets the turn
+// instead.
 func (q *queue) next() {
 	for q.free > 0 && len(q.waiting) > 0 {
 		at := 0

@@ -16,13 +16,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// turns is a pool whose turns a test takes and gives back, without an engine.
+// turns is a pool without engines. A test takes and gives back its turns.
 type turns struct {
 	*pool
 	got []int // weights, in the order of their turns
 }
 
-// send waits for a turn on a goroutine of its own.
+// send waits for a turn on a new goroutine.
 func (p *turns) send(ctx context.Context, weight int) {
 	go func() {
 		q := &p.light
@@ -36,7 +36,7 @@ func (p *turns) send(ctx context.Context, weight int) {
 	synctest.Wait()
 }
 
-// TestLightPassesHeavy: while heavy statements have all turns that they can have, a light one gets its turn at once.
+// TestLightPassesHeavy: while heavy statements have all turns for heavy ones, a light one gets its turn at once.
 func TestLightPassesHeavy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &turns{pool: newPool()}
@@ -58,7 +58,7 @@ func TestLightPassesHeavy(t *testing.T) {
 	})
 }
 
-// TestLighterFirst: of heavy statements that wait the lightest has the next turn, but only so many pass one that came before.
+// TestLighterFirst: the lightest of the waiting heavy statements has the next turn, but only maxPassed of them may pass an earlier one.
 func TestLighterFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &turns{pool: newPool()}
@@ -86,7 +86,7 @@ func TestLighterFirst(t *testing.T) {
 	})
 }
 
-// TestWaitEnds: the deadline of a request ends its wait, and its place goes to others.
+// TestWaitEnds: a statement stops waiting at the deadline of its request, and its turn goes to others.
 func TestWaitEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPool()
@@ -105,15 +105,15 @@ func TestWaitEnds(t *testing.T) {
 		}
 		w := p.light.join(1)
 		p.done(&p.light)
-		p.light.leave(w) // its context ended as it got its turn
+		p.light.leave(w) // its context ends just after it got its turn
 		if p.light.free != 1 {
 			t.Errorf("%d turns are free, want 1", p.light.free)
 		}
 	})
 }
 
-// TestBesideHeavy: a statement is analyzed while the library works for others, as many as there may be heavy ones, and another heavy
-// one whose context ends fails. What the guard refuses, it refuses then too: the library is not asked.
+// TestBesideHeavy: a light statement is analyzed while the library works for as many heavy ones as it may. Another heavy one, whose context
+// ends, fails. The guard still refuses texts without asking the library.
 func TestBesideHeavy(t *testing.T) {
 	a := testAnalyzer(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -142,10 +142,10 @@ func TestBesideHeavy(t *testing.T) {
 	beside(heavyEngines)
 }
 
-// heavyText has n values in an array.
+// heavyText returns a query of an array with n values.
 func heavyText(n int) string { return "SELECT [1" + strings.Repeat(",1", n-1) + "]" }
 
-// TestLimitsWithoutLibrary: what is beyond a limit of Spanner's is refused though no engine is to be had.
+// TestLimitsWithoutLibrary: a text beyond one of Spanner's limits is refused even if no engine can be had.
 func TestLimitsWithoutLibrary(t *testing.T) {
 	p := engines
 	engines = &pool{}
@@ -183,7 +183,8 @@ func TestLimitsWithoutLibrary(t *testing.T) {
 	}
 }
 
-// TestHeavyIsCharged: an engine for a heavy statement is charged to the budget, and a statement for whose engine there is no room is refused.
+// TestHeavyIsCharged: the memory for a heavy statement's engine is charged to the budget. A statement is refused if the budget has no room
+// for its engine.
 func TestHeavyIsCharged(t *testing.T) {
 	budget := memory.NewBudget(100 << 20)
 	p := newPool()

@@ -6,8 +6,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// procedureParameters are the types of parameters that are arguments of a CALL: CALL cancel_query(@id) makes @id a STRING. The library
-// infers the types of parameters in calls of functions, but breaks down on those in calls of procedures.
+// procedureParameters returns the types of the parameters that are arguments of a CALL: CALL cancel_query(@id) makes @id a STRING. The
+// library infers the types of parameters in function calls, but it breaks down on parameters in procedure calls.
 func procedureParameters(sql string) map[string]*value.Type {
 	if KindOf(sql) != CallKind {
 		return nil
@@ -28,13 +28,13 @@ func procedureParameters(sql string) map[string]*value.Type {
 	return types
 }
 
-// argument is an argument of a CALL: how many tokens it has, parentheses not counted, and the first and the last of them.
+// argument is an argument of a CALL: its number of tokens without parentheses, and its first and last token.
 type argument struct {
 	tokens      int
 	first, last string
 }
 
-// calledWith is the procedure that a CALL names, and its arguments.
+// calledWith returns the name of the procedure that a CALL calls, and its arguments.
 func calledWith(sql string) (name string, args []argument) {
 	s := scanner{sql: sql}
 	for s.next() && s.token != "(" {

@@ -18,26 +18,28 @@ import (
 )
 
 const (
-	// maxPools is how many proto bundles an instance of the library knows at once.
+	// maxPools is the maximum number of proto bundles that an instance of the library holds at once.
 	maxPools = 8
-	// maxPoolBytes is from how many bytes of descriptors on an instance gives up those that no schema uses. They take some ten times as much in its memory.
+	// maxPoolBytes is the number of bytes of descriptors beyond which an instance frees the pools that no schema uses. Descriptors take
+	// some ten times as much in its memory.
 	maxPoolBytes = 4 << 20
 )
 
-// descriptorPool is descriptors of a proto bundle in the memory of an instance of the library. Libraries of several schema versions share it. A bundle may have
-// thousands of types, so that the library is given a type, with those that its fields have, when the first statement needs it.
+// descriptorPool holds descriptors of a proto bundle in the memory of an instance of the library. Libraries of several schema versions
+// share it. A bundle may have thousands of types, so the pool gets a type, and the types of its fields, only when the first statement needs
+// it.
 type descriptorPool struct {
 	*googlesql.DescriptorPool
 	engine    *engine
 	bundle    *schema.ProtoBundle
-	libraries int // that use it
-	bytes     int // of the descriptors that it has
-	// files are the names of its files by what they declare: messages and enumerations that stand in no message, and extensions. Each has a file of its own
-	// but for messages whose fields have each other's types.
+	libraries int // number of libraries that use it
+	bytes     int // size of its descriptors
+	// files holds the names of the pool's files by their declarations: outermost messages and enumerations, and extensions. Each
+	// declaration has a file of its own; only messages whose fields refer to each other share one.
 	files map[protoreflect.FullName]string
 }
 
-// descriptors are the descriptors of a bundle for one more library, until release.
+// descriptors returns the pool of a bundle for one more library, which uses it until it is freed.
 func (e *engine) descriptors(b *schema.ProtoBundle) *descriptorPool {
 	p := e.pools[b]
 	if p == nil {
@@ -65,7 +67,7 @@ func (e *engine) makePoolRoom() {
 	}
 }
 
-// need has the pool know a message or an enumeration, and what its fields and extensions need.
+// need adds a message or an enumeration to the pool, with all types that its fields and extensions refer to.
 func (p *descriptorPool) need(d protoreflect.Descriptor) {
 	s := declarations{pool: p, order: map[protoreflect.FullName]int{}}
 	s.visit(outermost(d))
@@ -84,7 +86,7 @@ func (p *descriptorPool) need(d protoreflect.Descriptor) {
 	}
 }
 
-// outermost is the declaration of a file in which a message or an enumeration stands.
+// outermost returns the declaration at the top level of a file that contains a message or an enumeration.
 func outermost(d protoreflect.Descriptor) protoreflect.Descriptor {
 	for {
 		m, nested := d.Parent().(protoreflect.MessageDescriptor)
@@ -95,7 +97,7 @@ func outermost(d protoreflect.Descriptor) protoreflect.Descriptor {
 	}
 }
 
-// usedBy are the messages and enumerations that a declaration refers to.
+// usedBy returns the messages and enumerations that a declaration refers to.
 func usedBy(d protoreflect.Descriptor) (used []protoreflect.Descriptor) {
 	switch d := d.(type) {
 	case protoreflect.FieldDescriptor:
@@ -119,17 +121,17 @@ func usedBy(d protoreflect.Descriptor) (used []protoreflect.Descriptor) {
 	return used
 }
 
-// declarations walks through declarations that a pool does not have, and adds them to it behind those that they refer to. Those that refer to each other are
-// added at once: they are the strongly connected components of Tarjan's algorithm.
+// declarations walks through declarations that a pool lacks, and adds each after those that it refers to. Declarations that refer to each
+// other are added together: they are the strongly connected components found by Tarjan's algorithm.
 type declarations struct {
 	pool     *descriptorPool
-	order    map[protoreflect.FullName]int // by when they were found, from 1
+	order    map[protoreflect.FullName]int // in the order in which they were found, from 1
 	stack    []protoreflect.Descriptor     // found, but not added yet
-	extended []protoreflect.Descriptor     // messages that were added, whose extensions are not looked at yet
+	extended []protoreflect.Descriptor     // added messages whose extensions are still to be added
 }
 
-// visit adds a declaration, unless it refers to one before it on the stack. It returns the place in order of the first of the stack that it refers to, over
-// others, or its own.
+// visit adds a declaration, unless it refers to one further down on the stack. It returns the lowest place in order among the declarations
+// on the stack that it reaches, itself included.
 func (s *declarations) visit(d protoreflect.Descriptor) (low int) {
 	name := d.FullName()
 	if s.pool.files[name] != "" {
@@ -154,7 +156,7 @@ func (s *declarations) visit(d protoreflect.Descriptor) (low int) {
 	return low
 }
 
-// messagesOf are a message and those that stand in it.
+// messagesOf returns a message and all messages nested in it.
 func messagesOf(d protoreflect.Descriptor) (list []protoreflect.Descriptor) {
 	if m, ok := d.(protoreflect.MessageDescriptor); ok {
 		list = append(list, m)
@@ -165,7 +167,7 @@ func messagesOf(d protoreflect.Descriptor) (list []protoreflect.Descriptor) {
 	return list
 }
 
-// add adds declarations of one file of the bundle as a file of the pool, which has what they refer to.
+// add adds declarations of one file of the bundle to the pool, as one file. The pool already has the declarations that they refer to.
 func (p *descriptorPool) add(list []protoreflect.Descriptor) {
 	f := fileOf(list[0].ParentFile())
 	f.Name = proto.String(list[0].ParentFile().Path() + "#" + string(list[0].FullName()))
@@ -193,10 +195,10 @@ func (p *descriptorPool) add(list []protoreflect.Descriptor) {
 		p.files[d.FullName()] = f.GetName()
 	}
 	p.engine.pause()
-	p.engine.loaded = p.engine.work.SoFar() // which makes the statement at hand no slow one: those after it find the descriptors there
+	p.engine.loaded = p.engine.work.SoFar() // does not count as time of this statement: later ones find the descriptors there
 }
 
-// fileOf is a file without its declarations.
+// fileOf copies a file without its declarations.
 func fileOf(d protoreflect.FileDescriptor) *descriptorpb.FileDescriptorProto {
 	f := &descriptorpb.FileDescriptorProto{Package: proto.String(string(d.Package())), Options: proto.Clone(d.Options()).(*descriptorpb.FileOptions)}
 	if d.Syntax() != protoreflect.Proto2 {
@@ -220,8 +222,8 @@ func (p *descriptorPool) build(f *descriptorpb.FileDescriptorProto) {
 	}
 }
 
-// simplify leaves of a file what the library is to know. It has types for integers of 32 bits and without a sign, which Spanner's GoogleSQL does not have: their
-// fields are INT64. Custom options, of which some would change what the library thinks of a field, are left out, and so are services.
+// simplify reduces a file to the parts that the library needs. Fields of 32-bit and unsigned integers become INT64: the library has types
+// for them, but Spanner's GoogleSQL does not. Custom options go, because some would change how the library treats a field. Services go too.
 func simplify(f *descriptorpb.FileDescriptorProto) {
 	f.Service, f.SourceCodeInfo = nil, nil
 	clearUnknown(f.ProtoReflect())
@@ -257,7 +259,7 @@ func widenMessage(m *descriptorpb.DescriptorProto) {
 	}
 }
 
-// integers are the types of fields that are INT64, but for TYPE_INT64.
+// integers are the field types besides TYPE_INT64 that become INT64.
 var integers = map[descriptorpb.FieldDescriptorProto_Type]bool{
 	descriptorpb.FieldDescriptorProto_TYPE_INT32: true, descriptorpb.FieldDescriptorProto_TYPE_SINT32: true, descriptorpb.FieldDescriptorProto_TYPE_SFIXED32: true,
 	descriptorpb.FieldDescriptorProto_TYPE_UINT32: true, descriptorpb.FieldDescriptorProto_TYPE_FIXED32: true,
@@ -271,12 +273,12 @@ func widen(fields []*descriptorpb.FieldDescriptorProto) {
 		}
 		f.Type = descriptorpb.FieldDescriptorProto_TYPE_INT64.Enum()
 		if _, err := strconv.ParseInt(f.GetDefaultValue(), 10, 64); err != nil {
-			f.DefaultValue = nil // the executor has its own
+			f.DefaultValue = nil // the executor computes the default value itself
 		}
 	}
 }
 
-// useBundle has the library know the descriptors of its bundle.
+// useBundle returns the library's descriptor pool. It makes it first if needed.
 func (l *library) useBundle() *descriptorPool {
 	if l.pool == nil {
 		l.pool = l.engine.descriptors(l.bundle)
@@ -294,7 +296,7 @@ func (l *library) addTypes(names []string) {
 	}
 }
 
-// bundleType is a PROTO or ENUM type as one of the library, made in f.
+// bundleType returns the library's type for a PROTO or ENUM type. f makes it.
 func (l *library) bundleType(f *googlesql.TypeFactory, t *value.Type) googlesql.Googlesql_TypeNode {
 	is := l.bundle.Defined(t.Name)
 	if is == nil || is.Kind != t.Kind {
@@ -308,7 +310,8 @@ func (l *library) bundleType(f *googlesql.TypeFactory, t *value.Type) googlesql.
 	return get(f.MakeProtoType2(get(pool.FindMessageTypeByName(t.Name)), nil))
 }
 
-// defined is a PROTO or ENUM type of the library as that of the bundle, which a definition then uses; nil if the bundle does not have it.
+// defined returns the bundle's type for a PROTO or ENUM type of the library, and records that a definition uses the bundle. It returns nil
+// if the bundle does not have the type.
 func (w *walker) defined(t googlesql.Googlesql_TypeNode) *value.Type {
 	is := w.lib.bundle.Defined(nameOf(t))
 	if is != nil {
@@ -317,7 +320,7 @@ func (w *walker) defined(t googlesql.Googlesql_TypeNode) *value.Type {
 	return is
 }
 
-// nameOf is the name of a PROTO or ENUM type of the library: of ENUM<a.b.C> it is a.b.C.
+// nameOf returns the name of a PROTO or ENUM type of the library: a.b.C for ENUM<a.b.C>.
 func nameOf(t googlesql.Googlesql_TypeNode) string {
 	_, name, _ := strings.Cut(get(t.DebugString(false)), "<")
 	return strings.TrimSuffix(name, ">")

@@ -12,8 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// randomFiles are files with messages, nested messages and enumerations whose fields refer to others at random, of their own file or of those before it, and with
-// extensions. It returns the names of all types.
+// randomFiles makes files with messages, nested messages, enumerations and extensions. Their fields refer at random to types of their own
+// file or of those before it. It also returns the names of all types.
 func randomFiles(r *rand.Rand) (set *descriptorpb.FileDescriptorSet, names []string) {
 	set = new(descriptorpb.FileDescriptorSet)
 	var extendable []string
@@ -57,7 +57,8 @@ func randomFiles(r *rand.Rand) (set *descriptorpb.FileDescriptorSet, names []str
 	return set, names
 }
 
-// TestNeededTypes gives the library types of random files one by one, in any order: it accepts each, with its extensions, and knows no others than they need.
+// TestNeededTypes adds the types of random files to the library one by one, in random order. The library accepts each type with its
+// extensions.
 func TestNeededTypes(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 5))
@@ -99,7 +100,7 @@ func TestNeededTypes(t *testing.T) {
 	}
 }
 
-// TestTypesOfTexts: a text that names one of many types has the library know that one, and those that its fields have.
+// TestTypesOfTexts: if a text names one of many types, the library gets that type and the types of its fields.
 func TestTypesOfTexts(t *testing.T) {
 	f := &descriptorpb.FileDescriptorProto{Name: proto.String("many.proto"), Package: proto.String("many"), Syntax: proto.String("proto3")}
 	var names []string

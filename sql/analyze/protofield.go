@@ -13,7 +13,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// protoField is a field of a PROTO, or whether it is set. A field of a field is one call with the path of both.
+// protoField translates access to a field of a PROTO, or the test whether it is set. A field of a field becomes one call with the whole
+// path.
 func (w *walker) protoField(n *googlesql.ResolvedGetProtoField) tree.Expr {
 	arg := w.expr(get(n.Expr()))
 	path := []protoreflect.FieldDescriptor{w.fieldOf(arg.Type(), get(n.FieldDescriptor()))}
@@ -27,7 +28,7 @@ func (w *walker) protoField(n *googlesql.ResolvedGetProtoField) tree.Expr {
 	return &tree.Call{Func: f, Args: []tree.Expr{arg}}
 }
 
-// fieldOf is a field of a message, or an extension of it, of which the library knows the number.
+// fieldOf returns the field of a message, or the extension of it, that has the number of the library's field.
 func (w *walker) fieldOf(message *value.Type, field *googlesql.FieldDescriptor) protoreflect.FieldDescriptor {
 	number := protoreflect.FieldNumber(get(field.Number()))
 	m := message.Message()
@@ -37,7 +38,7 @@ func (w *walker) fieldOf(message *value.Type, field *googlesql.FieldDescriptor) 
 	return m.Fields().ByNumber(number)
 }
 
-// makeProto is NEW T(...), NEW T {...} and SELECT AS T.
+// makeProto translates NEW T(...), NEW T {...} and SELECT AS T.
 func (w *walker) makeProto(n *googlesql.ResolvedMakeProto) tree.Expr {
 	t := w.typeOf(get(n.Type()))
 	f := &tree.Function{Name: tree.MakeProto, Type: t, Fields: [][]protoreflect.FieldDescriptor{}}
@@ -50,7 +51,7 @@ func (w *walker) makeProto(n *googlesql.ResolvedMakeProto) tree.Expr {
 	return c
 }
 
-// replaceFields is REPLACE_FIELDS of a PROTO.
+// replaceFields translates REPLACE_FIELDS of a PROTO.
 func (w *walker) replaceFields(n *googlesql.ResolvedReplaceField) tree.Expr {
 	arg := w.expr(get(n.Expr()))
 	if arg.Type().Kind != value.Proto {
@@ -78,7 +79,8 @@ func setField(c *tree.Call, path []protoreflect.FieldDescriptor, v tree.Expr) {
 	c.Func.Fields = append(c.Func.Fields, path)
 }
 
-// fieldAssignment adds SET column.field = value to the assignments: of all fields of one column it makes one assignment to the column.
+// fieldAssignment adds SET column.field = value to the assignments. It merges the assignments to all fields of a column into one assignment
+// to the column.
 func (w *walker) fieldAssignment(set []tree.Assignment, target *googlesql.ResolvedGetProtoField, to *googlesql.ResolvedDMLValue, columns map[int]*schema.Column) []tree.Assignment {
 	field := w.protoField(target).(*tree.Call)
 	ref, ok := field.Args[0].(*tree.Ref)
@@ -100,7 +102,8 @@ func (w *walker) fieldAssignment(set []tree.Assignment, target *googlesql.Resolv
 	return set
 }
 
-// protoLiteral is a text that stands where a PROTO is wanted. The library has read it, but does not know how the message's numbers are coded (see simplify).
+// protoLiteral translates a string literal where a PROTO is required. The library has parsed it, but with other number encodings than the
+// message has (see simplify), so the text is cast when the statement runs.
 func (w *walker) protoLiteral(v *googlesql.Value, t *value.Type) tree.Expr {
 	text := strings.TrimSuffix(strings.TrimPrefix(get(v.DebugString(false)), "{"), "}")
 	return &tree.Cast{Arg: &tree.Literal{T: value.StringType, Value: value.OfString(text)}, T: t}

@@ -12,15 +12,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// How the library's own failures begin, or what they contain.
+// Texts by which failures of the library itself are recognized: trapped begins the error, brokenInvariant is part of it.
 const (
 	trapped         = "wasm trap: "
 	brokenInvariant = "RET_CHECK failure"
 )
 
-// refusal turns the library's verdict on a statement into the error that the user sees. It is UNIMPLEMENTED, with the name, for
-// what Spanner has and Crowfoot does not; otherwise INVALID_ARGUMENT in the library's words. Where the library itself broke down,
-// err is returned as it is. A place in the text of a view or function tells the user nothing.
+// refusal turns the library's verdict on a statement into the error that the user sees. It is UNIMPLEMENTED, with the name, for a feature
+// that Spanner has and Crowfoot does not, and otherwise INVALID_ARGUMENT in the library's words. If the library itself broke down, refusal
+// returns err unchanged. It removes places within the text of a view or function, which tell the user nothing.
 func (w *walker) refusal(err error) error {
 	sql, text := w.sql, err.Error()
 	if strings.HasPrefix(text, trapped) || strings.Contains(text, brokenInvariant) {
@@ -39,13 +39,13 @@ func (w *walker) refusal(err error) error {
 	return usererror.InvalidSQL(withoutFarSuggestion(text))
 }
 
-// place is how a message says where in the text an error is, and lastPlace where it says so of the error itself.
+// place matches a place in the text within an error message. lastPlace matches it at the end, where it is the place of the error itself.
 var (
 	place     = regexp.MustCompile(` ?\[at (\d+):(\d+)\]`)
 	lastPlace = regexp.MustCompile(`\[at (\d+):(\d+)\]$`)
 )
 
-// pointed is an error about the user's text with the line that it is about.
+// pointed adds the source line to an error about the user's text.
 func pointed(sql string, err error) error {
 	user := (*usererror.Error)(nil)
 	if !errors.As(err, &user) {
@@ -67,8 +67,8 @@ var (
 	ddlWords         = []string{"CREATE", "ALTER", "DROP", "GRANT", "REVOKE", "RENAME", "ANALYZE"}
 )
 
-// withHint puts the words of users in the place of the library's own names of statements, and says which type of Spanner is meant by one of other databases.
-// The types of a CAST have no lengths.
+// withHint makes the library's errors more helpful. It replaces the library's names of statements by the user's words, names Spanner's type
+// for a type of another database, and explains reserved words. A hint on a CAST has no lengths of types.
 func withHint(sql, text string) string {
 	if at := statementRefused.FindStringIndex(text); at != nil {
 		s := scanner{sql: sql}
@@ -92,8 +92,8 @@ func withHint(sql, text string) string {
 	return text
 }
 
-// meantAsName is the reserved word that text, a syntax error, is about, if it stands in sql where a name would: before what follows names, or behind a
-// word that a table's name follows. Otherwise, and at the beginning, it is "".
+// meantAsName returns the reserved word that a syntax error is about, if the word stands in sql where a name would: before a token that
+// follows names, or after a word that precedes a table's name. In all other places, and at the beginning of sql, it returns "".
 func meantAsName(sql, text string) string {
 	at := lastPlace.FindStringSubmatch(text)
 	if at == nil {
@@ -118,14 +118,14 @@ func meantAsName(sql, text string) string {
 	return ""
 }
 
-// unimplementedFunctions are the functions of Spanner's reference that Crowfoot does not have: full-text search.
+// unimplementedFunctions are the functions of Spanner's reference that Crowfoot lacks: those of full-text search.
 var unimplementedFunctions = map[string]bool{
 	"DEBUG_TOKENLIST": true, "SCORE": true, "SCORE_NGRAMS": true, "SEARCH": true, "SEARCH_NGRAMS": true, "SEARCH_SUBSTRING": true,
 	"SNIPPET": true, "TOKEN": true, "TOKENIZE_BOOL": true, "TOKENIZE_FULLTEXT": true, "TOKENIZE_JSON": true,
 	"TOKENIZE_NGRAMS": true, "TOKENIZE_NUMBER": true, "TOKENIZE_SUBSTRING": true, "TOKENLIST_CONCAT": true,
 }
 
-// Parts of the library's messages.
+// Beginnings of the library's error messages.
 const (
 	graphRefused = "Graph query is not supported"
 	syntaxError  = "Syntax error: "
@@ -133,12 +133,13 @@ const (
 
 var (
 	functionNotFound = regexp.MustCompile("^Function not found: `?(\\w+)`?")
-	// tableFunctionNotFound is for the table-valued functions of Spanner's reference that Crowfoot does not have: those of machine learning.
+	// tableFunctionNotFound matches the error for the table-valued functions of Spanner's reference that Crowfoot lacks: those of machine
+	// learning.
 	tableFunctionNotFound = regexp.MustCompile(`^Table-valued function not found: (?i:(ML\.\w+))`)
 )
 
-// unimplemented is the error for a statement that the library refuses because it uses a part of Spanner that Crowfoot does not
-// have; nil if that is not the reason. text is what the library says.
+// unimplemented returns the error for a statement that the library refuses because it uses a part of Spanner that Crowfoot lacks; nil if
+// that is not the reason. text is the library's error.
 func unimplemented(sql, text string) *usererror.Error {
 	if m := functionNotFound.FindStringSubmatch(text); m != nil {
 		if name := strings.ToUpper(m[1]); unimplementedFunctions[name] {
@@ -158,8 +159,8 @@ func unimplemented(sql, text string) *usererror.Error {
 	return nil
 }
 
-// checkWindow refuses the WINDOW clause of a text that the library accepts: Spanner has no window functions, and the library says so only where one is
-// called. WINDOW is a reserved word.
+// checkWindow refuses a WINDOW clause in a text that the library accepts. Spanner has no window functions, and the library refuses the
+// clause only where one is called. WINDOW is a reserved word.
 func (w *walker) checkWindow() {
 	if w.nested || !strings.Contains(strings.ToUpper(w.sql), "WINDOW") {
 		return
@@ -172,7 +173,7 @@ func (w *walker) checkWindow() {
 	}
 }
 
-// callsGraphTable says whether a text has GRAPH_TABLE(...), whose inside the library cannot parse with graph queries turned off.
+// callsGraphTable reports whether a text has GRAPH_TABLE(...). With graph queries turned off, the library cannot parse its contents.
 func callsGraphTable(sql string) bool {
 	s := scanner{sql: sql}
 	for last := ""; s.next(); last = s.token {
@@ -183,11 +184,11 @@ func callsGraphTable(sql string) bool {
 	return false
 }
 
-// suggestion finds the two names in "Function not found: SUBST; Did you mean substr? [at 1:8]".
+// suggestion matches the two names in "Function not found: SUBST; Did you mean substr? [at 1:8]".
 var suggestion = regexp.MustCompile(`: (\S+); Did you mean (\S+)\?`)
 
-// withoutFarSuggestion takes a suggestion out of a message of the library if it has little in common with the name that was not
-// found. The library suggests pow for NOW, since it is satisfied with names that differ in half of their letters.
+// withoutFarSuggestion removes a suggestion from the library's message if it has little in common with the name that was not found. The
+// library suggests pow for NOW, since it accepts names that differ in half of their letters.
 func withoutFarSuggestion(text string) string {
 	m := suggestion.FindStringSubmatchIndex(text)
 	if m == nil || isNear(text[m[2]:m[3]], text[m[4]:m[5]]) {
@@ -196,14 +197,14 @@ func withoutFarSuggestion(text string) string {
 	return text[:m[3]] + text[m[1]:]
 }
 
-// isNear says whether name may be a slip for want.
+// isNear reports whether name may be a misspelling of want.
 func isNear(name, want string) bool {
 	_, near := nearness(name, want)
 	return near
 }
 
-// nearness is how many letters of name must be changed, put in or left out to make it want. It is near if they are fewer than a third of
-// the letters of the longer one, or if one is the beginning of the other; if it is not near, distance has no meaning.
+// nearness computes how many letters of name must be changed, inserted or deleted to make want. near is true if they are fewer than a third
+// of the letters of the longer one, or if one is a prefix of the other. distance has no meaning unless near is true.
 func nearness(name, want string) (distance int, near bool) {
 	a, b := []rune(strings.ToUpper(unquoted(name))), []rune(strings.ToUpper(unquoted(want)))
 	longer, shorter := max(len(a), len(b)), min(len(a), len(b))
@@ -211,15 +212,15 @@ func nearness(name, want string) (distance int, near bool) {
 		return longer - shorter, true
 	}
 	if 3*(longer-shorter) >= longer {
-		return 0, false // so many are left out at least
+		return 0, false // at least the difference in length is missing
 	}
 	distance = editDistance(a, b)
 	return distance, 3*distance < longer
 }
 
-// editDistance is the Levenshtein distance of two words.
+// editDistance returns the Levenshtein distance of two words.
 func editDistance(a, b []rune) int {
-	row := make([]int, len(b)+1) // of the beginning of a at hand to each beginning of b
+	row := make([]int, len(b)+1) // row[j] is the distance of a's current prefix to b[:j]
 	for j := range row {
 		row[j] = j
 	}

@@ -24,8 +24,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// FuzzStatement looks for a text that is neither a statement nor an error for the user, for a tree that does not print, and for a
-// kind that KindOf does not tell.
+// FuzzStatement looks for a text that gives neither a tree nor an error for the user, for a tree that does not print, and for a statement
+// whose kind KindOf gets wrong.
 func FuzzStatement(f *testing.F) {
 	for _, sql := range goldenStatements(f) {
 		f.Add(sql)
@@ -54,7 +54,7 @@ CREATE TABLE Albums (SingerId INT64, AlbumId INT64, Title STRING(MAX), Price NUM
 	return New(c, nil, systemTable)
 }
 
-// checkText says what is wrong with the answer to a text, if anything.
+// checkText returns an error if the answer to a text is wrong.
 func checkText(a *Analyzer, sql string) error {
 	params := map[string]*value.Type{"p": value.Int64Type}
 	stmt, _, err := a.Statement(context.Background(), sql, params, Options{AllowUnbound: true})
@@ -88,8 +88,8 @@ var (
 	randomSeed  = flag.Uint64("seed", 1, "of TestRandomTexts")
 )
 
-// TestRandomTexts does what FuzzStatement does without its instrumentation, which for the library takes minutes and gigabytes to
-// build: it takes tokens of the golden statements away, doubles, swaps and mixes them.
+// TestRandomTexts does the same as FuzzStatement, but without instrumentation, which for the library takes minutes and gigabytes to build.
+// It deletes, doubles, swaps and mixes tokens of the golden statements.
 func TestRandomTexts(t *testing.T) {
 	a := fuzzAnalyzer(t)
 	var texts [][]string
@@ -121,7 +121,8 @@ func TestRandomTexts(t *testing.T) {
 	t.Logf("%d of %d texts are statements", trees, *randomTexts)
 }
 
-// alike is a token from the pool that begins like token, if one is found soon: a word for a word, a number for a number.
+// alike returns a random token from the pool that begins like token: a word for a word, a number for a number. It returns token itself if
+// it does not find one soon.
 func alike(random *rand.Rand, token string, pool []string) string {
 	class := func(token string) byte {
 		switch c := strings.TrimSpace(token)[0]; {
@@ -163,7 +164,7 @@ func mutate(random *rand.Rand, tokens, pool []string) []string {
 	return tokens
 }
 
-// goldenStatements are the statements of the golden scripts.
+// goldenStatements returns the statements of the golden scripts.
 func goldenStatements(t testing.TB) []string {
 	files, err := filepath.Glob("testdata/*")
 	if err != nil {
@@ -203,7 +204,7 @@ func kindOfTree(s tree.Statement) Kind {
 	return OtherKind
 }
 
-// TestConcurrent analyzes different statements on two schemas at once, while one of the schemas is given back again and again.
+// TestConcurrent analyzes different statements on two schemas at once, while one of the schemas is released again and again.
 func TestConcurrent(t *testing.T) {
 	a, b := testAnalyzer(t), New(schema.NewCatalog(), nil, systemTable)
 	var wg sync.WaitGroup
@@ -231,8 +232,8 @@ func TestConcurrent(t *testing.T) {
 	wg.Wait()
 }
 
-// TestMemoryLevel checks that memory does not depend on finalizers: with Go's collector off, thousands of statements and hundreds of
-// schemas leave the library's memory, which never shrinks, as it was.
+// TestMemoryLevel checks that memory does not depend on finalizers. Go's collector is off. Thousands of statements and hundreds of schemas
+// must not make the library's memory grow, which never shrinks.
 func TestMemoryLevel(t *testing.T) {
 	const (
 		statements = 3000
@@ -272,13 +273,13 @@ func TestMemoryLevel(t *testing.T) {
 
 func liveHeap() uint64 {
 	runtime.GC()
-	runtime.GC() // what finalizers kept goes with the second
+	runtime.GC() // the second frees objects that finalizers kept alive
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
 
-// TestWithoutZones analyzes in another process, whose library finds no zone database. Timestamp literals are in the right zone there too.
+// TestWithoutZones analyzes in another process, whose library finds no zone database. Timestamp literals must still be in the right zone.
 func TestWithoutZones(t *testing.T) {
 	const child = "CROWFOOT_TEST_WITHOUT_ZONES"
 	if os.Getenv(child) == "" {

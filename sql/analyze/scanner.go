@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// scanner cuts SQL text into tokens, so that words and brackets can be told from those in strings and comments. It follows GoogleSQL's
-// lexical structure. Text that breaks its rules is cut into tokens too, and the library reports the error.
+// scanner cuts SQL text into tokens, so that words and brackets are not confused with those in strings and comments. It follows GoogleSQL's
+// lexical structure. It also cuts text that breaks its rules; the library then reports the error.
 type scanner struct {
 	sql string
-	pos int // behind the current token
+	pos int // the end of the current token
 
-	token string // the current token as it stands; strings and quoted names with their quotes
+	token string // the current token as written; strings and quoted names with their quotes
 	start int
 }
 
-// next moves to the next token; false at the end.
+// next moves to the next token. It returns false at the end.
 func (s *scanner) next() bool {
 	s.skipSpace()
 	if s.pos >= len(s.sql) {
@@ -43,7 +43,7 @@ func (s *scanner) skipSpace() {
 	}
 }
 
-// through is the length of text up to and including mark, or all of it if mark is not there.
+// through returns the length of text up to and including mark, or the length of all of it if mark does not occur.
 func through(text, mark string) int {
 	if i := strings.Index(text, mark); i >= 0 {
 		return i + len(mark)
@@ -54,7 +54,7 @@ func through(text, mark string) int {
 // operators are the tokens of two characters.
 var operators = []string{"|>", "->", "=>", "||", "<<", ">>", "<=", ">=", "<>", "!=", "@@"}
 
-// length is that of the token at the beginning of text, which is not empty.
+// length returns the length of the token at the beginning of text, which is not empty.
 func (s *scanner) length(text string) int {
 	if n := quoteAt(text); n >= 0 {
 		return n + quotedLength(text[n:])
@@ -79,8 +79,8 @@ func isWord(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
 }
 
-// quoteAt is the place of the opening quote if text begins with a string, whose quote may follow a prefix like rb, or with a quoted name;
-// otherwise -1.
+// quoteAt returns the place of the opening quote if text begins with a string or a quoted name, otherwise -1. A prefix like rb may precede
+// the quote of a string.
 func quoteAt(text string) int {
 	for i := 0; i < len(text) && i < 3; i++ {
 		switch text[i] {
@@ -99,8 +99,8 @@ func quoteAt(text string) int {
 	return -1
 }
 
-// quotedLength is the length of the string or name at the beginning of text, which begins with its quote. A character after a backslash
-// does not end the string, in raw strings neither.
+// quotedLength returns the length of the string or quoted name that text begins with. A character after a backslash does not end the
+// string, not even in raw strings.
 func quotedLength(text string) int {
 	quote := text[:1]
 	if triple := strings.Repeat(quote, 3); quote != "`" && strings.HasPrefix(text, triple) {
@@ -117,7 +117,7 @@ func quotedLength(text string) int {
 	return len(text)
 }
 
-// word is the current token in upper case if it could be a keyword, else "".
+// word returns the current token in upper case if it could be a keyword, else "".
 func (s *scanner) word() string {
 	const longest = len("INTERSECT")
 	if len(s.token) > longest || !isWord(s.token[0]) {
@@ -126,8 +126,8 @@ func (s *scanner) word() string {
 	return strings.ToUpper(s.token)
 }
 
-// unquoted is a name without its back quotes, and without the escapes that it may have within them. A name with an escape that GoogleSQL
-// does not have stays as it is: the library refuses it.
+// unquoted returns a name without its back quotes and with its escapes replaced. It does not change a name with an escape that GoogleSQL
+// does not have: the library refuses it.
 func unquoted(name string) string {
 	if !strings.HasPrefix(name, "`") {
 		return name
@@ -153,8 +153,8 @@ func unquoted(name string) string {
 	}
 }
 
-// unescaped is the character that an escape stands for, and the length of the escape without its backslash; 0 if there is no such
-// escape.
+// unescaped returns the character that an escape stands for, and the length of the escape without its backslash. The length is 0 if there
+// is no such escape.
 func unescaped(escape string) (c rune, length int) {
 	if escape == "" {
 		return 0, 0

@@ -36,7 +36,7 @@ func (l *library) addSequences(list []*schema.Sequence) {
 	}
 }
 
-// sequence is an argument that is a sequence: its full name, as a STRING.
+// sequence translates an argument that is a sequence into its full name, a STRING.
 func (w *walker) sequence(n *googlesql.ResolvedSequence) tree.Expr {
 	s := w.catalog.Sequence(get(get(n.Sequence()).FullName()))
 	w.meet(s)

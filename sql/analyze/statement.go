@@ -53,7 +53,7 @@ func checkOutput(t *value.Type) {
 	}
 }
 
-// isParam says whether a column of the outermost SELECT is nothing but a parameter.
+// isParam reports whether a column of the outermost SELECT is only a parameter.
 func isParam(s tree.Scan, c tree.Col) bool {
 	p, ok := s.(*tree.Project)
 	if !ok {
@@ -75,7 +75,7 @@ func (w *walker) output(list []*googlesql.ResolvedOutputColumn) []tree.Output {
 	return out
 }
 
-// userName is a column's name as the user sees it: names that the library makes up begin with a dollar sign.
+// userName returns a column's name as the user sees it. Names that the library makes up begin with a dollar sign and become "".
 func userName(name string) string {
 	if strings.HasPrefix(name, "$") {
 		return ""

@@ -26,13 +26,13 @@ var scalarKinds = []struct {
 	{value.UUIDType, googlesql.TypeKindTypeUuid},
 }
 
-// typeOf is the type t of the library as a value.Type. An enumeration of GoogleSQL's own becomes STRING: its values are names.
+// typeOf translates a type of the library. An enumeration of GoogleSQL's own becomes STRING: its values are names.
 func (w *walker) typeOf(t googlesql.Googlesql_TypeNode) *value.Type {
 	w.fields = 0
 	return w.typeIn(t)
 }
 
-// typeIn is typeOf for a part of a type.
+// typeIn translates a part of a type for typeOf.
 func (w *walker) typeIn(t googlesql.Googlesql_TypeNode) *value.Type {
 	w.lib.engine.rest()
 	kind := get(t.Kind())
@@ -67,7 +67,7 @@ func (w *walker) typeIn(t googlesql.Googlesql_TypeNode) *value.Type {
 	return nil
 }
 
-// typeOf is t as a type of the library, made in f.
+// typeOf translates t to a type of the library, which f makes.
 func (l *library) typeOf(f *googlesql.TypeFactory, t *value.Type) googlesql.Googlesql_TypeNode {
 	for _, s := range scalarKinds {
 		if s.ours.Kind == t.Kind {

@@ -12,11 +12,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A statement that reads a view is analyzed as if it read SELECT columns FROM (the view's query): the library sees a table, and where the statement
-// scans that, the view's text is analyzed in its place, with no column that the statement does not use. So the statement's tree is that of the same statement
-// with the text written out.
+// The library knows a view as a table. Where a statement scans that table, the walker analyzes SELECT columns FROM (the view's query) in
+// its place, with only the columns that the statement uses. So the statement's tree is the same as if the view's query had been written
+// there.
 
-// view is the view that a scan of the library reads; nil if it reads a table.
+// view returns the view that a scan of the library reads; nil if it reads a table.
 func (w *walker) view(n *googlesql.ResolvedTableScan) *schema.View {
 	if id := get(get(n.Table()).GetSerializationId()); id < 0 {
 		return w.lib.views[-1-id]
@@ -51,14 +51,14 @@ func (w *walker) viewScan(n *googlesql.ResolvedTableScan, v *schema.View) tree.S
 	return scan
 }
 
-// meet notes an object that the statement counts on.
+// meet records an object that the statement depends on.
 func (w *walker) meet(o schema.Object) {
 	if !slices.Contains(w.objects, o) {
 		w.objects = append(w.objects, o)
 	}
 }
 
-// expand analyzes the query of a view, of which columns are wanted.
+// expand analyzes the query of a view for the given columns.
 func (w *walker) expand(v *schema.View, columns []string, lock bool) (query *tree.Query) {
 	list := "1"
 	if len(columns) > 0 {
@@ -81,7 +81,7 @@ func (w *walker) expand(v *schema.View, columns []string, lock bool) (query *tre
 	return query
 }
 
-// unsorted is a scan without the sort at its end, which has no effect in a view.
+// unsorted removes the sort at the end of a scan, which has no effect in a view.
 func unsorted(s tree.Scan) tree.Scan {
 	switch s := s.(type) {
 	case *tree.Project:
@@ -94,12 +94,12 @@ func unsorted(s tree.Scan) tree.Scan {
 	return s
 }
 
-// quoted is a name in back quotes.
+// quoted returns a name in back quotes.
 func quoted(name string) string {
 	return "`" + strings.NewReplacer(`\`, `\\`, "`", "\\`").Replace(name) + "`"
 }
 
-// weightOf is what the queries of views weigh, and those of views that they name.
+// weightOf returns the weight of the queries of views, and of the views that these name.
 func (a *Analyzer) weightOf(views []*schema.View) (weight int) {
 	seen := map[*schema.View]bool{}
 	for len(views) > 0 {
@@ -111,7 +111,7 @@ func (a *Analyzer) weightOf(views []*schema.View) (weight int) {
 		seen[v] = true
 		own, err := guard(v.SQL, a.columns)
 		if err != nil {
-			own = slowWeight // it was accepted when the view was made
+			own = slowWeight // the guard accepted it when the view was created, so only its weight is unknown
 		}
 		weight += own
 		views = append(views, a.namesIn(v.SQL).views...)
@@ -119,11 +119,11 @@ func (a *Analyzer) weightOf(views []*schema.View) (weight int) {
 	return weight
 }
 
-// viewPrefix begins the statement as which the query of a view is analyzed. The query begins on line 2.
+// viewPrefix precedes the query of a view when it is analyzed. The query begins on line 2.
 const viewPrefix = "CREATE VIEW `view` SQL SECURITY INVOKER AS\n"
 
-// View analyzes the query of a view: its columns, and what it names. If ctx ends while the query waits for others, or while a heavy one is analyzed, it
-// fails with the context's error.
+// View analyzes the query of a view. It returns the view's columns and the objects that the query uses. If ctx ends while the query waits
+// for others, or while a heavy one is analyzed, it fails with the context's error.
 func (a *Analyzer) View(ctx context.Context, sql string) (columns []schema.ViewColumn, uses []schema.Use, err error) {
 	weight, err := guard(sql, a.columns)
 	if err != nil {
@@ -148,7 +148,7 @@ func (a *Analyzer) View(ctx context.Context, sql string) (columns []schema.ViewC
 	return columns, uses, nil
 }
 
-// viewColumns walks through the query of a view, so that what statements may not have is refused.
+// viewColumns returns the columns of a view. It walks through the query, so that it refuses whatever is refused in statements.
 func (w *walker) viewColumns(n *googlesql.ResolvedCreateViewStmt) (columns []schema.ViewColumn) {
 	if get(n.IsValueTable()) {
 		unsupported("A view whose rows are values")
@@ -161,13 +161,13 @@ func (w *walker) viewColumns(n *googlesql.ResolvedCreateViewStmt) (columns []sch
 	return columns
 }
 
-// definition collects what the text of a view or function names. Its methods do nothing for a statement, which has none.
+// definition collects the objects that the text of a view or function names. A statement has none: then the methods do nothing.
 type definition struct {
 	uses     []schema.Use
-	unstable string // a function that is called, and gives different values for the same arguments; "" if there is none
+	unstable string // a called function that may give different values for the same arguments; "" if none
 }
 
-// use adds what is used to the uses of what has the same number.
+// use adds u to the uses, merged with the use of the same object if there is one.
 func (d *definition) use(u schema.Use) {
 	if d == nil {
 		return
@@ -190,7 +190,7 @@ func (d *definition) use(u schema.Use) {
 	}
 }
 
-// reads adds what a scan reads.
+// reads adds the table, the columns and the forced index of a scan.
 func (d *definition) reads(s *tree.TableScan) {
 	if d == nil {
 		return
@@ -208,7 +208,7 @@ func (d *definition) reads(s *tree.TableScan) {
 	d.use(u)
 }
 
-// locks refuses FOR UPDATE.
+// locks refuses FOR UPDATE in a definition.
 func (d *definition) locks(lock bool) {
 	if lock {
 		refuse(usererror.LockInDefinition())

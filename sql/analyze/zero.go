@@ -10,10 +10,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// The library loses the sign of a zero that it reads from text: -0.0 becomes 0.0. If a statement contains a negative zero, literals
-// whose value is zero are read again here. Literals within an array or a struct are not.
+// The library loses the sign of a zero that it reads from text: -0.0 becomes 0.0. If a statement contains a negative zero, resign reads
+// literals whose value is zero again from the text. It does not do so within an array or a struct literal.
 
-// hasNegativeZero says whether a text contains -0.0 in any spelling, as a number or as a string that may be cast to one.
+// hasNegativeZero reports whether a text contains -0.0 in any spelling, as a number or as a string that may be cast to one.
 func hasNegativeZero(sql string) bool {
 	if !strings.Contains(sql, "-") {
 		return false
@@ -32,7 +32,7 @@ func hasNegativeZero(sql string) bool {
 	return false
 }
 
-// leadingNumber is the number with a point or an exponent that text begins with; "" if there is none.
+// leadingNumber returns the number with a point or an exponent at the beginning of text; "" if there is none.
 func leadingNumber(text string) string {
 	n := 0
 	for n < len(text) && (isDigit(text[n]) || text[n] == '.' || text[n] == 'e' || text[n] == 'E') {
@@ -44,13 +44,13 @@ func leadingNumber(text string) string {
 	return text[:n]
 }
 
-// isZero says whether a number is zero: whether all digits before its exponent are 0.
+// isZero reports whether a number is zero: all digits before its exponent are 0.
 func isZero(number string) bool {
 	digits, _, _ := strings.Cut(strings.ToLower(number), "e")
 	return strings.Contains(digits, "0") && strings.Trim(digits, "0.") == ""
 }
 
-// resign gives a zero the sign that it has in the text.
+// resign gives a zero the sign that it has in the statement's text.
 func (w *walker) resign(n *googlesql.ResolvedLiteral, v value.Value, t *value.Type) value.Value {
 	if !w.zeros || v.IsNull() || t.Kind != value.Float64 && t.Kind != value.Float32 || v.AsFloat64() != 0 || !hasNegativeZero(w.textOf(n)) {
 		return v

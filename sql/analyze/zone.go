@@ -12,19 +12,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// The library has one default time zone, America/Los_Angeles. It reads that zone
-// from the machine's zone database, and does not start without it. It reads
-// timestamp literals that name no zone in this zone. If the database has another
-// default time zone, or if the machine has no zone database, such literals are
-// read again here, from their text.
+// The library has one default time zone, America/Los_Angeles. It reads that zone from the machine's zone database, and does not start
+// without it. It reads timestamp literals that name no zone in this zone. If the database has another default time zone, or if the machine
+// has no zone database, rezone reads such literals again from their text.
 
-// zoneFile is the path of the library's zone within a zone database.
+// zoneFile is the path of the library's default zone within a zone database.
 var zoneFile = filepath.FromSlash(schema.DefaultTimeZone)
 
 // utcFile is the content of a zone file (RFC 8536, version 1) for UTC: the header, one type of local time, its name.
 var utcFile = "TZif" + strings.Repeat("\x00", 16+4*4+3) + "\x01\x00\x00\x00\x04" + "\x00\x00\x00\x00\x00\x00" + "UTC\x00"
 
-// initLibrary starts an instance of the library. On a machine without a zone database it gives the library a file that says UTC in the place of the zone
+// initLibrary starts an instance of the library. On a machine without a zone database it gives the library a file with UTC for the zone
 // that it needs, and returns false.
 func initLibrary() (zoned bool) {
 	if _, err := os.Stat(filepath.Join(zoneDatabase(), zoneFile)); err == nil {
@@ -43,11 +41,11 @@ func initLibrary() (zoned bool) {
 	} else {
 		do(os.Unsetenv("TZDIR"))
 	}
-	freeOptions(own(googlesql.NewAnalyzerOptions2())) // reads the zone, once and for all
+	freeOptions(own(googlesql.NewAnalyzerOptions2())) // the library now reads the zone, only once
 	return false
 }
 
-// zoneDatabase is where the library looks for zones.
+// zoneDatabase returns the directory in which the library looks for zones.
 func zoneDatabase() string {
 	if dir := os.Getenv("TZDIR"); dir != "" {
 		return dir
@@ -55,7 +53,7 @@ func zoneDatabase() string {
 	return "/usr/share/zoneinfo"
 }
 
-// zoneOf is the default time zone of a database, or nil if the engine's is the same.
+// zoneOf returns the default time zone of a database, or nil if the engine's is the same.
 func zoneOf(c *schema.Catalog, e *engine) *time.Location {
 	name := c.Options.TimeZone()
 	if name == schema.DefaultTimeZone && e.zoned {
@@ -63,12 +61,12 @@ func zoneOf(c *schema.Catalog, e *engine) *time.Location {
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil {
-		return time.UTC // as for functions: a machine without zones has UTC
+		return time.UTC // as functions do on a machine without zones
 	}
 	return zone
 }
 
-// rezone reads a literal again in w.zone if it is a timestamp or an array of timestamps. v is how the library has read it.
+// rezone reads a literal again in w.zone if it is a timestamp or an array of timestamps. v is the library's value of it.
 func (w *walker) rezone(n *googlesql.ResolvedLiteral, v value.Value, t *value.Type) value.Value {
 	if w.zone == nil || v.IsNull() || t.Kind != value.Timestamp && (t.Kind != value.Array || t.Elem.Kind != value.Timestamp) {
 		return v
@@ -92,7 +90,7 @@ func (w *walker) rezone(n *googlesql.ResolvedLiteral, v value.Value, t *value.Ty
 	return value.OfArray(elems)
 }
 
-// textOf is the text of a literal in the statement, or "" if the library did not note its place.
+// textOf returns the text of a literal in the statement, or "" if the library did not record its place.
 func (w *walker) textOf(n *googlesql.ResolvedLiteral) string {
 	at := get(n.GetParseLocationRangeOrNULL())
 	if at == nil {
@@ -112,7 +110,7 @@ func (w *walker) readAgain(v value.Value, texts []string) value.Value {
 	return v
 }
 
-// stringsIn are the contents of the string literals in a piece of SQL. Escapes, which no timestamp needs, stay as they are.
+// stringsIn returns the contents of the string literals in a piece of SQL. Escapes, which no timestamp needs, stay as they are.
 func stringsIn(sql string) []string {
 	var texts []string
 	s := scanner{sql: sql}

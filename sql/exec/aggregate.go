@@ -14,12 +14,12 @@ type aggregateCode struct {
 	in         maker
 	inTypes    []*value.Type
 	keys       []vectorExpr
-	types      []*value.Type // of keys
+	types      []*value.Type // the types of keys
 	outTypes   []*value.Type
 	aggs       []*aggCode
-	collectors []int // the places in aggs of those that collect
-	args       int   // of all aggs
-	byRow      bool  // something is computed row by row
+	collectors []int // indexes of the aggregates that collect (see aggCode.collects)
+	args       int   // the number of arguments of all aggs
+	byRow      bool  // a key or an aggregate is computed row by row
 }
 
 func (c *compiler) aggregate(n *plan.Aggregate) (maker, error) {
@@ -60,7 +60,7 @@ func (c *compiler) aggregate(n *plan.Aggregate) (maker, error) {
 	}, nil
 }
 
-// grouping is what the two operators that group rows have in common.
+// grouping is the common part of the two operators that group rows.
 type grouping struct {
 	*aggregateCode
 	in    operator
@@ -70,7 +70,8 @@ type grouping struct {
 
 func (g *grouping) close() error { return g.in.close() }
 
-// each calls f with the places of the rows of b, whose keys are in keyed: with all at once, unless keys are large.
+// each computes the keys of the rows of b into keyed and calls f with the places of these rows. It calls f once, or several times if the keys are
+// large.
 func (g *grouping) each(r *run, b *batch, f func(places []int32) error) error {
 	if g.byRow {
 		b.toRows()
@@ -88,7 +89,7 @@ func (g *grouping) each(r *run, b *batch, f func(places []int32) error) error {
 	return nil
 }
 
-// finish makes the row of a finished group; set is its grouping set, nil for all keys.
+// finish computes the result row of a finished group into row. set is the group's grouping set, nil if it groups by all keys.
 func (g *grouping) finish(r *run, row, key []value.Value, states []aggStates, group int, set []int) error {
 	n := copy(row, key)
 	for _, s := range states {
@@ -110,7 +111,7 @@ func (g *grouping) finish(r *run, row, key []value.Value, states []aggStates, gr
 	return nil
 }
 
-// groupedAway is GROUPING(key): 1 if the set does not group by it.
+// groupedAway returns the value of GROUPING(key): 1 if the set does not group by the key, else 0.
 func groupedAway(sets [][]int, set []int, key int) int64 {
 	if sets == nil {
 		return 0
@@ -123,13 +124,13 @@ func groupedAway(sets [][]int, set []int, key int) int64 {
 	return 1
 }
 
-// streamOp groups rows whose groups come one after the other. Without keys all rows are one group.
+// streamOp groups rows that come group by group. Without keys all rows are one group.
 type streamOp struct {
 	grouping
-	states []aggStates   // of the groups that are not yet in out
-	count  int           // of them
-	last   []value.Value // their keys, flat
-	groups []int32       // those of the rows of a batch, by place
+	states []aggStates   // the states of the groups that are not yet in out
+	count  int           // the number of these groups
+	last   []value.Value // the keys of these groups, flat
+	groups []int32       // the group of each row of a batch, by place
 	ended  bool
 }
 
@@ -145,7 +146,7 @@ func (o *streamOp) open(r *run) error {
 	return o.in.open(r)
 }
 
-// grow begins groups, so that there are n.
+// grow begins new groups until there are n.
 func (o *streamOp) grow(n int) {
 	o.count = n
 	for _, s := range o.states {
@@ -177,7 +178,7 @@ func (o *streamOp) next(r *run) (*batch, error) {
 	return o.out.some(), nil
 }
 
-// emit adds the rows of the first n groups.
+// emit adds the result rows of the first n groups to out.
 func (o *streamOp) emit(r *run, n int) error {
 	width := len(o.keys)
 	for i := range n {
@@ -188,7 +189,7 @@ func (o *streamOp) emit(r *run, n int) error {
 	return nil
 }
 
-// consume adds rows, and the groups that are complete then to out.
+// consume adds rows to their groups. Then all groups but the last are complete, and it adds their result rows to out.
 func (o *streamOp) consume(r *run, b *batch, places []int32) error {
 	count := o.number(b.span(), places)
 	if count > o.count {
@@ -213,7 +214,8 @@ func (o *streamOp) consume(r *run, b *batch, places []int32) error {
 	return nil
 }
 
-// number sets groups for the rows at some of span places, whose keys are in keyed, and returns how many groups there are then.
+// number sets groups[i] for each place i of places to the group of the row there. The keys of the rows are in keyed, and groups gets length span.
+// It returns how many groups there are then.
 func (o *streamOp) number(span int, places []int32) (count int) {
 	count = o.count
 	if len(o.keys) == 0 {
@@ -235,7 +237,7 @@ func (o *streamOp) number(span int, places []int32) (count int) {
 
 var zeros [columnBatch]int32
 
-// onlyGroup is group 0 for n rows. It is not to be changed.
+// onlyGroup returns n zeros: group 0 for each of n rows. The caller must not change them.
 func onlyGroup(n int) []int32 {
 	if n <= len(zeros) {
 		return zeros[:n]
@@ -243,7 +245,7 @@ func onlyGroup(n int) []int32 {
 	return make([]int32, n)
 }
 
-// same says whether row i has the key of the last group.
+// same reports whether the row at place i has the key of the last group.
 func (o *streamOp) same(i int) bool {
 	last := o.last[len(o.last)-len(o.keys):]
 	for j := range last {

@@ -4,16 +4,16 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// selectiveState is an aggregate with DISTINCT, HAVING MAX or MIN, ORDER BY or LIMIT.
+// selectiveState is the state of an aggregate with DISTINCT, HAVING MAX or MIN, ORDER BY or LIMIT.
 type selectiveState struct {
 	plainState
 	distinct *distinctRows
-	rows     *sorter // the arguments of all rows, to be sorted at the end; nil without ORDER BY and LIMIT
+	rows     *sorter // the arguments of all rows, which are sorted at the end; nil if they need not be kept
 	keys     []value.Value
 	extreme  value.Value
-	begun    bool // extreme is set
-	none     bool // the extreme is NaN
-	spills   bool // the state spills what it keeps by itself; otherwise it is moved
+	begun    bool // a row has set extreme
+	none     bool // the extreme is NaN, so that no row counts
+	spills   bool // the state itself spills the rows that it keeps; otherwise groups moves them to disk
 }
 
 func (a *aggCode) startSelective(spills bool) *selectiveState {
@@ -52,7 +52,7 @@ func (s *selectiveState) add(r *run, row []value.Value) error {
 	return s.takeFirst(r, args, s.keys)
 }
 
-// takeFirst adds the arguments of a row that counts, if they are not there yet.
+// takeFirst adds the arguments of a row, unless DISTINCT drops them because they were added before.
 func (s *selectiveState) takeFirst(r *run, args, keys []value.Value) error {
 	if s.distinct != nil {
 		var first bool
@@ -79,13 +79,13 @@ func (s *selectiveState) takeSorted(r *run, args, keys []value.Value) error {
 	return s.rows.makeRoom(r)
 }
 
-// atExtreme says whether a row has the extreme value of HAVING so far; a new extreme begins the group anew.
+// atExtreme reports whether a row has the extreme value of HAVING so far. If the row has a new extreme, the rows before it are dropped.
 func (s *selectiveState) atExtreme(r *run, row []value.Value) (bool, error) {
 	v, err := s.having(r, row)
 	if err != nil || v.IsNull() {
 		return false, err
 	}
-	if equalsNothing(v) { // NaN is the greatest and the least, and no row has it
+	if equalsNothing(v) { // NaN counts as both the greatest and the least value, but no row equals it
 		s.begun, s.none = true, true
 		s.restart(r)
 	}
@@ -106,7 +106,7 @@ func (s *selectiveState) atExtreme(r *run, row []value.Value) (bool, error) {
 	return true, nil
 }
 
-// restart drops the rows so far, when a new extreme is found.
+// restart drops all rows so far. It is called when a new extreme is found.
 func (s *selectiveState) restart(r *run) {
 	s.state = s.fn.New()
 	s.release(r)
@@ -185,7 +185,7 @@ func (s *selectiveState) move(r *run, f func(row []value.Value, more ...value.Va
 func (s *selectiveState) restore(r *run, row []value.Value) error {
 	if s.having != nil {
 		if s.none || value.Compare(row[0], s.extreme, s.node.Having.Type()) != 0 {
-			return nil // a new extreme was found since
+			return nil // a later row had a new extreme
 		}
 		row = row[1:]
 	}

@@ -11,15 +11,15 @@ type aggCode struct {
 	node      *plan.Agg
 	fn        *fn.Aggregate
 	args      []eval
-	vectors   []vectorExpr  // args too
-	types     []*value.Type // of args
+	vectors   []vectorExpr  // the arguments, compiled for many rows at once
+	types     []*value.Type // the types of args
 	where     *condition
 	having    eval
 	order     *ordering
 	limit     eval
 	room      int
-	skipNulls bool // rows whose first argument is NULL do not count
-	defers    bool // an error becomes a value of a column: see deferredState
+	skipNulls bool // the aggregate ignores rows whose first argument is NULL
+	defers    bool // an error becomes a value of a column of the result: see deferredState
 }
 
 func (c *compiler) agg(n *plan.Agg) (*aggCode, error) {
@@ -52,29 +52,30 @@ func (c *compiler) agg(n *plan.Agg) (*aggCode, error) {
 	return a, err
 }
 
-// aggState is an aggregate over the rows of one group so far.
+// aggState is the state of an aggregate over the rows of one group so far.
 type aggState interface {
 	add(r *run, row []value.Value) error
 	result(r *run) (value.Value, error)
-	// release lets go of what the state keeps. The state must not be used any more.
+	// release gives back the memory of the rows that the state keeps. The state must not be used afterwards.
 	release(r *run)
 }
 
-// collector is the state of an aggregate that keeps something of each row (see aggCode.collects). It can be moved to disk while its group is not complete.
+// collector is the state of an aggregate that keeps values of each row (see aggCode.collects). It can be moved to disk while its group is not
+// complete.
 type collector interface {
 	aggState
-	// move calls f with what the state keeps, in order, as rows of aggCode.kept, and forgets it.
+	// move calls f with each kept row, in order, and forgets the rows. A kept row has the types aggCode.kept.
 	move(r *run, f func(row []value.Value, more ...value.Value) error) error
-	// restore adds a row that move has given. Once a state is restored, no row of the group is added and nothing is moved.
+	// restore adds a row that move has passed to f. After the first restore, no new row is added to the group and move is not called.
 	restore(r *run, row []value.Value) error
 }
 
-// collects says that the state of a group keeps something of each row, and so may become large.
+// collects reports whether the state of a group keeps values of each row, so that it may become large.
 func (a *aggCode) collects() bool {
 	return a.fn.Collects || a.node.Distinct || a.order != nil || a.limit != nil
 }
 
-// byRow says that the aggregate needs whole rows, or computes something row by row.
+// byRow reports whether the aggregate needs whole rows, or computes an expression row by row.
 func (a *aggCode) byRow() bool {
 	return a.collects() || a.selective() || a.defers || a.where != nil && a.where.vector == nil || anyByRow(a.vectors)
 }
@@ -83,7 +84,7 @@ func (a *aggCode) selective() bool {
 	return a.node.Distinct || a.having != nil || a.order != nil || a.limit != nil
 }
 
-// kept are the types of what a collector keeps of a row: the value of HAVING, the arguments, and the keys of ORDER BY.
+// kept returns the types of the values that a collector keeps of a row: the value of HAVING, the arguments, and the keys of ORDER BY.
 func (a *aggCode) kept() []*value.Type {
 	var types []*value.Type
 	if a.having != nil {
@@ -96,7 +97,7 @@ func (a *aggCode) kept() []*value.Type {
 	return types
 }
 
-// start begins an aggregate of a group of which all rows come one after the other.
+// start returns a new state for a group whose rows all come one after the other.
 func (a *aggCode) start() aggState {
 	if a.selective() {
 		return a.deferring(a.startSelective(true))
@@ -104,7 +105,7 @@ func (a *aggCode) start() aggState {
 	return a.deferring(&plainState{aggCode: a, state: a.fn.New()})
 }
 
-// startMany begins an aggregate of one of many groups, whose rows come in any order. If it collects, the state is a collector.
+// startMany returns a new state for one of many groups, whose rows come in any order. If the aggregate collects, the state is a collector.
 func (a *aggCode) startMany() aggState {
 	switch {
 	case a.selective():
@@ -122,14 +123,14 @@ func (a *aggCode) deferring(s aggState) aggState {
 	return s
 }
 
-// plainState adds every row that counts.
+// plainState adds every row that counts to the function's state at once.
 type plainState struct {
 	*aggCode
 	state fn.State
 	held  held
 }
 
-// arguments computes the arguments for a row; ok is false if the row does not count.
+// arguments computes the arguments for a row. ok is false if the row does not count.
 func (s *plainState) arguments(r *run, row []value.Value) (args []value.Value, ok bool, err error) {
 	if s.where != nil {
 		if ok, err := isTrue(s.where.eval, r, row); !ok || err != nil {
@@ -172,7 +173,7 @@ func (s *plainState) result(*run) (value.Value, error) { return s.state.Result()
 
 func (s *plainState) release(r *run) { r.memory.release(&s.held) }
 
-// collectingState keeps the arguments of all rows, such as those of ARRAY_AGG, and adds them in the end.
+// collectingState keeps the arguments of all rows and adds them to the function's state at the end. ARRAY_AGG is such an aggregate.
 type collectingState struct {
 	plainState
 	rows []value.Value // flat
@@ -211,8 +212,8 @@ func (s *collectingState) move(r *run, f func(row []value.Value, more ...value.V
 
 func (s *collectingState) restore(r *run, row []value.Value) error { return s.take(r, row) }
 
-// deferredState is an aggregate that keeps its first error instead of ending the statement. The error is raised if the statement uses the result:
-// see tree.AggCall.Failure.
+// deferredState is the state of an aggregate that keeps its first error instead of ending the statement. The statement fails only if it uses the
+// result: see tree.AggCall.Failure.
 type deferredState struct {
 	aggState
 	null   value.Value // the result if there was an error
@@ -240,7 +241,7 @@ func (s *deferredState) result(r *run) (value.Value, error) {
 	return s.null, nil
 }
 
-// keep keeps an error. It returns an error that must end the statement at once.
+// keep keeps an error. If the error must end the statement at once, keep returns it.
 func (s *deferredState) keep(err error) error {
 	if err == nil {
 		return nil
@@ -264,7 +265,7 @@ func (s *deferredState) restore(r *run, row []value.Value) error {
 	return s.keep(s.aggState.(collector).restore(r, row))
 }
 
-// failure is the error that was kept, as a value; NULL if there was none.
+// failure returns the kept error as a value, NULL if there was none.
 func (s *deferredState) failure() value.Value {
 	if !s.failed {
 		return value.Null(value.Bytes)

@@ -7,16 +7,16 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// aggStates are the states of an aggregate for many groups, which have numbers from 0 on.
+// aggStates holds the states of an aggregate for many groups. Groups are numbered from 0.
 type aggStates interface {
-	// grow begins groups, so that there are n.
+	// grow begins new groups until there are n.
 	grow(n int)
-	// add adds the rows of b at places: that at place i to group groups[i].
+	// add adds the rows of b at places to their groups. The row at place i belongs to group groups[i].
 	add(r *run, b *batch, places, groups []int32) error
 	result(r *run, group int) (value.Value, error)
-	// failure is the error that was put off in a group, NULL if there was none. Only aggregates that put errors off have it.
+	// failure returns the error that the aggregate has kept for a group, NULL if there was none. Only an aggregate that defers errors has it.
 	failure(group int) value.Value
-	// keep forgets all groups but one, which is group 0 from then on.
+	// keep forgets all groups but one, which becomes group 0.
 	keep(r *run, group int)
 	// clear forgets all groups.
 	clear(r *run)
@@ -41,12 +41,12 @@ func (c *aggregateCode) states(many bool) []aggStates {
 	return all
 }
 
-// columnStates adds whole batches.
+// columnStates adds whole batches, argument by argument, without building rows.
 type columnStates struct {
 	*aggCode
 	groups  fn.Groups
 	args    vectors
-	counted chosen // the rows for which where is TRUE
+	counted chosen // the places of the rows for which where is TRUE
 }
 
 func (s *columnStates) grow(n int) { s.groups.Grow(n) }
@@ -71,7 +71,7 @@ func (s *columnStates) add(r *run, b *batch, places, groups []int32) error {
 	return nil
 }
 
-// withoutNulls leaves out rows whose first argument is NULL, if the call says IGNORE NULLS and the function would count them.
+// withoutNulls removes the rows whose first argument is NULL, if the call says IGNORE NULLS and the function itself would count them.
 func (s *columnStates) withoutNulls(places []int32) []int32 {
 	if !s.skipNulls || s.fn.IgnoresNulls {
 		return places
@@ -93,7 +93,7 @@ func (s *columnStates) keep(_ *run, group int) { s.groups.Keep(group) }
 
 func (s *columnStates) clear(*run) { s.groups.Clear() }
 
-// rowStates adds row by row to the state that each group has: of aggregates that keep something of each row, or choose among rows, or put errors off.
+// rowStates adds row by row to a state of each group. It serves aggregates that keep values of each row, choose among rows, or keep errors.
 type rowStates struct {
 	start func() aggState
 	list  []aggState
@@ -119,7 +119,7 @@ func (s *rowStates) result(r *run, group int) (value.Value, error) { return s.li
 
 func (s *rowStates) failure(group int) value.Value { return s.list[group].(*deferredState).failure() }
 
-// collector is the state of a group of an aggregate that collects.
+// collector returns the state of a group. The aggregate must be one that collects.
 func (s *rowStates) collector(group int) collector { return s.list[group].(collector) }
 
 func (s *rowStates) keep(r *run, group int) {

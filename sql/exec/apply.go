@@ -11,25 +11,25 @@ type applyOp struct {
 	kind        plan.JoinKind
 	bind        []plan.Bind
 	left, right operator
-	nulls       []value.Value // stand for a row of right where an outer join finds none
+	nulls       []value.Value // take the place of a row of right where an outer join finds none
 	out         batch
 
-	back    bool      // right reads the row that the index entry of left is about
+	back    bool      // left reads an index, and right the table's row for each entry
 	ahead   lookahead // right, if it can read ahead; else nil
 	outer   *batch    // rows of left
 	at      int       // the current row of outer
-	known   int       // the first row of outer for which right has not read ahead
+	known   int       // index of the first row of outer for which right has not read ahead
 	running bool      // right is open for the current row
 	matched bool      // right has made a row for the current row
 }
 
-// lookahead is an operator that can read what its next n openings ask for together. bind sets the registers for the i-th of them.
-// Most of it was written at or after since; 0 is unknown.
+// lookahead is an operator that can read the rows for its next n openings together. bind sets the registers for opening i. since is a commit
+// timestamp: most of these rows were written at or after it; 0 is unknown.
 type lookahead interface {
 	readAhead(r *run, n int, since mvcc.Timestamp, bind func(i int)) error
 }
 
-// minAhead is for how many rows it pays to read ahead.
+// minAhead is the fewest rows for which reading ahead is worth its cost.
 const minAhead = 8
 
 func (c *compiler) apply(n *plan.Apply) (maker, error) {
@@ -86,7 +86,7 @@ func (o *applyOp) next(r *run) (*batch, error) {
 	return o.out.some(), nil
 }
 
-// advance moves to the next row of left and opens right for it, unless right is still open; false at the end.
+// advance moves to the next row of left and opens right for it. If right is still open, it does nothing. It returns false at the end of left.
 func (o *applyOp) advance(r *run) (bool, error) {
 	if o.running {
 		return true, nil
@@ -111,7 +111,7 @@ func (o *applyOp) advance(r *run) (bool, error) {
 	return true, o.right.open(r)
 }
 
-// bindTo puts the row at i of outer in the registers.
+// bindTo sets the registers to the columns of row i of outer.
 func (o *applyOp) bindTo(r *run, i int) {
 	row := o.outer.row(i)
 	for _, b := range o.bind {
@@ -119,7 +119,7 @@ func (o *applyOp) bindTo(r *run, i int) {
 	}
 }
 
-// readAhead has right read together what it is opened for next: for as many rows as are read before the batch is full in any case.
+// readAhead lets right read ahead for the next rows of left. It does so only for the rows that are certainly needed to fill the batch.
 func (o *applyOp) readAhead(r *run) error {
 	n := min(o.outer.n-o.at, o.out.target-o.out.n)
 	from := o.at
@@ -134,7 +134,7 @@ func (o *applyOp) readAhead(r *run) error {
 	return o.ahead.readAhead(r, n, since, func(i int) { o.bindTo(r, from+i) })
 }
 
-// join adds the next rows that right makes for a row of left.
+// join adds the next joined rows for a row of left.
 func (o *applyOp) join(r *run, row []value.Value) error {
 	b, err := r.pullRows(o.right)
 	if err != nil {
@@ -154,7 +154,7 @@ func (o *applyOp) join(r *run, row []value.Value) error {
 	return nil
 }
 
-// test adds a row of left if right makes a row for it (semi join), or if right makes none (anti join).
+// test adds a row of left if right has a row for it (semi join), or if right has none (anti join).
 func (o *applyOp) test(r *run, row []value.Value) error {
 	b, err := r.pullRows(o.right)
 	if err != nil {

@@ -10,24 +10,24 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// ArraySource is a ColumnSource whose columns are Arrow's arrays.
+// ArraySource is a ColumnSource whose columns are Arrow arrays.
 type ArraySource interface {
 	ColumnSource
-	// NextArrays moves to the rows that follow, as many as the source has together. It returns how many they are, 0 at the end.
+	// NextArrays moves to the next rows, as many as the source holds in one set of arrays. It returns their number, 0 at the end.
 	NextArrays() (rows int, err error)
-	// Array is a column of the scan for the rows that NextArrays moved to. It is good until the next move.
+	// Array returns column i of the scan for the rows that NextArrays moved to. It is valid until the next move.
 	Array(i int) arrow.Array
 }
 
-// ArrayRows are Rows that a ColumnSource gives as Arrow's arrays. A reader uses either NextArrays or the other methods.
+// ArrayRows are Rows that a ColumnSource returns as Arrow arrays. A reader uses either NextArrays or the other methods.
 type ArrayRows struct {
 	operatorRows
 	source ArraySource
 	arrays []arrow.Array
 }
 
-// NextArrays moves to the rows that follow and returns how many they are, 0 at the end, and the columns of the result for them, which are good until the
-// next call. They have the types that package value/columnar gives without Options, or hold stored payloads (see columnar.IsStored).
+// NextArrays moves to the next rows. It returns their number, 0 at the end, and the columns of the result for them, which are valid until the next
+// call. The arrays have the types that package value/columnar gives without Options, or hold stored payloads (see columnar.IsStored).
 func (a *ArrayRows) NextArrays() (rows int, arrays []arrow.Array, err error) {
 	if a.root == nil {
 		return 0, nil, a.err
@@ -50,7 +50,7 @@ func (a *ArrayRows) NextArrays() (rows int, arrays []arrow.Array, err error) {
 	return rows, a.arrays, nil
 }
 
-// readColumns runs a key read by columns; nil if there is no source for it.
+// readColumns runs a key read by columns. It returns nil if there is no source for it.
 func (p *Program) readColumns(r *run) (Rows, error) {
 	op := &scanOp{keyScan: p.read, out: newBatch(len(p.plan.Columns))}
 	if err := op.locate(r, &op.place); err != nil || !op.byColumns(r) {
@@ -63,7 +63,7 @@ func (p *Program) readColumns(r *run) (Rows, error) {
 	return rowsOf(r, op, p.plan.Columns), nil
 }
 
-// SourceRows are the rows of a source, which has the columns of the result.
+// SourceRows returns the rows of a source. Its columns are those of the result.
 func SourceRows(ctx context.Context, columns []plan.Column, source ColumnSource) Rows {
 	r := &run{ctx: ctx}
 	scan := &columnScan{source: source, cols: make([]fn.Column, len(columns))}
@@ -71,7 +71,7 @@ func SourceRows(ctx context.Context, columns []plan.Column, source ColumnSource)
 	return rowsOf(r, &scanOp{keyScan: &keyScan{node: new(plan.Scan)}, columns: scan, left: -1, out: newBatch(len(columns))}, columns)
 }
 
-// rowsOf are the rows of a scan that is open by columns.
+// rowsOf returns the rows of a scan that is open by columns.
 func rowsOf(r *run, op *scanOp, columns []plan.Column) Rows {
 	rows := operatorRows{batchRows: batchRows{columns: columns}, run: r, root: op}
 	if source, ok := op.columns.source.(ArraySource); ok && op.left < 0 {

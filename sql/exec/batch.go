@@ -6,31 +6,30 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Batches begin small, so that a query that wants one row does not compute a
-// thousand. They grow until the cost of a pull no longer matters. Under a LIMIT they begin with one row, since
-// every row that is read in a read-write transaction is locked.
+// The first batches are small, so that a query that wants one row does not compute a thousand. Batches grow until the cost of a pull no longer
+// matters. Under a LIMIT the first batch has one row, since a read-write transaction locks every row that it reads.
 const (
 	firstBatch   = 16
 	fullBatch    = 512
 	limitedBatch = 1
-	// columnBatch is how many rows a batch of columns has at most: the vectors of a query stay in the processor's cache.
+	// columnBatch is the most rows that a batch of columns has, so that the vectors of a query stay in the processor's cache.
 	columnBatch = 1024
 )
 
-// batch is rows in one of two forms: flat in one slice, so that row i is vals[i*width : (i+1)*width], or column by column, in cols. It
-// belongs to the operator that returned it. The operator that pulled it may change it
-// until its next pull.
+// batch holds rows in one of two forms. Flat rows lie in one slice: row i is vals[i*width : (i+1)*width]. A batch of columns has a fn.Column for
+// each column in cols, and the index of each row in these columns in at. Such an index is called a place. The batch belongs to the operator that
+// returned it. The operator that pulled it may change it until its next pull.
 type batch struct {
 	width, n int
 	vals     []value.Value
-	cols     []fn.Column // nil: the rows are in vals
-	at       []int32     // with cols, the places of the n rows in them, ascending
-	size     int         // with cols, how many places they have
-	first    int         // the first value of target
-	most     int         // the last one
-	target   int         // how many rows the owner puts in before it returns the batch
-	dropped  int         // rows, so far
-	// oldest is the oldest commit that wrote a row of a range of which these rows were made; 0 is unknown.
+	cols     []fn.Column // nil if the rows are in vals
+	at       []int32     // with cols, the places of the n rows, ascending
+	size     int         // with cols, the number of places in each column, dropped rows included
+	first    int         // the value of target for the first batch
+	most     int         // the largest value of target
+	target   int         // the number of rows at which the batch is full and is returned
+	dropped  int         // the number of rows dropped so far
+	// oldest is the oldest commit timestamp among the rows of an index from which these rows were made; 0 is unknown.
 	oldest mvcc.Timestamp
 }
 
@@ -38,7 +37,7 @@ func newBatch(width int) batch {
 	return batch{width: width, first: firstBatch, most: fullBatch, target: firstBatch}
 }
 
-// batch is an empty batch for the operator that is being compiled.
+// batch returns an empty batch for the operator that is being compiled.
 func (c *compiler) batch(width int) batch {
 	switch {
 	case c.single:
@@ -53,7 +52,7 @@ func (b *batch) row(i int) []value.Value {
 	return b.vals[i*b.width : (i+1)*b.width : (i+1)*b.width]
 }
 
-// everyPlace is 0, 1, 2, ... It is never changed.
+// everyPlace holds 0, 1, 2, ... It is never changed.
 var everyPlace = func() []int32 {
 	all := make([]int32, columnBatch)
 	for i := range all {
@@ -62,7 +61,7 @@ var everyPlace = func() []int32 {
 	return all
 }()
 
-// placesTo is the places below n.
+// placesTo returns the places from 0 to n-1. The caller must not change them.
 func placesTo(n int) []int32 {
 	if n <= len(everyPlace) {
 		return everyPlace[:n]
@@ -74,7 +73,7 @@ func placesTo(n int) []int32 {
 	return all
 }
 
-// places are those of the batch's rows in the columns that column returns, ascending.
+// places returns the places of the batch's rows in the columns that the method column returns, ascending.
 func (b *batch) places() []int32 {
 	if b.cols != nil {
 		return b.at
@@ -82,13 +81,14 @@ func (b *batch) places() []int32 {
 	return placesTo(b.n)
 }
 
-// fewRows is up to how many rows of a batch of rows an expression is computed row by row: less than the memory of vectors costs.
+// fewRows is the most rows of a batch of flat rows for which an expression is computed row by row. For so few rows that costs less than the memory
+// of vectors.
 const fewRows = 32
 
-// isSmall says that the batch is one of few rows.
+// isSmall reports whether the batch has flat rows, and at most fewRows of them.
 func (b *batch) isSmall() bool { return b.cols == nil && b.n <= fewRows }
 
-// span is how many places the columns of the batch have.
+// span returns the number of places in the columns of the batch, dropped rows included.
 func (b *batch) span() int {
 	if b.cols != nil {
 		return b.size
@@ -96,7 +96,7 @@ func (b *batch) span() int {
 	return b.n
 }
 
-// column is the values of a column, by place.
+// column returns the values of column i, by place.
 func (b *batch) column(i int) fn.Column {
 	if b.cols != nil {
 		return b.cols[i]
@@ -104,7 +104,7 @@ func (b *batch) column(i int) fn.Column {
 	return fn.Column{Values: b.vals[i:], Stride: b.width}
 }
 
-// rowAt is the row at a place. It may lie in room, which has the batch's width.
+// rowAt returns the row at a place. It may use room, which has the batch's width, to build the row.
 func (b *batch) rowAt(place int32, room []value.Value) []value.Value {
 	if b.cols == nil {
 		return b.row(int(place))
@@ -115,12 +115,12 @@ func (b *batch) rowAt(place int32, room []value.Value) []value.Value {
 	return room
 }
 
-// setColumns makes the batch one of n rows in cols.
+// setColumns replaces the rows of the batch by the n rows of cols.
 func (b *batch) setColumns(cols []fn.Column, n int) {
 	b.cols, b.n, b.size, b.at = cols, n, n, placesTo(n)
 }
 
-// toRows puts the rows of a batch of columns into vals.
+// toRows turns a batch of columns into one of flat rows.
 func (b *batch) toRows() {
 	if b.cols == nil {
 		return
@@ -137,7 +137,7 @@ func (b *batch) toRows() {
 	b.cols = nil
 }
 
-// keepPlaces keeps the rows at some of the batch's places.
+// keepPlaces keeps the rows at the places kept, and drops all others.
 func (b *batch) keepPlaces(kept []int32) {
 	if b.cols != nil {
 		b.at, b.n = kept, len(kept)
@@ -151,7 +151,7 @@ func (b *batch) keepPlaces(kept []int32) {
 	b.truncate(len(kept))
 }
 
-// begin empties the batch for the next pull, and makes the batches after that larger.
+// begin empties the batch for the next pull. If the last batch was full, it doubles the size of the next one.
 func (b *batch) begin() {
 	if b.n >= b.target && b.target < b.most {
 		b.target *= 2
@@ -169,7 +169,8 @@ func (b *batch) add(a, c []value.Value) {
 	b.n++
 }
 
-// fill adds the rows that next gives, up to the batch's size. Of a longer row the first columns are taken.
+// fill adds the rows that next returns until the batch is full or next has no more. If a row is longer than the batch's width, fill takes its first
+// columns.
 func (b *batch) fill(next func() (row []value.Value, ok bool, err error)) error {
 	for !b.full() {
 		row, ok, err := next()
@@ -193,14 +194,15 @@ func (b *batch) grow() []value.Value {
 	return b.vals[at : at+b.width : at+b.width]
 }
 
-// drop takes back the last row, which a condition does not want.
+// drop removes the last row, which a condition has refused.
 func (b *batch) drop(r *run) error {
 	b.n--
 	b.vals = b.vals[:b.n*b.width]
 	return b.pass(r)
 }
 
-// pass counts a row that does not come into the batch. An operator that passes over very many before its batch is full is checked now and then.
+// pass counts a row that does not come into the batch. It checks the run every checkRows calls, since an operator may pass over very many rows
+// before its batch is full.
 func (b *batch) pass(r *run) error {
 	if b.dropped++; b.dropped%checkRows == 0 {
 		return r.check()
@@ -208,7 +210,7 @@ func (b *batch) pass(r *run) error {
 	return nil
 }
 
-// written notes that a row of the batch was written at a timestamp.
+// written notes the commit timestamp of the last row of the batch.
 func (b *batch) written(at mvcc.Timestamp) {
 	if b.n == 1 || at < b.oldest {
 		b.oldest = at
@@ -235,7 +237,7 @@ func (b *batch) skip(n int) {
 	b.vals = b.vals[n*b.width:]
 }
 
-// some is what next returns: b, or nil if b is empty.
+// some returns b, or nil if b is empty. An operator's next returns it.
 func (b *batch) some() *batch {
 	if b.n == 0 {
 		return nil

@@ -17,7 +17,8 @@ import (
 
 const benchRows = 100_000
 
-// benchDB is rows of about 1 kB (an id, a group of ten ids, ten strings of 100), two children of each, and narrow rows in 25 groups.
+// benchDB returns a database with benchRows rows of about 1 kB (an id, a group of ten ids, ten strings of 100), two children of each, and narrow
+// rows in 25 groups.
 func benchDB(b *testing.B) *testDB {
 	b.Helper()
 	db := newTestDB(b)
@@ -61,7 +62,7 @@ func benchDB(b *testing.B) *testDB {
 	return db
 }
 
-// BenchmarkPointRead compares a point read by SQL with the same by table, as the READ API does it.
+// BenchmarkPointRead compares a point read by SQL with a point read by package table, as the READ API does it.
 func BenchmarkPointRead(b *testing.B) {
 	db := benchDB(b)
 	snapshot, err := db.txns.Snapshot(context.Background(), txn.Bound{})
@@ -148,7 +149,7 @@ func BenchmarkQuery(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			p.Read = nil // the executor is what is measured
+			p.Read = nil // this measures the operators, not a key read
 			program, err := exec.Compile(p, table.NewDescriptors(db.catalog))
 			if err != nil {
 				b.Fatal(err)
@@ -164,7 +165,7 @@ func BenchmarkQuery(b *testing.B) {
 	}
 }
 
-// BenchmarkSmallQuery runs queries of few rows, of which the most is to begin and to end them.
+// BenchmarkSmallQuery runs queries of few rows. Beginning and ending them takes most of the time.
 func BenchmarkSmallQuery(b *testing.B) {
 	db := benchDB(b)
 	snapshot, err := db.txns.Snapshot(context.Background(), txn.Bound{})
@@ -217,7 +218,7 @@ func benchRun(b *testing.B, program *exec.Program, env exec.Env) exec.Stats {
 	return rows.Stats()
 }
 
-// BenchmarkBulkDML changes a thousand rows in a statement, in memory and without the commit.
+// BenchmarkBulkDML changes a thousand rows in one statement, in memory and without the commit.
 func BenchmarkBulkDML(b *testing.B) {
 	db := benchDB(b)
 	for name, sql := range map[string]string{
@@ -253,7 +254,7 @@ func BenchmarkBulkDML(b *testing.B) {
 	}
 }
 
-// BenchmarkSpill compares queries over five million rows that keep all of them in memory with the same within 64 MiB.
+// BenchmarkSpill runs queries over five million rows twice: once with all rows in memory, and once within 64 MiB.
 func BenchmarkSpill(b *testing.B) {
 	const rows = 5_000_000
 	db := newTestDB(b)

@@ -8,8 +8,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// builtin compiles the most frequent calls: three-valued logic, and comparisons of common types. It returns nil for all other calls, which
-// sql/fn computes; sql/fn has these functions too, for every type.
+// builtin compiles the most frequent calls: three-valued logic, and comparisons of common types. For all other calls it returns nil, and sql/fn
+// computes them. sql/fn has the functions of builtin too, for every type.
 func (c *compiler) builtin(e *plan.Call) (eval, error) {
 	if e.Func.Safe || len(e.Lambdas) > 0 {
 		return nil, nil
@@ -40,7 +40,7 @@ func (c *compiler) builtin(e *plan.Call) (eval, error) {
 	return comparison(e.Func.Name, e.Args[0].Type().Kind, args), nil
 }
 
-// logical is AND or OR: the first argument that equals decisive decides; otherwise a NULL makes NULL.
+// logical compiles AND or OR. The first argument that equals decisive is the result. If there is none, the result is NULL if an argument is NULL.
 func logical(args []eval, decisive bool) eval {
 	return func(r *run, row []value.Value) (value.Value, error) {
 		null := false
@@ -79,7 +79,7 @@ func isNull(arg eval) eval {
 	}
 }
 
-// comparison compares integers, dates, strings and bytes. Nil for other kinds.
+// comparison compiles a comparison of integers, enums, dates, strings or bytes. It returns nil for other kinds.
 func comparison(name string, k value.Kind, args []eval) eval {
 	var order func(a, b value.Value) int
 	switch k {

@@ -16,8 +16,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestOnlyPullCallsNext: an operator gets its input by run.pull, which checks whether the run was cancelled and counts its CPU time. A new
-// operator that calls next itself would be forgotten by both.
+// TestOnlyPullCallsNext checks in the source code that operators get their input by run.pull. pull checks whether the run was cancelled and counts
+// its CPU time. An operator that calls next itself would avoid both.
 func TestOnlyPullCallsNext(t *testing.T) {
 	entries, err := os.ReadDir(".")
 	if err != nil {
@@ -48,7 +48,7 @@ func TestOnlyPullCallsNext(t *testing.T) {
 				switch e.Name() + " " + fn.Name.Name {
 				case "run.go pull":
 					pulled = true
-				case "meter.go next": // the operator that pull has pulled, measured
+				case "meter.go next": // a meter passes on the call that it got from pull
 				default:
 					t.Errorf("%s: %s calls next; operators are pulled by run.pull", e.Name(), fn.Name.Name)
 				}
@@ -61,7 +61,7 @@ func TestOnlyPullCallsNext(t *testing.T) {
 	}
 }
 
-// countingContext counts how often it is asked whether it has ended.
+// countingContext counts the calls of its Err.
 type countingContext struct {
 	context.Context
 	asked atomic.Int64
@@ -72,7 +72,7 @@ func (c *countingContext) Err() error {
 	return c.Context.Err()
 }
 
-// TestLongWorkIsChecked runs every kind of operator over many rows: each run is checked at least once for every few thousand of them.
+// TestLongWorkIsChecked runs every kind of operator over many rows. Each run must be checked at least once for every few thousand rows.
 func TestLongWorkIsChecked(t *testing.T) {
 	const rows, atLeast = 100_000, 100_000 / 2048
 	db := randomDB(t, rand.New(rand.NewPCG(1, 0)))

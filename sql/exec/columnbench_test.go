@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
-// cpuTime is the processor time that the process has used.
+// cpuTime returns the CPU time that the process has used.
 func cpuTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -19,7 +19,7 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkColumns reports the processor time for each row that a query scans by columns, of arrays that are in memory.
+// BenchmarkColumns reports the CPU time for each row that a query scans by columns. The columns are arrays in memory.
 func BenchmarkColumns(b *testing.B) {
 	db := benchDB(b)
 	snapshot, err := db.txns.Snapshot(b.Context(), txn.Bound{})

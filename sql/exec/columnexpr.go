@@ -9,7 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// ColumnExpr compiles an expression over one row. What it returns may be called by many goroutines at once.
+// ColumnExpr compiles an expression over one row. Many goroutines may call the returned function at once.
 func ColumnExpr(e *plan.RowExpr) (func(ctx *fn.Context, row []value.Value) (value.Value, error), error) {
 	prog := &Program{plan: &plan.Plan{Registers: e.Registers}}
 	c := &compiler{prog: prog}

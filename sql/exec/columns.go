@@ -4,14 +4,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Fill moves to the rows that follow and appends them to columns, as table.Rows does.
+// Fill implements Rows. It appends the next rows to columns, as table.Rows does.
 func (k *keyRows) Fill(columns []value.Column, size int) (rows int, err error) {
 	rows, err = k.Rows.Fill(columns, size)
 	k.returned += int64(rows)
 	return rows, err
 }
 
-// Fill appends the rows that follow in the batch, of about size bytes, column by column.
+// Fill appends the next rows of the batch, of about size bytes, to columns. The batch must have flat rows.
 func (b *batchRows) Fill(columns []value.Column, size int) (rows int, err error) {
 	first, rows := b.next, b.through(size)
 	b.next += rows
@@ -36,7 +36,7 @@ func (b *batchRows) Fill(columns []value.Column, size int) (rows int, err error)
 	return rows, nil
 }
 
-// through is how many of the rows that follow have size bytes, or all of them.
+// through returns how many of the next rows of the batch have size bytes together, or all of them.
 func (b *batchRows) through(size int) (rows int) {
 	fixed := 0
 	var varied []int // columns
@@ -56,7 +56,7 @@ func (b *batchRows) through(size int) (rows int) {
 	return rows
 }
 
-// Fill implements Rows. What comes in columns goes into columns without rows between.
+// Fill implements Rows. It copies a batch of columns column by column, without building rows.
 func (q *operatorRows) Fill(columns []value.Column, size int) (rows int, err error) {
 	if q.batch == nil || q.next == q.batch.n {
 		if more, err := q.pull(); !more || err != nil {
@@ -72,7 +72,7 @@ func (q *operatorRows) Fill(columns []value.Column, size int) (rows int, err err
 	return rows, err
 }
 
-// fillColumns is Fill of a batch of columns.
+// fillColumns is Fill for a batch of columns.
 func (b *batchRows) fillColumns(columns []value.Column, size int) (rows int, err error) {
 	places := b.batch.at[b.next:]
 	places = places[:b.placesOf(places, size)]
@@ -108,7 +108,7 @@ func (b *batchRows) fillColumns(columns []value.Column, size int) (rows int, err
 	return len(places), nil
 }
 
-// placesOf is how many rows of a batch of columns have size bytes, or all of them.
+// placesOf returns how many of the rows at places have size bytes together, or all of them.
 func (b *batchRows) placesOf(places []int32, size int) (rows int) {
 	for rows < len(places) && size > 0 {
 		for c := range b.batch.cols {

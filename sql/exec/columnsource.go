@@ -7,46 +7,47 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// ColumnSource gives the rows of a scan column by column, in the order of their keys.
+// ColumnSource returns the rows of a scan column by column, in the order of their keys.
 type ColumnSource interface {
-	// Next moves to the rows that follow, at most so many. It returns how many they are, 0 at the end.
+	// Next moves to the next rows, at most the given number. It returns how many they are, 0 at the end.
 	Next(most int) (rows int, err error)
-	// Column is the values of a column of the scan for these rows. They are good until Next.
+	// Column returns the values of column i of the scan for these rows. They are valid until Next.
 	Column(i int) (fn.Column, error)
-	// Chunks is how many chunks of a columnar copy are read.
+	// Chunks returns how many chunks of a columnar copy the source reads.
 	Chunks() int
-	// Release lets go of what the storage engine holds, as table.Rows does.
+	// Release closes cursors in the storage engine, as table.Rows.Release does.
 	Release()
 	// Close ends the read. It is called once.
 	Close() error
 }
 
-// ColumnRead is what a scan wants of a ColumnSource: all rows of the spans, in the order of their keys.
+// ColumnRead is what a scan asks a ColumnSource for: all rows of the spans, in the order of their keys.
 type ColumnRead struct {
 	Projection *table.Projection
 	Spans      []table.Span
-	Method     plan.ScanMethod // that a hint says
+	Method     plan.ScanMethod // the method that a hint asks for
 }
 
 // columnScan is a scan whose rows a ColumnSource gives.
 type columnScan struct {
-	source ColumnSource // nil: it is not open
+	source ColumnSource // nil if the scan is not open
 	cols   []fn.Column
 }
 
-// release lets go of what the storage engine holds.
+// release closes cursors in the storage engine.
 func (s *columnScan) release() {
 	if s.source != nil {
 		s.source.Release()
 	}
 }
 
-// byColumns says whether the scan wants all rows of ranges, to which nothing is done one by one. A hint has the first ones come by columns, too.
+// byColumns reports whether the scan may read by columns. It may if it wants all rows of its ranges and handles no row on its own. With a hint for
+// a columnar scan, it may even if it stops before the last row.
 func (o *scanOp) byColumns(r *run) bool {
 	return r.env.Columns != nil && r.env.Writer == nil && o.columnar && (!o.partial || o.node.Method == plan.ColumnarScan) && len(o.place.spans) > 0
 }
 
-// openColumns opens the scan by columns, if there is a source for it.
+// openColumns opens the scan by columns if there is a source for it.
 func (o *scanOp) openColumns(r *run) error {
 	source, err := r.env.Columns(ColumnRead{o.projection, o.place.spans, o.node.Method})
 	if source == nil || err != nil {
@@ -61,10 +62,10 @@ func (o *scanOp) openColumns(r *run) error {
 	return nil
 }
 
-// isByColumns says whether the scan is open by columns.
+// isByColumns reports whether the scan is open by columns.
 func (o *scanOp) isByColumns() bool { return o.columns != nil && o.columns.source != nil }
 
-// nextColumns is next of a scan by columns.
+// nextColumns is next for a scan that is open by columns.
 func (o *scanOp) nextColumns(r *run) (*batch, error) {
 	for o.left != 0 {
 		o.out.begin()
@@ -84,7 +85,7 @@ func (o *scanOp) nextColumns(r *run) (*batch, error) {
 	return nil, nil
 }
 
-// takeColumns makes the batch one of the n rows of columns that pass the residual condition; some says that there are such rows.
+// takeColumns makes a batch of the n rows of cols, and drops the rows that the residual condition refuses. some says whether rows are left.
 func (o *scanOp) takeColumns(r *run, cols []fn.Column, n int) (some bool, err error) {
 	r.stats.RowsScanned += int64(n)
 	o.out.setColumns(cols, n)
@@ -103,22 +104,22 @@ func (o *scanOp) takeColumns(r *run, cols []fn.Column, n int) (some bool, err er
 	return false, r.check()
 }
 
-// vectorsFrom is from how many rows of a batch on a scan decodes rows into vectors, if what wants them takes columns. The batches before have fewer rows, and are
-// rows: the memory of vectors is not worth it for a query that reads no more.
+// vectorsFrom is the size of a batch, in rows, from which a scan decodes rows into vectors, if its parent accepts columns. Smaller batches come
+// first and have flat rows: a query that reads no more does not repay the memory of vectors.
 const vectorsFrom = 256
 
-// vectorBytes is about how many bytes of stored rows a scan decodes into vectors at once.
+// vectorBytes is about how many bytes of stored rows a scan decodes into vectors at a time.
 const vectorBytes = 1 << 20
 
-// scanVectors are the columns of rows that a scan decodes into vectors.
+// scanVectors holds the columns into which a scan decodes rows.
 type scanVectors struct {
 	builders []*value.VectorBuilder
-	into     []value.Column // the same
+	into     []value.Column // builders, as the type that FillBatch takes
 	cols     []fn.Column
-	err      error // of the rows behind those of the batch
+	err      error // the error that ends the scan after the rows of the batch
 }
 
-// nextVectors is next of a scan that reads many rows and decodes them into vectors.
+// nextVectors is next for a scan that decodes its rows into vectors.
 func (o *scanOp) nextVectors(r *run) (*batch, error) {
 	if o.vectors == nil {
 		o.vectors = newScanVectors(o.node)
@@ -154,7 +155,7 @@ func newScanVectors(n *plan.Scan) *scanVectors {
 	return v
 }
 
-// mostColumns is how many rows are wanted at once.
+// mostColumns returns how many rows the scan asks its source for at a time.
 func (o *scanOp) mostColumns() int {
 	if o.left > 0 && o.residual == nil {
 		return int(min(o.left, columnBatch))

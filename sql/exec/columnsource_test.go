@@ -17,16 +17,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// arrowSource is a ColumnSource over Arrow arrays, which it makes of the rows of a view when it is opened.
+// arrowSource is a ColumnSource over Arrow arrays. It reads the rows of a view into them when it is opened.
 type arrowSource struct {
 	read    exec.ColumnRead
 	records []arrow.RecordBatch
-	from, n int // the current rows, of the first of records
+	from, n int // the current rows of the first record: n rows from row from on
 	viewers []columnar.Viewer
 	closed  *int
 }
 
-// arrowSources is exec.Env.Columns for tests: sources of records of up to recordBytes. It counts those that are opened and closed.
+// arrowSources provides exec.Env.Columns for tests. Its sources have records of up to recordBytes bytes. It counts the sources that are opened and
+// closed.
 type arrowSources struct {
 	view           table.View
 	recordBytes    int
@@ -77,7 +78,7 @@ func (s *arrowSource) Close() error {
 	return nil
 }
 
-// printed runs a query, with the rows of its scans in records of recordBytes unless that is 0, and prints its rows or its error.
+// printed runs a query and prints its rows or its error. Unless recordBytes is 0, scans read columns in records of recordBytes.
 func (db *testDB) printed(t *testing.T, sql string, recordBytes int) (lines []string, opened int) {
 	t.Helper()
 	p, err := db.plan(sql, nil)
@@ -117,12 +118,12 @@ func (db *testDB) printed(t *testing.T, sql string, recordBytes int) (lines []st
 		return err
 	})
 	if err != nil {
-		lines = []string{err.Error()} // how many rows come before it depends on the size of batches
+		lines = []string{err.Error()} // the number of rows before the error depends on the size of batches
 	}
 	return lines, opened
 }
 
-// TestVectors compares expressions that are computed for many rows at once with the same computed row by row, errors included.
+// TestVectors computes expressions for many rows at once and row by row, and compares the results and the errors.
 func TestVectors(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(*seedFlag, 0)))
 	failed := 0
@@ -147,7 +148,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// number is a random number of T's columns, which may not exist.
+// number returns a random expression over the numeric columns of T. Its value may be NULL.
 func (g generator) number(depth int) string {
 	if depth > 0 {
 		x, y := g.number(depth-1), g.number(depth-1)
@@ -167,7 +168,7 @@ func (g generator) number(depth int) string {
 	return g.pick("A", "N", "B", "A", "N", "1", "3", "CAST(NULL AS INT64)")
 }
 
-// risky is a random condition over T, some of which divide by zero in some rows.
+// risky returns a random condition over T. Some conditions divide by zero in some rows.
 func (g generator) risky(depth int) string {
 	if depth > 0 {
 		switch g.IntN(6) {
@@ -194,7 +195,7 @@ func (g generator) risky(depth int) string {
 	return g.predicate("", 0)
 }
 
-// TestColumns compares queries over columns with the same over rows.
+// TestColumns compares the results of queries over columns with those over rows.
 func TestColumns(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(*seedFlag, 0)))
 	byColumns := 0
@@ -213,7 +214,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// columnQuery is a query whose operators can work on columns.
+// columnQuery returns a random query whose operators can work on columns.
 func (g generator) columnQuery() string {
 	where := ""
 	if g.IntN(2) == 0 {
@@ -235,7 +236,7 @@ func (g generator) columnQuery() string {
 	return fmt.Sprintf("SELECT %s, %s FROM %s%s GROUP BY %s", keys, strings.Join(aggs, ", "), from, where, keys)
 }
 
-// TestColumnBatches sums many rows, in batches of full size.
+// TestColumnBatches sums many rows, in full batches.
 func TestColumnBatches(t *testing.T) {
 	db := newTestDB(t)
 	const rows = 5000

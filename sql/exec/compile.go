@@ -17,15 +17,16 @@ type compiler struct {
 	tables *table.Descriptors
 	// driving is the scan of plan.Plan.Driving.
 	driving *plan.Scan
-	// partial says that a LIMIT or EXISTS above the node that is being compiled may close it before it has made all its rows.
+	// partial says that a LIMIT or EXISTS above the node that is being compiled may close the node before it has returned all its rows.
 	partial bool
-	// columns says that what wants the rows of the node that is being compiled takes batches of columns.
+	// columns says that the parent of the node that is being compiled accepts batches of columns.
 	columns bool
-	// single says that the node that is being compiled feeds a merge below a LIMIT, which wants no more than one row at a time.
+	// single says that the node that is being compiled feeds a merge below a LIMIT. The node then returns one row at a time, so that no row is read
+	// and locked in vain.
 	single bool
 }
 
-// Compile makes the operators and expressions of a plan into closures. tables are those of the schema version that the plan is for.
+// Compile compiles the operators and expressions of a plan to closures. tables describes the schema version that the plan is for.
 func Compile(p *plan.Plan, tables *table.Descriptors) (*Program, error) {
 	prog := &Program{plan: p, spools: p.Spools, spoolMakers: make([]maker, p.Spools), spoolTypes: make([][]*value.Type, p.Spools)}
 	c := &compiler{prog: prog, tables: tables, driving: p.Driving()}
@@ -47,7 +48,7 @@ func Compile(p *plan.Plan, tables *table.Descriptors) (*Program, error) {
 	return prog, nil
 }
 
-// node compiles an operator and what feeds it. In a run that profiles, it is wrapped by a meter.
+// node compiles an operator and its inputs. In a run that profiles, a meter wraps the operator.
 func (c *compiler) node(n plan.Node) (maker, error) {
 	mk, err := c.bare(n)
 	if err != nil {
@@ -62,7 +63,7 @@ func (c *compiler) node(n plan.Node) (maker, error) {
 	}, nil
 }
 
-// whole compiles an input that is always read to its end.
+// whole compiles an input that its operator always reads to the end.
 func (c *compiler) whole(n plan.Node) (maker, error) { return c.input(n, false) }
 
 func (c *compiler) input(n plan.Node, partial bool) (maker, error) {
@@ -72,7 +73,7 @@ func (c *compiler) input(n plan.Node, partial bool) (maker, error) {
 	return c.node(n)
 }
 
-// merged compiles an input of a merge, which looks one row ahead in each.
+// merged compiles an input of a merge. The merge reads each input one row ahead.
 func (c *compiler) merged(n plan.Node, partial bool) (maker, error) {
 	was := c.single
 	c.single = partial
@@ -120,7 +121,7 @@ func (c *compiler) bare(n plan.Node) (maker, error) {
 	return nil, fmt.Errorf("operator %T cannot run", n)
 }
 
-// exprs compiles expressions; nil stays nil.
+// exprs compiles expressions. For a nil expression it returns nil.
 func (c *compiler) exprs(list []plan.Expr) ([]eval, error) {
 	out := make([]eval, len(list))
 	for i, e := range list {

@@ -8,13 +8,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// conflictCode is a compiled ON CONFLICT.
+// conflictCode is a compiled ON CONFLICT clause.
 type conflictCode struct {
 	node  *plan.Conflict
-	key   bool                // a row with the same primary key clashes
-	index []*table.Projection // from unique indexes, in which an entry with the same key clashes, to the primary key
+	key   bool                // a row with the same primary key is a conflict
+	index []*table.Projection // for each unique index that can conflict, reads the primary key from its entry
 	old   *table.Projection
-	set   []eval // nil is DEFAULT
+	set   []eval // the assignments; nil is DEFAULT
 	where eval
 }
 
@@ -51,7 +51,7 @@ func keyColumns(t *schema.Table) []*schema.Column {
 	return list
 }
 
-// insertOrResolve inserts a row, or does what ON CONFLICT says if the row clashes with an existing one.
+// insertOrResolve inserts a row. If the row conflicts with an existing one, it does what ON CONFLICT says.
 func (d *change) insertOrResolve(columns []*schema.Column, vals []value.Value) error {
 	row, err := d.changes.Propose(d.node.Table, columns, vals)
 	if err != nil {
@@ -80,7 +80,7 @@ func (d *change) insertOrResolve(columns []*schema.Column, vals []value.Value) e
 	return d.resolve(there, row)
 }
 
-// clash finds the key of the existing row that the new row clashes with.
+// clash returns the key of the existing row that the new row conflicts with.
 func (d *change) clash(row []value.Value) (key []byte, ok bool, err error) {
 	if d.conflict.key {
 		key := d.layout.AppendKey(nil, keyOf(d.node.Table, row))
@@ -96,7 +96,7 @@ func (d *change) clash(row []value.Value) (key []byte, ok bool, err error) {
 	return nil, false, nil
 }
 
-// clashIn looks for an entry of a unique index with the key of row.
+// clashIn looks in a unique index for an entry with the key of row. It returns the primary key of the entry.
 func (d *change) clashIn(p *table.Projection, row []value.Value) (key []byte, ok bool, err error) {
 	for _, c := range p.Index.NotNullColumns {
 		if row[c.Ordinal].IsNull() {
@@ -119,7 +119,7 @@ func (d *change) clashIn(p *table.Projection, row []value.Value) (key []byte, ok
 	return d.layout.AppendKey(nil, rows.Values(nil)), true, nil
 }
 
-// resolve does DO UPDATE to the existing row at key.
+// resolve applies DO UPDATE to the existing row at key.
 func (d *change) resolve(key []byte, proposed []value.Value) error {
 	rows := table.Read{Projection: d.conflict.old, Spans: []table.Span{{Start: key}}, Lock: table.LockExclusive}.Open(d.run.ctx, d.run.view)
 	defer rows.Close()

@@ -7,27 +7,27 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// distinctRows tells which rows are the first with their key. If the keys are too many for memory, rows whose keys are not among those in
-// memory are put off, and the first of each key are found in the end, partition by partition.
+// distinctRows finds the rows that are the first with their key. It keeps the keys in memory. If there are too many, it puts rows with further keys
+// off: it writes them to partitions on disk, and finds the first row of each key at the end, partition by partition.
 type distinctRows struct {
-	types []*value.Type // of a row; the key is its first values
+	types []*value.Type // the types of a row; its first values are the key
 	table *hashTable
 	held  held
 	rest  *partitions // nil while no row is put off
-	count int64       // rows added
+	count int64       // the number of rows added
 }
 
 func newDistinct(keys, more []*value.Type) *distinctRows {
 	return &distinctRows{types: slices.Concat(keys, more), table: newHashTable(keys)}
 }
 
-// add says whether a row is the first with its key. It is not yet known if the row is put off; add is false then.
+// add reports whether a row is the first with its key. If the row is put off, that is not yet known, and add returns false.
 func (d *distinctRows) add(r *run, key []value.Value, more ...value.Value) (first bool, err error) {
 	d.count++
 	return d.addTagged(r, d.count, key, more)
 }
 
-// keepAll is add for rows that are never put off, though the run has more than its share.
+// keepAll is add for rows that are never put off, even if the run has more than its share of memory.
 func (d *distinctRows) keepAll(r *run, key []value.Value) (first bool, err error) {
 	if _, first = d.table.find(key); first {
 		err = r.memory.keepEntry(&d.held, key)
@@ -61,7 +61,7 @@ func (d *distinctRows) reset(r *run) {
 	}
 }
 
-// putOff calls f for those of the rows that were put off that are the first with their key, in the order in which they were added.
+// putOff calls f for each row that was put off and is the first with its key, in the order in which the rows were added.
 func (d *distinctRows) putOff(r *run, f func(row []value.Value) error) error {
 	if d.rest == nil {
 		return nil
@@ -85,7 +85,7 @@ func (d *distinctRows) putOff(r *run, f func(row []value.Value) error) error {
 	}
 }
 
-// separate finds the first rows among those that were put off, and adds them to out. It forgets those in memory.
+// separate adds the first row of each key among those that were put off to out. It forgets the keys in memory.
 func (d *distinctRows) separate(r *run, out *tagged) error {
 	lists, err := d.rest.finish(r)
 	if err != nil {

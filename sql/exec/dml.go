@@ -17,13 +17,13 @@ type dmlCode struct {
 	node   *plan.DML
 	layout *table.Layout
 	tables *table.Descriptors
-	target *plan.Scan // see readRows
+	target *plan.Scan // the scan whose rows are kept: see readRows
 	input  maker
-	rows   [][]eval // of VALUES; nil is DEFAULT
+	rows   [][]eval // the rows of VALUES; nil is DEFAULT
 	assert eval
 	// conflict is ON CONFLICT, or nil.
 	conflict *conflictCode
-	// returns are the columns of THEN RETURN, over rows of node.Return.Columns.
+	// returns are the expressions of THEN RETURN, over rows of node.Return.Columns.
 	returns []eval
 	columns []plan.Column
 }
@@ -57,7 +57,7 @@ func (c *compiler) dml(n *plan.DML) (*dmlCode, error) {
 	return m, err
 }
 
-// run collects the rows that the statement changes, changes them, and keeps the rows of THEN RETURN.
+// run computes the rows that the statement changes, then changes them, and keeps the rows of THEN RETURN.
 func (m *dmlCode) run(r *run) (Rows, error) {
 	if r.env.Writer == nil {
 		return nil, fmt.Errorf("run plan: DML without a writer")
@@ -91,8 +91,8 @@ type change struct {
 	*dmlCode
 	run       *run
 	changes   *table.Changes
-	count     int64   // rows changed
-	out       batch   // of THEN RETURN
+	count     int64   // the number of rows changed
+	out       batch   // the rows of THEN RETURN
 	collected rowList // the rows of the input
 	scratch   []value.Value
 	touched   map[string]bool // keys of rows that ON CONFLICT has inserted or updated
@@ -138,7 +138,7 @@ func (d *change) checkAssert() error {
 	return nil
 }
 
-// changed counts a row, and computes THEN RETURN over it; row is by ordinal of the table.
+// changed counts a changed row and computes the row of THEN RETURN. row has a value for each column of the table.
 func (d *change) changed(row []value.Value, action string) error {
 	d.count++
 	if d.node.Return == nil {
@@ -155,7 +155,7 @@ func (d *change) changed(row []value.Value, action string) error {
 	return d.returning(d.scratch, action)
 }
 
-// returning adds the row of THEN RETURN that is computed from row, which are the values of node.Return.Columns.
+// returning adds a row of THEN RETURN. It computes the row from row, the values of node.Return.Columns.
 func (d *change) returning(row []value.Value, action string) error {
 	made := d.out.grow()
 	for i, f := range d.returns {
@@ -172,13 +172,13 @@ func (d *change) returning(row []value.Value, action string) error {
 	return nil
 }
 
-// update changes the rows whose keys the input gives.
+// update changes the rows whose keys are in the input.
 func (d *change) update() error {
 	if err := d.collect(); err != nil {
 		return err
 	}
 	nk := len(d.node.Table.Key)
-	seen := map[string]bool{} // only if the input may hold a key more than once
+	seen := map[string]bool{} // the keys so far; used only if the input may hold a key more than once
 	var key []byte
 	return d.each(func(row []value.Value) error {
 		key = d.layout.AppendKey(key[:0], row[:nk])
@@ -211,7 +211,7 @@ func (d *change) updateRow(key []byte, vals []value.Value) error {
 	return d.changed(row, "UPDATE")
 }
 
-// delete deletes the rows whose keys the input gives. In a row of the input, the columns for THEN RETURN follow the key.
+// delete deletes the rows whose keys are in the input. In a row of the input, the columns for THEN RETURN follow the key.
 func (d *change) delete() error {
 	if err := d.collect(); err != nil {
 		return err
@@ -239,7 +239,7 @@ func (d *change) deleteRow(key []byte, returned []value.Value) error {
 	return d.returning(returned, "DELETE")
 }
 
-// stored is a stored row of the table: as the scan of the input has read it, or else read again.
+// stored returns the stored row with a key. If the scan of the input has kept the row, it is not read again.
 func (d *change) stored(key []byte) (table.Stored, bool, error) {
 	if s, ok := d.run.target.take(key); ok {
 		return s, true, nil
@@ -288,8 +288,8 @@ func (d *change) insertValues() error {
 	return nil
 }
 
-// givenColumns are the lists of columns for which rows of VALUES give a value other than DEFAULT. Rows that give the same columns share a
-// slice, so that table works out once what follows from the list.
+// givenColumns are the lists of columns for which a row of VALUES gives a value other than DEFAULT. Rows that give the same columns share one
+// slice, so that package table analyzes each list only once.
 type givenColumns []columnList
 
 type columnList struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Run starts the plan. A query's rows are made as they are asked for; DML is done when Run returns.
+// Run starts the plan. A query computes its rows as the caller asks for them. DML is done when Run returns.
 func (p *Program) Run(ctx context.Context, env Env) (Rows, error) {
 	if len(env.Params) != len(p.plan.Params) {
 		return nil, fmt.Errorf("run plan: %d parameters given, %d wanted", len(env.Params), len(p.plan.Params))
@@ -47,16 +47,17 @@ func (p *Program) Run(ctx context.Context, env Env) (Rows, error) {
 // wireTag is the tag of a value in google.spanner.v1.PartialResultSet: field 2, length-delimited.
 const wireTag = 2<<3 | 2
 
-// batchRows give out the rows of a batch of either form. What comes in vectors goes to the wire without rows between.
+// batchRows returns the rows of a batch of either form, one by one. If every column of the batch is a vector, values go from the vectors to the
+// wire, and no row is built.
 type batchRows struct {
 	columns []plan.Column
 	batch   *batch
 	vectors []*value.Vector // the columns of batch; empty if they are not all vectors
-	next    int             // row of batch after the current one
+	next    int             // index in batch of the row after the current one
 	data    int64
 }
 
-// take begins with the first row of a batch.
+// take makes next the current batch. Next will move to its first row.
 func (b *batchRows) take(next *batch) {
 	b.batch, b.next, b.vectors = next, 0, b.vectors[:0]
 	if next == nil || next.cols == nil {
@@ -73,7 +74,7 @@ func (b *batchRows) take(next *batch) {
 
 func (b *batchRows) row() []value.Value { return b.batch.row(b.next - 1) }
 
-// place is that of the current row in the columns of the batch.
+// place returns the index of the current row in the columns of the batch.
 func (b *batchRows) place() int { return int(b.batch.at[b.next-1]) }
 
 func (b *batchRows) AppendWire(dst []byte) []byte {
@@ -131,7 +132,7 @@ func (b *batchRows) Values(dst []value.Value) []value.Value {
 func (b *batchRows) DataSize() int64        { return b.data }
 func (b *batchRows) Columns() []plan.Column { return b.columns }
 
-// operatorRows are the rows of an operator.
+// operatorRows are the rows that an operator returns.
 type operatorRows struct {
 	batchRows
 	run  *run
@@ -174,7 +175,8 @@ func (q *operatorRows) pull() (more bool, err error) {
 	return true, nil
 }
 
-// Release lets go of what the storage engine holds for scans: the reader is about to wait for long. Next goes on as before.
+// Release closes the cursors that scans of a snapshot hold in the storage engine. The caller uses it when it will not ask for rows for long. Next
+// continues after the current row.
 func (q *operatorRows) Release() {
 	for _, rows := range q.run.opened {
 		rows.Release()
@@ -207,7 +209,7 @@ func (q *operatorRows) Close() error {
 	return err
 }
 
-// keyRows are the rows of a key read. They are those of package table; no operator runs.
+// keyRows are the rows of a key read. Package table reads them; no operator runs.
 type keyRows struct {
 	*table.Rows
 	run      run

@@ -40,7 +40,7 @@ func (c *compiler) expr(e plan.Expr) (eval, error) {
 	return nil, fmt.Errorf("expression %T cannot run", e)
 }
 
-// reserve sets n values of a run's room aside for the arguments of one call.
+// reserve reserves n values of a run's room for the arguments of one call. It returns the index of the first.
 func (c *compiler) reserve(n int) int {
 	at := c.prog.roomSize
 	c.prog.roomSize += n
@@ -72,7 +72,7 @@ func (c *compiler) call(e *plan.Call) (eval, error) {
 	return c.bounded(e.Func.Type, c.strict(f, args)), nil
 }
 
-// strict compiles a call of a function that wants all its arguments computed.
+// strict compiles a call of a function whose arguments are all computed before it is called.
 func (c *compiler) strict(f *fn.Scalar, args []eval) eval {
 	at, n := c.reserve(len(args)), len(args)
 	return func(r *run, row []value.Value) (value.Value, error) {
@@ -88,8 +88,8 @@ func (c *compiler) strict(f *fn.Scalar, args []eval) eval {
 	}
 }
 
-// lazyArgs are the arguments of a call of a lazy function, which computes those that it needs over the current row. A run has one for
-// each call in the statement.
+// lazyArgs are the arguments of a call of a lazy function. The function computes only those that it needs, over the current row. A run has one
+// lazyArgs for each such call in the statement.
 type lazyArgs struct {
 	run  *run
 	row  []value.Value
@@ -109,7 +109,7 @@ func (c *compiler) lazy(f *fn.Scalar, args []eval) eval {
 	}
 }
 
-// lambda is a lambda argument over the current row.
+// lambda is a lambda argument of a call, with the current row.
 type lambda struct {
 	run       *run
 	row       []value.Value

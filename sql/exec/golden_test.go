@@ -41,19 +41,19 @@ import (
 //	query [sorted] [write]  a query: its columns and rows. sorted sorts the rows, write runs it in a read-write transaction
 //	explain         the plan of a statement
 //	both [sorted]   the plan, then the rows
-//	profile         a query's plan with what each operator produced
+//	profile         a query's plan with the number of rows that each operator returned
 //	exec            DML statements, each ending in a line with a semicolon, in a transaction that commits if all succeed
-//	locks           which rows and index entries other transactions cannot write after the statement, in an open transaction
+//	locks           the keys of tables and indexes that a statement in an open transaction has locked against writes
 //	partition       whether the statement can be partitioned, and the rows of two partitions of it
-//	pdml            whether the statement can run as partitioned DML, and what it goes over
+//	pdml            whether the statement can run as partitioned DML, and the table or index that it scans
 //
-// Lines at the beginning of a statement of the form "@name TYPE = expression" give parameters.
+// A statement may begin with lines of the form "@name TYPE = expression", which set parameters.
 func TestGolden(t *testing.T) {
 	runScripts(t, newTestDB)
 }
 
-// TestGoldenSpilled runs the same scripts with so little memory that every sort, group, hash join, set operation and named subquery
-// of a few rows spills. Rows and their order are the same.
+// TestGoldenSpilled runs the same scripts with very little memory. Every sort, group, hash join, set operation and named subquery with more than a
+// few rows spills. The rows and their order must be the same.
 func TestGoldenSpilled(t *testing.T) {
 	runScripts(t, func(tb testing.TB) *testDB {
 		db := newTestDB(tb)
@@ -100,7 +100,7 @@ type testDB struct {
 	catalog  *schema.Catalog
 	analyzer *analyze.Analyzer
 	txns     *txn.Manager
-	now      time.Time // by the clock that the store goes by too
+	now      time.Time // the time by the clock, which the store uses too
 	clock    func() time.Time
 	zone     *time.Location
 	random   seeded
@@ -108,8 +108,8 @@ type testDB struct {
 
 	sequences *sequence.Counters
 
-	within     table.Writer // what rowsOf reads; nil: a snapshot
-	files      *countingFS  // of spill
+	within     table.Writer // rowsOf reads it; if nil, rowsOf reads a snapshot
+	files      *countingFS  // the file system of spill
 	spill      *spill.Dir
 	spillAbove int64 // see exec.Env; 0 is the default
 }
@@ -154,7 +154,7 @@ func newTestDB(tb testing.TB) *testDB {
 	return db
 }
 
-// systemTable stands for the tables of INFORMATION_SCHEMA.
+// systemTable takes the place of the tables of INFORMATION_SCHEMA.
 var systemTable = &schema.Table{
 	Schema: "INFORMATION_SCHEMA",
 	Name:   "PARTS",
@@ -172,7 +172,7 @@ var systemTable = &schema.Table{
 	},
 }
 
-// compiler makes the expressions of a schema, as a database does.
+// compiler compiles the expressions of a schema, as a database does.
 type compiler struct{ db *testDB }
 
 func (c compiler) Now() time.Time { return c.db.clock() }
@@ -214,7 +214,7 @@ func (db *testDB) functions() *fn.Context {
 	return &fn.Context{Now: db.clock(), Zone: db.zone, Random: db.random, Sequences: db.sequences.Newest()}
 }
 
-// seeded is the same randomness in every run.
+// seeded is a source of randomness that gives the same bytes in every run.
 type seeded struct{ *rand.Rand }
 
 func (s seeded) Read(b []byte) (int, error) {
@@ -412,7 +412,7 @@ func (db *testDB) read(f func(table.View) error) error {
 	return f(s)
 }
 
-// printRows prints the columns and rows of a result, and checks that the wire has what Values has.
+// printRows prints the columns and rows of a result. It checks that AppendWire and Values agree.
 func printRows(rows exec.Rows, sorted bool) (string, error) {
 	defer rows.Close()
 	var b strings.Builder
@@ -539,7 +539,8 @@ func (db *testDB) exec(input string) string {
 	return b.String()
 }
 
-// locks runs a statement in a transaction and tries to write everything there is in others.
+// locks runs a statement in a transaction. Then it tries to write every key of the database in other transactions, and prints the keys that are
+// locked.
 func (db *testDB) locks(input string) string {
 	p, params, err := db.prepare(input, plan.Options{})
 	if err != nil {
@@ -597,7 +598,7 @@ func (db *testDB) keys(l *table.Layout) (keys [][]byte) {
 	return keys
 }
 
-// partition runs a query in two parts, cut in the middle of the driving scan's keys.
+// partition runs a query as two partitions, divided in the middle of the driving scan's keys.
 func (db *testDB) partition(input string) string {
 	p, params, err := db.prepare(input, plan.Options{Batch: true})
 	if err == nil {

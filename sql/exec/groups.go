@@ -7,33 +7,33 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// groups are the groups of one grouping set. If they are too many for memory, the first of them stay there, rows of others are
-// put off, and they are grouped in the end, partition by partition. What aggregates collect of the groups in memory, such as the elements of
-// ARRAY_AGG, is moved to disk and back.
+// groups holds the groups of one grouping set. If there are too many groups for memory, the groups that have begun stay there. Rows of other groups
+// are written to partitions on disk, and each partition is grouped at the end. The values that aggregates collect for the groups in memory, such as
+// the elements of ARRAY_AGG, are moved to disk and read back at the end.
 type groups struct {
 	*grouping
 	set       []int         // the grouping set, nil for all keys
-	key       []value.Value // of the current row, with NULL for keys that are not in the set
+	key       []value.Value // the key of the current row, with NULL for keys that are not in the set
 	table     *hashTable
-	states    []aggStates   // a group for each entry of table
-	entries   []int32       // those of the rows of a batch, by place
-	inMemory  []int32       // the places of rows that are not put off
-	room      []value.Value // for a row
+	states    []aggStates   // the states of each aggregate; entry i of table is group i
+	entries   []int32       // the entry of each row of a batch, by place; -1 if the row is put off
+	inMemory  []int32       // the places of the rows that are not put off
+	room      []value.Value // memory for one row
 	first     []int64       // the number of the first row of each entry
-	held      held          // by keys and states
+	held      held          // memory of keys and states
 	collected int64         // bytes that the states have collected
-	moved     []*spill.Rows // what they have collected, for each of aggregateCode.collectors in turn; by ascending entry
-	rest      *partitions   // rows of other groups, with their numbers; nil if there are none
+	moved     []*spill.Rows // lists of collected values, one for each of aggregateCode.collectors in turn; sorted by entry
+	rest      *partitions   // put-off rows of other groups, with their numbers; nil if there are none
 }
 
-// stateBytes is an estimate of what a group takes for each aggregate, beside what the aggregate collects.
+// stateBytes estimates how many bytes a group takes for each aggregate, without collected values.
 const stateBytes = 72
 
 func newGroups(g *grouping, set []int) *groups {
 	return &groups{grouping: g, set: set, key: nullsOf(g.types), table: newHashTable(g.types), states: g.aggregateCode.states(true)}
 }
 
-// setKey sets key to that of a row of the current batch in the grouping set.
+// setKey sets key to the key of the row at a place, for the grouping set.
 func (g *groups) setKey(place int32) {
 	if g.set == nil {
 		g.keyed.row(place, g.key)
@@ -44,7 +44,7 @@ func (g *groups) setKey(place int32) {
 	}
 }
 
-// add adds the rows at places, whose keys are in keyed, to their groups. number is a row's place in the input.
+// add adds the rows at places, whose keys are in keyed, to their groups. number returns a row's position in the input.
 func (g *groups) add(r *run, b *batch, places []int32, number func(place int32) int64) error {
 	if n := b.span(); cap(g.entries) < n {
 		g.entries = make([]int32, n)
@@ -89,7 +89,7 @@ func (g *groups) add(r *run, b *batch, places []int32, number func(place int32) 
 	return g.collect(r, b, places)
 }
 
-// find sets entries for rows whose groups there are already, and -1 for others.
+// find sets entries for the rows whose groups have begun, and -1 for others. With a grouping set it finds none.
 func (g *groups) find(span int, places []int32) {
 	if g.set == nil {
 		g.table.lookup(g.keyed.cols, span, places, g.entries)
@@ -100,7 +100,7 @@ func (g *groups) find(span int, places []int32) {
 	}
 }
 
-// without is the places of the n rows that were not put off.
+// without returns the places of the n rows that were not put off.
 func (g *groups) without(places []int32, n int) []int32 {
 	g.inMemory = slices.Grow(g.inMemory[:0], n)
 	for _, i := range places {
@@ -111,7 +111,7 @@ func (g *groups) without(places []int32, n int) []int32 {
 	return g.inMemory
 }
 
-// addNew begins the group of a row with the key g.key, or puts the row off: entry is -1 then.
+// addNew begins the group of a row with the key g.key. If there is no memory, it puts the row off and returns entry -1.
 func (g *groups) addNew(r *run, h uint64, b *batch, place int32, number int64) (entry int, err error) {
 	if off, err := g.putOff(r, h, b, place, number); off || err != nil {
 		return -1, err
@@ -123,7 +123,7 @@ func (g *groups) addNew(r *run, h uint64, b *batch, place int32, number int64) (
 	return entry, r.memory.keepBytes(&g.held, stateBytes*int64(len(g.aggs)))
 }
 
-// collect adds rows to the aggregates that collect, row by row, since each may be large.
+// collect adds rows to the aggregates that collect. It adds one row at a time and makes room after each, since a row may be large.
 func (g *groups) collect(r *run, b *batch, places []int32) error {
 	for _, i := range places {
 		before := r.memory.now
@@ -140,7 +140,7 @@ func (g *groups) collect(r *run, b *batch, places []int32) error {
 	return nil
 }
 
-// ownKey is the key of the row at a place, to be kept.
+// ownKey returns g.key, the key of the row at a place, as values that do not refer to memory of the batch.
 func (g *groups) ownKey(place int32) []value.Value {
 	for k := range g.key {
 		if v := g.keyed.cols[k].Vector; v != nil && !g.key[k].IsNull() {
@@ -150,20 +150,20 @@ func (g *groups) ownKey(place int32) []value.Value {
 	return g.key
 }
 
-// begin begins a group, whose states grow makes.
+// begin begins a group. The caller calls grow later, which makes the group's states.
 func (g *groups) begin(key []value.Value, hash uint64, number int64) (entry int) {
 	g.first = append(g.first, number)
 	return g.table.addHashed(key, hash)
 }
 
-// grow makes the states of groups that have begun.
+// grow makes the states of all groups that have begun.
 func (g *groups) grow() {
 	for _, s := range g.states {
 		s.grow(g.table.len())
 	}
 }
 
-// putOff writes a row of a new group to a partition if there is no room for the group.
+// putOff writes a row of a new group to a partition if there is no memory for the group.
 func (g *groups) putOff(r *run, hash uint64, b *batch, place int32, number int64) (off bool, err error) {
 	if g.rest == nil {
 		if !r.memory.full(g.held) {
@@ -177,7 +177,7 @@ func (g *groups) putOff(r *run, hash uint64, b *batch, place int32, number int64
 	return true, g.rest.add(r, hash, b.rowAt(place, g.room)[:len(g.inTypes)], value.OfInt64(number))
 }
 
-// makeRoom moves what the aggregates have collected to disk if it is too much.
+// makeRoom moves collected values to disk if they take too much memory.
 func (g *groups) makeRoom(r *run) error {
 	if !r.memory.full(held(g.collected)) {
 		return nil
@@ -209,7 +209,7 @@ func (g *groups) move(r *run) error {
 	return nil
 }
 
-// spilled says that something of the groups is on disk.
+// spilled reports whether rows or collected values of the groups are on disk.
 func (g *groups) spilled() bool { return g.rest != nil || g.moved != nil }
 
 func (g *groups) release(r *run) {
@@ -224,7 +224,7 @@ func (g *groups) release(r *run) {
 	*g = groups{grouping: g.grouping, set: g.set, key: g.key, table: newHashTable(g.types), states: g.states, entries: g.entries}
 }
 
-// finishAll adds the rows of all groups to out, and forgets the groups. row has room for a row of out.
+// finishAll adds the result rows of all groups to out, and forgets the groups. row has room for one such row.
 func (g *groups) finishAll(r *run, out *tagged, row []value.Value) error {
 	if err := out.begin(r); err != nil {
 		return err
@@ -256,7 +256,7 @@ func (g *groups) finishAll(r *run, out *tagged, row []value.Value) error {
 	return nil
 }
 
-// finishList groups the rows of a partition.
+// finishList groups the rows of a partition and adds the result rows to out.
 func (g *groups) finishList(r *run, list *spill.Rows, out *tagged, row []value.Value) error {
 	part := newGroups(g.grouping, g.set)
 	defer part.release(r)
@@ -286,7 +286,7 @@ func (g *groups) finishList(r *run, list *spill.Rows, out *tagged, row []value.V
 	return part.finishAll(r, out, row)
 }
 
-// finishThese adds the rows of the groups in memory to out.
+// finishThese adds the result rows of the groups in memory to out.
 func (g *groups) finishThese(r *run, out *tagged, row []value.Value) error {
 	var collected []*restored
 	if g.moved != nil {
@@ -327,10 +327,10 @@ func (g *groups) finishThese(r *run, out *tagged, row []value.Value) error {
 	return nil
 }
 
-// restored reads what one aggregate has collected, group by group.
+// restored reads the values that one aggregate has collected and moved to disk, group by group.
 type restored struct {
 	merged *merge
-	row    []value.Value // the next; nil at the end
+	row    []value.Value // the next row; nil at the end
 }
 
 func (r *run) openRestored(types []*value.Type, lists []*spill.Rows) (*restored, error) {
@@ -350,7 +350,7 @@ func (c *restored) advance() error {
 	return err
 }
 
-// restore gives a state what was collected for its group.
+// restore adds the collected values of a group to the group's state.
 func (c *restored) restore(r *run, s collector, entry int64) error {
 	for c.row != nil {
 		last := len(c.row) - 1

@@ -8,8 +8,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// lookup sets entries, at places, to the first entry with the key that cols have there, or to -1 if there is none or the key may be NULL. Columns have span
-// places.
+// lookup finds an entry for each row at places, whose key is in cols. It sets entries[i] to the entry with the key at place i. It sets -1 if there
+// is none, or if another key has the same hash. The columns have span places.
 func (t *hashTable) lookup(cols []fn.Column, span int, places, entries []int32) {
 	if len(t.slots) == 0 {
 		for _, i := range places {
@@ -38,7 +38,7 @@ func (t *hashTable) lookup(cols []fn.Column, span int, places, entries []int32) 
 	}
 }
 
-// addParts adds the parts of a column to hashes, as hashOf does.
+// addParts mixes the values of a column into hashes, as hashOf does.
 func (t *hashTable) addParts(col *fn.Column, typ *value.Type, places []int32) {
 	switch v := col.Vector; {
 	case v == nil || v.Nulls != nil:
@@ -69,7 +69,8 @@ func (t *hashTable) addParts(col *fn.Column, typ *value.Type, places []int32) {
 	}
 }
 
-// verify sets entries to -1 whose key has another value than column j. The entry may be another one of those with the hash.
+// verify sets entries[i] to -1 if the entry's key differs from column j at place i. Only the first entry with the hash is compared; the right one
+// may be behind it.
 func (t *hashTable) verify(j int, col *fn.Column, places, entries []int32) {
 	n := len(t.types)
 	switch v := col.Vector; {

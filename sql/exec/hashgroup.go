@@ -4,14 +4,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// hashOp groups rows that come in any order, for each grouping set. Groups come in the order of their first rows.
+// hashOp groups rows that come in any order, for each grouping set. The groups of a set are returned in the order of their first rows.
 type hashOp struct {
 	grouping
 	sets    []*groups // one for each set
 	filled  bool
-	set     int // the set to emit from
+	set     int // index of the set whose groups are returned now
 	at      int
-	spilled *tagged // the rows of the set to emit from, if they did not fit into memory
+	spilled *tagged // the result rows of this set, if it did not fit into memory
 	row     []value.Value
 }
 
@@ -26,7 +26,7 @@ func (o *hashOp) open(r *run) error {
 	return nil
 }
 
-// setAt is the place in the keys of those of a grouping set; nil for all keys.
+// setAt returns the indexes of the keys of grouping set i; nil means all keys.
 func (o *hashOp) setAt(i int) []int {
 	if o.node.Sets == nil {
 		return nil
@@ -55,7 +55,7 @@ func (o *hashOp) fill(r *run) error {
 	if err != nil {
 		return err
 	}
-	for _, g := range o.sets { // the empty set has a group even of no rows
+	for _, g := range o.sets { // the empty grouping set has one group even if there are no rows
 		if g.set != nil && len(g.set) == 0 && g.table.len() == 0 {
 			key := nullsOf(g.types)
 			g.begin(key, g.table.hashOf(key), 0)
@@ -86,7 +86,7 @@ func (o *hashOp) next(r *run) (*batch, error) {
 	return o.out.some(), nil
 }
 
-// emit adds the row of the next group of a set; more is false if there is none.
+// emit adds the result row of the next group of a set. more is false if there is none.
 func (o *hashOp) emit(r *run, g *groups) (more bool, err error) {
 	if g.spilled() && o.spilled == nil {
 		o.spilled = newTagged(o.outTypes)

@@ -10,7 +10,7 @@ type hashJoinCode struct {
 	node                *plan.HashJoin
 	left, right         maker
 	leftKeys, rightKeys []eval
-	computed            []bool // whether rightKeys are
+	computed            []bool // for each of rightKeys, whether it is computed; see isComputed
 	cond                eval
 	keyTypes            []*value.Type
 	leftTypes           []*value.Type
@@ -18,7 +18,7 @@ type hashJoinCode struct {
 	outTypes            []*value.Type
 	leftNulls           []value.Value // leftNulls and rightNulls stand for a missing row in an outer join
 	rightNulls          []value.Value
-	constant            bool // right refers to no enclosing row, so that its table serves all openings in a run
+	constant            bool // right refers to no enclosing row, so that one table serves all openings in a run
 }
 
 func (c *compiler) hashJoin(n *plan.HashJoin) (maker, error) {
@@ -58,25 +58,25 @@ func (c *compiler) hashJoin(n *plan.HashJoin) (maker, error) {
 	}, nil
 }
 
-// hashJoinOp looks up the rows of probe in a table of the rows of build.
+// hashJoinOp puts the rows of build in a hash table, and looks up the rows of probe in it.
 type hashJoinOp struct {
 	*hashJoinCode
 	probe, build operator
 	table        *hashTable
-	rows         []value.Value // of build, flat, one for each entry of table
-	loose        []value.Value // rows of build with a NULL key, for a full join
+	rows         []value.Value // the rows of build, flat; row i is entry i of table
+	loose        []value.Value // rows of build with NULL or NaN in the key, for a full join
 	held         held
-	seen         []bool       // whether the entry has matched, for a full join
+	seen         []bool       // the entries that have matched, for a full join
 	spilled      *spilledJoin // nil if build fits into memory
 	key, joined  []value.Value
 	out          batch
 
 	outer *batch
 	at    int
-	entry int // of table to look at next for the current row; -1: none
+	entry int // the next entry of table to join with the current row; -1 is none
 	begun bool
 	hit   bool // the current row has matched
-	rest  int  // how many entries were checked for a match after the last row of probe, for a full join
+	rest  int  // how many rows of build unmatched has looked at, for a full join
 	ended bool
 }
 
@@ -126,7 +126,7 @@ func (o *hashJoinOp) clear(r *run) {
 	r.memory.release(&o.held)
 }
 
-// keep keeps a row of build.
+// keep adds a row of build to the table, or spills it.
 func (o *hashJoinOp) keep(r *run, row []value.Value) error {
 	whole, err := o.keyOf(r, o.rightKeys, row)
 	switch {
@@ -149,12 +149,12 @@ func (o *hashJoinOp) keep(r *run, row []value.Value) error {
 	return err
 }
 
-// entryBytes is what a row of build takes in a table, with its key, which is o.key.
+// entryBytes returns how many bytes a row of build takes in a table. The row's key is o.key.
 func (o *hashJoinOp) entryBytes(row []value.Value) int64 {
 	return entryBytes + rowBytes(row) + besideRow(o.key, o.computed)
 }
 
-// keyOf computes the join key of a row into o.key. whole is false if it contains NULL or NaN, and so equals no other key.
+// keyOf computes the join key of a row into o.key. whole is false if the key contains NULL or NaN, so that it equals no other key.
 func (o *hashJoinOp) keyOf(r *run, keys []eval, row []value.Value) (whole bool, err error) {
 	for i, f := range keys {
 		v, err := f(r, row)
@@ -208,7 +208,7 @@ func (o *hashJoinOp) advance(r *run) (bool, error) {
 		}
 		o.at = 0
 	}
-	if o.at == 0 || len(o.leftKeys) == 0 { // without keys one row may meet very many
+	if o.at == 0 || len(o.leftKeys) == 0 { // without keys, each row is joined with all rows of build
 		if err := r.check(); err != nil {
 			return false, err
 		}
@@ -256,13 +256,14 @@ func (o *hashJoinOp) match(r *run) error {
 	return nil
 }
 
-// join puts two rows together. The result is good until the next call.
+// join returns a row of both sides. The result is valid until the next call.
 func (o *hashJoinOp) join(row, other []value.Value) []value.Value {
 	copy(o.joined[copy(o.joined, row):], other)
 	return o.joined
 }
 
-// finish adds the row that a row of probe makes after its matches: in an outer join if it has none, in a semi or anti join itself.
+// finish ends the current row of probe after its last match. An outer join adds the row with NULLs if it had no match. A semi join adds it if it
+// had a match, an anti join if it had none.
 func (o *hashJoinOp) finish(row []value.Value) {
 	o.begun = false
 	switch o.node.Kind {

@@ -7,32 +7,32 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// hashTable numbers entries in the order in which they are added. Each has a key
-// of several values. Entries with equal keys (as GROUP BY compares) form a chain in that order.
+// hashTable is a hash table whose entries are numbered in the order in which they are added. Each entry has a key of several values. Entries with
+// equal keys (as GROUP BY compares) form a chain, in the same order.
 type hashTable struct {
 	hasher
 	slots []hashSlot    // open addressing with linear probing; their number is a power of two, or 0
-	used  int           // of slots
-	next  []int32       // 1 + the next entry with the same hash
+	used  int           // the number of slots in use
+	next  []int32       // for each entry, 1 + the next entry with the same hash; 0 is none
 	keys  []value.Value // flat, len(types) for each entry
 
-	hashes []uint64 // room for those of the rows of a batch
+	hashes []uint64 // memory for the hashes of the rows of a batch
 }
 
-// hashSlot holds the entries with one hash.
+// hashSlot is the list of the entries with one hash.
 type hashSlot struct {
 	hash       uint64
-	head, tail int32 // 1 + the first and the last entry; 0: the slot is free
+	head, tail int32 // 1 + the first entry, 1 + the last; 0 if the slot is free
 }
 
 const (
 	firstSlots = 16
-	// keptSlots is how many slots a table that is cleared keeps: clearing more takes longer than making new ones.
+	// keptSlots is the most slots that a cleared table keeps. Clearing more slots takes longer than allocating new ones.
 	keptSlots = 256
 )
 
-// entryBytes is what an entry takes beside its key, at most: in slots (16 bytes each, of which three eighths are used after they have doubled, and the old
-// half of them meanwhile), in next, and in the slack of slices that have grown.
+// entryBytes is the most bytes that an entry takes beside its key. They are in slots (16 bytes each, of which three eighths are used after the
+// table has doubled, while the old half still exists), in next, and in the unused capacity of slices that have grown.
 const entryBytes = 80
 
 func newHashTable(types []*value.Type) *hashTable { return &hashTable{hasher: newHasher(types)} }
@@ -40,13 +40,13 @@ func newHashTable(types []*value.Type) *hashTable { return &hashTable{hasher: ne
 // hasher hashes keys of several values. Keys that are equal (as GROUP BY compares) have the same hash.
 type hasher struct {
 	types []*value.Type
-	one   keyForm // of a key of one value, else anyKey
+	one   keyForm // the form of a key of one value; anyKey for longer keys
 	seed  maphash.Seed
-	mix   uint64 // random too
+	mix   uint64 // a random number for mixed
 	hash  maphash.Hash
 }
 
-// keyForm says how a part of a key is hashed and compared.
+// keyForm tells how a value of a key is hashed and compared.
 type keyForm uint8
 
 const (
@@ -104,10 +104,10 @@ func (t *hasher) hashOf(key []value.Value) uint64 {
 	return h
 }
 
-// nullPart is the part of NULL.
+// nullPart is what part returns for NULL.
 const nullPart = 0x9e3779b97f4a7c15
 
-// part is what one value adds to the hash of a key.
+// part returns a hash of one value of a key, not yet mixed with the others.
 func (t *hasher) part(v value.Value, typ *value.Type) uint64 {
 	if v.IsNull() {
 		return nullPart
@@ -123,7 +123,8 @@ func (t *hasher) part(v value.Value, typ *value.Type) uint64 {
 	return t.hash.Sum64()
 }
 
-// mixed hashes a number: the halves of products of 128 bits folded, twice, as wyhash does (https://github.com/wangyi-fudan/wyhash).
+// mixed hashes a number as wyhash does (https://github.com/wangyi-fudan/wyhash): twice, it multiplies to 128 bits and folds the two halves of the
+// product.
 func mixed(x, seed uint64) uint64 {
 	const odd = 0xa0761d6478bd642f
 	hi, lo := bits.Mul64(x^seed, odd)
@@ -143,7 +144,7 @@ func (t *hasher) equal(a, b []value.Value) bool {
 	return true
 }
 
-// slot is the slot of a hash: the one that has it, or the free one that is to get it.
+// slot returns the slot that has a hash, or the free slot to put the hash in.
 func (t *hashTable) slot(h uint64) *hashSlot {
 	last := uint64(len(t.slots) - 1)
 	at := h & last
@@ -153,7 +154,7 @@ func (t *hashTable) slot(h uint64) *hashSlot {
 	return &t.slots[at]
 }
 
-// widen makes room for one more hash: at most three quarters of the slots are used.
+// widen makes room for one more hash. It keeps at most three quarters of the slots in use.
 func (t *hashTable) widen() {
 	if 4*t.used < 3*len(t.slots) {
 		return
@@ -167,7 +168,7 @@ func (t *hashTable) widen() {
 	}
 }
 
-// add appends an entry; key is copied.
+// add appends an entry with a copy of key.
 func (t *hashTable) add(key []value.Value) int { return t.addHashed(key, t.hashOf(key)) }
 
 func (t *hashTable) addHashed(key []value.Value, h uint64) int {
@@ -186,7 +187,7 @@ func (t *hashTable) addHashed(key []value.Value, h uint64) int {
 	return entry
 }
 
-// first is the first entry with this key, -1 if there is none; after is the next one.
+// first returns the first entry with this key, -1 if there is none. after returns the next one.
 func (t *hashTable) first(key []value.Value) int { return t.firstHashed(key, t.hashOf(key)) }
 
 func (t *hashTable) firstHashed(key []value.Value, h uint64) int {
@@ -207,7 +208,7 @@ func (t *hashTable) match(key []value.Value, at int32) int {
 	return -1
 }
 
-// find is the entry of a key, which is added if it is new.
+// find returns the entry of a key. It adds the key if it is new.
 func (t *hashTable) find(key []value.Value) (entry int, isNew bool) {
 	h := t.hashOf(key)
 	if entry := t.firstHashed(key, h); entry >= 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 )
 
-// TestHostileStatements plans statements as large and as nested as the analyzer lets pass. Work that is exponential in the depth or
-// the number of joins shows in the number of allocations, which other programs on the machine do not change.
+// TestHostileStatements plans statements as large and as nested as the analyzer accepts. If planning takes exponential time in the depth or in the
+// number of joins, it allocates too often. Allocations are counted because other programs on the machine do not change their number.
 func TestHostileStatements(t *testing.T) {
 	const maxAllocations, maxNodes = 4000, 2 // for each word of the statement
 	db := randomDB(t, rand.New(rand.NewPCG(1, 0)))

@@ -6,20 +6,19 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// fewElements is up to how many elements x is compared with each of them, which takes less time than hashing x.
+// fewElements is the most elements for which x is compared with each of them. For so few that takes less time than hashing x.
 const fewElements = 8
 
-// elementSet is the array of "x IN UNNEST(array)" in one run.
+// elementSet is the set of the elements of an array in "x IN UNNEST(array)", in one run.
 type elementSet struct {
-	table *hashTable // nil before the first row, and for few elements
+	table *hashTable // nil before the first row, and if there are at most fewElements
 	few   bool
 	empty bool // there are no elements
 	null  bool // an element is NULL
 }
 
-// inArray compiles x IN UNNEST(array) for an array that is the same for all rows of a run. The first row makes it a set, in which each
-// row looks x up, instead of comparing x with every element. Other arrays, and elements that may contain a NULL, are
-// compared one by one by compare.
+// inArray compiles x IN UNNEST(array). If the array is the same for all rows of a run, the first row makes it a set, and each row looks x up there.
+// compare serves other arrays, and elements that may contain a NULL: it compares x with every element.
 func (c *compiler) inArray(e *plan.Call, compare eval) (eval, error) {
 	if !hasSet(e) {
 		return compare, nil
@@ -51,7 +50,7 @@ func (c *compiler) inArray(e *plan.Call, compare eval) (eval, error) {
 	}, nil
 }
 
-// hasSet says that the array is made a set.
+// hasSet reports whether inArray makes a set of the array.
 func hasSet(e *plan.Call) bool {
 	t := e.Args[0].Type()
 	if t.Kind == value.Struct || t.Kind == value.Array || e.Args[1].Type().Elem.Kind != t.Kind {
@@ -64,7 +63,7 @@ func hasSet(e *plan.Call) bool {
 	return false
 }
 
-// vectorInArray is inArray for many rows at once.
+// vectorInArray compiles x IN UNNEST(array) for many rows at once.
 func (c *compiler) vectorInArray(e *plan.Call, args []vectorEval) vectorEval {
 	t, at, set := e.Args[0].Type(), c.output(), c.prog.sets
 	c.prog.sets++
@@ -93,7 +92,7 @@ func (s *elementSet) build(list value.Value, t *value.Type) {
 	s.fill(list, t)
 }
 
-// fill makes the set of the elements of a list.
+// fill fills the set with the elements of a list.
 func (s *elementSet) fill(list value.Value, t *value.Type) {
 	s.table, s.empty = newHashTable([]*value.Type{t}), len(list.AsList()) == 0
 	for _, v := range list.AsList() {
@@ -106,7 +105,7 @@ func (s *elementSet) fill(list value.Value, t *value.Type) {
 	}
 }
 
-// holds is TRUE if x is in the set, FALSE if the array is empty, NULL if x or an element it might equal is NULL, else FALSE.
+// holds returns FALSE if the array is empty, TRUE if x is in the set, NULL if x is NULL or else an element is NULL, and FALSE otherwise.
 func (s *elementSet) holds(x value.Value) value.Value {
 	switch {
 	case s.empty:

@@ -7,7 +7,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// getJSONField is json.name, which means json['name'].
+// getJSONField compiles json.name, which means json['name'].
 func (c *compiler) getJSONField(e *plan.GetJSONField) (eval, error) {
 	arg, err := c.expr(e.Arg)
 	if err != nil {

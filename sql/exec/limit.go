@@ -2,11 +2,11 @@ package exec
 
 import "github.com/crowfoot-db/crowfoot/sql/plan"
 
-// limitOp skips rows and passes some.
+// limitOp is LIMIT and OFFSET: it skips the first rows and returns some of the others.
 type limitOp struct {
 	in            operator
 	count, offset eval
-	skip, left    int64 // rows still to skip, and then to pass; left is -1 for all
+	skip, left    int64 // rows still to skip, and rows to return after that; left is -1 for all
 }
 
 func (c *compiler) limit(n *plan.Limit) (maker, error) {

@@ -10,29 +10,28 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// MaxMemory bounds the memory of the rows that a run keeps, in bytes: rows to be sorted, in hash tables, of groups, of
-// named subqueries, and rows that DML will change. Spanner has such a limit too and does not publish it
-// (https://cloud.google.com/spanner/docs/introspection/query-statistics, AVG_MEMORY_USAGE_PERCENTAGE). One query must not take the memory of a
-// server that others use.
+// MaxMemory bounds the rows that a run keeps in memory, in bytes. These are rows to be sorted, rows in hash tables, groups, rows of named
+// subqueries, and rows that DML will change. One query must not take the memory of a server that others use. Spanner has such a limit too and does
+// not publish it (https://cloud.google.com/spanner/docs/introspection/query-statistics, AVG_MEMORY_USAGE_PERCENTAGE).
 const MaxMemory = 1 << 30
 
 const (
-	// spillAbove is what a run keeps in memory before its operators spill. The rest of MaxMemory is for what cannot be spilled, such as the
-	// array that one group collects.
+	// spillAbove is how many bytes a run keeps in memory before its operators spill. The rest of MaxMemory is for values that cannot be spilled,
+	// such as the array that one group collects.
 	spillAbove = MaxMemory / 4 * 3
-	// workingMemory is what each operator may keep though the run has more than its share: it sorts, or looks up, so much at
-	// a time. Less would make very many small lists.
+	// workingMemory is how many bytes an operator may keep even if the run is above its share. The operator sorts or hashes this many bytes at a
+	// time. With less, it would write very many small lists.
 	workingMemory = 1 << 20
-	// workingShare is the part of Env.SpillAbove that an operator may keep then.
+	// workingShare divides Env.SpillAbove: the quotient replaces workingMemory if Env.SpillAbove is set.
 	workingShare = 16
-	// overdraft is what a run that spills may take beyond its account, from what all such runs share: the working memory of an operator, and
-	// the blocks that it writes or merges.
+	// overdraft is how many bytes a run that spills may take beyond its account. They come from an account that all such runs share. They pay for
+	// the working memory of an operator and for the blocks that it writes or merges.
 	overdraft = 3 * workingMemory
 	// chargeStep is how many bytes a run charges its account at a time.
 	chargeStep = 64 << 10
 )
 
-// maxValueBytes is the largest value that an expression may make: nothing larger could be stored or returned
+// maxValueBytes is the size of the largest value that an expression may return. A larger value could be neither stored nor returned
 // (https://cloud.google.com/spanner/quotas#query_limits has 10 MiB for a column's value, and 100 MiB for a commit).
 const maxValueBytes = 100 << 20
 
@@ -41,16 +40,16 @@ type rowMemory struct {
 	ctx       context.Context
 	account   *memory.Account
 	now, peak int64
-	charged   int64           // to the account
-	spilling  *memory.Account // charged the overdraft
+	charged   int64           // bytes charged to account
+	spilling  *memory.Account // the shared account that is charged the overdraft
 	overdrawn int64
-	// share is up to how many bytes the operators of the run keep rows in memory, and working what each of them may keep beyond.
+	// share is how many bytes of rows the run may keep before its operators spill. working is how many bytes each operator may keep even then.
 	share, working int64
 	spills         bool
-	short          bool // the account refuses more, or has refused what is overdrawn
+	short          bool // the account has refused bytes, which the run has overdrawn
 }
 
-// start sets the share of a run.
+// start sets the account and the share of a run.
 func (m *rowMemory) start(ctx context.Context, env *Env) {
 	m.ctx, m.account, m.spills = ctx, env.Memory, env.Spill != nil
 	m.share, m.working = spillAbove, workingMemory
@@ -59,28 +58,28 @@ func (m *rowMemory) start(ctx context.Context, env *Env) {
 	}
 }
 
-// full says that an operator that holds h should spill it.
+// full reports whether an operator that holds h bytes should spill them.
 func (m *rowMemory) full(h held) bool {
 	return m.spills && (m.short || m.now > m.share) && int64(h) > m.working
 }
 
-// held is the part of a run's memory that one operator keeps.
+// held is the number of bytes that one operator keeps, of the run's memory.
 type held int64
 
-// rowOverhead is an estimate of what a row in a list takes beside its values.
+// rowOverhead estimates how many bytes a row in a list takes beside its values.
 const rowOverhead = 16
 
-// keep adds a row to what h holds.
+// keep adds the bytes of a row to h and charges them.
 func (m *rowMemory) keep(h *held, row []value.Value) error {
 	return m.keepBytes(h, rowOverhead+rowBytes(row))
 }
 
-// keepEntry adds an entry of a hashTable to what h holds.
+// keepEntry adds the bytes of an entry of a hashTable to h and charges them.
 func (m *rowMemory) keepEntry(h *held, key []value.Value) error {
 	return m.keepBytes(h, entryBytes+rowBytes(key))
 }
 
-// keepBytes adds n bytes to what h holds.
+// keepBytes adds n bytes to h and charges them.
 func (m *rowMemory) keepBytes(h *held, n int64) error {
 	*h += held(n)
 	m.now += n
@@ -91,7 +90,8 @@ func (m *rowMemory) keepBytes(h *held, n int64) error {
 	return m.charge()
 }
 
-// charge charges the account what is kept. If the account refuses it, operators are asked to spill before the run fails.
+// charge charges the account for the bytes that are kept and not yet charged. If the account refuses, and the run may spill, the run overdraws, and
+// full then makes its operators spill. Only when the overdraft is used up does charge wait for the account, which may fail the run.
 func (m *rowMemory) charge() error {
 	if m.now > MaxMemory {
 		return usererror.QueryMemory(MaxMemory)
@@ -109,7 +109,7 @@ func (m *rowMemory) charge() error {
 	return nil
 }
 
-// overdraw charges n bytes to what runs that spill share.
+// overdraw charges n bytes to the account that all spilling runs share.
 func (m *rowMemory) overdraw(n int64) error {
 	if m.spilling == nil {
 		m.spilling = m.account.Beside(memory.Spilling)
@@ -122,13 +122,13 @@ func (m *rowMemory) overdraw(n int64) error {
 	return nil
 }
 
-// release gives back what h holds.
+// release gives back all bytes of h.
 func (m *rowMemory) release(h *held) { m.give(h, int64(*h)) }
 
-// shrink gives back all but a share of what h holds.
+// shrink gives back the bytes of h except for a share of them, between 0 and 1.
 func (m *rowMemory) shrink(h *held, share float64) { m.give(h, int64(float64(*h)*(1-share))) }
 
-// give gives back n bytes of what h holds.
+// give gives back n bytes of h.
 func (m *rowMemory) give(h *held, n int64) {
 	*h -= held(n)
 	m.now -= n
@@ -141,20 +141,20 @@ func (m *rowMemory) give(h *held, n int64) {
 	}
 }
 
-// repay gives back what is overdrawn.
+// repay gives back the overdrawn bytes.
 func (m *rowMemory) repay() {
 	m.spilling.Close()
 	m.overdrawn, m.short = 0, false
 }
 
-// end gives everything back.
+// end gives back all bytes of the run.
 func (m *rowMemory) end() {
 	m.repay()
 	m.account.Shrink(m.charged)
 	m.charged, m.now = 0, 0
 }
 
-// rowBytes is the size of the values of a row.
+// rowBytes returns the size of the values of a row, in bytes.
 func rowBytes(row []value.Value) (n int64) {
 	for i := range row {
 		n += footprint(row[i])
@@ -162,13 +162,14 @@ func rowBytes(row []value.Value) (n int64) {
 	return n
 }
 
-// isComputed says whether the value of an expression over a row is a new one, not a column of the row.
+// isComputed reports whether an expression over a row computes a new value. Otherwise it returns a column of the row.
 func isComputed(e plan.Expr) bool {
 	_, column := e.(*plan.Slot)
 	return !column
 }
 
-// besideRow is the size of values of expressions over a row that is kept too: a column shares its text with the row.
+// besideRow returns how many bytes the values of expressions over a row add to the row itself, which is kept too. A value that is not computed is a
+// column of the row and shares its text.
 func besideRow(values []value.Value, computed []bool) int64 {
 	n := int64(len(values)) * valueBytes
 	for i, v := range values {
@@ -181,7 +182,7 @@ func besideRow(values []value.Value, computed []bool) int64 {
 
 const valueBytes = int64(unsafe.Sizeof(value.Value{}))
 
-// footprint is the size of a value in bytes, with the text or list that it refers to.
+// footprint returns the size of a value in bytes, with the text or list that it refers to.
 func footprint(v value.Value) int64 {
 	if v.IsNull() {
 		return valueBytes
@@ -199,17 +200,17 @@ func footprint(v value.Value) int64 {
 	return valueBytes
 }
 
-// largeValue is from how many bytes on values that functions make are charged.
+// largeValue is the size in bytes above which the run is charged for a value that a function has made.
 const largeValue = 64 << 10
 
-// madeValues are the large values that the calls of a run have made.
+// madeValues counts the large values that the function calls of a run have made.
 type madeValues struct {
-	last  map[int]held // by the call's number, its last one
-	bytes int64        // of all
+	last  map[int]held // the bytes of the last large value of each call, by the call's number
+	bytes int64        // the sum of all large values so far
 }
 
-// bounded refuses the result of a call if it is larger than maxValueBytes, and charges the run the last large one. Only functions whose result
-// can be larger than their arguments need it.
+// bounded compiles a call so that a result larger than maxValueBytes is an error and the last large result is charged to the run. Only functions
+// whose result can be larger than their arguments need it.
 func (c *compiler) bounded(t *value.Type, f eval) eval {
 	var size func(value.Value) int64
 	switch t.Kind {
@@ -235,7 +236,7 @@ func (c *compiler) bounded(t *value.Type, f eval) eval {
 	}
 }
 
-// chargeMade charges the run a value of n bytes that a call has made, in the place of the one before.
+// chargeMade charges the run for a value of n bytes that a call has made. The value replaces the call's previous one, which is given back.
 func (r *run) chargeMade(call int, n int64) error {
 	if n > maxValueBytes {
 		return usererror.ValueTooLarge(maxValueBytes)

@@ -14,8 +14,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestMemory runs statements that keep rows of 1 MiB each: a few of them are counted, and too many are refused where there is no disk to spill to. All rows
-// refer to one text, so that the test itself takes little.
+// TestMemory runs statements that keep rows of 1 MiB each, without a disk to spill to. A hundred rows must be counted, and more than MaxMemory of
+// them refused. All rows refer to one text, so that the test itself takes little memory.
 func TestMemory(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(1, 0)))
 	db.spill = nil
@@ -35,7 +35,7 @@ func TestMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, rows := range []int{100, exec.MaxMemory/size + 1} {
 				if name == "distinct" && rows > 100 {
-					continue // its texts are distinct, so that the test would take the memory
+					continue // its texts are distinct, so that the test would really take this memory
 				}
 				list := make([]value.Value, rows)
 				for i := range list {
@@ -55,11 +55,11 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestHeapIsCharged compares what rows take of the heap with what is charged for them.
+// TestHeapIsCharged compares how much heap the rows of a statement take with how much the statement is charged for them.
 func TestHeapIsCharged(t *testing.T) {
 	db := newTestDB(t)
 	db.spill = nil
-	const rows = 120_000 // maps that have just grown
+	const rows = 120_000 // with this number of entries, maps have just grown
 	list := make([]value.Value, rows)
 	for i := range list {
 		list[i] = value.OfInt64(int64(i))
@@ -84,7 +84,7 @@ func TestHeapIsCharged(t *testing.T) {
 	}
 }
 
-// heap is how many bytes are in use.
+// heap returns how many bytes of the heap are in use.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -92,7 +92,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestMinorSortLimit: of rows that are equal by the first keys, those behind the limit are not kept.
+// TestMinorSortLimit checks that a minor sort does not keep rows behind its limit, even if all rows are equal by the first keys.
 func TestMinorSortLimit(t *testing.T) {
 	db := newTestDB(t)
 	db.ddl("CREATE TABLE E (A INT64, B INT64, S STRING(MAX)) PRIMARY KEY (A, B DESC)")
@@ -103,7 +103,7 @@ func TestMinorSortLimit(t *testing.T) {
 	}
 }
 
-// TestLargestLimit: with the largest LIMIT a sort keeps all rows, and counts what they take.
+// TestLargestLimit checks that a sort with the largest LIMIT keeps all rows and counts their memory.
 func TestLargestLimit(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(1, 0)))
 	const rows, size = 2_000, 1_000
@@ -118,12 +118,12 @@ func TestLargestLimit(t *testing.T) {
 	}
 }
 
-// cost runs a query to its end and says what it has cost.
+// cost runs a query to its end and returns its statistics.
 func (db *testDB) cost(sql string, params map[string]value.Value) (stats exec.Stats, err error) {
 	return db.costThen(sql, params, func() {})
 }
 
-// costThen is cost, and calls first after the first row.
+// costThen is cost, but calls first after the first row.
 func (db *testDB) costThen(sql string, params map[string]value.Value, first func()) (stats exec.Stats, err error) {
 	p, err := db.plan(sql, map[string]*value.Type{"s": value.StringType, "n": value.ArrayOf(value.Int64Type)})
 	if err != nil {
@@ -151,7 +151,7 @@ func (db *testDB) costThen(sql string, params map[string]value.Value, first func
 	return stats, err
 }
 
-// TestLargestValue joins texts until they are too large.
+// TestLargestValue concatenates strings until the result is too large.
 func TestLargestValue(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(1, 0)))
 	params := map[string]value.Value{"s": value.OfString(strings.Repeat("x", 1<<20))}
@@ -164,7 +164,8 @@ func TestLargestValue(t *testing.T) {
 	}
 }
 
-// TestMadeValuesAreCharged: a large value that a function makes of small ones is charged, and rows of such values come few at a time.
+// TestMadeValuesAreCharged checks that a statement is charged for a large value that a function makes of small ones, and that batches of such
+// values have few rows.
 func TestMadeValuesAreCharged(t *testing.T) {
 	db := newTestDB(t)
 	for sql, want := range map[string]int64{

@@ -5,14 +5,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// mergeFanIn is how many lists are merged at a time; each takes spill.BlockSize bytes of memory.
+// mergeFanIn is the most lists that are merged at a time. Each takes spill.BlockSize bytes of memory.
 const mergeFanIn = 32
 
-// merge reads sorted lists as one, and frees them. Rows that compare equal come in the order of their lists.
+// merge reads several sorted lists as one, and frees them. Rows that compare equal come in the order of their lists.
 type merge struct {
 	compare func(a, b []value.Value) int
 	sources []mergeSource
-	heap    []int // places in sources of those that have a row; the first has the least
+	heap    []int // indexes of the sources that have a row; the source with the least row is first
 	begun   bool
 	held    held
 }
@@ -22,14 +22,14 @@ type mergeSource struct {
 	row    []value.Value
 }
 
-// rowStream gives sorted rows one by one, as a spill.Reader does.
+// rowStream returns sorted rows one by one, as a spill.Reader does.
 type rowStream interface {
 	Next(row []value.Value) (bool, error)
 	Close()
 }
 
-// newMerge merges lists of rows of the same types, and others that are computed as they are read. If the lists are too many, neighbours are merged to
-// longer ones first.
+// newMerge merges lists of rows with these types, and streams of rows that are computed as they are read (others). If there are more than
+// mergeFanIn lists, it first merges neighbours to longer lists.
 func (r *run) newMerge(types []*value.Type, compare func(a, b []value.Value) int, lists []*spill.Rows, others ...rowStream) (*merge, error) {
 	for len(lists) > mergeFanIn {
 		var longer []*spill.Rows
@@ -46,7 +46,7 @@ func (r *run) newMerge(types []*value.Type, compare func(a, b []value.Value) int
 	return r.openMerge(types, compare, lists, others)
 }
 
-// mergeLists merges lists to one.
+// mergeLists merges lists into one list on disk.
 func (r *run) mergeLists(types []*value.Type, compare func(a, b []value.Value) int, lists []*spill.Rows) (*spill.Rows, error) {
 	m, err := r.openMerge(types, compare, lists, nil)
 	if err != nil {
@@ -93,7 +93,7 @@ func (m *merge) close(r *run) {
 	r.memory.release(&m.held)
 }
 
-// nextRow is the next row; it is good until the next call.
+// nextRow returns the next row, which is valid until the next call.
 func (m *merge) nextRow() (row []value.Value, ok bool, err error) {
 	if !m.begun {
 		if err := m.begin(); err != nil {

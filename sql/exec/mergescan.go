@@ -9,33 +9,33 @@ import (
 )
 
 const (
-	// maxStreams is how many streams a scan merges at most. Each has a cursor open over all levels of the store. With more of them the scan reads
-	// one after the other and sorts.
+	// maxStreams is the most streams that a scan merges. Each holds a cursor over all levels of the store. With more streams, the scan reads one
+	// after the other and sorts the rows.
 	maxStreams = 1000
-	// streamBytes is what a cursor over a store with a memtable alone was seen to take.
+	// streamBytes is how many bytes a cursor takes, measured over a store that has only a memtable.
 	streamBytes = 16 << 10
 )
 
-// mergeScanOp reads a table or index in the order of the key parts after the first plan.Scan.Merge ones. The keys that begin with the same such
-// parts are a stream. The next row is the least of those that the streams are at, by the bytes of the rest of their keys. A stream moves on
-// only when the next row is asked for, so that each has read one row at most that is not used.
+// mergeScanOp reads a table or index in the order of the key parts that follow the first plan.Scan.Merge parts. All keys with the same first parts
+// are one stream, which is sorted already. The operator merges the streams: the next row is the one whose rest of the key is the least. It moves a
+// stream on only when the next row is asked for. So it reads from each stream at most one row that it does not return.
 type mergeScanOp struct {
 	*keyScan
 	place   place
 	streams []stream
-	heap    []int // places in streams of those that have a row; the first has the row that comes next
+	heap    []int // indexes of the streams that have a row; the stream with the next row is first
 	begun   bool
 	held    held
-	sorted  *sortedScan // instead of streams, if these are too many
+	sorted  *sortedScan // used instead of streams if there are too many of them
 	left    int64       // how many more rows are wanted, -1 for all
 	out     batch
 }
 
-// stream is the rows whose keys have the same first parts.
+// stream holds the rows whose keys have the same first parts.
 type stream struct {
 	rows   *table.Rows
-	prefix int    // how many bytes of a key the first parts are
-	key    []byte // by which the current row is merged: what follows them in its key, or else plan.Scan.MergeKey
+	prefix int    // length of the first parts in a key, in bytes
+	key    []byte // the current row is merged by it: the rest of its key, or the values of plan.Scan.MergeKey
 }
 
 func (o *mergeScanOp) open(r *run) error {
@@ -62,7 +62,7 @@ func (o *mergeScanOp) open(r *run) error {
 	return o.openStreams(r, groups)
 }
 
-// groups divides spans by the first parts of their keys.
+// groups divides spans into groups whose keys have the same first parts.
 func (o *mergeScanOp) groups(spans []table.Span) [][]table.Span {
 	var list [][]table.Span
 	for len(spans) > 0 {
@@ -82,7 +82,7 @@ func (o *mergeScanOp) prefixLen(key []byte) int { return o.projection.PrefixLen(
 func (o *mergeScanOp) openStreams(r *run, groups [][]table.Span) error {
 	for i, spans := range groups {
 		prefix := o.prefixLen(spans[0].Start)
-		spans = table.Ranges(spans) // a row that is got by its key is good only until another one is
+		spans = table.Ranges(spans) // a row read by its key alone is valid only until the next such row is read
 		if i < len(o.streams) {
 			o.streams[i].prefix = prefix
 			if err := o.streams[i].rows.Reopen(spans, 0); err != nil {
@@ -156,7 +156,7 @@ func (o *mergeScanOp) add(r *run, rows *table.Rows) (pass bool, err error) {
 	return pass, err
 }
 
-// advance moves to the next row of all streams, and gives the stream that has it; nil at the end.
+// advance moves to the next row of all streams. It returns the rows of the stream that has it, nil at the end.
 func (o *mergeScanOp) advance(r *run) (*table.Rows, error) {
 	if !o.begun {
 		if err := o.begin(r); err != nil {
@@ -213,7 +213,7 @@ func (o *mergeScanOp) advanceStream(r *run, s *stream) (bool, error) {
 	return true, nil
 }
 
-// appendKey appends what the current row of rows is merged by.
+// appendKey appends the bytes by which the current row of rows is merged.
 func (o *mergeScanOp) appendKey(dst []byte, rows *table.Rows) []byte {
 	if o.node.MergeKey == nil {
 		key := rows.Key()
@@ -225,7 +225,7 @@ func (o *mergeScanOp) appendKey(dst []byte, rows *table.Rows) []byte {
 	return dst
 }
 
-// before says whether the row of stream i comes before that of stream j. Rows for which they are equal come in the order of the whole key.
+// before reports whether the row of stream i comes before the row of stream j. Rows with equal bytes come in the order of their whole keys.
 func (o *mergeScanOp) before(i, j int) bool {
 	d := bytes.Compare(o.streams[i].key, o.streams[j].key)
 	if d == 0 {
@@ -234,12 +234,12 @@ func (o *mergeScanOp) before(i, j int) bool {
 	return d < 0 != o.node.Reverse
 }
 
-// sortedScan reads what mergeScanOp would merge, and sorts it by the same.
+// sortedScan reads the rows that mergeScanOp would merge, one stream after the other, and sorts them by the same bytes.
 type sortedScan struct {
 	rows   *table.Rows
 	sorter sorter
-	key    []value.Value // one, of the current row
-	bytes  []byte        // of key
+	key    []value.Value // the sort key of the current row, a single value
+	bytes  []byte        // the bytes of key
 	done   bool
 }
 

@@ -5,13 +5,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// mergeUnionOp merges inputs that come in the same order. An input moves on only when the next row is asked for, so that each has made one row at
-// most that is not used.
+// mergeUnionOp merges inputs that come in the same order. It moves an input on only when the next row is asked for. So each input computes at most
+// one row that is not returned.
 type mergeUnionOp struct {
 	inputs []operator
 	types  []*value.Type
 	by     *comparer
-	slots  []int // of the keys of by
+	slots  []int // the columns of the keys of by
 	limit  eval
 	left   int64 // how many more rows are wanted, -1 for all
 	merged *merge
@@ -107,12 +107,12 @@ func (o *mergeUnionOp) close() error {
 	return err
 }
 
-// inputRows are the rows of an operator, one by one.
+// inputRows returns the rows of an operator one by one.
 type inputRows struct {
 	run   *run
 	in    operator
 	batch *batch
-	at    int // the next row of batch
+	at    int // index of the next row in batch
 }
 
 // Next implements rowStream.

@@ -32,7 +32,7 @@ func (m *meter) open(r *run) error {
 
 func (m *meter) next(r *run) (b *batch, err error) {
 	err = m.measure(r, func() error {
-		b, err = m.operator.next(r) // pull has checked
+		b, err = m.operator.next(r) // pull has checked the run already
 		return err
 	})
 	if b != nil {
@@ -50,7 +50,8 @@ func (m *meter) readAhead(r *run, n int, since mvcc.Timestamp, bind func(i int))
 	return m.measure(r, func() error { return in.readAhead(r, n, since, bind) })
 }
 
-// inputCost is what the inputs of an operator have spilled and used, as far as they were called while the operator is being measured.
+// inputCost is what the inputs of an operator have spilled and the CPU time that they have used during the call of the operator that is being
+// measured.
 type inputCost struct {
 	spilled spill.Written
 	cpu     time.Duration
@@ -74,7 +75,7 @@ func (m *meter) measure(r *run, f func() error) (err error) {
 	return err
 }
 
-// now is the time by the run's clock, or the zero time if it has none.
+// now returns the time by the run's clock, or the zero time if it has none.
 func (r *run) now() time.Time {
 	if r.env.Clock == nil {
 		return time.Time{}

@@ -5,8 +5,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// minorSortOp sorts an input that comes sorted by the first keys. It sorts the rows that are equal by these, as they come, so that a limit ends the
-// reading.
+// minorSortOp sorts an input that is sorted by the first keys already. It collects the rows that are equal by these keys, sorts them by the others,
+// and returns them before it reads on. So a limit ends the reading early.
 type minorSortOp struct {
 	in     operator
 	limit  eval
@@ -14,13 +14,13 @@ type minorSortOp struct {
 	sorter sorter
 	out    batch
 
-	from *batch // rows of in
-	at   int    // the next row of from
+	from *batch // the current batch of in
+	at   int    // index of the next row in from
 	left int64  // how many more rows are wanted, -1 for all
-	full bool   // sorter holds all rows that are equal by the first keys
+	full bool   // sorter holds all rows that are equal by the first keys, sorted
 	done bool   // in has no more rows
 
-	first, keys []value.Value // of the first row in sorter, and of the next row
+	first, keys []value.Value // the keys of the first row in sorter, and those of the next row
 }
 
 func (c *compiler) minorSort(n *plan.Sort) (maker, error) {
@@ -81,7 +81,7 @@ func (o *minorSortOp) next(r *run) (*batch, error) {
 	return o.out.some(), nil
 }
 
-// clear empties the sorter. Its room is used again, for most often a few rows are equal.
+// clear empties the sorter. It keeps the sorter's memory, because usually only a few rows are equal.
 func (o *minorSortOp) clear(r *run) {
 	if o.full = false; o.sorter.merged != nil {
 		o.sorter.reset(r, o.left)
@@ -91,7 +91,7 @@ func (o *minorSortOp) clear(r *run) {
 	o.sorter.at, o.sorter.last, o.sorter.limit = 0, nil, o.left
 }
 
-// collect has the sorter hold the next rows that are equal by the first keys; false if there are none.
+// collect fills the sorter with the next rows that are equal by the first keys. It returns false if there are no more rows.
 func (o *minorSortOp) collect(r *run) (bool, error) {
 	o.first = o.first[:0]
 	for !o.done {
@@ -124,7 +124,7 @@ func (o *minorSortOp) collect(r *run) (bool, error) {
 	return true, o.sorter.finish(r)
 }
 
-// equal says whether rows with keys a and b are equal by the first keys.
+// equal reports whether rows with the keys a and b are equal by the first keys.
 func (o *minorSortOp) equal(a, b []value.Value) bool {
 	for i := range o.major {
 		if o.sorter.compareKey(i, a[i], b[i]) != 0 {

@@ -6,8 +6,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// nestedJoin joins a partition whose rows of build all have one key, and are too many for memory: it reads them all for each row of
-// probe. It computes its rows as they are read, for they may be far more than the disk has room for.
+// nestedJoin joins a partition whose rows of build all have the same key and do not fit into memory. It reads all rows of build for each row of
+// probe. It computes its rows as they are read, because the disk may not have room for so many.
 type nestedJoin struct {
 	op   *hashJoinOp
 	run  *run
@@ -15,13 +15,13 @@ type nestedJoin struct {
 
 	probe *spill.Reader
 	left  []value.Value // the current row of probe, and its tag
-	key   []value.Value // of left
+	key   []value.Value // the key of left
 	build *spill.Reader // nil if there is no current row of probe
 	right []value.Value
 	entry int  // the number of right in build
 	hit   bool // the current row has matched
 	seen  []bool
-	rest  *spill.Reader // of build, after the last row of probe: a full join looks for rows that have not matched
+	rest  *spill.Reader // reads build again after the last row of probe: a full join then looks for rows that have not matched
 }
 
 func newNestedJoin(r *run, o *hashJoinOp, p joinPart) *nestedJoin {
@@ -86,7 +86,7 @@ func (j *nestedJoin) advance() (bool, error) {
 	return true, nil
 }
 
-// match is the next row that the current row of probe makes, nil at their end.
+// match returns the next row that the current row of probe makes, nil if there are no more.
 func (j *nestedJoin) match() ([]value.Value, error) {
 	o := j.op
 	left, right := j.left[:len(j.left)-1], j.right[:len(j.right)-1]
@@ -128,13 +128,14 @@ func (j *nestedJoin) match() ([]value.Value, error) {
 	return o.alone(left, j.hit), nil
 }
 
-// sameKey says whether a row of build, and so all of them, have the key of the current row of probe.
+// sameKey reports whether a row of build has the key of the current row of probe. All rows of build have the same key.
 func (j *nestedJoin) sameKey(right []value.Value) (bool, error) {
 	_, err := j.op.keyOf(j.run, j.op.rightKeys, right)
 	return err == nil && j.op.table.equal(j.key, j.op.key), err
 }
 
-// unmatched is the next row of a full join for a row of build that no row of probe has matched.
+// unmatched sets row to the next row of build that has not matched, with NULLs for probe. Only a full join has such rows. It returns false at the
+// end.
 func (j *nestedJoin) unmatched(row []value.Value) (bool, error) {
 	if j.op.node.Kind != plan.FullJoin {
 		return false, nil

@@ -9,7 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 )
 
-// NodeStatsProto gives plan.Plan's Proto the execution_stats of each operator, as Spanner writes them: every number is a string.
+// NodeStatsProto returns the function that gives plan.Plan's Proto the execution_stats of each operator. As in Spanner, every number is a string.
 func NodeStatsProto(s Stats) func(plan.Node) *structpb.Struct {
 	return func(n plan.Node) *structpb.Struct {
 		stats := s.Nodes[n]
@@ -29,7 +29,7 @@ func (s *NodeStats) proto() *structpb.Struct {
 		"rows":     total(count(s.Rows), "rows"),
 		"latency":  total(Msecs(s.Latency), "msecs"),
 		"cpu_time": total(Msecs(s.CPU), "msecs"),
-		// Spanner does not have it: cpu_time without that of the operator's inputs.
+		// Spanner does not have self_cpu_time. It is cpu_time without the time of the operator's inputs.
 		"self_cpu_time":     total(Msecs(s.SelfCPU), "msecs"),
 		"execution_summary": object(map[string]*structpb.Value{"num_executions": structpb.NewStringValue(count(s.Executions))}),
 	}
@@ -51,7 +51,7 @@ func object(fields map[string]*structpb.Value) *structpb.Value {
 	return structpb.NewStructValue(&structpb.Struct{Fields: fields})
 }
 
-// Msecs writes a duration as plans do: milliseconds with two digits after the point.
+// Msecs formats a duration as plans do: milliseconds with two digits after the point.
 func Msecs(d time.Duration) string {
 	return strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', 2, 64)
 }

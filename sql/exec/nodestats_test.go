@@ -7,8 +7,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/exec"
 )
 
-// TestOperatorCPU: the CPU time of an operator is not the time that passes by the run's clock,
-// and that of the root is the sum of what all operators used themselves.
+// TestOperatorCPU checks that the CPU time of an operator does not depend on the run's clock, and that the CPU time of the root is the sum of
+// SelfCPU of all operators.
 func TestOperatorCPU(t *testing.T) {
 	db := newTestDB(t)
 	p, program, env := db.spillingProgram(t, spillingQueries["sort"])

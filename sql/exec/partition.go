@@ -5,22 +5,21 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// partitionBits bits of a hash say which partition a row belongs to. Each partition takes spill.BlockSize bytes of memory while it
-// is written.
+// The first partitionBits bits of a key's hash choose the partition of a row. Each partition takes spill.BlockSize bytes of memory while it is
+// written.
 const (
 	partitionBits  = 4
 	partitionCount = 1 << partitionBits
 )
 
-// partitions are rows on disk, parted by hashes of their keys: rows with equal keys are in one partition, in the order in which they were
-// added.
+// partitions divides rows on disk by hashes of their keys. Rows with equal keys are in the same partition, in the order in which they were added.
 type partitions struct {
 	types   []*value.Type
-	writers [partitionCount]*spill.Writer // nil: no rows
+	writers [partitionCount]*spill.Writer // nil if the partition has no rows
 	held    held
 }
 
-// add adds a row, the values of row followed by more, whose key has this hash.
+// add adds a row whose key has this hash. The row is the values of row, followed by more.
 func (p *partitions) add(r *run, hash uint64, row []value.Value, more ...value.Value) error {
 	w := &p.writers[hash>>(64-partitionBits)]
 	if *w == nil {
@@ -35,7 +34,7 @@ func (p *partitions) add(r *run, hash uint64, row []value.Value, more ...value.V
 	return (*w).Append(row, more...)
 }
 
-// finish ends adding. A partition without rows is nil.
+// finish returns the lists of the partitions, nil for one without rows. No row may be added afterwards.
 func (p *partitions) finish(r *run) (lists [partitionCount]*spill.Rows, err error) {
 	for i, w := range p.writers {
 		if w == nil {
@@ -61,7 +60,7 @@ func (p *partitions) drop(r *run) {
 	r.memory.release(&p.held)
 }
 
-// tagged are rows with tags, which are computed partition by partition and read in the order of their tags.
+// tagged collects rows that are computed partition by partition. Each row has a number, its tag. The rows are read in the order of their tags.
 type tagged struct {
 	types  []*value.Type // the last is the tag
 	writer *spill.Writer
@@ -70,10 +69,10 @@ type tagged struct {
 	merged *merge
 }
 
-// newTagged begins rows with columns of these types.
+// newTagged returns an empty tagged for rows with columns of these types.
 func newTagged(types []*value.Type) *tagged { return &tagged{types: withTag(types)} }
 
-// begin begins a list. Tags ascend within a list.
+// begin begins a list. Within a list, rows must be added by ascending tag.
 func (t *tagged) begin(r *run) (err error) {
 	t.writer, err = r.newList(t.types)
 	return err
@@ -83,7 +82,7 @@ func (t *tagged) add(tag int64, row []value.Value) error {
 	return t.writer.Append(row, value.OfInt64(tag))
 }
 
-// end ends the list.
+// end ends the current list.
 func (t *tagged) end() error {
 	l, err := t.writer.Finish()
 	t.writer = nil
@@ -93,7 +92,7 @@ func (t *tagged) end() error {
 	return err
 }
 
-// finish ends adding.
+// finish merges the lists. nextRow then returns the rows, and none may be added.
 func (t *tagged) finish(r *run) (err error) {
 	lists, others := t.lists, t.others
 	t.lists, t.others = nil, nil
@@ -101,7 +100,7 @@ func (t *tagged) finish(r *run) (err error) {
 	return err
 }
 
-// nextRow is the next row, with its tag; it is good until the next call.
+// nextRow returns the next row, with its tag as the last value. The row is valid until the next call.
 func (t *tagged) nextRow() (row []value.Value, ok bool, err error) { return t.merged.nextRow() }
 
 // close frees the rows. t may be nil.

@@ -13,9 +13,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// pollRows are the changes of the table that BenchmarkPoll's watcher watches; pollShards is how many values their shard column has, and pollLive how
-// many changes have not been pruned yet: the shards of the others are NULL in a column of its own. A poll asks for pollLimit changes. A watcher
-// that has fallen behind finds all of them, one under light load pollNew.
+// The table of BenchmarkPoll has pollRows changes. The column Shard has pollShards values. The last pollLive changes are not pruned yet; the others
+// have NULL in the column Live. A poll asks for pollLimit changes. A watcher that has fallen behind has missed all changes, a watcher under light
+// load only pollNew.
 const (
 	pollRows   = 1_000_000
 	pollShards = 37
@@ -24,8 +24,8 @@ const (
 	pollNew    = 100
 )
 
-// pollDB is a table of changes of 200 bytes, a thousand in a second, and its indexes by shard and time: by the shards of all changes, by those of
-// live ones, and by values that all differ, of all changes and of live ones.
+// pollDB returns a database with a table of changes of 200 bytes, a thousand for each second. It has four indexes, each by a column and the time.
+// Shard has the shards of all changes, and Live those of the live ones. Tag has a different value for each change, and LiveTag for each live one.
 func pollDB(b *testing.B) (*testDB, time.Time) {
 	b.Helper()
 	db := newTestDB(b)
@@ -42,7 +42,7 @@ func pollDB(b *testing.B) (*testDB, time.Time) {
 	for from := int64(0); from < pollRows; from += 1000 {
 		m := table.Mutation{Op: table.Insert, Table: t, Columns: t.Columns}
 		for i := from; i < from+1000; i++ {
-			mixed := uint64(i) * 0x9E3779B97F4A7C15 // rows lie in the table as random keys do
+			mixed := uint64(i) * 0x9E3779B97F4A7C15 // spreads the rows over the table as random keys would
 			shard, tag := value.OfInt64(int64(mixed>>32%pollShards)-18), value.OfInt64(int64(mixed))
 			live, liveTag := value.Null(value.Int64), value.Null(value.Int64)
 			if i >= pollRows-pollLive {
@@ -62,8 +62,9 @@ func pollDB(b *testing.B) (*testDB, time.Time) {
 	return db, start
 }
 
-// BenchmarkPoll is the poll of a change watcher: one that is pollRows changes behind, and one under light load. It reports the rows that are returned in
-// a second, and the index rows that are scanned for each of them: the row of the table, which is read for each, is not counted.
+// BenchmarkPoll runs the query by which a watcher polls for changes, for a watcher that is pollRows changes behind and for one under light load. It
+// reports how many rows are returned per second, and how many index rows are scanned for each. The row of the table, which is read for each
+// returned row, is not counted.
 func BenchmarkPoll(b *testing.B) {
 	db, start := pollDB(b)
 	snapshot, err := db.txns.Snapshot(context.Background(), txn.Bound{})

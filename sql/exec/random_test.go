@@ -34,7 +34,7 @@ CREATE INDEX U_N ON U (N);
 CREATE INDEX U_A ON U (A, B DESC, N DESC, S), INTERLEAVE IN T;
 `
 
-// randomDB fills T and U with rows of few distinct values, NULLs and NaNs among them.
+// randomDB returns a database whose tables T and U have rows of few distinct values, NULLs and NaNs among them.
 func randomDB(t *testing.T, r *rand.Rand) *testDB {
 	db := newTestDB(t)
 	if out := db.ddl(randomSchema); out != "" {
@@ -61,12 +61,12 @@ func randomDB(t *testing.T, r *rand.Rand) *testDB {
 	return db
 }
 
-// generator makes random SQL.
+// generator generates random SQL.
 type generator struct{ *rand.Rand }
 
 func (g generator) pick(list ...string) string { return list[g.IntN(len(list))] }
 
-// literal is a value that a column may have, or nearly.
+// literal returns a literal that equals or nearly equals a value of the column.
 func (g generator) literal(column string) string {
 	switch column {
 	case "A", "C":
@@ -83,7 +83,7 @@ func (g generator) literal(column string) string {
 	return g.pick("NULL", "TRUE", "FALSE")
 }
 
-// typed is a literal whose NULL has the column's type.
+// typed returns a literal whose NULL has the column's type.
 func (g generator) typed(column string) string {
 	types := map[string]string{"A": "INT64", "B": "INT64", "C": "INT64", "N": "INT64", "S": "STRING", "F": "FLOAT64", "D": "DATE", "L": "BOOL"}
 	return "CAST(" + g.literal(column) + " AS " + types[column] + ")"
@@ -91,7 +91,7 @@ func (g generator) typed(column string) string {
 
 var columnsOfT = []string{"A", "B", "S", "F", "D", "L", "N"}
 
-// predicate is a random condition over T, under the alias q (which ends in a dot, or is empty).
+// predicate returns a random condition over T. q is the alias of T with a dot, or empty.
 func (g generator) predicate(q string, depth int) string {
 	if depth > 0 {
 		switch g.IntN(6) {
@@ -144,7 +144,7 @@ func (db *testDB) rows(t *testing.T, sql string) []string {
 	return db.rowsOf(t, p, program)
 }
 
-// rowsOf runs the program of a plan and prints its rows, a line each.
+// rowsOf runs the program of a plan and prints its rows, one on each line.
 func (db *testDB) rowsOf(t *testing.T, p *plan.Plan, program *exec.Program) []string {
 	t.Helper()
 	var lines []string
@@ -182,7 +182,7 @@ func (db *testDB) sortedRows(t *testing.T, sql string) []string {
 	return lines
 }
 
-// unsigned makes -0 in rows 0: a group has any of its zeros, and a sort leaves them in any order.
+// unsigned replaces -0 by 0 in rows. A group may show either of its zeros, and a sort may leave them in any order.
 func unsigned(lines []string) []string {
 	for i := range lines {
 		lines[i] = strings.ReplaceAll(lines[i], "FLOAT64 -0", "FLOAT64 0")
@@ -197,8 +197,8 @@ func compareRows(t *testing.T, db *testDB, seed uint64, a, b string, left, right
 	}
 }
 
-// TestRandomPredicates compares rows that a WHERE finds, by keys and indexes, with those for which the same condition is TRUE
-// as a column of all rows.
+// TestRandomPredicates compares the rows that a WHERE finds by keys and indexes with the rows for which the same condition is TRUE as a result
+// column.
 func TestRandomPredicates(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(*seedFlag, 0)))
 	for seed := *seedFlag; seed < *seedFlag+uint64(*roundsFlag); seed++ {
@@ -215,7 +215,7 @@ func TestRandomPredicates(t *testing.T) {
 	}
 }
 
-// TestRandomOrder compares ORDER BY and LIMIT, which may follow from a scan, with sorting all rows.
+// TestRandomOrder compares ORDER BY and LIMIT, which may use the order of a scan, with sorting all rows.
 func TestRandomOrder(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(*seedFlag, 0)))
 	for seed := *seedFlag; seed < *seedFlag+uint64(*roundsFlag); seed++ {
@@ -238,7 +238,7 @@ func TestRandomOrder(t *testing.T) {
 	}
 }
 
-// TestRandomJoins compares a join by each method.
+// TestRandomJoins compares the results of a join by each method.
 func TestRandomJoins(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(*seedFlag, 0)))
 	for seed := *seedFlag; seed < *seedFlag+uint64(*roundsFlag); seed++ {
@@ -257,7 +257,7 @@ func TestRandomJoins(t *testing.T) {
 	}
 }
 
-// TestRandomSubqueries compares EXISTS and IN as conditions, which become joins, with the same as values.
+// TestRandomSubqueries compares EXISTS and IN as conditions, which become joins, with EXISTS and IN as result columns.
 func TestRandomSubqueries(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(*seedFlag, 0)))
 	for seed := *seedFlag; seed < *seedFlag+uint64(*roundsFlag); seed++ {
@@ -279,7 +279,7 @@ func TestRandomSubqueries(t *testing.T) {
 	}
 }
 
-// TestRandomGroups compares groups that come in the order of a key with groups by hash.
+// TestRandomGroups compares grouping rows that come in the order of a key with grouping by hash.
 func TestRandomGroups(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(*seedFlag, 0)))
 	for seed := *seedFlag; seed < *seedFlag+uint64(*roundsFlag); seed++ {

@@ -13,7 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// aheadView notes how many keys are read together and one by one.
+// aheadView counts the keys that are read together and those that are read one by one.
 type aheadView struct {
 	*txn.Snapshot
 	together []int
@@ -31,8 +31,8 @@ func (v *aheadView) GetEach(ctx context.Context, keys [][]byte, since mvcc.Times
 	return v.Snapshot.GetEach(ctx, keys, since, found)
 }
 
-// TestReadAhead: a join by key reads together the rows for as many left rows as one batch has room for, and from an index back to its table says
-// how old they can be. Few rows, and those of a LIMIT, are read one by one.
+// TestReadAhead checks that a join by key reads the rows for a whole batch of left rows together. A join from an index back to its table must also
+// pass on how old the rows can be. If there are few rows, or a LIMIT, rows must be read one by one.
 func TestReadAhead(t *testing.T) {
 	db := newTestDB(t)
 	if out := db.ddl("CREATE TABLE T (Id INT64, K INT64, V STRING(9)) PRIMARY KEY (Id);\nCREATE INDEX ByK ON T (K);\nCREATE TABLE U (Id INT64, T INT64) PRIMARY KEY (Id)"); out != "" {

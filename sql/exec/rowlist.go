@@ -5,13 +5,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// rowList keeps rows in the order in which they are added: in memory, or on disk if they are too many. They may be read several times.
+// rowList keeps rows in the order in which they are added. They are in memory, or on disk if they are too many. They may be read several times.
 type rowList struct {
 	types  []*value.Type
 	rows   []value.Value // flat
 	n      int           // rows in memory
 	held   held
-	writer *spill.Writer // since the rows are on disk
+	writer *spill.Writer // not nil if the rows are on disk
 	disk   *spill.Rows   // nil before finish, and if the rows are in memory
 }
 
@@ -54,7 +54,7 @@ func (l *rowList) spill(r *run) (err error) {
 	return nil
 }
 
-// finish ends adding.
+// finish must be called after the last add and before read.
 func (l *rowList) finish() (err error) {
 	if l.writer != nil {
 		l.disk, err = l.writer.Finish()
@@ -62,7 +62,7 @@ func (l *rowList) finish() (err error) {
 	return err
 }
 
-// read reads the list from its beginning.
+// read returns a reader at the beginning of the list.
 func (l *rowList) read() rowReader {
 	reader := rowReader{list: l}
 	if l.disk != nil {
@@ -74,12 +74,12 @@ func (l *rowList) read() rowReader {
 // rowReader reads a rowList.
 type rowReader struct {
 	list *rowList
-	at   int // rows read of those in memory
+	at   int // how many rows in memory have been read
 	disk *spill.Reader
 	row  []value.Value
 }
 
-// nextRow is the next row; it is good until the next call.
+// nextRow returns the next row, which is valid until the next call.
 func (t *rowReader) nextRow() (row []value.Value, ok bool, err error) {
 	if t.disk != nil {
 		ok, err = t.disk.Next(t.row)

@@ -19,51 +19,51 @@ type run struct {
 	view   table.View
 	fns    *fn.Context
 	params []value.Value
-	// registers hold columns of enclosing rows. room holds the arguments of calls; each call has a place of its own.
+	// registers hold columns of enclosing rows. room holds the arguments of function calls, at a different place for each call.
 	registers, room []value.Value
 	lazies          []lazyArgs
 	sets            []elementSet
-	outputs         []vectorRoom // of expressions that are computed for many rows at once; nil before the first
+	outputs         []vectorRoom // memory of vector expressions (vectorexpr.go); nil before the first
 	subqueries      []subqueryState
 	spools          []spool
 	memory          rowMemory
 	made            madeValues
-	file            *spill.File // where the run keeps what it spills; nil before it does
+	file            *spill.File // the file to which the run spills rows; nil before it spills
 	driving         *plan.Scan  // the scan that Env.Restrict restricts
 	target          readRows
 	stats           Stats
-	inner           inputCost     // of the inputs of the operator that is being measured; see meter
-	checks          int           // how often the run was checked
-	meter           *cpu.Meter    // nil until the first lap, or if nothing is measured
-	opened          []*table.Rows // by scans, which open them again and again
+	inner           inputCost     // cost of the inputs of the operator that is being measured; see meter
+	checks          int           // number of calls of check
+	meter           *cpu.Meter    // nil until the first lap, or if CPU time is not measured
+	opened          []*table.Rows // cursors of scans, which scans open again for each outer row
 	byColumns       []*columnScan
 }
 
-// openRows begins a read of a scan, which ends it.
+// openRows opens a cursor for a scan. The scan closes it.
 func (r *run) openRows(read table.Read) *table.Rows {
 	rows := read.Open(r.ctx, r.view)
 	r.opened = append(r.opened, rows)
 	return rows
 }
 
-// operator makes rows. It may be opened again, for another row of an enclosing query.
+// operator computes rows. It may be opened again, for another row of an enclosing query.
 type operator interface {
 	open(r *run) error
-	// next returns the next rows, nil at the end. Only pull calls it.
+	// next returns the next rows, nil at the end. Only pull and meter call it.
 	next(r *run) (*batch, error)
-	// close lets go of cursors; the operator may be opened again.
+	// close closes cursors. The operator may be opened again.
 	close() error
 }
 
-// Checks are far apart enough to cost nothing, and near enough that a run which was cancelled ends within milliseconds.
+// A run is checked seldom enough that checks cost nothing, and often enough that a cancelled run ends within milliseconds.
 const (
-	// checkRows is how many rows an operator drops between two checks.
+	// checkRows is how many rows an operator drops before it checks the run.
 	checkRows = 1024
-	// lapChecks is how many checks share a look at the time.
+	// lapChecks is how many checks there are between two readings of the CPU clock.
 	lapChecks = 16
 )
 
-// pullRows gets the next rows of an operator, row by row.
+// pullRows gets the next rows of an operator, in the form of flat rows.
 func (r *run) pullRows(op operator) (*batch, error) {
 	b, err := r.pull(op)
 	if b != nil {
@@ -72,7 +72,8 @@ func (r *run) pullRows(op operator) (*batch, error) {
 	return b, err
 }
 
-// pull gets the next rows of an operator, in either form. Operators get their input by it alone, so that every long computation is checked.
+// pull gets the next rows of an operator, in either form. It checks the run first. Operators get their input only by pull and pullRows, so that
+// every long computation is checked.
 func (r *run) pull(op operator) (*batch, error) {
 	if err := r.check(); err != nil {
 		return nil, err
@@ -80,7 +81,7 @@ func (r *run) pull(op operator) (*batch, error) {
 	return op.next(r)
 }
 
-// check ends a run whose context has ended, and lets the CPU time that a long one has used so far be counted.
+// check returns an error if the context of the run has ended. Every lapChecks calls it also adds the CPU time since the last lap to the meter.
 func (r *run) check() error {
 	if r.checks++; r.checks%lapChecks == 0 {
 		if r.meter == nil {
@@ -91,10 +92,10 @@ func (r *run) check() error {
 	return r.ctx.Err()
 }
 
-// maker makes the operator of a node for one run.
+// maker makes the operator of a plan node for one run.
 type maker func(r *run) operator
 
-// Program is a compiled plan, ready to run. It is immutable: many goroutines may run it at once.
+// Program is a compiled plan, ready to run. It is immutable, so that many goroutines may run it at once.
 type Program struct {
 	plan *plan.Plan
 	// read is set for a plan that is a key read, root for every other query, dml for DML.
@@ -103,18 +104,18 @@ type Program struct {
 	dml  *dmlCode
 	// driving is the compiled scan of plan.Plan.Driving; nil if there is none.
 	driving *keyScan
-	// roomSize, lazies, sets and spools are how many of these a run needs; bounded is how many calls are; subqueries are the subquery
-	// expressions.
+	// roomSize, lazies, sets and spools are how many values of room, lazyArgs, element sets and spools a run needs. bounded is how many calls the
+	// method bounded has compiled. subqueries are the subquery expressions.
 	roomSize, lazies, sets, spools int
-	outputs                        int // the same of vectorRooms
+	outputs                        int // the number of vectorRooms that a run needs
 	bounded                        int
 	subqueries                     []*subqueryCode
-	// spoolMakers make the inputs of spools, and spoolTypes are the types of their columns, by the spool's number.
+	// spoolMakers make the inputs of spools, and spoolTypes are their column types. The index is the spool's number.
 	spoolMakers []maker
 	spoolTypes  [][]*value.Type
 }
 
-// cost is what the run has cost so far.
+// cost returns what the run has cost so far.
 func (r *run) cost() Stats {
 	s := r.stats
 	s.MemoryPeak, s.Spilled = r.memory.peak, r.spilled()
@@ -124,7 +125,7 @@ func (r *run) cost() Stats {
 // noContext is the context of functions in a run without Env.Functions.
 var noContext = &fn.Context{}
 
-// start begins a run in r.
+// start initializes r for a run of p with env, and returns r.
 func (p *Program) start(ctx context.Context, env Env, r *run) *run {
 	*r = run{prog: p, ctx: ctx, env: env, view: env.View, fns: env.Functions, params: env.Params}
 	if env.Restrict != nil {

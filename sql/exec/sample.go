@@ -9,14 +9,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// sampleOp is TABLESAMPLE: BERNOULLI passes each row with a probability, RESERVOIR keeps so many rows.
+// sampleOp is TABLESAMPLE. BERNOULLI returns each row with a given probability. RESERVOIR returns a given number of rows.
 type sampleOp struct {
 	node       *plan.Sample
 	in         operator
 	size, seed eval
 	rand       *rand.Rand
 	percent    float64
-	rows       []value.Value // of the reservoir, which is never spilled
+	rows       []value.Value // the rows of the reservoir, which is never spilled
 	held       held
 	n, at      int
 	out        batch
@@ -64,7 +64,7 @@ func (o *sampleOp) open(r *run) error {
 	return o.fill(r, v.AsInt64())
 }
 
-// source is the source of randomness: seeded by REPEATABLE, or the run's own.
+// source returns the source of randomness. REPEATABLE gives its seed; without it, the seed comes from the run's source.
 func (o *sampleOp) source(r *run) (rand.Source, error) {
 	var seed [16]byte
 	if o.seed != nil {

@@ -13,11 +13,11 @@ import (
 // seekCode is a compiled Seek.
 type seekCode struct {
 	key      []schema.KeyPart
-	declared int // how many parts a user's whole key has
+	declared int // the number of key parts in a key that a user gives
 	parts    []partCode
 	bounds   *rangeCode
 	tuples   *plan.SeekTuples
-	array    eval // of tuples
+	array    eval // the array whose elements are the keys; with tuples
 }
 
 type partCode struct {
@@ -26,7 +26,7 @@ type partCode struct {
 	null     bool
 	nullSafe bool
 	each     bool
-	among    *rangeCode // of each; nil for all
+	among    *rangeCode // with each, the range that values lie in; nil for all values
 }
 
 type rangeCode struct {
@@ -59,7 +59,7 @@ func (c *compiler) seek(s *plan.Seek, l *table.Layout) (seekCode, error) {
 	return code, err
 }
 
-// seekRange compiles bounds; nil stays nil.
+// seekRange compiles the bounds of a range. For nil it returns nil.
 func (c *compiler) seekRange(b *plan.SeekRange) (*rangeCode, error) {
 	if b == nil {
 		return nil, nil
@@ -71,7 +71,7 @@ func (c *compiler) seekRange(b *plan.SeekRange) (*rangeCode, error) {
 	return &rangeCode{low: list[0], high: list[1], prefix: list[2], lowOpen: b.LowOpen, highOpen: b.HighOpen, like: b.Like}, nil
 }
 
-// isPoint says whether the seek is one whole key.
+// isPoint reports whether the seek always finds one whole key.
 func (s *seekCode) isPoint() bool {
 	if s.tuples != nil || s.bounds != nil || len(s.parts) != len(s.key) {
 		return false
@@ -84,10 +84,10 @@ func (s *seekCode) isPoint() bool {
 	return true
 }
 
-// eachValue adds the keys for every value that part i has under prefix, which holds the parts before i.
+// eachValue adds to set the keys that begin with prefix, which holds the parts before i, for each value of part i.
 type eachValue func(r *run, set *table.KeySet, prefix []value.Value, i int) error
 
-// add adds the keys of the seek to set. each serves the parts of a skip scan.
+// add adds the keys of the seek to set. It calls each for the part of a skip scan that has no condition of its own.
 func (s *seekCode) add(r *run, set *table.KeySet, each eachValue) error {
 	if s.tuples != nil {
 		return s.addTuples(r, set)
@@ -95,7 +95,7 @@ func (s *seekCode) add(r *run, set *table.KeySet, each eachValue) error {
 	return s.addParts(r, set, nil, 0, each)
 }
 
-// addParts adds all keys that begin with prefix, which holds the parts before i. If a part may be one of several values, a prefix is made for
+// addParts adds all keys that begin with prefix, which holds the parts before i. For a part that may have several values, it makes a prefix for
 // each of them.
 func (s *seekCode) addParts(r *run, set *table.KeySet, prefix []value.Value, i int, each eachValue) error {
 	for ; i < len(s.parts); i++ {
@@ -155,7 +155,7 @@ func (s *seekCode) addList(r *run, set *table.KeySet, prefix []value.Value, i in
 	return nil
 }
 
-// equalsNothing says whether v is NULL or NaN, which are equal to no value, not even to themselves.
+// equalsNothing reports whether v is or contains NULL or NaN. These equal no value, not even themselves.
 func equalsNothing(v value.Value) bool {
 	if v.IsNull() {
 		return true
@@ -201,12 +201,12 @@ func (s *seekCode) addKey(set *table.KeySet, prefix []value.Value) {
 	set.Ranges = append(set.Ranges, table.KeyRange{Start: prefix, End: prefix})
 }
 
-// longer is a copy of prefix with one more part.
+// longer returns a copy of prefix with one more part.
 func (s *seekCode) longer(prefix []value.Value, v value.Value) []value.Value {
 	return append(append(make([]value.Value, 0, len(s.key)), prefix...), v)
 }
 
-// addPrefix adds the keys that begin with prefix and whose next part is in the range, if there is one.
+// addPrefix adds the keys that begin with prefix. If the seek has a range, the next part of the keys must lie in it.
 func (s *seekCode) addPrefix(r *run, set *table.KeySet, prefix []value.Value) error {
 	if s.bounds == nil {
 		s.addKey(set, prefix)
@@ -215,7 +215,7 @@ func (s *seekCode) addPrefix(r *run, set *table.KeySet, prefix []value.Value) er
 	return s.addRange(r, set, prefix, s.bounds)
 }
 
-// addRange adds the keys that begin with prefix and whose next part is in a range; nil is all.
+// addRange adds the keys that begin with prefix and whose next part lies in a range. If the range is nil, it adds all keys with this prefix.
 func (s *seekCode) addRange(r *run, set *table.KeySet, prefix []value.Value, in *rangeCode) error {
 	if in == nil {
 		set.Ranges = append(set.Ranges, table.KeyRange{Start: prefix, End: prefix})
@@ -239,17 +239,17 @@ func (s *seekCode) addRange(r *run, set *table.KeySet, prefix []value.Value, in 
 	return nil
 }
 
-// bounds are the ends of a range of one key part; nil if the range is open at that end.
+// bounds are the two ends of a range of values of one key part. An end is nil if the range has no bound there.
 type bounds struct {
 	low, high         *value.Value
 	lowOpen, highOpen bool
 }
 
-// compute finds the bounds; ok is false if nothing lies between them.
+// compute computes the bounds. ok is false if no value lies between them.
 func (c *rangeCode) compute(r *run, k value.Kind) (b bounds, ok bool, err error) {
 	least := value.Null(k)
 	if c.high != nil && (k == value.Float64 || k == value.Float32) {
-		least = nan(k) // stands between NULL and the numbers in a key, though it is less than no number
+		least = nan(k) // in a key, NaN comes between NULL and the numbers, but no comparison with < or <= finds it
 	}
 	b.low, b.lowOpen = &least, true
 	if c.prefix != nil {
@@ -279,7 +279,7 @@ func nan(k value.Kind) value.Value {
 	return value.OfFloat64(math.NaN())
 }
 
-// prefixed narrows bounds to values that begin with a prefix.
+// prefixed narrows b to the values that begin with the prefix.
 func (c *rangeCode) prefixed(r *run, b bounds) (bounds, bool, error) {
 	v, err := c.prefix(r, nil)
 	if err != nil || v.IsNull() {
@@ -308,7 +308,7 @@ func ofKind(k value.Kind, text string) value.Value {
 	return value.OfString(text)
 }
 
-// successor is the least string of bytes after all that begin with s; it need not be UTF-8.
+// successor returns the least byte string after all byte strings that begin with s. It need not be UTF-8. ok is false if there is none.
 func successor(s string) (string, bool) {
 	b := []byte(s)
 	for len(b) > 0 {

@@ -5,13 +5,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// setOp is INTERSECT and EXCEPT. It counts how often right has each row, and by that decides which rows of left pass. They pass in the order
-// in which left has them.
+// setOp is INTERSECT and EXCEPT. It first counts how often each row occurs in right. The counts decide which rows of left are returned. These come
+// in the order of left.
 type setOp struct {
 	left, right operator
 	rows        *setRows
-	number      int64   // of the row of left
-	putOff      *tagged // rows of left that passed after the end of left
+	number      int64   // the number of the current row of left
+	putOff      *tagged // rows of left that are decided after the end of left; nil before it
 	out         batch
 }
 
@@ -71,7 +71,7 @@ func (o *setOp) next(r *run) (*batch, error) {
 	return o.out.some(), nil
 }
 
-// keepPassing keeps those of the next rows of left that pass now.
+// keepPassing keeps the rows of a batch of left that pass now. It drops the others, which fail or are put off.
 func (o *setOp) keepPassing(r *run, b *batch) error {
 	kept := 0
 	for i := range b.n {
@@ -93,7 +93,7 @@ func (o *setOp) keepPassing(r *run, b *batch) error {
 	return nil
 }
 
-// finish decides about rows of left that were put off.
+// finish decides which of the rows of left that were put off pass.
 func (o *setOp) finish(r *run) error {
 	o.putOff = newTagged(o.rows.node.Types)
 	if err := o.rows.finish(r, o.putOff); err != nil {

@@ -7,17 +7,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// setRows are the rows of right of a setOp, with what is known of them. If they are too many for memory, they are put in
-// partitions, rows of left are put off, and the partitions are gone through in the end.
+// setRows holds the distinct rows of right of a setOp, with their counts. If there are too many for memory, they are moved to partitions on disk,
+// and the rows of left are put off to partitions too. At the end, the partitions are compared one by one.
 type setRows struct {
 	node   *plan.SetOp
 	table  *hashTable
-	counts []int64 // how often right has each row of table
-	passed []bool  // which rows of table a DISTINCT operation has passed already
+	counts []int64 // how often each row of table is in right
+	passed []bool  // the rows of table that a DISTINCT operation has already returned
 	held   held
 
-	right *partitions // rows of table, with their counts and whether they have passed; nil while they are in memory
-	left  *partitions // rows of left, with their numbers
+	right *partitions // rows of table, with their counts and passed; nil while the rows are in memory
+	left  *partitions // put-off rows of left, with their numbers
 }
 
 func newSetRows(n *plan.SetOp) *setRows { return &setRows{node: n, table: newHashTable(n.Types)} }
@@ -34,7 +34,7 @@ func (s *setRows) reset(r *run) {
 	s.right, s.left = nil, nil
 }
 
-// addRight adds a row that right has count times.
+// addRight adds a row that occurs count times in right.
 func (s *setRows) addRight(r *run, row []value.Value, count int64, passed bool) error {
 	if s.right != nil {
 		return s.right.add(r, s.table.hashOf(row), row, value.OfInt64(count), value.OfBool(passed))
@@ -48,7 +48,7 @@ func (s *setRows) addRight(r *run, row []value.Value, count int64, passed bool) 
 	return s.makeRoom(r)
 }
 
-// entry is the entry of a row, which is added if it is new.
+// entry returns the entry of a row. It adds the row if it is new.
 func (s *setRows) entry(r *run, row []value.Value) (int, error) {
 	entry, isNew := s.table.find(row)
 	if !isNew {
@@ -58,7 +58,7 @@ func (s *setRows) entry(r *run, row []value.Value) (int, error) {
 	return entry, r.memory.keepEntry(&s.held, row)
 }
 
-// makeRoom moves the rows to partitions if they are too many. One row alone cannot be parted.
+// makeRoom moves the rows to partitions if they are too many. A single row is not moved, since no partition can be smaller.
 func (s *setRows) makeRoom(r *run) error {
 	if !r.memory.full(s.held) || s.table.len() == 1 {
 		return nil
@@ -77,7 +77,7 @@ func (s *setRows) makeRoom(r *run) error {
 	return nil
 }
 
-// passes says whether the next row of left passes, as far as it is known: false if the row is put off.
+// passes reports whether the next row of left is in the result. If the rows of right are on disk, it puts the row off and returns false.
 func (s *setRows) passes(r *run, row []value.Value, number int64) (bool, error) {
 	h := s.table.hashOf(row)
 	if s.left != nil {
@@ -104,7 +104,7 @@ func (s *setRows) passes(r *run, row []value.Value, number int64) (bool, error) 
 	return true, s.makeRoom(r)
 }
 
-// finish adds the rows of left that were put off and pass to out.
+// finish adds the rows of left that were put off and are in the result to out.
 func (s *setRows) finish(r *run, out *tagged) error {
 	if s.right == nil {
 		return nil
@@ -125,7 +125,7 @@ func (s *setRows) finish(r *run, out *tagged) error {
 	return nil
 }
 
-// finishPart goes through one partition of right and left, which may be nil.
+// finishPart compares the rows of one partition of left with those of right. Either may be nil.
 func (s *setRows) finishPart(r *run, right, left *spill.Rows, out *tagged) error {
 	if left == nil {
 		if right != nil {

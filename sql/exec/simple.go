@@ -6,7 +6,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// unitOp makes one row without columns.
+// unitOp returns one row without columns.
 type unitOp struct {
 	out  batch
 	done bool
@@ -23,7 +23,7 @@ func (o *unitOp) next(*run) (*batch, error) {
 	return &o.out, nil
 }
 
-// emptyOp makes no rows.
+// emptyOp returns no rows.
 type emptyOp struct{}
 
 func (emptyOp) open(*run) error           { return nil }
@@ -68,18 +68,19 @@ func (o *filterOp) next(r *run) (*batch, error) {
 	}
 }
 
-// computeOp makes a new row of each row of its input.
+// computeOp computes a new row from each row of its input.
 type computeOp struct {
 	in      operator
 	vectors vectors
-	byRow   bool // an expression is computed row by row only
+	byRow   bool // an expression can only be computed row by row
 	out     batch
 
-	rows *batch // of in
-	at   int    // the next of them
+	rows *batch // the current batch of in
+	at   int    // index of the next row in rows
 }
 
-// computedBytes is from how many bytes of large values on computeOp returns the rows that it has made.
+// computedBytes limits the large values in a batch of computeOp, in bytes. When the rows of a batch have made this many bytes, computeOp returns
+// the batch.
 const computedBytes = 1 << 20
 
 func (c *compiler) compute(n *plan.Compute, columns bool) (maker, error) {
@@ -131,7 +132,7 @@ func (o *computeOp) next(r *run) (*batch, error) {
 	return &o.out, nil
 }
 
-// columns computes all rows at once.
+// columns computes the expressions for all rows of the batch at once.
 func (o *computeOp) columns(r *run) (*batch, error) {
 	in := o.rows
 	o.rows = nil
@@ -143,7 +144,7 @@ func (o *computeOp) columns(r *run) (*batch, error) {
 	return &o.out, nil
 }
 
-// unionOp passes the rows of several inputs, one after the other.
+// unionOp returns the rows of several inputs, one input after the other.
 type unionOp struct {
 	inputs []operator
 	at     int
@@ -204,7 +205,7 @@ func (o *unionOp) close() error {
 	return err
 }
 
-// nullsOf is a row of NULLs, one for each type.
+// nullsOf returns a row of NULLs, one for each type.
 func nullsOf(types []*value.Type) []value.Value {
 	row := make([]value.Value, len(types))
 	for i, t := range types {

@@ -11,20 +11,20 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// maxSkips is how many values a skip scan looks for at most. Finding one takes a seek, which costs as much as reading some ten rows that follow
-// each other: so many seeks take a few milliseconds, and are cheap beside reading an index that has more values than that.
+// maxSkips is the most values that a skip scan looks for. Each value takes one seek, which costs as much as reading about ten rows in a sequence.
+// maxSkips seeks take a few milliseconds. That is cheap beside reading an index that has more values.
 const maxSkips = 1000
 
-// skipCode is what a skip scan needs to find the values that one part of its key has (plan.SeekPart.Each). A run looks for the first value, seeks
-// past all keys that begin with it, and so on. A value of which all keys were deleted may be found too: the seek then reads nothing, which costs less
-// than to walk past the deleted keys, of which an index that is pruned has many. If there are more than maxSkips of them, it reads all keys in one range and drops
-// those whose further parts the seek does not want.
+// skipCode finds the values of one key part for a skip scan (plan.SeekPart.Each). It seeks the first value, then past all keys that begin with it
+// to the next value, and so on. It may find a value whose keys were all deleted. The seek for that value then reads nothing, which costs less than
+// walking past the deleted keys, of which a pruned index has many. If there are more than maxSkips values, the scan reads all keys in one range and
+// drops those whose further parts the seek does not want.
 //
-// A read-write transaction locks the whole range in which it looks: a value that another transaction adds would be a phantom.
+// A read-write transaction locks the whole range in which it looks for values. Otherwise a value that another transaction adds would be a phantom.
 type skipCode struct {
 	scan   *keyScan
 	seek   *seekCode
-	part   int // which part of the key
+	part   int // the index of the key part
 	values *table.Projection
 }
 
@@ -36,10 +36,10 @@ func newSkip(s *keyScan) (*skipCode, error) {
 	return c, err
 }
 
-// errManyValues says that there are more than maxSkips values.
+// errManyValues tells locate that there are more than maxSkips values.
 var errManyValues = errors.New("too many values for a skip scan")
 
-// locate finds the place to read.
+// locate computes the place that the scan reads.
 func (c *skipCode) locate(r *run, p *place) error {
 	f := finder{skipCode: c}
 	var set table.KeySet
@@ -54,14 +54,14 @@ func (c *skipCode) locate(r *run, p *place) error {
 	return err
 }
 
-// finder finds values for one opening of a scan.
+// finder finds the values for one opening of a scan.
 type finder struct {
 	*skipCode
 	found int
-	first []value.Value // the first key that was found, up to the part
+	first []value.Value // the parts of the first key that was found, up to and with the skipped part
 }
 
-// find is an eachValue.
+// find is an eachValue: it seeks the values of part i and adds their keys.
 func (f *finder) find(r *run, set *table.KeySet, prefix []value.Value, i int) error {
 	var in table.KeySet
 	if err := f.seek.addRange(r, &in, prefix, f.among()); err != nil {
@@ -105,8 +105,8 @@ func (f *finder) count(r *run) error {
 	return r.check()
 }
 
-// whole is the place that holds all keys, with any values at their beginning. Which of their further parts the seek wants is found out from
-// one key: it is the same for all.
+// whole sets p to all keys, with any values of the first parts. p.rests are the spans in which the rest of a key must lie. The rest does not depend
+// on the first parts, so whole computes it from one key, first.
 func (c *skipCode) whole(r *run, p *place, first []value.Value) error {
 	var all, one table.KeySet
 	err := c.seek.add(r, &all, func(r *run, set *table.KeySet, prefix []value.Value, i int) error {
@@ -136,12 +136,12 @@ func (c *skipCode) whole(r *run, p *place, first []value.Value) error {
 	return nil
 }
 
-// rest is what follows the part in a key, or in the bound of a range.
+// rest returns the bytes after the skipped part, of a key or of the bound of a range.
 func (c *skipCode) rest(key []byte) []byte {
 	return key[c.scan.projection.PrefixLen(key, c.part+1):]
 }
 
-// within says whether the rest of a key lies in one of the spans rests.
+// within reports whether the rest of a key lies in one of the spans rests.
 func (c *skipCode) within(key []byte, rests []table.Span) bool {
 	rest := c.rest(key)
 	i := sort.Search(len(rests), func(i int) bool { return bytes.Compare(rest, rests[i].End) < 0 })

@@ -13,13 +13,13 @@ import (
 type ordering struct {
 	keys  []plan.SortKey
 	evals []eval
-	// computed says which keys are no columns of the row.
+	// computed tells for each key whether it is computed; see isComputed.
 	computed []bool
 	types    []*value.Type
 	tags     []collation
 }
 
-// collation is how strings of a key compare. The zero value compares by code point.
+// collation tells how the strings of a key are compared. The zero value compares by code point.
 type collation struct {
 	tag     language.Tag
 	options []collate.Option
@@ -44,7 +44,7 @@ func (c *compiler) ordering(keys []plan.SortKey) (*ordering, error) {
 	return o, nil
 }
 
-// collationOf reads 'und:ci' and the like: a locale, and ci to ignore case
+// collationOf parses the name of a collation, such as 'und:ci'. It is a locale, with ci to ignore case
 // (https://cloud.google.com/spanner/docs/reference/standard-sql/collation-concepts).
 func collationOf(name string) (collation, error) {
 	if name == "" || name == "binary" || name == "unicode" {
@@ -71,7 +71,7 @@ func collationOf(name string) (collation, error) {
 	return c, nil
 }
 
-// comparer compares rows of sort keys. It serves one goroutine: collators have buffers.
+// comparer compares the sort keys of rows. Only one goroutine may use it, since collators have buffers.
 type comparer struct {
 	*ordering
 	collators []*collate.Collator
@@ -119,7 +119,7 @@ func (c *comparer) compareKey(i int, a, b value.Value) int {
 	return d
 }
 
-// append computes the keys of a row.
+// append computes the sort keys of a row and appends them to keys.
 func (o *ordering) append(r *run, keys, row []value.Value) ([]value.Value, error) {
 	for _, f := range o.evals {
 		v, err := f(r, row)

@@ -7,26 +7,26 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// sorter holds rows and their sort keys, flat, and sorts them. Rows that compare equal keep their order. What does not fit into
-// memory becomes sorted lists on disk, which are merged in the end.
+// sorter sorts rows by their sort keys. Rows that compare equal keep their order. If the rows do not fit into memory, it writes sorted lists to
+// disk and merges them at the end.
 type sorter struct {
 	*comparer
-	types      []*value.Type // of a row and then of its keys
-	width      int           // of a row
+	types      []*value.Type // the types of a row, followed by those of its keys
+	width      int           // the number of columns of a row
 	rows, keys []value.Value
 	order      []int32
 	limit      int64 // how many rows are wanted, -1 for all
-	// last are the keys of a row that limit rows do not come behind: a further row that does not come before it is not wanted. Nil while there are
-	// too few rows to tell.
+	// last are the keys of the last of the first limit rows so far. A further row that does not come before it is not wanted. last is nil while
+	// that is not known.
 	last []value.Value
 	held held
 
 	runs   []*spill.Rows
 	merged *merge // nil if all rows are in memory
-	at     int64  // rows read
+	at     int64  // how many rows have been read
 }
 
-// newSorter makes a sorter of rows with columns of these types.
+// newSorter returns a sorter for rows with columns of these types.
 func newSorter(order *ordering, types []*value.Type) sorter {
 	return sorter{comparer: order.comparer(), types: slices.Concat(types, order.types), width: len(types), limit: -1}
 }
@@ -42,7 +42,7 @@ func (s *sorter) reset(r *run, limit int64) {
 	s.runs, s.merged, s.at = nil, nil, 0
 }
 
-// addBy adds a row that is sorted by keys that are computed from it.
+// addBy computes the sort keys of a row and adds the row.
 func (s *sorter) addBy(r *run, row []value.Value) error {
 	var err error
 	if s.keys, err = s.append(r, s.keys, row); err != nil {
@@ -56,7 +56,7 @@ func (s *sorter) addBy(r *run, row []value.Value) error {
 	return s.take(r, row, besideRow(keys, s.computed))
 }
 
-// addWith is addBy for a row whose keys have been computed.
+// addWith adds a row whose sort keys have been computed by append.
 func (s *sorter) addWith(r *run, row, keys []value.Value) error {
 	if s.tooLate(keys) {
 		return nil
@@ -65,17 +65,18 @@ func (s *sorter) addWith(r *run, row, keys []value.Value) error {
 	return s.take(r, row, besideRow(keys, s.computed))
 }
 
-// tooLate says whether a row with these keys is not among the first limit rows.
+// tooLate reports whether a row with these keys is certainly not among the first limit rows.
 func (s *sorter) tooLate(keys []value.Value) bool {
 	return s.last != nil && s.compare(keys, s.last) >= 0
 }
 
-// take takes in a row whose keys are the last of s.keys, and take keyBytes.
+// take adds a row. Its keys are the last values of s.keys, and take keyBytes bytes beside the row. If there are far more rows than limit, take
+// drops the last of them. It spills if the rows take too much memory.
 func (s *sorter) take(r *run, row []value.Value, keyBytes int64) error {
 	if err := s.keep(r, row, keyBytes); err != nil {
 		return err
 	}
-	if n := int64(len(s.order)); s.limit >= 0 && n >= fullBatch && (n-fullBatch)/2 >= s.limit { // the limit may be the largest integer
+	if n := int64(len(s.order)); s.limit >= 0 && n >= fullBatch && (n-fullBatch)/2 >= s.limit { // no sum: the limit may be the largest integer
 		s.sort()
 		r.memory.shrink(&s.held, float64(s.limit)/float64(len(s.order)))
 		s.cut()
@@ -86,20 +87,20 @@ func (s *sorter) take(r *run, row []value.Value, keyBytes int64) error {
 	return s.makeRoom(r)
 }
 
-// add adds a row with its keys. It stays in memory until makeRoom is called.
+// add adds a row with its keys. The row stays in memory until makeRoom is called.
 func (s *sorter) add(r *run, row, keys []value.Value) error {
 	s.keys = append(s.keys, keys...)
 	return s.keep(r, row, rowBytes(keys))
 }
 
-// keep keeps a row whose keys are the last of s.keys, and take keyBytes.
+// keep adds a row to those in memory. Its keys are the last values of s.keys, and take keyBytes bytes beside the row.
 func (s *sorter) keep(r *run, row []value.Value, keyBytes int64) error {
 	s.rows = append(s.rows, row...)
 	s.order = append(s.order, int32(len(s.order)))
 	return r.memory.keepBytes(&s.held, rowOverhead+rowBytes(row)+keyBytes)
 }
 
-// makeRoom spills the rows in memory if they are too many.
+// makeRoom spills the rows in memory if they take too much.
 func (s *sorter) makeRoom(r *run) error {
 	if !r.memory.full(s.held) {
 		return nil
@@ -112,7 +113,7 @@ func (s *sorter) row(i int) []value.Value {
 	return s.rows[at : at+s.width]
 }
 
-// keysOf are the keys of row(i).
+// keysOf returns the keys of row(i).
 func (s *sorter) keysOf(i int) []value.Value {
 	n := len(s.comparer.keys)
 	at := int(s.order[i]) * n
@@ -146,7 +147,7 @@ func (s *sorter) cut() {
 	}
 }
 
-// spill writes the rows in memory to a sorted list.
+// spill sorts the rows in memory and writes them to a list on disk.
 func (s *sorter) spill(r *run) error {
 	s.sort()
 	s.cut()
@@ -176,7 +177,7 @@ func (s *sorter) empty(r *run) {
 	r.memory.release(&s.held)
 }
 
-// finish ends adding; nextRow then gives the rows in order.
+// finish must be called after the last row is added. nextRow then returns the rows in order.
 func (s *sorter) finish(r *run) error {
 	if len(s.runs) == 0 {
 		s.sort()
@@ -196,7 +197,7 @@ func (s *sorter) finish(r *run) error {
 	return err
 }
 
-// nextRow is the next row; it is good until the next call.
+// nextRow returns the next row, which is valid until the next call.
 func (s *sorter) nextRow() (row []value.Value, ok bool, err error) {
 	s.at++
 	if s.merged == nil {

@@ -7,9 +7,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Operators that keep rows keep them in memory until the run has more than its share, then in a temporary file (package spill).
-// Rows and their order are the same either way: a stream that is resumed runs the statement again and counts on it. So what is computed out
-// of order (partition by partition) has a tag, the number of the row of the input that it comes from, and is merged by that.
+// Operators keep their rows in memory until the run has more than its share. Then they move rows to a temporary file (package spill). Spilling
+// changes neither the rows nor their order: a client that resumes a stream makes the server run the statement again, and must get the same rows. So
+// rows that are computed out of order (partition by partition) carry a tag, the number of the input row that they come from, and are merged by tag.
 
 // newList begins a list of rows on disk.
 func (r *run) newList(types []*value.Type) (*spill.Writer, error) {
@@ -23,7 +23,7 @@ func (r *run) newList(types []*value.Type) (*spill.Writer, error) {
 	return r.file.NewWriter(types), nil
 }
 
-// end lets go of what the run keeps in memory and on disk.
+// end gives back the memory that the run keeps and deletes its temporary file.
 func (r *run) end() error {
 	r.memory.end()
 	if r.file == nil {
@@ -35,7 +35,7 @@ func (r *run) end() error {
 	return err
 }
 
-// spilled is what the run has spilled so far.
+// spilled returns how much the run has spilled so far.
 func (r *run) spilled() spill.Written {
 	if r.file == nil {
 		return r.stats.Spilled
@@ -43,7 +43,7 @@ func (r *run) spilled() spill.Written {
 	return r.file.Written()
 }
 
-// withTag is types followed by the type of a tag.
+// withTag returns types followed by the type of a tag.
 func withTag(types []*value.Type) []*value.Type {
 	return append(types[:len(types):len(types)], value.Int64Type)
 }
@@ -60,7 +60,7 @@ func free(lists []*spill.Rows) {
 	}
 }
 
-// readLast reads a list for the last time: it reads each row into row and calls f.
+// readLast reads a list for the last time and frees it. It reads each row into row and calls f.
 func readLast(list *spill.Rows, row []value.Value, f func() error) error {
 	reader := list.ReadLast()
 	defer reader.Close()

@@ -24,7 +24,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// spillingQueries are a query for each thing that can spill, and for each way in which it does. @n is an array of numbers, @s a text.
+// spillingQueries has a query for each operator that can spill, and for each way in which it does. @n is an array of numbers, @s a text.
 var spillingQueries = map[string]string{
 	"sort":              "SELECT x, MOD(x, 7) FROM UNNEST(@n) x ORDER BY MOD(x, 7)",
 	"sort with limit":   "SELECT x FROM UNNEST(@n) x ORDER BY MOD(x, 7) DESC LIMIT 1000",
@@ -57,10 +57,10 @@ var spillingQueries = map[string]string{
 	"all at once":       "WITH w AS (SELECT DISTINCT MOD(x, 900) AS m FROM UNNEST(@n) x) SELECT a.m, COUNT(DISTINCT b.m) FROM w a JOIN@{JOIN_METHOD=HASH_JOIN} w b ON MOD(a.m, 100) = MOD(b.m, 100) GROUP BY 1 ORDER BY 2, 1 DESC",
 }
 
-// spillingRows is how many elements @n of spillingQueries has.
+// spillingRows is the number of elements of @n.
 const spillingRows = 1000
 
-// spillingProgram is one of spillingQueries, ready to run.
+// spillingProgram compiles one of spillingQueries and returns all that a run needs.
 func (db *testDB) spillingProgram(t *testing.T, sql string) (*plan.Plan, *exec.Program, exec.Env) {
 	t.Helper()
 	p, err := db.plan(sql, map[string]*value.Type{"n": value.ArrayOf(value.Int64Type)})
@@ -103,7 +103,7 @@ func (db *testDB) collect(ctx context.Context, p *plan.Plan, program *exec.Progr
 	return lines, stats, err
 }
 
-// TestSpilled compares the rows of each query, in their order, with those of a run that keeps all rows in memory.
+// TestSpilled compares the rows of each query and their order with those of a run that keeps all rows in memory.
 func TestSpilled(t *testing.T) {
 	db := newTestDB(t)
 	for name, sql := range spillingQueries {
@@ -134,7 +134,7 @@ func TestSpilled(t *testing.T) {
 	}
 }
 
-// TestSpilledAgain opens operators again that have spilled: a query for each row of an enclosing one.
+// TestSpilledAgain checks operators that have spilled and are opened again, for each row of an enclosing query.
 func TestSpilledAgain(t *testing.T) {
 	db := newTestDB(t)
 	for _, sql := range []string{
@@ -171,7 +171,7 @@ func TestRandomSpilled(t *testing.T) {
 	}
 }
 
-// keeping is a random query that keeps rows.
+// keeping returns a random query whose operators keep rows.
 func (g generator) keeping() string {
 	from := g.pick("T t", "U t", "T t JOIN T x ON t.L = x.L", "T t, U u")
 	column := func() string { return "t." + g.pick("A", "B", "S", "N") }
@@ -200,7 +200,8 @@ func (g generator) keeping() string {
 	return fmt.Sprintf("SELECT t.A, t.B, u.A, u.B, u.C FROM T t %s@{JOIN_METHOD=HASH_JOIN} U u ON t.%s = u.%s%s", g.pick("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"), c, c, also)
 }
 
-// TestSpillCancelled ends each query after a number of checks, wherever it is then: it ends with the context's error and closes its file.
+// TestSpillCancelled cancels each query after 1, 8, 64, ... checks, until it is no longer cut off. The query must end with the context's error and
+// close its file.
 func TestSpillCancelled(t *testing.T) {
 	db := newTestDB(t)
 	for name, sql := range spillingQueries {
@@ -222,7 +223,7 @@ func TestSpillCancelled(t *testing.T) {
 	}
 }
 
-// endingContext ends after it was asked left times.
+// endingContext is a context that ends after left calls of Err.
 type endingContext struct {
 	context.Context
 	left int64
@@ -235,8 +236,8 @@ func (c *endingContext) Err() error {
 	return nil
 }
 
-// TestSpillFails has each call of the file system fail in turn: the statement fails, with RESOURCE_EXHAUSTED if the disk is full, and leaves
-// nothing open.
+// TestSpillFails makes each call of the file system fail in turn. The statement must fail, with RESOURCE_EXHAUSTED if the disk is full, and leave
+// no file open.
 func TestSpillFails(t *testing.T) {
 	db := newTestDB(t)
 	var calls, failing atomic.Int64
@@ -260,7 +261,7 @@ func TestSpillFails(t *testing.T) {
 			if calls.Load() < at {
 				break
 			}
-			// Removing the name of an open file may fail; then the file is removed when it is closed.
+			// Removing the name of an open file may fail. The file is then removed when it is closed.
 			if err != nil && usererror.CodeOf(err) != codes.ResourceExhausted {
 				t.Errorf("%s, call %d fails: %v", name, at, err)
 			}
@@ -271,8 +272,8 @@ func TestSpillFails(t *testing.T) {
 	}
 }
 
-// TestSpillByAccount: a run spills when its account refuses more, because a statement may not have more or because others have taken the budget. It
-// gives back what it was charged.
+// TestSpillByAccount checks that a run spills when its account refuses more memory, because of the statement's own limit or because others have
+// taken the budget. The run must give back all that it was charged.
 func TestSpillByAccount(t *testing.T) {
 	const sql = "SELECT COUNT(*), SUM(a.x) FROM (SELECT DISTINCT x FROM UNNEST(GENERATE_ARRAY(1, 60000)) x) a JOIN@{JOIN_METHOD=HASH_JOIN} UNNEST(GENERATE_ARRAY(1, 60000)) b ON a.x = b"
 	db := newTestDB(t)
@@ -306,7 +307,7 @@ func TestSpillByAccount(t *testing.T) {
 	}
 }
 
-// TestAccountRefuses: what cannot be spilled is refused by the account, and nothing stays charged.
+// TestAccountRefuses checks that a statement fails if its account refuses memory for rows that cannot be spilled, and that nothing stays charged.
 func TestAccountRefuses(t *testing.T) {
 	db := newTestDB(t)
 	p, program, env := db.spillingProgram(t, "SELECT ARRAY_LENGTH(ARRAY_AGG(x)) FROM UNNEST(GENERATE_ARRAY(1, 200000)) x")
@@ -318,7 +319,7 @@ func TestAccountRefuses(t *testing.T) {
 	}
 }
 
-// TestOverdraftIsShared: a statement that must spill is refused when others that spill have taken what all of them share.
+// TestOverdraftIsShared checks that a statement that must spill fails if other spilling statements have taken the whole shared overdraft.
 func TestOverdraftIsShared(t *testing.T) {
 	db := newTestDB(t)
 	p, program, env := db.spillingProgram(t, "SELECT x FROM UNNEST(GENERATE_ARRAY(1, 60000)) x ORDER BY MOD(x, 7)")
@@ -355,7 +356,7 @@ func TestSpilledDML(t *testing.T) {
 	}
 }
 
-// TestSpillProfile: a profile says of each operator what it has spilled itself.
+// TestSpillProfile checks that a profile shows for each operator how much the operator itself has spilled.
 func TestSpillProfile(t *testing.T) {
 	db := newTestDB(t)
 	p, program, env := db.spillingProgram(t, spillingQueries["sort"])
@@ -379,7 +380,7 @@ func TestSpillProfile(t *testing.T) {
 	}
 }
 
-// countingFS is a file system in memory that counts its open files. What is written to a file is kept by its offset: files have holes.
+// countingFS is a file system in memory that counts its open files. It keeps written bytes by their offset, since files have holes.
 type countingFS struct {
 	vfs.FS
 	open, opened atomic.Int64

@@ -6,31 +6,32 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// spilledJoin is a hash join whose build side does not fit into memory (a Grace hash join). Both sides are put in partitions by their
-// keys; partition by partition, a table is made of the rows of build, and the rows of probe are looked up in it. A partition that is
-// still too large is parted again. If all its rows have one key it cannot be: then each row of probe is compared with
-// all of them, which is as much work as the join has rows (see nestedJoin).
+// spilledJoin is a hash join whose build side does not fit into memory (a Grace hash join). It divides both sides into partitions by their keys.
+// For each partition it puts the rows of build in a hash table, and looks up the rows of probe there. A partition that is still too large is
+// divided again by another hash. If all its rows of build have the same key, it cannot be divided, and nestedJoin compares each row of probe with
+// all of them. That is no more work than the join has rows.
 //
-// The rows come out in the order of the rows of probe; tags are the numbers of these. Rows of build that a full join
-// makes for no row of probe come last, in the order of build.
+// The rows come out in the order of probe: their tags are the numbers of the rows of probe. The rows of build that a full join returns without a
+// match come last, in the order of build.
 type spilledJoin struct {
 	op    *hashJoinOp
 	keys  hasher
-	parts *partitions // rows of build with their numbers, until build has ended
+	parts *partitions // rows of build with their numbers, until all are added
 	build [partitionCount]*spill.Rows
-	count int64   // rows of build
-	loose rowList // rows of build with a NULL key, for a full join
+	count int64   // the number of rows of build
+	loose rowList // rows of build with NULL or NaN in the key, for a full join
 	out   *tagged // the rows of the join
 	begun bool    // out is filled for the rows of probe
 }
 
-// Tags of rows of build that match no row of probe, and of those with a NULL key, are the numbers of the rows above these.
+// The tag of a row of build that matches no row of probe is unmatchedTag plus its number. Rows of build with NULL or NaN in the key are numbered
+// from looseTag. Both are larger than the number of any row of probe.
 const (
 	unmatchedTag = 1 << 61
 	looseTag     = 1 << 62
 )
 
-// spill moves the rows of build to partitions.
+// spill moves the rows of build from the table to partitions.
 func (o *hashJoinOp) spill(r *run) (*spilledJoin, error) {
 	s := &spilledJoin{op: o, keys: newHasher(o.keyTypes), parts: &partitions{types: withTag(o.rightTypes)}}
 	s.loose.types = o.rightTypes
@@ -50,7 +51,7 @@ func (o *hashJoinOp) spill(r *run) (*spilledJoin, error) {
 	return s, nil
 }
 
-// keep keeps a row of build, whose key is op.key if it is whole.
+// keep adds a row of build to a partition. Its key is op.key. If the key contains NULL or NaN (whole is false), the row goes to loose.
 func (s *spilledJoin) keep(r *run, row []value.Value, whole bool) error {
 	if !whole {
 		return s.loose.add(r, row)
@@ -91,7 +92,7 @@ func (s *spilledJoin) fill(r *run, b *batch) error {
 	return b.fill(s.out.nextRow)
 }
 
-// join computes all rows.
+// join computes all rows of the join into out.
 func (s *spilledJoin) join(r *run) error {
 	o := s.op
 	s.out.close(r)
@@ -114,7 +115,7 @@ func (s *spilledJoin) join(r *run) error {
 	return s.out.finish(r)
 }
 
-// partProbe puts the rows of probe in partitions. Those with a NULL key match nothing.
+// partProbe divides the rows of probe into partitions. A row whose key contains NULL or NaN matches nothing, so its result is added to out at once.
 func (s *spilledJoin) partProbe(r *run) (lists [partitionCount]*spill.Rows, err error) {
 	o := s.op
 	parts := &partitions{types: withTag(o.leftTypes)}
@@ -145,7 +146,8 @@ func (s *spilledJoin) partProbe(r *run) (lists [partitionCount]*spill.Rows, err 
 	return parts.finish(r)
 }
 
-// alone is the row that a row of probe makes beside its matches; nil if it makes none. It is good until the next call of it or of join.
+// alone returns the row that a row of probe makes in addition to its matches, nil if it makes none. See hashJoinOp.finish. The row is valid until
+// the next call of alone or join.
 func (o *hashJoinOp) alone(row []value.Value, hit bool) []value.Value {
 	switch o.node.Kind {
 	case plan.SemiJoin, plan.AntiJoin:
@@ -160,7 +162,7 @@ func (o *hashJoinOp) alone(row []value.Value, hit bool) []value.Value {
 	return nil
 }
 
-// addLoose adds the rows of a full join for rows of build with a NULL key.
+// addLoose adds the rows of build whose key contains NULL or NaN, with NULLs for probe. Only a full join has kept such rows.
 func (s *spilledJoin) addLoose(r *run) error {
 	if err := s.out.begin(r); err != nil {
 		return err
@@ -180,10 +182,10 @@ func (s *spilledJoin) addLoose(r *run) error {
 	}
 }
 
-// joinPart is a partition of build and probe. Either may be nil.
+// joinPart is a partition of both sides. Either may be nil.
 type joinPart struct {
 	build, probe *spill.Rows
-	last         bool // build is not read again
+	last         bool // build is not needed for another opening of the join, and may be freed
 }
 
 // free frees the rows of both sides.
@@ -196,7 +198,7 @@ func (p *joinPart) free() {
 	}
 }
 
-// joinPart adds the rows of a partition to out, and frees the partition.
+// joinPart adds the joined rows of a partition to out, and frees the partition.
 func (s *spilledJoin) joinPart(r *run, p joinPart) error {
 	if p.probe == nil && (p.build == nil || s.op.node.Kind != plan.FullJoin) {
 		p.free()
@@ -217,7 +219,7 @@ func (s *spilledJoin) joinPart(r *run, p joinPart) error {
 	return s.split(r, p)
 }
 
-// split joins a partition that is too large for memory.
+// split joins a partition that does not fit into memory.
 func (s *spilledJoin) split(r *run, p joinPart) error {
 	o := s.op
 	hash := newHasher(o.keyTypes)
@@ -247,7 +249,7 @@ func (s *spilledJoin) split(r *run, p joinPart) error {
 	return nil
 }
 
-// partAgain puts the rows of a list in partitions by another hash. same says that all have the same key.
+// partAgain divides the rows of a list into partitions by another hash. same reports whether all rows have the same key.
 func (s *spilledJoin) partAgain(r *run, hash *hasher, list *spill.Rows, types []*value.Type, keys []eval) (lists [partitionCount]*spill.Rows, same bool, err error) {
 	same = true
 	if list == nil {
@@ -280,7 +282,7 @@ func (s *spilledJoin) partAgain(r *run, hash *hasher, list *spill.Rows, types []
 	return lists, same, err
 }
 
-// lookUp adds the rows that a partition of probe makes with a table.
+// lookUp looks up the rows of a partition of probe in a table, and adds the joined rows to out.
 func (s *spilledJoin) lookUp(r *run, t *joinTable, probe *spill.Rows) error {
 	if err := s.out.begin(r); err != nil {
 		return err
@@ -336,7 +338,7 @@ func (s *spilledJoin) lookUpRow(r *run, t *joinTable, row []value.Value, tag int
 	return nil
 }
 
-// joinTable is a table of a partition of build.
+// joinTable is a hash table of the rows of build in one partition.
 type joinTable struct {
 	*hashJoinOp
 	table   *hashTable
@@ -351,7 +353,7 @@ func (t *joinTable) row(i int) []value.Value {
 	return t.rows[i*w : (i+1)*w]
 }
 
-// load puts the rows of a list in the table; fits is false if they are too many.
+// load puts the rows of a list in the table. fits is false if they do not fit into memory.
 func (t *joinTable) load(r *run, list *spill.Rows) (fits bool, err error) {
 	t.table = newHashTable(t.keyTypes)
 	if list == nil {

@@ -5,17 +5,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// spool holds the rows of a named subquery in a run.
+// spool holds the rows of a named subquery (WITH) in a run.
 type spool struct {
 	op     operator
 	rows   rowList
 	filled bool
 }
 
-// withOp is a With. When it is opened, it empties the spools whose rows depend on the enclosing row.
+// withOp is a WITH clause. When it is opened, it empties the spools whose rows depend on the enclosing row.
 type withOp struct {
 	operator
-	dependent []int // spools whose rows change with the enclosing row
+	dependent []int // numbers of the spools whose rows depend on the enclosing row
 }
 
 func (c *compiler) with(n *plan.With) (maker, error) {
@@ -45,7 +45,7 @@ func (o *withOp) open(r *run) error {
 	return o.operator.open(r)
 }
 
-// fill computes the rows of a spool, unless it has them.
+// fill computes the rows of a spool, unless they are computed already.
 func (r *run) fill(number int) (*spool, error) {
 	s := &r.spools[number]
 	if s.filled {

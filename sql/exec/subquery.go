@@ -10,19 +10,19 @@ import (
 // subqueryCode is a compiled Subquery.
 type subqueryCode struct {
 	node   *plan.Subquery
-	number int // of its state in a run
+	number int // index of its state in run.subqueries
 	plan   maker
 	in     eval
-	elem   *value.Type // of its column; nil for EXISTS
+	elem   *value.Type // type of its column; nil for EXISTS
 }
 
-// subqueryState is a subquery in a run.
+// subqueryState is the state of a subquery in a run.
 type subqueryState struct {
 	op   operator
 	done bool // value, or set, holds the result of a constant subquery
 	// value is the result of a scalar, array or EXISTS subquery.
 	value value.Value
-	// set holds the values of an IN subquery; hasNull says that NULL is among them.
+	// set holds the values of an IN subquery other than NULL. hasNull says that NULL is among the values.
 	set     *hashTable
 	hasNull bool
 	held    held
@@ -111,7 +111,7 @@ func exists(r *run, op operator) (value.Value, error) {
 	return value.OfBool(b != nil), err
 }
 
-// evalIn is x IN (subquery): TRUE if x equals a row, NULL if not but x or a row is NULL, else FALSE.
+// evalIn computes x IN (subquery). It is TRUE if x equals a row. Otherwise it is NULL if the subquery has rows and x or a row is NULL, else FALSE.
 func (q *subqueryCode) evalIn(r *run, row []value.Value) (value.Value, error) {
 	x, err := q.in(r, row)
 	if err != nil {

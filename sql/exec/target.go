@@ -8,18 +8,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// readRows are stored rows of the table that UPDATE or DELETE changes, in the
-// order in which the statement's scan has read and locked them, so that they need not be
-// read again. Operators between the scan and the change may drop rows. If they
-// change the order of rows, or if the rows are too many for memory, the rows are read again after all.
+// readRows keeps the stored rows that the scan of an UPDATE or DELETE has read and locked, in the order of the scan. The statement then need not
+// read the rows again to change them. Operators between the scan and the change may drop rows. If they change the order of rows, or if the rows are
+// too many for memory, the statement reads rows again.
 type readRows struct {
-	scan *plan.Scan // whose rows these are; nil if they are not kept
+	scan *plan.Scan // the scan that reads the rows; nil if they are not kept
 	rows []table.Stored
 	held held
 }
 
-// targetOf finds the scan whose rows a statement changes. It is nil if the rows come from an index, or if
-// deleting a row may delete other rows of the scan.
+// targetOf returns the scan that reads the rows that a statement changes. It returns nil if the rows come from an index, or if deleting a row may
+// delete other rows of the scan.
 func targetOf(catalog *schema.Catalog, n *plan.DML) *plan.Scan {
 	if n.Input == nil || n.Kind == plan.Insert || n.Kind == plan.Delete && cascades(catalog, n.Table) {
 		return nil
@@ -36,7 +35,7 @@ func targetOf(catalog *schema.Catalog, n *plan.DML) *plan.Scan {
 	return found[0]
 }
 
-// cascades says whether deleting a row may delete other rows, of this table or others.
+// cascades reports whether deleting a row of t may delete other rows, of t or of other tables.
 func cascades(catalog *schema.Catalog, t *schema.Table) bool {
 	for _, child := range catalog.Children(t) {
 		if child.Interleave == schema.InterleaveCascade {
@@ -61,7 +60,7 @@ func (t *readRows) add(r *run, s table.Stored) error {
 	return nil
 }
 
-// take finds the row with a key among those after the row that was taken last.
+// take returns the row with a key. It looks only behind the row that it returned last, and drops the rows between.
 func (t *readRows) take(key []byte) (table.Stored, bool) {
 	for len(t.rows) > 0 {
 		s := t.rows[0]

@@ -7,18 +7,18 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// unnestOp makes a row for each element of arrays.
+// unnestOp is UNNEST: it returns a row for each element of arrays that it computes from a row of its input.
 type unnestOp struct {
 	node   *plan.Unnest
 	in     operator
 	arrays []eval
 	cond   eval
-	nulls  []value.Value // of the elements
+	nulls  []value.Value // stand for missing elements
 	out    batch
 
 	outer   *batch
 	at      int
-	lists   [][]value.Value // of the current row
+	lists   [][]value.Value // the arrays of the current row
 	element int
 	length  int
 	begun   bool
@@ -112,7 +112,7 @@ func (o *unnestOp) advance(r *run) (bool, error) {
 	return true, nil
 }
 
-// elements adds rows for elements until the batch is full or there are no more.
+// elements adds rows for the elements of the current row until the batch is full or there are no more.
 func (o *unnestOp) elements(r *run) error {
 	row := o.outer.row(o.at)
 	for ; o.element < o.length && !o.out.full(); o.element++ {

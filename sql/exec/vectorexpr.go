@@ -7,13 +7,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// vectorEval computes an expression for the rows of b at places. ok is false if a row has an error: the caller computes the expression row by row then, which
-// finds the first error.
+// vectorEval computes an expression for the rows of b at places. ok is false if the expression fails for a row. The caller then computes it row by
+// row, which finds the first error.
 type vectorEval func(r *run, b *batch, places []int32) (col fn.Column, ok bool)
 
-// vector compiles an expression so that it is computed for many rows at once. It is nil for expressions that are computed row by row only: those with
-// subqueries, lambdas or functions that choose which arguments they compute, and those that make texts or lists, which must not refer to memory of the batch; but
-// texts that are fields of a PROTO are copied to a vector.
+// vector compiles an expression so that it is computed for many rows at once. It returns nil for expressions that can only be computed row by row.
+// These are subqueries, lambdas, and functions that choose which arguments they compute. Expressions that make texts or lists are among them too,
+// because their values must not refer to memory of the batch. Text fields of a PROTO are an exception: they are copied to a vector.
 func (c *compiler) vector(e plan.Expr) vectorEval {
 	switch e := e.(type) {
 	case *plan.Slot:
@@ -40,7 +40,7 @@ func (c *compiler) vector(e plan.Expr) vectorEval {
 	return nil
 }
 
-// vectorArgs compiles arguments; nil if one of them is computed row by row only.
+// vectorArgs compiles arguments. It returns nil if one of them can only be computed row by row.
 func (c *compiler) vectorArgs(list []plan.Expr) []vectorEval {
 	args := make([]vectorEval, len(list))
 	for i, e := range list {
@@ -90,14 +90,14 @@ func (c *compiler) vectorCall(e *plan.Call) vectorEval {
 	return c.vectorByCalls(f, e.Func.Type, args)
 }
 
-// output reserves room for the values of one expression in a run.
+// output reserves a vectorRoom for one expression and returns its number.
 func (c *compiler) output() int {
 	at := c.prog.outputs
 	c.prog.outputs++
 	return at
 }
 
-// output is the room of an expression.
+// output returns the vectorRoom with this number.
 func (r *run) output(at int) *vectorRoom {
 	if r.outputs == nil {
 		r.outputs = make([]vectorRoom, r.prog.outputs)
@@ -105,7 +105,7 @@ func (r *run) output(at int) *vectorRoom {
 	return &r.outputs[at]
 }
 
-// vectorRoom is memory of an expression that is used again for each batch.
+// vectorRoom is the memory of one expression in a run. It is used again for each batch.
 type vectorRoom struct {
 	fn.Output
 	cols   []fn.Column
@@ -116,7 +116,7 @@ type vectorRoom struct {
 	builder *value.VectorBuilder // nil before the first batch
 }
 
-// columns are the values of arguments.
+// columns computes the arguments of the expression. ok is false if one of them fails for a row.
 func (v *vectorRoom) columns(r *run, b *batch, places []int32, args []vectorEval) (cols []fn.Column, ok bool) {
 	if v.cols == nil {
 		v.cols = make([]fn.Column, len(args))
@@ -141,7 +141,7 @@ func (c *compiler) vectorKernel(kernel fn.Kernel, args []vectorEval) vectorEval 
 	}
 }
 
-// vectorField computes a field of a PROTO. Its values lie in a vector of their own.
+// vectorField compiles the access to a field of a PROTO. The values of the field are copied to a vector of their own.
 func (c *compiler) vectorField(read fn.FieldReader, t *value.Type, arg vectorEval) vectorEval {
 	at := c.output()
 	return func(r *run, b *batch, places []int32) (fn.Column, bool) {
@@ -177,7 +177,7 @@ func (c *compiler) vectorField(read fn.FieldReader, t *value.Type, arg vectorEva
 	}
 }
 
-// vectorByCalls computes a function that has no kernel by a call for each row, without the rest of the row.
+// vectorByCalls compiles a function that has no kernel. It calls the function for each row, with values from the columns of the arguments.
 func (c *compiler) vectorByCalls(f *fn.Scalar, t *value.Type, args []vectorEval) vectorEval {
 	switch t.Kind {
 	case value.Bool, value.Int64, value.Enum, value.Float64, value.Float32, value.Date, value.Timestamp, value.Numeric:
@@ -216,7 +216,7 @@ func (v *vectorRoom) sizeValues(span int) {
 	v.values = v.values[:span]
 }
 
-// vectorLogical is AND or OR: an argument is computed for the rows for which no argument before it equals decisive.
+// vectorLogical compiles AND or OR. An argument is computed only for the rows for which no argument before it equals decisive.
 func (c *compiler) vectorLogical(args []vectorEval, decisive bool) vectorEval {
 	at := c.output()
 	return func(r *run, b *batch, places []int32) (fn.Column, bool) {
@@ -238,8 +238,8 @@ func (c *compiler) vectorLogical(args []vectorEval, decisive bool) vectorEval {
 	}
 }
 
-// decide sets the rows for which an argument of AND or OR is decisive, and makes NULL those for which it is NULL. It returns the places of all but the decided
-// rows, in room, which may be the memory of places.
+// decide applies one argument of AND or OR to the result. It sets the rows for which the argument equals decisive, and makes the rows NULL for
+// which it is NULL. It returns the places of all rows that are not decided. It stores them in room, which may be the memory of places.
 func (v *vectorRoom) decide(col *fn.Column, places []int32, span int, decisive bool, room []int32) []int32 {
 	bools, nulls := v.Vector.Bools, v.Vector.Nulls
 	for _, i := range places {
@@ -262,7 +262,7 @@ func (v *vectorRoom) decide(col *fn.Column, places []int32, span int, decisive b
 	return room
 }
 
-// truth is the BOOL of a row.
+// truth returns the BOOL at a place of col.
 func truth(col *fn.Column, place int) (null, is bool) {
 	if v := col.Vector; v != nil && v.Bools != nil {
 		return v.Nulls != nil && v.Nulls[place], v.Bools[place]
@@ -308,10 +308,10 @@ func (c *compiler) vectorIsNull(arg vectorEval) vectorEval {
 	}
 }
 
-// fewEqualities is up to how many elements x IN (...) is computed as x = one OR x = another.
+// fewEqualities is the most elements for which x IN (...) is computed as x = one OR x = another.
 const fewEqualities = 8
 
-// vectorIn is IN with few constants; nil for others.
+// vectorIn compiles IN for a column and a few elements. It returns nil for others.
 func (c *compiler) vectorIn(e *plan.Call, args []vectorEval) vectorEval {
 	if _, ok := e.Args[0].(*plan.Slot); !ok || len(args)-1 > fewEqualities {
 		return nil
@@ -327,7 +327,7 @@ func (c *compiler) vectorIn(e *plan.Call, args []vectorEval) vectorEval {
 	return c.vectorLogical(equalities, true)
 }
 
-// condition is a condition on the rows of batches.
+// condition is a compiled condition on the rows of batches.
 type condition struct {
 	eval   eval
 	vector vectorEval // nil if it is computed row by row only
@@ -344,13 +344,13 @@ func (c *compiler) condition(e plan.Expr) (*condition, error) {
 	return &condition{eval: f, vector: c.vector(e)}, nil
 }
 
-// chosen is the places of the rows for which a condition is TRUE. It belongs to one operator.
+// chosen holds the places of the rows for which a condition is TRUE. It belongs to one operator, which uses its memory for each batch.
 type chosen struct {
 	places []int32
 	row    []value.Value
 }
 
-// choose finds the rows of b, of those at places, for which a condition is TRUE.
+// choose returns the places, among the given ones, whose rows of b fulfil the condition.
 func (o *chosen) choose(r *run, b *batch, places []int32, cond *condition) ([]int32, error) {
 	o.places = o.places[:0]
 	if cond.vector != nil && !b.isSmall() {
@@ -374,7 +374,7 @@ func (o *chosen) choose(r *run, b *batch, places []int32, cond *condition) ([]in
 	return o.places, nil
 }
 
-// take takes the places at which col is TRUE.
+// take appends to o.places the places, among the given ones, at which col is TRUE.
 func (o *chosen) take(col *fn.Column, places []int32) {
 	if v := col.Vector; v != nil && v.Bools != nil && v.Nulls == nil {
 		if cap(o.places) < len(places) {
@@ -397,7 +397,7 @@ func (o *chosen) take(col *fn.Column, places []int32) {
 	}
 }
 
-// keep drops the rows of b for which a condition is not TRUE.
+// keep drops the rows of b for which the condition is not TRUE.
 func (o *chosen) keep(r *run, b *batch, cond *condition) error {
 	if cond.vector == nil {
 		b.toRows()

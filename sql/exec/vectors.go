@@ -6,11 +6,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// vectorExpr is a compiled expression of which the values for many rows of a batch are wanted at once.
+// vectorExpr is a compiled expression that an operator computes for many rows of a batch at once, if it can.
 type vectorExpr struct {
 	eval   eval
-	vector vectorEval // nil if it is computed row by row only
-	simple bool       // a column of the batch, or the same value for all rows
+	vector vectorEval // nil if the expression can only be computed row by row
+	simple bool       // the expression is a column of the batch, or the same value for all rows
 }
 
 func (c *compiler) vectorExprs(list []plan.Expr) ([]vectorExpr, error) {
@@ -29,7 +29,7 @@ func (c *compiler) vectorExprs(list []plan.Expr) ([]vectorExpr, error) {
 	return out, nil
 }
 
-// anyByRow says that one of the expressions is computed row by row only. An operator makes rows of a batch of columns then, before it computes them.
+// anyByRow reports whether one of the expressions can only be computed row by row. The operator then turns each batch into flat rows first.
 func anyByRow(list []vectorExpr) bool {
 	for i := range list {
 		if list[i].vector == nil {
@@ -42,16 +42,17 @@ func anyByRow(list []vectorExpr) bool {
 // vectors computes expressions over batches. It belongs to one operator.
 type vectors struct {
 	exprs []vectorExpr
-	cols  []fn.Column     // the values for the last batch, by place, good as long as the batch is
-	room  [][]value.Value // for those that are computed row by row; nil before the first
-	byRow []bool          // those of exprs that are computed row by row in this batch; nil before the first
-	whole []value.Value   // room for a row of the batch
-	some  []int32         // places of rows without NULL
-	// strict says that the value of an expression is not wanted for a row for which one before it is NULL.
+	cols  []fn.Column     // the values for the last batch, by place; valid as long as the batch
+	room  [][]value.Value // memory of the expressions that are computed row by row; nil before the first
+	byRow []bool          // the expressions that are computed row by row in this batch; nil before the first
+	whole []value.Value   // memory for a row of the batch
+	some  []int32         // memory for the places of rows without NULL
+	// strict says that an expression need not be computed for a row for which an expression before it is NULL.
 	strict bool
 }
 
-// compute sets cols to the values for the rows of b at places. It returns for how many of them that is: for fewer than all if the values are large.
+// compute sets cols to the values for the rows of b at places. It returns for how many of the places it has done so. It stops early if the values
+// are large.
 func (v *vectors) compute(r *run, b *batch, places []int32) (done int, err error) {
 	byRow, wanted := false, places
 	for i := range v.exprs {
@@ -75,7 +76,7 @@ func (v *vectors) compute(r *run, b *batch, places []int32) (done int, err error
 	return v.rowByRow(r, b, places)
 }
 
-// willByRow says that an expression is to be computed row by row.
+// willByRow notes that expression i must be computed row by row for this batch.
 func (v *vectors) willByRow(i int, b *batch) {
 	if v.byRow == nil {
 		v.byRow = make([]bool, len(v.exprs))
@@ -84,7 +85,7 @@ func (v *vectors) willByRow(i int, b *batch) {
 	v.cols[i] = fn.Column{Values: v.roomFor(i, b.span()), Stride: 1}
 }
 
-// allByRow computes all expressions row by row, since one of them has an error in some row.
+// allByRow computes all expressions row by row. It is called when one of them fails for a row.
 func (v *vectors) allByRow(r *run, b *batch, places []int32) (done int, err error) {
 	for i := range v.exprs {
 		if !v.exprs[i].simple {
@@ -96,7 +97,7 @@ func (v *vectors) allByRow(r *run, b *batch, places []int32) (done int, err erro
 	return v.rowByRow(r, b, places)
 }
 
-// rowByRow computes the expressions that byRow names.
+// rowByRow computes the expressions in byRow, row by row.
 func (v *vectors) rowByRow(r *run, b *batch, places []int32) (done int, err error) {
 	defer clear(v.byRow)
 	if v.whole == nil && b.cols != nil {
@@ -122,7 +123,7 @@ func (v *vectors) rowByRow(r *run, b *batch, places []int32) (done int, err erro
 	return done, nil
 }
 
-// notNull is those of places at which col is not NULL.
+// notNull returns the places, among the given ones, at which col is not NULL.
 func (v *vectors) notNull(col *fn.Column, places []int32) []int32 {
 	some := v.some[:0]
 	for _, i := range places {
@@ -134,7 +135,7 @@ func (v *vectors) notNull(col *fn.Column, places []int32) []int32 {
 	return some
 }
 
-// roomFor is room for n values of an expression.
+// roomFor returns memory for n values of expression i.
 func (v *vectors) roomFor(i, n int) []value.Value {
 	if v.room == nil {
 		v.room = make([][]value.Value, len(v.exprs))
@@ -145,7 +146,7 @@ func (v *vectors) roomFor(i, n int) []value.Value {
 	return v.room[i][:n]
 }
 
-// row sets key to the values for a row, which are good as long as the batch.
+// row sets key to the values for the row at a place. They are valid as long as the batch.
 func (v *vectors) row(place int32, key []value.Value) {
 	for j := range v.cols {
 		key[j] = v.cols[j].Peek(int(place))

@@ -5,24 +5,24 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// aggregateRecord is one aggregate function.
+// aggregateRecord describes one aggregate function.
 type aggregateRecord struct {
 	name      string
 	doc       string
 	overloads []aggregateOverload
-	keepNulls bool // NULL arguments count: Aggregate.IgnoresNulls is false
+	keepNulls bool // rows with NULL arguments count: Aggregate.IgnoresNulls is false
 	collects  bool // see Aggregate.Collects
 }
 
-// aggregateOverload is one signature (see overload) and what starts a group for a call of it. Common aggregates have a form for many groups
-// besides, with a loop of its own.
+// aggregateOverload is one signature (see overload) with the function that starts a group. Common aggregates also have groups, which
+// computes many groups in one loop.
 type aggregateOverload struct {
 	signature string
 	start     func(*tree.Function) func() State
 	groups    func(*tree.Function) func() Groups // nil: each group has a State
 }
 
-// aggregates are all aggregate functions by name.
+// aggregates holds all aggregate functions by name.
 var aggregates = indexAggregates(counting, summing, statistics, collecting)
 
 func indexAggregates(families ...[]aggregateRecord) map[string]*aggregateRecord {
@@ -39,7 +39,7 @@ func indexAggregates(families ...[]aggregateRecord) map[string]*aggregateRecord 
 	return m
 }
 
-// LookupAggregate picks the body for a call of an aggregate function.
+// LookupAggregate returns the implementation for a call of an aggregate function.
 func LookupAggregate(f *tree.Function) (*Aggregate, error) {
 	if r := aggregates[f.Name]; r != nil {
 		for i := range r.overloads {
@@ -61,7 +61,7 @@ func LookupAggregate(f *tree.Function) (*Aggregate, error) {
 	return nil, unsupported(f)
 }
 
-// suppressing makes SAFE.f of an aggregate f: an error makes the result of the group NULL.
+// suppressing makes SAFE.f of an aggregate f: after an error the result of the group is NULL.
 func suppressing(start func() State, kind value.Kind) func() State {
 	return func() State { return &safeState{State: start(), kind: kind} }
 }
@@ -95,7 +95,7 @@ func (s *safeState) Result() (value.Value, error) {
 	return v, err
 }
 
-// anyNull says whether an argument is NULL; most aggregates pass over such rows.
+// anyNull reports whether an argument is NULL. Most aggregates ignore such rows.
 func anyNull(args []value.Value) bool {
 	for i := range args {
 		if args[i].IsNull() {

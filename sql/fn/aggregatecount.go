@@ -18,7 +18,7 @@ var counting = []aggregateRecord{
 		overloads: []aggregateOverload{{"BOOL -> BOOL", simple(func() State { return &logical{decides: true} }), nil}}},
 }
 
-// simple is the start of an aggregate that does not depend on types.
+// simple makes the start function of an aggregate that does not depend on the argument types.
 func simple[S any](start func() S) func(*tree.Function) func() S {
 	return func(*tree.Function) func() S { return start }
 }
@@ -34,7 +34,7 @@ func (c *count) Add(args []value.Value) error {
 
 func (c *count) Result() (value.Value, error) { return ofInt64(c.n) }
 
-// counts are the counts of groups.
+// counts holds the COUNTs of many groups.
 type counts struct {
 	stateList[count]
 	room []int32
@@ -75,7 +75,7 @@ func (c *countIf) Add(args []value.Value) error {
 
 func (c *countIf) Result() (value.Value, error) { return ofInt64(c.n) }
 
-// countIfs are those of groups.
+// countIfs holds the COUNTIFs of many groups.
 type countIfs struct {
 	stateList[countIf]
 	room []int32

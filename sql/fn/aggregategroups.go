@@ -6,22 +6,22 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Groups are an aggregate of many groups, which have numbers from 0 on.
+// Groups computes an aggregate for many groups, which are numbered from 0.
 type Groups interface {
-	// Grow begins groups, so that there are n.
+	// Grow adds empty groups until there are n.
 	Grow(n int)
-	// Add adds the rows that rows names: the arguments of row i, args[0].At(i) and so on, to group groups[i]. A row with a
-	// NULL argument does not count if the aggregate IgnoresNulls. After an error the groups must not be used any more.
+	// Add adds the rows with the numbers in rows. The arguments of row i are args[0].At(i) and so on; they go to group groups[i]. A row
+	// with a NULL argument does not count if the aggregate IgnoresNulls. After an error the groups must not be used any more.
 	Add(rows, groups []int32, args []Column) error
-	// Result is the aggregate of a group.
+	// Result returns the aggregate of a group.
 	Result(group int) (value.Value, error)
-	// Keep forgets all groups but one, which is group 0 from then on.
+	// Keep removes all groups but one, which becomes group 0.
 	Keep(group int)
-	// Clear forgets all groups.
+	// Clear removes all groups.
 	Clear()
 }
 
-// stateList keeps the states of groups side by side.
+// stateList keeps the states of groups in one slice.
 type stateList[S any] struct {
 	states []S
 	one    [1]S // room for a single group
@@ -44,11 +44,11 @@ func (g *stateList[S]) Keep(group int) {
 
 func (g *stateList[S]) Clear() { g.states = g.states[:0] }
 
-// stateGroups are groups of which each has a State.
+// stateGroups computes groups with one State for each.
 type stateGroups struct {
 	start  func() State
 	states []State
-	args   []value.Value // room for those of one row
+	args   []value.Value // buffer for the arguments of one row
 }
 
 func (g *stateGroups) Grow(n int) {

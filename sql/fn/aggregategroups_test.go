@@ -9,8 +9,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestGroups adds random rows to the groups of each aggregate, in batches of which some rows are left out and whose columns are vectors, strided or have one value,
-// and compares the results with those of a State for each group.
+// TestGroups adds random rows to the groups of each aggregate and compares the results with those of a State for each group. It leaves out
+// some rows of each batch. Its columns are vectors, strided values, or a single value.
 func TestGroups(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for name, record := range aggregates {
@@ -77,7 +77,7 @@ func compareGroups(t *testing.T, r *rand.Rand, name string, a *Aggregate, types 
 	}
 }
 
-// randomBatch is up to 19 rows, each with the number of its group or -1: as columns, and row by row.
+// randomBatch returns up to 19 rows with the number of the group of each, or -1. It returns their values as columns and row by row.
 func randomBatch(r *rand.Rand, types []*value.Type, groups int) (numbers []int32, columns []Column, rows [][]value.Value) {
 	n := r.IntN(20)
 	for range n {
@@ -96,7 +96,7 @@ func randomBatch(r *rand.Rand, types []*value.Type, groups int) (numbers []int32
 	return numbers, columns, rows
 }
 
-// randomColumn is n values of a type: a vector, or strided.
+// randomColumn returns a column of n values of a type, as a vector or as strided values.
 func randomColumn(r *rand.Rand, t *value.Type, n int) Column {
 	if r.IntN(2) == 0 {
 		var values []value.Value
@@ -112,7 +112,7 @@ func randomColumn(r *rand.Rand, t *value.Type, n int) Column {
 	return c
 }
 
-// vectorOf lays values side by side as their type wants it.
+// vectorOf makes a vector of values, in the layout of their type.
 func vectorOf(values []value.Value, t *value.Type) *value.Vector {
 	v := &value.Vector{Type: t, Offsets: []int32{0}}
 	nanoseconds := t.Kind == value.Timestamp

@@ -7,13 +7,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// statistics: those of a population divide by n, those of a sample by n - 1 and are NULL of one row.
+// statistics: for a population the sum of squares is divided by n. For a sample it is divided by n - 1, and the result for one row is NULL.
 var statistics = []aggregateRecord{
 	{name: "var_samp", doc: "The variance of a sample.", overloads: spreadOverloads(sample, false)},
 	{name: "stddev_samp", doc: "The standard deviation of a sample.", overloads: spreadOverloads(sample, true)},
 }
 
-// basis is what a sum of squares is divided by: n minus it.
+// basis is subtracted from n to get the divisor of a sum of squares.
 type basis int64
 
 const (
@@ -28,16 +28,16 @@ func spreadOverloads(b basis, root bool) []aggregateOverload {
 	}
 }
 
-// spread updates mean and sum of squares row by row (Welford, Technometrics 4, 1962).
+// spread updates the mean and the sum of squares row by row (Welford, Technometrics 4, 1962).
 type spread struct {
 	basis         basis
 	root          bool
 	n             int64
 	mean, squares float64
-	shift         int // numbers are held times 2^-shift: 0 until one comes whose square may overflow
+	shift         int // numbers are stored times 2^-shift; 0 until the first whose square may overflow
 }
 
-// Numbers beyond wide are scaled down, so far that squares of the greatest fit, however many there are.
+// After the first number beyond wide, all numbers are scaled down by 2^-wideShift, so that any sum of their squares fits.
 const (
 	wide      = 1e150
 	wideShift = 600
@@ -71,7 +71,7 @@ func (s *spread) Result() (value.Value, error) {
 	return ofFloat64(math.Ldexp(variance, 2*s.shift))
 }
 
-// spreadNumeric is exact up to the last step.
+// spreadNumeric computes exactly up to the last step.
 type spreadNumeric struct {
 	basis        basis
 	root         bool
@@ -102,7 +102,7 @@ func (s *spreadNumeric) Result() (value.Value, error) {
 	return ofFloat64(variance)
 }
 
-// deviation is (products - x * y / count) / n, where x and y are sums of billionths.
+// deviation returns (products - x * y / count) / n, where x and y are sums in billionths, and products is in billionths squared.
 func deviation(count int64, products, x, y *big.Int, n int64) float64 {
 	top := new(big.Int).Mul(products, big.NewInt(count))
 	top.Sub(top, new(big.Int).Mul(x, y))

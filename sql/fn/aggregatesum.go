@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// summing: of no rows, and of NULLs only, sums and averages are NULL.
+// summing: sums and averages are NULL for no rows and for rows with only NULLs.
 var summing = []aggregateRecord{
 	{name: "sum", doc: "The sum.", overloads: []aggregateOverload{
 		{"INT64 -> INT64", simple(func() State { return new(sumInt64) }), simple(int64Sums((*sumInt64).Result))},
@@ -35,7 +35,7 @@ var summing = []aggregateRecord{
 	}},
 }
 
-// sumInt64 adds in 128 bits, so that only a result that does not fit is an error, not a sum on the way to it.
+// sumInt64 adds in 128 bits, so that only a final result out of range is an error, not an intermediate one.
 type sumInt64 struct {
 	hi int64
 	lo uint64
@@ -66,7 +66,7 @@ func (s *sumInt64) Result() (value.Value, error) {
 	return ofInt64(int64(s.lo))
 }
 
-// int64Sums are the sums, or averages, of groups.
+// int64Sums makes the sums or averages of many groups.
 func int64Sums(result func(*sumInt64) (value.Value, error)) func() Groups {
 	return func() Groups { return &sumsInt64{stateList: stateList[sumInt64]{result: result}} }
 }
@@ -108,12 +108,12 @@ func (s *sumInt64) average() (value.Value, error) {
 	return ofFloat64(total / float64(s.n))
 }
 
-// sumFloat64 carries along what rounding lost (Neumaier, ZAMM 54, 1974), so that the order of rows hardly matters.
+// sumFloat64 also adds up the rounding errors (Neumaier, ZAMM 54, 1974), so that the order of rows hardly matters.
 type sumFloat64 struct {
 	total, lost float64
 	n           int64
 	special     float64 // the sum of infinities and NaNs
-	halved      bool    // total and lost hold half of their values, since the sum has left FLOAT64's range on the way
+	halved      bool    // total and lost hold half of their values, since an intermediate sum left FLOAT64's range
 }
 
 func (s *sumFloat64) Add(args []value.Value) error {
@@ -144,7 +144,7 @@ func (s *sumFloat64) add(x float64) {
 	s.total = total
 }
 
-// float64Sums are the sums, or averages, of groups.
+// float64Sums makes the sums or averages of many groups.
 func float64Sums(result func(*sumFloat64) (value.Value, error)) func() Groups {
 	return func() Groups { return &sumsFloat64{stateList: stateList[sumFloat64]{result: result}} }
 }
@@ -208,10 +208,10 @@ func (s *sumFloat64) average() (value.Value, error) {
 	return ofFloat64(s.sum() / float64(s.n))
 }
 
-// sumNumeric adds in 38 digits, and in a big.Int once these do not suffice.
+// sumNumeric adds in 38 digits, and in a big.Int when these do not suffice.
 type sumNumeric struct {
 	sum  value.Decimal
-	wide *big.Int // billionths beside sum
+	wide *big.Int // a further part of the sum, in billionths
 	n    int64
 }
 
@@ -235,7 +235,7 @@ func (s *sumNumeric) add(x value.Decimal) {
 	s.sum = sum
 }
 
-// numericSums are the sums, or averages, of groups.
+// numericSums makes the sums or averages of many groups.
 func numericSums(result func(*sumNumeric) (value.Value, error)) func() Groups {
 	return func() Groups { return &sumsNumeric{stateList: stateList[sumNumeric]{result: result}} }
 }
@@ -289,11 +289,11 @@ func (s *sumNumeric) average() (value.Value, error) {
 	if s.n == 0 {
 		return null(value.Numeric)
 	}
-	d, _ := value.DecimalFromBig(divideHalfAway(s.total(), big.NewInt(s.n))) // between the least and the greatest
+	d, _ := value.DecimalFromBig(divideHalfAway(s.total(), big.NewInt(s.n))) // fits: the average lies between the least and the greatest value
 	return value.OfNumeric(d), nil
 }
 
-// divideHalfAway divides by a positive number and rounds to the nearest, halves away from zero.
+// divideHalfAway divides x by a positive y and rounds to the nearest number, halves away from zero.
 func divideHalfAway(x, y *big.Int) *big.Int {
 	half := new(big.Int).Rsh(y, 1)
 	if x.Sign() < 0 {
@@ -327,7 +327,7 @@ func (s *averageInterval) Result() (value.Value, error) {
 	return checkedInterval(s.Average())
 }
 
-// combine is an aggregate by a function of two numbers.
+// combine makes an aggregate from a function of two numbers.
 func combine(f func(x, y int64) int64) func(*tree.Function) func() State {
 	return simple(func() State { return &combined{f: f} })
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// collecting aggregates keep values as they are.
+// collecting are the aggregates whose results consist of argument values: MIN, MAX, ANY_VALUE, ARRAY_AGG and the like.
 var collecting = []aggregateRecord{
 	{name: "min", doc: "The least value; NaN if there is one.", overloads: []aggregateOverload{{"ANY -> ANY", extremum(-1), extrema(-1)}}},
 	{name: "max", doc: "The greatest value; NaN if there is one.", overloads: []aggregateOverload{{"ANY -> ANY", extremum(1), extrema(1)}}},
@@ -29,7 +29,7 @@ func extremum(sign int) func(*tree.Function) func() State {
 	}
 }
 
-// extremumState is MIN or MAX so far.
+// extremumState holds the MIN or MAX of the rows so far.
 type extremumState struct {
 	sign int
 	t    *value.Type
@@ -56,7 +56,7 @@ func (e *extremumState) add(v value.Value) {
 
 func (e *extremumState) Result() (value.Value, error) { return e.best, nil }
 
-// extrema are MIN or MAX of groups.
+// extrema makes the MIN or MAX of many groups.
 func extrema(sign int) func(*tree.Function) func() Groups {
 	return func(f *tree.Function) func() Groups {
 		g := extremumGroups{sign: sign, t: f.Args[0], whole: f.Args[0].Kind == value.Int64 || f.Args[0].Kind == value.Date}
@@ -70,7 +70,7 @@ func extrema(sign int) func(*tree.Function) func() Groups {
 	}
 }
 
-// extremumGroups keep the best value of each group so far, NULL before the first.
+// extremumGroups keeps the best value of each group so far, NULL before the first.
 type extremumGroups struct {
 	stateList[value.Value]
 	sign  int
@@ -123,7 +123,7 @@ func (e *extremumGroups) addInts(rows, groups []int32, v *value.Vector) {
 	}
 }
 
-// addFloats takes NaN in any case, and after a NaN nothing else.
+// addFloats lets NaN win over every other value.
 func (e *extremumGroups) addFloats(rows, groups []int32, v *value.Vector) {
 	for _, i := range rows {
 		best, x := &e.states[groups[i]], v.Floats[i]
@@ -137,7 +137,7 @@ func (e *extremumGroups) addFloats(rows, groups []int32, v *value.Vector) {
 	}
 }
 
-// addTexts copies a text only if it is the best so far.
+// addTexts copies a text only if it becomes the best one of its group.
 func (e *extremumGroups) addTexts(rows, groups []int32, v *value.Vector) {
 	for _, i := range rows {
 		best := &e.states[groups[i]]

@@ -8,7 +8,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// arithmetic: what does not fit is an error and never wraps. Operators on dates and intervals are in dateoperators.go.
+// arithmetic: a result that does not fit is an error and never wraps. Operators on dates and intervals are in dateoperators.go.
 var arithmetic = []record{
 	{name: "$add", doc: "x + y.", overloads: append([]overload{
 		{"INT64, INT64 -> INT64", strict(addInt64)},
@@ -78,7 +78,7 @@ var arithmetic = []record{
 	}},
 }
 
-// orNull is a body whose errors are NULL.
+// orNull makes a body that returns NULL for errors.
 func orNull(f Eval) body {
 	return strict(func(ctx *Context, a []value.Value) (value.Value, error) {
 		v, err := f(ctx, a)
@@ -161,7 +161,7 @@ func negateInt64(_ *Context, a []value.Value) (value.Value, error) {
 	return ofInt64(-x)
 }
 
-// Of floating point numbers, a result that is not finite is an error if the operands are.
+// For floating point numbers, a result that is not finite is an error if the operands are finite.
 
 func addFloat64(_ *Context, a []value.Value) (value.Value, error) {
 	x, y := a[0].AsFloat64(), a[1].AsFloat64()

@@ -151,7 +151,7 @@ func arraySlice(_ *Context, a []value.Value) (value.Value, error) {
 	return value.OfArray(list[start : end+1]), nil
 }
 
-// aggregated is an aggregate over the elements of an array.
+// aggregated computes an aggregate over the elements of an array.
 func aggregated(name string) body {
 	return byType(func(f *tree.Function) body {
 		elem := f.Args[0].Elem

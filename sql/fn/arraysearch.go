@@ -5,7 +5,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// arraySearch are functions that look for a value, or for elements for which a lambda is TRUE. A NULL is equal to no value.
+// arraySearch are functions that look for a value, or for elements for which a lambda is TRUE. NULL equals no value.
 var arraySearch = []record{
 	{name: "array_includes", leakproof: true, doc: "ARRAY_INCLUDES(array, x): whether an element equals x, or a lambda is TRUE of one.", overloads: []overload{
 		{"ARRAY, LAMBDA -> BOOL", higher(includesLambda)},
@@ -19,7 +19,7 @@ var arraySearch = []record{
 		overloads: []overload{{"ARRAY, LAMBDA -> ARRAY", higher(arrayTransform)}}},
 }
 
-// each calls the lambda with each element and its offset; lambdas of one parameter pass over the second argument.
+// each calls the lambda with each element and its offset until f returns false. Lambdas with one parameter ignore the offset.
 func each(list []value.Value, lambda Lambda, f func(i int, result value.Value) (more bool)) error {
 	args := make([]value.Value, 2)
 	for i, e := range list {
@@ -35,7 +35,7 @@ func each(list []value.Value, lambda Lambda, f func(i int, result value.Value) (
 	return nil
 }
 
-// matching are the offsets of the elements of which the lambda is TRUE.
+// matching returns the offsets of the elements for which the lambda is TRUE.
 func matching(list []value.Value, lambda Lambda) (offsets []int, err error) {
 	err = each(list, lambda, func(i int, v value.Value) bool {
 		if !v.IsNull() && v.AsBool() {

@@ -74,7 +74,7 @@ func bitwiseBytes(f func(x, y byte) byte) body {
 	})
 }
 
-// Go shifts by 64 and more as GoogleSQL does: nothing is left.
+// A shift by 64 or more gives 0, in Go as in GoogleSQL.
 
 func shiftLeft(_ *Context, a []value.Value) (value.Value, error) {
 	n := a[1].AsInt64()

@@ -5,8 +5,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Cast picks the conversion of one type to another. Its arguments are the value and, for CAST with FORMAT, the format and, if
-// given, the time zone: three at most. A safe cast turns what cannot be converted into NULL. Leakproof is of the cast without FORMAT.
+// Cast returns the conversion from one type to another. Its arguments are the value, then for CAST with FORMAT the format, and last the
+// time zone if given. A safe cast returns NULL for a value that cannot be converted. Leakproof holds for the cast without FORMAT.
 func Cast(from, to *value.Type, safe bool) (*Scalar, error) {
 	convert := conversion(from, to)
 	if convert == nil {
@@ -30,7 +30,7 @@ func Cast(from, to *value.Type, safe bool) (*Scalar, error) {
 	}, nil
 }
 
-// lossless are conversions that all values have.
+// lossless holds the conversions that never fail.
 var lossless = map[[2]value.Kind]bool{
 	{value.Bool, value.Int64}: true, {value.Bool, value.String}: true,
 	{value.Int64, value.Bool}: true, {value.Int64, value.Float64}: true, {value.Int64, value.Float32}: true, {value.Int64, value.Numeric}: true, {value.Int64, value.String}: true,
@@ -40,12 +40,12 @@ var lossless = map[[2]value.Kind]bool{
 	{value.UUID, value.String}: true, {value.UUID, value.Bytes}: true, {value.String, value.Bytes}: true,
 }
 
-// calendar says whether a format may read the current month.
+// calendar reports whether a conversion with a format may depend on the current month.
 func calendar(from, to *value.Type) bool {
 	return from.Kind == value.String && to.Kind == value.Date || zoned(from) || zoned(to)
 }
 
-// zoned says whether values of a type are instants: their text and their day depend on the time zone.
+// zoned reports whether values of a type contain instants, whose text and day depend on the time zone.
 func zoned(t *value.Type) bool {
 	if t.Kind == value.Array {
 		return zoned(t.Elem)
@@ -58,7 +58,7 @@ func zoned(t *value.Type) bool {
 	return t.Kind == value.Timestamp
 }
 
-// conversions between scalar types. A conversion sees a value that is not NULL.
+// conversions holds the conversions between scalar types. They never see NULL.
 var conversions = map[[2]value.Kind]Eval{
 	{value.Bool, value.Int64}:  func(_ *Context, a []value.Value) (value.Value, error) { return boolToInt64(a[0]), nil },
 	{value.Bool, value.String}: toText,
@@ -111,7 +111,7 @@ var conversions = map[[2]value.Kind]Eval{
 	{value.String, value.UUID}:      parseUUID,
 }
 
-// conversion is nil if there is none.
+// conversion returns the conversion between two types; nil if there is none.
 func conversion(from, to *value.Type) Eval {
 	switch {
 	case from.Equal(to) || from.Kind == to.Kind && !composite(from) && from.Name == "":
@@ -127,7 +127,7 @@ func conversion(from, to *value.Type) Eval {
 	return conversions[[2]value.Kind{from.Kind, to.Kind}]
 }
 
-// convertList converts elements or fields; an array has one conversion for all.
+// convertList converts the elements of an array, by one conversion for all, or the fields of a struct.
 func convertList(of func(int) Eval, n int, to *value.Type) Eval {
 	evals := make([]Eval, n)
 	kinds := make([]value.Kind, n)
@@ -163,7 +163,7 @@ func convertList(of func(int) Eval, n int, to *value.Type) Eval {
 	}
 }
 
-// formattedConversions are those of CAST with FORMAT.
+// formattedConversions holds the conversions of CAST with FORMAT.
 var formattedConversions = map[[2]value.Kind]Eval{
 	{value.Date, value.String}:      formatDateElements,
 	{value.Timestamp, value.String}: formatTimestampElements,

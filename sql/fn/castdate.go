@@ -12,13 +12,13 @@ import (
 // CAST of dates and timestamps with FORMAT: 'YYYY-MM-DD HH24:MI:SS'
 // (https://cloud.google.com/spanner/docs/reference/standard-sql/conversion_functions#formatting_syntax).
 
-// castElements are the format elements, longer ones before those that they begin with.
+// castElements lists the format elements. An element comes before shorter ones that it begins with.
 var castElements = []string{
 	"YYYY", "YYY", "YY", "Y", "RRRR", "RR", "MONTH", "MON", "MM", "DDD", "DD", "DAY", "DY", "D", "HH24", "HH12", "HH", "MI", "SSSSS", "SS",
 	"FF1", "FF2", "FF3", "FF4", "FF5", "FF6", "FF7", "FF8", "FF9", "A.M.", "AM", "P.M.", "PM", "TZH", "TZM",
 }
 
-// castElement is an element as the format writes it, or a text that stands for itself.
+// castElement is a format element, or text that is copied as it is.
 type castElement struct {
 	name    string // in upper case; empty for a text
 	written string
@@ -133,7 +133,7 @@ func (c civil) castElement(e castElement) string {
 	return string(c.format(nil, strftime[e.name]))
 }
 
-// cased writes a text in the case of the element: AB, Ab or ab.
+// cased returns text in the letter case in which the element is written: AB, Ab or ab.
 func cased(text, written string) string {
 	switch {
 	case written == strings.ToUpper(written):
@@ -144,7 +144,7 @@ func cased(text, written string) string {
 	return strings.ToLower(text)
 }
 
-// Parsing uses the elements of PARSE_TIMESTAMP. Elements that it does not have are parsed here.
+// castParse maps CAST's elements to those of PARSE_TIMESTAMP, which parse them. The functions below parse the elements that it lacks.
 var castParse = map[string]string{
 	"YYYY": "Y", "RRRR": "Y", "MM": "m", "DD": "d", "DDD": "j", "MONTH": "B", "MON": "b", "HH": "I", "HH12": "I", "HH24": "H", "MI": "M", "SS": "S",
 	"AM": "p", "PM": "p",
@@ -176,7 +176,7 @@ func parseTimestampElements(ctx *Context, a []value.Value) (value.Value, error) 
 	return p.timestamp()
 }
 
-// startOfMonth is the day from which CAST takes parts that its format does not name: the first day of the current month.
+// startOfMonth sets the date to the first day of the current month. CAST takes the parts that its format does not name from this day.
 func (p *dateParser) startOfMonth(ctx *Context) {
 	c := civilOf(value.OfTime(ctx.Now), p.zone)
 	p.year, p.month, _ = value.CivilOf(int32(c.days))
@@ -249,7 +249,7 @@ func (p *dateParser) castElement(name string) (ok bool, err error) {
 	return false, usererror.BadArgument("Format element '" + name + "' is not supported for parsing")
 }
 
-// yearEnd reads the last digits of a year of this millennium, century or decade.
+// yearEnd reads the last digits of a year. The digits before them are those of the current year.
 func (p *dateParser) yearEnd(digits int) bool {
 	unit := [...]int{1, 10, 100, 1000}[digits]
 	n, ok := p.number(digits, 0, unit-1)
@@ -257,7 +257,7 @@ func (p *dateParser) yearEnd(digits int) bool {
 	return ok
 }
 
-// zonePart reads the hours of an offset, with its sign, or the minutes.
+// zonePart reads the signed hours of a zone offset, or its minutes.
 func (p *dateParser) zonePart(hours bool) bool {
 	if hours {
 		neg := strings.HasPrefix(p.rest, "-")

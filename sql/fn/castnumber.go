@@ -19,7 +19,7 @@ func boolToInt64(v value.Value) value.Value {
 	return value.OfInt64(0)
 }
 
-// floatToInt64 rounds to the nearest number, halves away from zero.
+// floatToInt64 rounds to the nearest integer, halves away from zero.
 func floatToInt64(_ *Context, a []value.Value) (value.Value, error) {
 	x := a[0].AsFloat64()
 	if !finite(x) {
@@ -69,7 +69,7 @@ func numericToFloat32(_ *Context, a []value.Value) (value.Value, error) {
 	return value.OfFloat32(float32(f)), nil
 }
 
-// quotedValue is a text in errors: escaped, and cut off after 32 bytes.
+// quotedValue returns a text for an error message: escaped, and cut after 32 bytes.
 func quotedValue(s string) string {
 	const most = 32
 	if len(s) > most {
@@ -94,7 +94,7 @@ func parseBool(_ *Context, a []value.Value) (value.Value, error) {
 
 const asciiSpace = " \t\n\v\f\r"
 
-// parseInt64 takes decimal and hexadecimal numbers, white space around them.
+// parseInt64 accepts decimal and hexadecimal numbers with white space around them.
 func parseInt64(_ *Context, a []value.Value) (value.Value, error) {
 	s := strings.Trim(a[0].AsString(), asciiSpace)
 	digits, base := strings.TrimLeft(s, "+-"), 10
@@ -130,7 +130,7 @@ func parseFloat32(_ *Context, a []value.Value) (value.Value, error) {
 	return value.OfFloat32(float32(f)), nil
 }
 
-// parseFloat takes decimal numbers, inf, infinity and nan; too large a number is infinite.
+// parseFloat accepts decimal numbers, inf, infinity and nan. A number that is too large becomes infinite.
 func parseFloat(s string, bits int) (f float64, ok bool) {
 	s = strings.Trim(s, asciiSpace)
 	if strings.ContainsAny(s, "xXpP_") {

@@ -8,7 +8,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Conversions of text, dates and what else is written as text.
+// Conversions of text, dates and other types that are written as text.
 
 func toText(ctx *Context, a []value.Value) (value.Value, error) {
 	zone := time.UTC
@@ -82,7 +82,7 @@ func dateToTimestamp(ctx *Context, a []value.Value) (value.Value, error) {
 	return startOfDay(a[0].AsDate(), ctx.zone())
 }
 
-// startOfDay is the instant at which a day begins in a time zone.
+// startOfDay returns the instant at which a day begins in a time zone.
 func startOfDay(days int32, zone *time.Location) (value.Value, error) {
 	return checkedTimestamp(value.InstantOf(int64(days)*secondsPerDay, zone), 0)
 }
@@ -91,7 +91,7 @@ func timestampToDate(ctx *Context, a []value.Value) (value.Value, error) {
 	return dayOf(a[0], ctx.zone())
 }
 
-// dayOf is the day of a timestamp in a time zone.
+// dayOf returns the day of a timestamp in a time zone.
 func dayOf(t value.Value, zone *time.Location) (value.Value, error) {
 	seconds, _ := t.AsTimestamp()
 	days := floorDiv(seconds+value.ZoneOffset(seconds, zone), secondsPerDay)

@@ -2,15 +2,15 @@ package fn
 
 import "github.com/crowfoot-db/crowfoot/value"
 
-// Column is the values of an expression for the rows of a batch. They are a Vector, or they lie with a stride in Values: row i has Values[i*Stride]. With a
-// Stride of 0 all rows have the same value.
+// Column holds the values of an expression for the rows of a batch, either in Vector or in Values. In Values, row i has Values[i*Stride].
+// With a Stride of 0 all rows have the same value.
 type Column struct {
-	Vector *value.Vector // if not nil, Values and Stride mean nothing
+	Vector *value.Vector // if not nil, Values and Stride are unused
 	Values []value.Value
 	Stride int
 }
 
-// At is the value for row i. It stays good.
+// At returns the value for row i. It stays valid after the batch.
 func (c *Column) At(i int) value.Value {
 	if c.Vector != nil {
 		return c.Vector.At(i)
@@ -18,7 +18,7 @@ func (c *Column) At(i int) value.Value {
 	return c.Values[i*c.Stride]
 }
 
-// IsNull says whether the value for row i is NULL.
+// IsNull reports whether the value for row i is NULL.
 func (c *Column) IsNull(i int) bool {
 	if c.Vector != nil {
 		return c.Vector.IsNull(i)
@@ -26,7 +26,7 @@ func (c *Column) IsNull(i int) bool {
 	return c.Values[i*c.Stride].IsNull()
 }
 
-// Peek is the value for row i. It is good as long as the batch is.
+// Peek returns the value for row i. It is valid only as long as the batch.
 func (c *Column) Peek(i int) value.Value {
 	if c.Vector != nil {
 		return c.Vector.Peek(i)
@@ -34,7 +34,8 @@ func (c *Column) Peek(i int) value.Value {
 	return c.Values[i*c.Stride]
 }
 
-// notNull is those of rows for which the value is not NULL, if the column is a Vector. room is used for them if there are others.
+// notNull filters rows: for a Vector it keeps the rows whose value is not NULL, for other columns it keeps all. The result is in room if it
+// leaves rows out.
 func (c *Column) notNull(rows []int32, room *[]int32) []int32 {
 	if c.Vector == nil || c.Vector.Nulls == nil {
 		return rows
@@ -49,7 +50,7 @@ func (c *Column) notNull(rows []int32, room *[]int32) []int32 {
 	return kept
 }
 
-// Put puts the values for rows into dst, that for row i at dst[k*stride] where rows[k] == i. They stay good.
+// Put copies the values for rows to dst: dst[k*stride] gets the value of row rows[k]. They stay valid after the batch.
 func (c *Column) Put(dst []value.Value, stride int, rows []int32) {
 	if c.Vector != nil {
 		c.Vector.Put(dst, stride, rows)

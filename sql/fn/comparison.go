@@ -7,7 +7,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// comparison: both operands have the same type, and the analyzer has checked that values of it can be compared.
+// comparison: both operands have the same type, and the analyzer has checked that values of this type can be compared.
 var comparison = []record{
 	{name: "$equal", leakproof: true, doc: "x = y. NaN equals nothing.",
 		overloads: []overload{{"ANY, ANY -> BOOL", byType(equal)}}},
@@ -37,8 +37,8 @@ var comparison = []record{
 		overloads: []overload{{"ANY, ANY... -> ANY", byType(func(f *tree.Function) body { return extreme(f, -1) })}}},
 }
 
-// holds makes the body of a comparison that is TRUE for some outcomes of ordering. Common types have bodies of their own, which do not look
-// at the type for each row.
+// holds makes the body of a comparison that is TRUE for some outcomes of ordering. Common types have bodies of their own, which need not
+// check the type for each row.
 func holds(t *value.Type, less, equal, greater bool) body {
 	switch t.Kind {
 	case value.Int64, value.Date, value.Bool, value.Enum:
@@ -98,7 +98,7 @@ func notEqual(f *tree.Function) body {
 	return holds(t, true, false, true)
 }
 
-// composite compares arrays and structs, which may contain NULLs and NaNs.
+// composite reports whether t is an ARRAY or STRUCT, whose values may contain NULLs and NaNs.
 func composite(t *value.Type) bool { return t.Kind == value.Array || t.Kind == value.Struct }
 
 func equalComposite(a, b value.Value, t *value.Type, want bool) (value.Value, error) {
@@ -109,7 +109,7 @@ func equalComposite(a, b value.Value, t *value.Type, want bool) (value.Value, er
 	return ofBool(equal == want)
 }
 
-// equality is = over values that may be NULL, as a Go function.
+// equality returns a Go function that computes = for values that may be NULL.
 func equality(t *value.Type) func(a, b value.Value) (equal, unknown bool) {
 	return func(a, b value.Value) (bool, bool) {
 		if a.IsNull() || b.IsNull() {
@@ -171,10 +171,10 @@ func between(f *tree.Function) body {
 	})
 }
 
-// unordered is what ordering returns if an operand is NaN: no comparison but != is TRUE.
+// unordered is the result of ordering if an operand is NaN. Then no comparison but != is TRUE.
 const unordered = 2
 
-// ordering compares values that are not NULL.
+// ordering returns a function that compares values of a type. The values must not be NULL.
 func ordering(t *value.Type) func(x, y value.Value) int {
 	switch t.Kind {
 	case value.Int64, value.Date, value.Bool, value.Enum:

@@ -22,7 +22,7 @@ var compressions = []record{
 		overloads: []overload{{"BYTES, ?INT64 -> STRING", strict(zstdToString)}}},
 }
 
-// Zstandard's own default, and the levels that GoogleSQL admits.
+// Zstandard's default level, and the levels that GoogleSQL accepts.
 const (
 	zstdLevel    = 3
 	zstdMinLevel = -5
@@ -45,7 +45,7 @@ func zstdCompress(_ *Context, a []value.Value) (value.Value, error) {
 	return ofBytes(encoder.EncodeAll(a[0].AsBytes(), nil))
 }
 
-// zstdSizeLimit is how large a decompressed text may be if the call does not say: as large as a cell of a table
+// zstdSizeLimit is the maximum size of a decompressed text, in bytes, if the call does not set one. It is the size limit of a table's cell
 // (https://cloud.google.com/spanner/quotas).
 const zstdSizeLimit = 10 << 20
 
@@ -64,7 +64,7 @@ func zstdDecompress(a []value.Value) ([]byte, error) {
 		return nil, err
 	}
 	defer decoder.Close()
-	// One byte more than may be tells a text that is too long.
+	// Reading one byte more than the limit detects a text that is too long.
 	text, err := io.ReadAll(io.LimitReader(decoder, min(limit, zstdMaxOutput)+1))
 	switch {
 	case err != nil:

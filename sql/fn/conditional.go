@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// conditional functions compute only what they need.
+// conditional functions compute only the arguments that they need.
 var conditional = []record{
 	{name: "if", leakproof: true, doc: "IF(condition, a, b): a if the condition is TRUE, else b; the other is not computed.",
 		overloads: []overload{{"BOOL, ANY, ANY -> ANY", lazy(ifElse)}}},
@@ -118,8 +118,8 @@ func withSideEffects(_ *Context, args Args) (value.Value, error) {
 	return args.Arg(0)
 }
 
-// PutOff makes a value of an error, which $with_side_effects turns into the error again. It is false for an error that must end the statement
-// at once.
+// PutOff encodes an error as a value, from which $with_side_effects makes the error again. It returns false for an error that must end the
+// statement at once.
 func PutOff(err error) (value.Value, bool) {
 	var e *usererror.Error
 	if !suppressible(err) || !errors.As(err, &e) {

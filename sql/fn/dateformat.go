@@ -9,7 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// dateFormats: format elements are those of strftime, and %E4Y, %E*S, %E3S, %Ez, %Q, %J beside
+// dateFormats: the format elements are those of strftime, and also %E4Y, %E*S, %E3S, %Ez, %Q, %J
 // (https://cloud.google.com/spanner/docs/reference/standard-sql/format-elements).
 var dateFormats = []record{
 	{name: "format_date", doc: "FORMAT_DATE(format, date): a date as a format says; elements of times stay empty.",
@@ -36,7 +36,7 @@ func timestampToString(ctx *Context, a []value.Value) (value.Value, error) {
 	return ofString(string(value.AppendTimestampIn(nil, seconds, nanos, zone)))
 }
 
-// civil is an instant as clocks and calendars of a zone show it.
+// civil is an instant as the clock and the calendar of a zone show it.
 type civil struct {
 	days   int64
 	clock  int64 // seconds of the day
@@ -70,7 +70,7 @@ func formatTimestamp(ctx *Context, a []value.Value) (value.Value, error) {
 	return ofString(string(c.format(nil, a[0].AsString())))
 }
 
-// ofTime are the elements that a DATE does not have; they are left out.
+// ofTime lists the elements that do not apply to a DATE and are left out for it.
 const ofTime = "cHIklMPpRrSTXsZz"
 
 func (c civil) format(dst []byte, format string) []byte {
@@ -101,7 +101,8 @@ func (c civil) format(dst []byte, format string) []byte {
 	return dst
 }
 
-// extended appends what begins with %E or %O; spec begins with that letter. size is how much of spec that took, 0 if it is none.
+// extended appends the value of an element that begins with %E or %O; spec begins with that letter. size is the length of the element in
+// spec, 0 if there is no such element.
 func (c civil) extended(dst []byte, spec string) (out []byte, size int) {
 	switch {
 	case strings.HasPrefix(spec, "E4Y"):
@@ -119,7 +120,7 @@ func (c civil) extended(dst []byte, spec string) (out []byte, size int) {
 	return dst, 0
 }
 
-// timed is what f appends, nothing for a DATE.
+// timed returns the result of f, or dst unchanged for a DATE.
 func (c civil) timed(dst []byte, f func([]byte) []byte) []byte {
 	if c.date {
 		return dst
@@ -148,7 +149,7 @@ func (c civil) appendOffset(dst []byte, colon string) []byte {
 	return fmt.Appendf(dst, "%c%02d%s%02d", sign, offset/3600, colon, offset/60%60)
 }
 
-// appendZone appends UTC, UTC-8, UTC+5:30.
+// appendZone appends the zone's offset as UTC, UTC-8 or UTC+5:30.
 func (c civil) appendZone(dst []byte) []byte {
 	dst = append(dst, "UTC"...)
 	sign, offset := '+', c.offset
@@ -165,7 +166,7 @@ func (c civil) appendZone(dst []byte) []byte {
 	return dst
 }
 
-// composed are the elements that stand for several others.
+// composed holds the elements that stand for a sequence of other elements.
 var composed = map[byte]string{
 	'c': "%a %b %e %H:%M:%S %Y", 'D': "%m/%d/%y", 'F': "%Y-%m-%d", 'R': "%H:%M", 'r': "%I:%M:%S %p", 'T': "%H:%M:%S",
 	'X': "%H:%M:%S", 'x': "%m/%d/%y", 'n': "\n", 't': "\t", '%': "%%",

@@ -60,7 +60,7 @@ func subtractIntervals(_ *Context, a []value.Value) (value.Value, error) {
 	return checkedInterval(difference, ok)
 }
 
-// multiplyInterval takes its arguments in either order.
+// multiplyInterval multiplies an interval and a number, in either order.
 func multiplyInterval(_ *Context, a []value.Value) (value.Value, error) {
 	i, n := a[0], a[1]
 	if i.Kind() != value.Interval {
@@ -102,7 +102,7 @@ func subtractTimestampInterval(_ *Context, a []value.Value) (value.Value, error)
 	return shiftTimestamp(a[0], a[1].AsInterval().Neg())
 }
 
-// shiftTimestamp: a day is 24 hours; months have no fixed length and are refused.
+// shiftTimestamp adds an interval to a timestamp. A day is 24 hours. It refuses months, which have no fixed length.
 func shiftTimestamp(t value.Value, i value.IntervalValue) (value.Value, error) {
 	if i.Months != 0 {
 		return value.Value{}, usererror.BadArgument("TIMESTAMP +/- INTERVAL is not supported for intervals with non-zero MONTH or YEAR part.")

@@ -35,14 +35,14 @@ func parseFormattedTimestamp(ctx *Context, a []value.Value) (value.Value, error)
 	return p.timestamp()
 }
 
-// dateParser reads a text by a format. Parts that the format does not name are those of 1970-01-01 00:00:00.
+// dateParser reads a text by a format. It takes the parts that the format does not name from 1970-01-01 00:00:00.
 type dateParser struct {
 	text, rest string
 	zone       *time.Location
 
 	year, month, day     int
 	century              int
-	twoDigits            bool // year is within century
+	twoDigits            bool // year holds only the last two digits
 	centurySeen          bool
 	hour, minute, second int
 	nanos                int
@@ -50,7 +50,7 @@ type dateParser struct {
 	unix                 int64
 	unixSeen             bool
 
-	// Other ways to name a day than by month and day; 0 or -1 if not given.
+	// These fields name a day in other ways than by month and day; they are 0 or -1 if not given.
 	dayOfYear, isoYear, isoWeek, isoDayOfYear int
 	weekOfYear, weekStart                     int
 	weekday                                   int // 1 is Monday, 7 Sunday
@@ -69,7 +69,7 @@ func (p *dateParser) mismatch() error {
 	return usererror.BadArgument("Failed to parse input string \"" + p.text + "\"")
 }
 
-// run reads the whole text; a DATE's format may not name times.
+// run reads the whole text. The format for a DATE must not name parts of a time.
 func (p *dateParser) run(format string, date bool) error {
 	p.rest = strings.TrimLeft(p.rest, asciiSpace)
 	for i := 0; i < len(format); i++ {
@@ -106,12 +106,12 @@ func (p *dateParser) run(format string, date bool) error {
 	return nil
 }
 
-// isFraction says whether a format goes on with E*S, E3S, ...
+// isFraction reports whether a format continues with E*S, E3S, ...
 func isFraction(spec string) bool {
 	return len(spec) >= 3 && spec[0] == 'E' && spec[2] == 'S' && (spec[1] == '*' || spec[1] >= '0' && spec[1] <= '9')
 }
 
-// number reads up to digits digits within bounds.
+// number reads a number of up to digits digits. It fails if the number is not between least and most.
 func (p *dateParser) number(digits, least, most int) (n int, ok bool) {
 	i := 0
 	for ; i < digits && i < len(p.rest) && p.rest[i] >= '0' && p.rest[i] <= '9'; i++ {
@@ -129,7 +129,7 @@ func (p *dateParser) into(field *int, digits, least, most int) (ok bool) {
 	return ok
 }
 
-// element reads one element; spec begins behind the %. size is how much of spec it was.
+// element reads one element; spec begins after the %. size is the length of the element in spec.
 func (p *dateParser) element(spec string) (size int, ok bool, err error) {
 	switch c := spec[0]; {
 	case c == 'E' || c == 'O':
@@ -160,7 +160,7 @@ func (p *dateParser) element(spec string) (size int, ok bool, err error) {
 	return 0, false, p.fail("Invalid format: unknown format element %" + spec[:1])
 }
 
-// sub reads by a format that an element stands for.
+// sub reads the text by the format of a composed element.
 func (p *dateParser) sub(format string) bool {
 	text := p.text
 	rest := p.rest
@@ -215,7 +215,7 @@ func (p *dateParser) extendedElement(spec string) (size int, ok bool, err error)
 	return 0, false, p.fail("Invalid format: unknown format element %" + spec[:1])
 }
 
-// fraction reads a point and up to digits digits; a longer fraction is left, and none at all is fine.
+// fraction reads a point and up to digits digits into nanos. It leaves further digits unread. The fraction may be missing.
 func (p *dateParser) fraction(digits int) bool {
 	if digits == 0 || !strings.HasPrefix(p.rest, ".") {
 		return true
@@ -339,7 +339,7 @@ func (p *dateParser) dayElement(element byte) (ok, known bool) {
 	return false, false
 }
 
-// name reads a full or three-letter name of number 1 to n.
+// name reads one of n names, either in full or its first three letters, and stores its number from 1 to n in field.
 func (p *dateParser) name(field *int, n int, nameOf func(int) string) bool {
 	for i := 1; i <= n; i++ {
 		name := nameOf(i)

@@ -2,9 +2,9 @@ package fn
 
 import "github.com/crowfoot-db/crowfoot/value"
 
-// This file makes a day or an instant of what a dateParser has read.
+// This file computes a day or an instant from the parts that a dateParser has read.
 
-// days is the day that was read.
+// days returns the day that was read.
 func (p *dateParser) days() (int64, error) {
 	y := p.year
 	if p.twoDigits {
@@ -28,7 +28,7 @@ func (p *dateParser) days() (int64, error) {
 	return int64(value.DaysOf(y, p.month, p.day)), nil
 }
 
-// weekDays is the first day of a week of a year, or another one of it.
+// weekDays returns the first day of a week of year y, or the given weekday of that week.
 func (p *dateParser) weekDays(y int) (int64, error) {
 	start := int64(value.DaysOf(y, 1, 1))
 	firstWeek := startOfWeek(start+6, int64(p.weekStart)) // the first full week is week 1

@@ -21,7 +21,7 @@ const (
 	day
 	dayOfWeek
 	dayOfYear
-	week // beginning on Sunday, as are weekSunday+1 ... on the other days
+	week // weeks that begin on Sunday; those of the next constants begin on the other days
 	weekMonday
 	weekTuesday
 	weekWednesday
@@ -35,7 +35,7 @@ const (
 	isoYear
 )
 
-// parts are the names that arguments have.
+// parts maps the names of date parts in arguments to the parts.
 var parts = map[string]part{
 	"NANOSECOND": nanosecond, "MICROSECOND": microsecond, "MILLISECOND": millisecond, "SECOND": second, "MINUTE": minute, "HOUR": hour,
 	"DAY": day, "DAYOFWEEK": dayOfWeek, "DAYOFYEAR": dayOfYear, "WEEK": week, "WEEK_SUNDAY": week, "WEEK_MONDAY": weekMonday,
@@ -43,13 +43,13 @@ var parts = map[string]part{
 	"WEEK_SATURDAY": weekSaturday, "ISOWEEK": isoWeek, "MONTH": month, "QUARTER": quarter, "YEAR": year, "ISOYEAR": isoYear,
 }
 
-// units are the nanoseconds of parts of fixed length.
+// units holds the lengths of the parts of fixed length, in nanoseconds.
 var units = map[part]int64{
 	nanosecond: 1, microsecond: 1_000, millisecond: 1_000_000, second: nanosPerSecond, minute: 60 * nanosPerSecond,
 	hour: 3600 * nanosPerSecond, day: secondsPerDay * nanosPerSecond,
 }
 
-// unitOf is the length of a part in a call on timestamps: of DAY and what is shorter.
+// unitOf returns the length in nanoseconds of a part in a call on timestamps. It accepts DAY and shorter parts.
 func unitOf(v value.Value, function string) (int64, error) {
 	if unit, ok := units[parts[v.AsString()]]; ok {
 		return unit, nil
@@ -65,7 +65,7 @@ func unsupportedPart(v value.Value, function string) error {
 	return usererror.BadArgument("Unsupported date part " + name + " in function " + function)
 }
 
-// weekday is 0 for Sunday to 6 for Saturday.
+// weekday returns 0 for Sunday to 6 for Saturday.
 func weekday(days int64) int64 {
 	const thursday = 4 // 1970-01-01
 	w := (days + thursday) % 7
@@ -75,7 +75,7 @@ func weekday(days int64) int64 {
 	return w
 }
 
-// startOf is the weekday on which weeks of a part begin; ok is false if it is no week.
+// startOf returns the weekday on which weeks of the part begin; ok is false if the part is not a week.
 func (p part) startOf() (weekday int64, ok bool) {
 	switch {
 	case p == isoWeek:
@@ -86,36 +86,35 @@ func (p part) startOf() (weekday int64, ok bool) {
 	return 0, false
 }
 
-// startOfWeek is the last day not after days that is a weekday.
+// startOfWeek returns the last day, up to and including days, that falls on weekday start.
 func startOfWeek(days, start int64) int64 {
 	return days - (weekday(days)-start+7)%7
 }
 
-// weekOfYear counts weeks that begin on a weekday; days before the first such weekday of the year are in week 0.
+// weekOfYear returns the number of the week in the year, if weeks begin on weekday start. Days before the first such weekday are in week 0.
 func weekOfYear(days, start int64) int64 {
 	return (dayInYear(days) + 6 - (weekday(days)-start+7)%7) / 7
 }
 
-// dayInYear is 1 for January 1.
+// dayInYear returns 1 for January 1.
 func dayInYear(days int64) int64 {
 	y, _, _ := value.CivilOf(int32(days))
 	return days - int64(value.DaysOf(y, 1, 1)) + 1
 }
 
-// isoYearWeek is the year and week of ISO 8601: those of the Thursday between Monday and Sunday.
+// isoYearWeek returns the year and week of ISO 8601. A week that begins on Monday belongs to the year of its Thursday.
 func isoYearWeek(days int64) (year, week int64) {
 	thursday := startOfWeek(days, 1) + 3
 	y, _, _ := value.CivilOf(int32(thursday))
 	return int64(y), (dayInYear(thursday)-1)/7 + 1
 }
 
-// startOfISOYear is the Monday of the year's first ISO week.
+// startOfISOYear returns the Monday of the year's first ISO week.
 func startOfISOYear(year int64) int64 {
 	return startOfWeek(int64(value.DaysOf(int(year), 1, 4)), 1)
 }
 
-// truncateDays is the first day of the part that a day lies in; it may be before the first DATE. ok is false for parts of
-// a day.
+// truncateDays returns the first day of the part that contains the day. It may be before the first DATE. ok is false for parts of a day.
 func (p part) truncateDays(days int64) (first int64, ok bool) {
 	y, m, _ := value.CivilOf(int32(days))
 	switch p {
@@ -137,8 +136,8 @@ func (p part) truncateDays(days int64) (first int64, ok bool) {
 	return 0, false
 }
 
-// addMonths moves a day by months; where the month is too short, to its last day. ok is false beyond years that calendars
-// reach.
+// addMonths moves a day by months. If the new month is too short, it takes the month's last day. ok is false beyond the years that
+// calendars reach.
 func addMonths(days int32, months int64) (moved int64, ok bool) {
 	const most = 12 * 20_000
 	if months > most || months < -most {

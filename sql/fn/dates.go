@@ -70,12 +70,12 @@ func dateSub(_ *Context, a []value.Value) (value.Value, error) {
 	return v, err
 }
 
-// errOverflow never leaves the package: callers say what overflowed.
+// errOverflow never leaves the package: callers replace it by an error that names the overflow.
 var errOverflow = fmt.Errorf("date overflow")
 
 // moveDate moves a date by sign times n parts.
 func moveDate(days int32, n, sign int64, p part) (value.Value, error) {
-	const most = 4_000_000 // beyond what any DATE can be moved by
+	const most = 4_000_000 // no DATE can be moved that far
 	if n > most || n < -most {
 		return value.Value{}, errOverflow
 	}
@@ -158,7 +158,7 @@ func generateDates(_ *Context, a []value.Value) (value.Value, error) {
 	}
 	first, last := a[0].AsDate(), a[1].AsDate()
 	dates := []value.Value{}
-	// Each date is computed from the first one: a step of a month from 31 January goes to 28 February, and on to 31 March.
+	// Each date is computed from the first one. So steps of a month from 31 January give 28 February and then 31 March.
 	for n := int64(0); ; n += step {
 		v, err := moveDate(first, n, 1, p)
 		if err != nil && err != errOverflow {
@@ -174,7 +174,8 @@ func generateDates(_ *Context, a []value.Value) (value.Value, error) {
 	}
 }
 
-// maxGenerated is how many elements the GENERATE functions make at most (GoogleSQL's limit is on memory; an element takes 32 bytes).
+// maxGenerated is the maximum number of elements that the GENERATE functions make. GoogleSQL limits their memory instead; an element takes
+// 32 bytes.
 const maxGenerated = 1 << 20
 
 const tooManyGenerated = "Cannot generate arrays with more than 1048576 elements."

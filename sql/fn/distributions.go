@@ -5,8 +5,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// distributions read the histograms in columns of SPANNER_SYS.
-// See https://cloud.google.com/spanner/docs/introspection/query-statistics, "Percentile values and latency for queries".
+// distributions are functions that read the histograms in columns of SPANNER_SYS. See
+// https://cloud.google.com/spanner/docs/introspection/query-statistics, "Percentile values and latency for queries".
 var distributions = []record{
 	{name: "spanner_sys.distribution_percentile",
 		doc: "The value that so many percent of a distribution do not exceed; NULL if the distribution is empty.",

@@ -14,7 +14,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// encodings: between text, bytes and code points.
+// encodings convert between text, bytes and code points.
 var encodings = []record{
 	{name: "to_hex", doc: "Bytes in hexadecimal, lower case.", overloads: []overload{{"BYTES -> STRING", strict(toHex)}}},
 	{name: "from_hex", doc: "The bytes that hexadecimal digits stand for; an odd digit is the first.", overloads: []overload{{"STRING -> BYTES", strict(fromHex)}}},
@@ -71,7 +71,7 @@ func toBase64(_ *Context, a []value.Value) (value.Value, error) {
 	return ofString(base64.StdEncoding.EncodeToString(a[0].AsBytes()))
 }
 
-// fromBase64 passes over white space and does not insist on padding.
+// fromBase64 ignores white space and does not require padding.
 func fromBase64(_ *Context, a []value.Value) (value.Value, error) {
 	s := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" \t\n\v\f\r", r) {

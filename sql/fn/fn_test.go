@@ -11,7 +11,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestEveryFunctionIsInATable: a function without a golden line is not tested. Lambdas are in lambda_test.go.
+// TestEveryFunctionIsInATable fails for a function without a line in the golden tables. Those with lambdas are tested in lambda_test.go.
 func TestEveryFunctionIsInATable(t *testing.T) {
 	files, err := filepath.Glob("testdata/*")
 	if err != nil {
@@ -89,7 +89,7 @@ func TestUnknownFunction(t *testing.T) {
 	}
 }
 
-// TestScalarsDoNotAllocate: numbers, dates and comparisons of a row cost no memory.
+// TestScalarsDoNotAllocate: functions of numbers and dates and comparisons allocate no memory per row.
 func TestScalarsDoNotAllocate(t *testing.T) {
 	one, two := value.OfInt64(1), value.OfInt64(2)
 	x, y := value.OfFloat64(1.5), value.OfFloat64(2)
@@ -169,7 +169,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// TestCompression: what comes out depends on the library; what comes back does not.
+// TestCompression: the compressed bytes depend on the library, but decompressing them gives the same text.
 func TestCompression(t *testing.T) {
 	text := strings.Repeat("the same again, ", 1000)
 	for level := int64(zstdMinLevel); level <= zstdMaxLevel; level++ {

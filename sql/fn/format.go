@@ -22,7 +22,8 @@ type formatPart struct {
 	text                                   string
 	specifier                              byte // 0 at the end
 	minus, plus, space, sharp, zero, group bool
-	// width and precision are numbers, or places of arguments if the Arg is not negative; precision -1 is none.
+	// width and precision are numbers. If widthArg or precisionArg is not negative, the number is that argument instead. A precision of -1
+	// means none.
 	width, precision       int
 	widthArg, precisionArg int
 	arg                    int
@@ -113,7 +114,7 @@ func (p *formatPart) parse(spec string, next *int) (rest string, ok bool) {
 	return spec[1:], p.specifier != '%' || *p == bare
 }
 
-// formatNumber reads a number, 0 if there is none, or a * that stands for the next argument.
+// formatNumber reads a number, or a * that takes the number from the next argument. The number is 0 if there is none.
 func formatNumber(spec string, next *int) (n, arg int, rest string, ok bool) {
 	if rest, star := strings.CutPrefix(spec, "*"); star {
 		*next++
@@ -127,7 +128,7 @@ func formatNumber(spec string, next *int) (n, arg int, rest string, ok bool) {
 	return n, -1, spec[digits:], err == nil && n <= maxOutput
 }
 
-// check compares the types of arguments with what the specifier takes.
+// check compares the types of the arguments with the types that the specifier accepts.
 func (p *formatPart) check(args []*value.Type) error {
 	for _, arg := range []int{p.widthArg, p.precisionArg} {
 		if arg >= 0 && args[arg].Kind != value.Int64 {
@@ -198,7 +199,7 @@ func (p formatPart) append(dst []byte, ctx *Context, args []value.Value, types [
 	return p.appendValue(dst, v)
 }
 
-// maxFloatPrecision is as many digits as a FLOAT64 can have after the point.
+// maxFloatPrecision is the maximum number of digits after the point that a FLOAT64 can have.
 const maxFloatPrecision = 1074
 
 func (p formatPart) appendValue(dst []byte, v value.Value) (out []byte, ok bool, err error) {
@@ -221,7 +222,7 @@ func (p formatPart) appendValue(dst []byte, v value.Value) (out []byte, ok bool,
 	return p.float(dst, v), true, nil
 }
 
-// cut shortens a text to as many characters as the precision says.
+// cut shortens a text to precision characters.
 func (p formatPart) cut(s string) string {
 	if p.precision < 0 {
 		return s
@@ -229,7 +230,7 @@ func (p formatPart) cut(s string) string {
 	return s[:charOffset(s, int64(p.precision))]
 }
 
-// pad appends a text with its sign or prefix, filled up to the width.
+// pad appends a text after its sign or prefix, filled up to the width.
 func (p formatPart) pad(dst []byte, prefix, digits string) []byte {
 	missing := max(0, p.width-len(prefix)-utf8.RuneCountInString(digits))
 	switch {
@@ -336,15 +337,15 @@ func (p formatPart) float(dst []byte, v value.Value) []byte {
 	return p.pad(dst, p.sign(negative), text)
 }
 
-// finiteText says whether a text is a number in plain digits.
+// finiteText reports whether a text is a number in plain digits.
 func finiteText(text string) bool {
 	return text[0] >= '0' && text[0] <= '9' && !strings.Contains(text, "e")
 }
 
-// fixedNumeric is a NUMERIC with a number of digits after the point.
+// fixedNumeric formats a NUMERIC with the given number of digits after the point.
 func fixedNumeric(d value.Decimal, digits int) string {
 	rounded, ok := d.Quantize(int64(digits), value.HalfAway)
-	if !ok { // only next to the ends of the range
+	if !ok { // happens only near the ends of the range
 		return new(big.Float).SetPrec(workingPrecision).SetRat(new(big.Rat).SetFrac(d.Big(), billion)).Text('f', digits)
 	}
 	text := rounded.String()
@@ -358,7 +359,7 @@ func fixedNumeric(d value.Decimal, digits int) string {
 	return text + strings.Repeat("0", digits-len(fraction))
 }
 
-// withPoint is the # flag: there is always a point, and %g keeps its zeros.
+// withPoint applies the # flag: the text always has a point, and %g keeps its zeros.
 func withPoint(text string, verb byte, precision int) string {
 	if !finiteText(text[:1]) {
 		return text

@@ -25,11 +25,11 @@ var rewrite = flag.Bool("rewrite-golden", false, "write the results into the gol
 //	cast('12' as INT64) => INT64 12
 //	array_first([1]) :: INT64 => INT64 1
 //
-// In files called aggregate... an argument is a row (rows of several arguments stand in parentheses):
+// In files whose names begin with aggregate, each argument is a row (a row of several arguments stands in parentheses):
 //
 //	sum(1, 2, NULL:INT64) => INT64 3
 //
-// Literals are those of reader_test.go; a type behind :: is the result's where the signature leaves it open.
+// reader_test.go describes the literals. A type after :: is the result's, if the signature leaves it open.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*")
 	if err != nil || len(files) == 0 {
@@ -64,7 +64,7 @@ func runTable(t *testing.T, file string) {
 	}
 }
 
-// testContext has a fixed time, Los Angeles time, no chance, and sequences of which each has given out 41 values.
+// testContext has a fixed time, Los Angeles time, zeros for randomness, and sequences that have each given out 41 values.
 func testContext() *Context {
 	return &Context{Sequences: fixedSequences{}, Now: time.Date(2024, 2, 29, 23, 59, 58, 123456789, time.UTC), Random: bytes.NewReader(make([]byte, 1<<16))}
 }
@@ -122,7 +122,7 @@ func (r *reader) call() (value.Value, *value.Type, error) {
 	return v, f.Type, err
 }
 
-// given are arguments for a lazy function; those written raise:TYPE are errors when they are computed.
+// given holds arguments for a lazy function. Those written raise:TYPE raise an error when they are computed.
 type given []value.Value
 
 func (g given) Len() int { return len(g) }
@@ -230,8 +230,8 @@ func aggregateSignature(f *tree.Function) string {
 	return ""
 }
 
-// resultType is what follows ::, else what the signature says; where it says ANY or ARRAY, the type of the last argument that
-// is like that.
+// resultType reads the type after ::. Without one it takes the type in the signature, and for ANY or ARRAY there the type of the last
+// argument that fits it.
 func (r *reader) resultType(f *tree.Function, signature string) (*value.Type, error) {
 	if r.take("::") {
 		return r.typeName()
@@ -239,7 +239,7 @@ func (r *reader) resultType(f *tree.Function, signature string) (*value.Type, er
 	_, result, _ := strings.Cut(signature, "-> ")
 	switch result {
 	case "":
-		return value.Int64Type, nil // Lookup will say what is wrong
+		return value.Int64Type, nil // Lookup will report that there is no such function
 	case "ANY":
 		return f.Args[len(f.Args)-1], nil
 	case "ARRAY":

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// edges are values at which functions go wrong if they do.
+// edges are values for which functions are most likely to fail.
 var edges = map[value.Kind][]value.Value{
 	value.Bool:  {value.OfBool(true), value.OfBool(false)},
 	value.Int64: ints(0, 1, -1, 2, 7, 64, 255, 1<<20, 1<<31, math.MaxInt64, math.MinInt64, -719162, 2932896),
@@ -68,7 +68,7 @@ func intervalEdges() (vs []value.Value) {
 	return vs
 }
 
-// random is a value of a type, NULL at times.
+// random returns a value of a type, sometimes NULL.
 func random(r *rand.Rand, t *value.Type) value.Value {
 	if r.IntN(12) == 0 {
 		return value.Null(t.Kind)
@@ -134,7 +134,7 @@ func randomCall(r *rand.Rand, signature string) (args []*value.Type, result *val
 			p, n = rest, r.IntN(2)
 		}
 		if n == 0 {
-			break // those behind it would not be what they are
+			break // without this argument the next ones would be taken for it
 		}
 		for range n {
 			args = append(args, typeOf(p))
@@ -146,7 +146,8 @@ func randomCall(r *rand.Rand, signature string) (args []*value.Type, result *val
 	return args, result
 }
 
-// TestHostileArguments calls every signature with values at the borders: nothing may panic, errors are the user's, and what is leakproof has none.
+// TestHostileArguments calls every signature with values at the borders. Nothing may panic, every error must be one for the user, and
+// leakproof functions must not fail.
 func TestHostileArguments(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, name := range Names() {
@@ -210,7 +211,7 @@ func printed(args []value.Value) (list []string) {
 	return list
 }
 
-// TestHostileCasts does the same for casts between all types, with FORMAT and without.
+// TestHostileCasts tests casts between all types in the same way, with FORMAT and without.
 func TestHostileCasts(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, from := range scalarTypes {
@@ -242,7 +243,7 @@ func TestHostileCasts(t *testing.T) {
 	}
 }
 
-// TestHostileRows does the same for aggregates.
+// TestHostileRows tests aggregates in the same way.
 func TestHostileRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for name, record := range aggregates {

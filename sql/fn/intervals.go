@@ -34,7 +34,8 @@ func interval(_ *Context, a []value.Value) (value.Value, error) {
 	return value.Value{}, unsupportedPart(a[1], "INTERVAL")
 }
 
-// times multiplies. The result stays within bounds that are far beyond any INTERVAL, so that several results can be added without overflow.
+// times multiplies two numbers. It clamps the result to bounds that are far beyond any INTERVAL, so that several results can be added
+// without overflow.
 func times(n, factor int64) int64 {
 	const bound = 1 << 60
 	return max(-bound/factor, min(n, bound/factor)) * factor
@@ -57,7 +58,7 @@ func justifyDays(_ *Context, a []value.Value) (value.Value, error) {
 func justifyHours(_ *Context, a []value.Value) (value.Value, error) {
 	i := a[0].AsInterval()
 	days, seconds := justify(int64(i.Days), i.Seconds, secondsPerDay)
-	// The fraction belongs to the time, whose sign must be that of the days.
+	// The fraction belongs to the time, which must have the same sign as the days.
 	if days < 0 && seconds == 0 && i.Nanos > 0 {
 		days, seconds = days+1, seconds-secondsPerDay
 	}
@@ -68,7 +69,7 @@ func justifyInterval(ctx *Context, a []value.Value) (value.Value, error) {
 	i := a[0].AsInterval()
 	days, seconds := justify(int64(i.Days), i.Seconds, secondsPerDay)
 	months, days := justify(int64(i.Months), days, 30)
-	// All three parts get one sign: that of the whole.
+	// All three parts get the sign of the whole interval.
 	const monthDays = 30
 	total := (months*monthDays+days)*secondsPerDay + seconds
 	fraction := int64(i.Nanos)
@@ -79,7 +80,7 @@ func justifyInterval(ctx *Context, a []value.Value) (value.Value, error) {
 	return ofInterval(wholeDays/monthDays, wholeDays%monthDays, total%secondsPerDay, fraction)
 }
 
-// justify carries whole units from the smaller part to the larger one, and borrows a unit if their signs differ.
+// justify carries whole units from the smaller part to the larger one. If their signs differ, it borrows one unit.
 func justify(great, small, unit int64) (justifiedGreat, justifiedSmall int64) {
 	great, small = great+small/unit, small%unit
 	switch {

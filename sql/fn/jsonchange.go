@@ -6,7 +6,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// jsonChanges return a JSON value changed at paths. A path that is NULL changes nothing, and neither does one that leads through a value of another kind changes nothing.
+// jsonChanges are functions that return a JSON value with changes at paths. A path that is NULL changes nothing. Neither does a path that
+// leads through a value of another kind.
 var jsonChanges = []record{
 	{name: "json_set", doc: "JSON_SET(json, path, value, ..., create_if_missing): values put at paths; what is missing on the way is created, unless said not to.",
 		overloads: []overload{{"JSON, (STRING, ANY)..., ?BOOL -> JSON", byType(jsonSet)}}},
@@ -19,7 +20,7 @@ var jsonChanges = []record{
 		overloads: []overload{{"JSON, ?STRING, ?BOOL, ?BOOL -> JSON", nullable(jsonStripNulls)}}},
 }
 
-// jsonChange is the body of a function that takes pairs of path and value, and a flag at the end.
+// jsonChange makes the body of a function that takes pairs of path and value, and a flag at the end.
 func jsonChange(f *tree.Function, change func(n *jsonNode, path []jsonStep, v value.Value, t *value.Type, flag bool) error) body {
 	pairs := (len(f.Args) - 1) / 2
 	return nullable(func(_ *Context, a []value.Value) (value.Value, error) {
@@ -65,7 +66,7 @@ func jsonSet(f *tree.Function) body {
 	})
 }
 
-// nodesOf are the elements of an ARRAY, if each is to be appended or inserted by itself; else the value itself.
+// nodesOf returns the elements of an ARRAY if each is set, so that they are appended or inserted one by one; else the value itself.
 func nodesOf(v value.Value, t *value.Type, each bool) []*jsonNode {
 	if !each || t.Kind != value.Array || v.IsNull() {
 		return []*jsonNode{nodeOf(v, t)}

@@ -10,8 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// jsonConversions convert JSON scalars, and arrays of them, to SQL's types. The plain ones accept only a JSON value of the type, and fail
-// for others. The LAX ones convert other values too, and are NULL if that is not possible.
+// jsonConversions convert JSON scalars, and arrays of them, to SQL's types. The plain ones accept only a JSON value of the matching type,
+// and fail for others. The LAX ones also convert other values, and return NULL if that is not possible.
 var jsonConversions = []record{
 	{name: "bool", doc: "A JSON boolean.", overloads: []overload{{"JSON -> BOOL", exactly(jsonToBool)}}},
 	{name: "int64", doc: "A JSON number that is whole.", overloads: []overload{{"JSON -> INT64", exactly(jsonToInt64)}}},
@@ -28,7 +28,7 @@ var jsonConversions = []record{
 	{name: "lax_string", doc: "A JSON scalar as text.", overloads: []overload{{"JSON -> STRING", lax(laxString)}}},
 }
 
-// jsonReader makes a value of a JSON text; exact is the mode of numbers.
+// jsonReader makes a value from a JSON text. exact makes a number that does not fit exactly an error.
 type jsonReader func(text string, exact bool) (value.Value, error)
 
 func exactly(read jsonReader) body {
@@ -61,7 +61,7 @@ func exactlyArray(read jsonReader) body {
 	})
 }
 
-// exactMode reads wide_number_mode, argument 1: round unless it says exact.
+// exactMode reads wide_number_mode, argument 1: "exact", or "round" which is the default.
 func exactMode(a []value.Value) (exact bool, err error) {
 	if len(a) < 2 {
 		return false, nil
@@ -107,7 +107,7 @@ func jsonToInt64(text string, _ bool) (value.Value, error) {
 	return ofInt64(int64(f))
 }
 
-// shortNumber is a JSON number in errors.
+// shortNumber returns a JSON number for an error message.
 func shortNumber(text string) string {
 	if !strings.ContainsAny(text, ".eE") {
 		return text
@@ -120,14 +120,14 @@ func jsonToFloat64(text string, exact bool) (value.Value, error) {
 	if jsonTypeOf(text) != "number" {
 		return badArgument("The provided JSON input is not a number")
 	}
-	f, _ := strconv.ParseFloat(text, 64) // JSON holds no greater numbers
+	f, _ := strconv.ParseFloat(text, 64) // never out of range: JSON values hold no greater numbers
 	if exact && !holds64(text, f) {
 		return badArgument("JSON number: " + shortNumber(text) + " cannot be converted to DOUBLE without loss of precision")
 	}
 	return ofFloat64(f)
 }
 
-// holds64 says whether f is the very integer that the text is; other numbers are FLOAT64 in JSON already.
+// holds64 reports whether f equals text exactly, if text is an integer. Other numbers in JSON values are FLOAT64 already.
 func holds64(text string, f float64) bool {
 	i, ok := new(big.Int).SetString(text, 10)
 	if !ok {
@@ -189,7 +189,7 @@ func laxInt64(text string) value.Value {
 	return value.Null(value.Int64)
 }
 
-// roundedInt64 is the INT64 nearest to a decimal number, halves away from zero; NULL if it is none or too large.
+// roundedInt64 returns the INT64 nearest to a decimal number, halves away from zero; NULL if the text is not a number or is out of range.
 func roundedInt64(text string) value.Value {
 	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return value.OfInt64(i)

@@ -28,8 +28,8 @@ var jsonMakers = []record{
 
 // jsonWriter writes values as JSON.
 type jsonWriter struct {
-	wideAsText bool // INT64 and NUMERIC beyond FLOAT64's exact range are strings
-	asText     bool // for TO_JSON_STRING, which prints numbers as CAST does: 1, where JSON values have 1.0
+	wideAsText bool // write INT64 and NUMERIC beyond FLOAT64's exact range as strings
+	asText     bool // for TO_JSON_STRING: write numbers as CAST does, 1 where JSON values have 1.0
 }
 
 func (w jsonWriter) append(dst []byte, v value.Value, t *value.Type) []byte {
@@ -66,7 +66,7 @@ func (w jsonWriter) append(dst []byte, v value.Value, t *value.Type) []byte {
 	return value.AppendJSONString(dst, string(appendText(nil, v, nil)))
 }
 
-// exactIntegers is how far FLOAT64 holds every whole number: 2^53.
+// exactIntegers is 2^53: FLOAT64 can hold every whole number up to this.
 const exactIntegers = 1 << 53
 
 func (w jsonWriter) appendInt64(dst []byte, i int64) []byte {
@@ -79,7 +79,7 @@ func (w jsonWriter) appendInt64(dst []byte, i int64) []byte {
 func (w jsonWriter) appendFloat(dst []byte, v value.Value, t *value.Type) []byte {
 	f := v.AsFloat64()
 	if f == 0 {
-		f = 0 // JSON made of values has no negative zero
+		f = 0 // JSON that is made from values has no negative zero
 	}
 	switch {
 	case math.IsNaN(f):
@@ -134,7 +134,7 @@ func (w jsonWriter) appendStruct(dst []byte, list []value.Value, fields []value.
 	return append(dst, '}')
 }
 
-// ofJSONText makes a JSON value of a text that was put together here.
+// ofJSONText makes a JSON value of a text that a function here has put together.
 func ofJSONText(text []byte) (value.Value, error) {
 	normalised, err := value.ParseJSONRounding(string(text))
 	if err != nil {
@@ -162,7 +162,7 @@ func toJSONString(f *tree.Function) body {
 	})
 }
 
-// jsonPretty puts each element and member of a compact text on a line of its own.
+// jsonPretty puts each element and member of a compact JSON text on its own line.
 func jsonPretty(text string) string {
 	var out strings.Builder
 	indent := 0

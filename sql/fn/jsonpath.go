@@ -7,14 +7,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// jsonStep is a step of a path: into a member of an object, or an element of an array.
+// jsonStep is a step of a path to a member of an object, or to an element of an array.
 type jsonStep struct {
 	name    string
 	index   int64
 	isIndex bool
 }
 
-// parseJSONPath reads $.name."quoted name"[0]['name'].
+// parseJSONPath parses a path like $.name."quoted name"[0]['name'].
 func parseJSONPath(path string) ([]jsonStep, error) {
 	rest, ok := strings.CutPrefix(path, "$")
 	if !ok {
@@ -50,7 +50,7 @@ func invalidJSONPath(path string, at int) error {
 	return usererror.BadArgument("Invalid token in JSONPath at: " + path[min(at, len(path)):])
 }
 
-// cutQuoted takes a text in quotes; a backslash takes what follows as it is.
+// cutQuoted cuts off a text in quotes. A backslash makes the next character literal.
 func cutQuoted(s string, quote byte) (text, rest string, ok bool) {
 	var out []byte
 	for i := 1; i < len(s); i++ {
@@ -67,7 +67,7 @@ func cutQuoted(s string, quote byte) (text, rest string, ok bool) {
 	return "", s, false
 }
 
-// bracketStep takes what follows a bracket.
+// bracketStep reads the step after an opening bracket.
 func bracketStep(s string) (step jsonStep, rest string, ok bool) {
 	s = strings.TrimLeft(s, " ")
 	if s != "" && (s[0] == '\'' || s[0] == '"') {
@@ -82,7 +82,7 @@ func bracketStep(s string) (step jsonStep, rest string, ok bool) {
 	return step, rest, ok && closed
 }
 
-// jsonFind follows a path through a JSON text, which is valid, and returns the text of what it finds.
+// jsonFind follows a path through a valid JSON text and returns the text of the value there.
 func jsonFind(text string, path []jsonStep) (found string, ok bool) {
 	s := jsonScanner{text: text}
 	for _, step := range path {
@@ -113,7 +113,7 @@ func (s *jsonScanner) peek() byte {
 	return s.text[s.pos]
 }
 
-// enter moves to a part of the array or object that begins at the scanner.
+// enter moves to the part of the array or object at the scanner that the step leads to.
 func (s *jsonScanner) enter(step jsonStep) bool {
 	found := false
 	s.each(func(name string, i int64, array bool) bool {
@@ -123,8 +123,8 @@ func (s *jsonScanner) enter(step jsonStep) bool {
 	return found
 }
 
-// each stands before each element or member's value in turn and calls f, until it says stop: then the scanner stays
-// there. A scalar has none.
+// each moves to each element or member's value in turn and calls f. When f returns false, it stops and the scanner stays there. A scalar
+// has no parts.
 func (s *jsonScanner) each(f func(name string, i int64, array bool) (more bool)) {
 	open := s.peek()
 	if open != '{' && open != '[' {
@@ -158,7 +158,7 @@ func (s *jsonScanner) each(f func(name string, i int64, array bool) (more bool))
 	}
 }
 
-// string takes a string and decodes it.
+// string reads a string and decodes it.
 func (s *jsonScanner) string() string {
 	start := s.pos
 	s.skipString()
@@ -174,7 +174,7 @@ func (s *jsonScanner) skipString() {
 	s.pos++
 }
 
-// skip moves behind the value that begins at the scanner.
+// skip moves past the value that begins at the scanner.
 func (s *jsonScanner) skip() {
 	depth := 0
 	for s.space(); s.pos < len(s.text); {
@@ -229,7 +229,7 @@ func jsonUnquote(quoted string) string {
 	return string(out)
 }
 
-// jsonRune decodes \uXXXX, or two of them for a character beyond 16 bits.
+// jsonRune decodes \uXXXX, or a pair of them for a character beyond 16 bits.
 func jsonRune(s string) (r rune, size int) {
 	high, _ := strconv.ParseUint(s[2:6], 16, 32)
 	if high < 0xD800 || high > 0xDBFF || len(s) < 12 {
@@ -259,7 +259,7 @@ func jsonCompact(text string) string {
 	return out.String()
 }
 
-// jsonElements are the texts of an array's elements; ok is false if it is none.
+// jsonElements returns the texts of an array's elements; ok is false if the text is not an array.
 func jsonElements(text string) (elements []string, ok bool) {
 	s := jsonScanner{text: text}
 	if s.peek() != '[' {
@@ -274,7 +274,7 @@ func jsonElements(text string) (elements []string, ok bool) {
 	return elements, true
 }
 
-// jsonScalar is a scalar as text: strings without quotes; ok is false for null, arrays and objects.
+// jsonScalar returns a scalar as text, a string without its quotes; ok is false for null, arrays and objects.
 func jsonScalar(text string) (scalar string, ok bool) {
 	switch text[0] {
 	case '{', '[', 'n':

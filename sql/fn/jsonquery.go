@@ -5,7 +5,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// jsonQueries come twice: for JSON, and for STRING that holds a JSON text. A STRING that holds none gives NULL.
+// jsonQueries have two forms each: for JSON, and for a STRING that holds a JSON text. The result is NULL if the STRING is not valid JSON.
 var jsonQueries = []record{
 	{name: "json_query", doc: "JSON_QUERY(json, path): what stands at a path, as JSON.", overloads: []overload{
 		{"JSON, ?STRING -> JSON", byType(jsonQuery)},
@@ -33,7 +33,7 @@ var jsonQueries = []record{
 // jsonPaths compiles the paths of one call.
 type jsonPaths struct{ cache memo[[]jsonStep] }
 
-// find looks up the path in argument 1, $ if there is none; ok is false if nothing is there or the text is no JSON.
+// find looks up the path in argument 1, or $ if there is no such argument. ok is false if nothing is there or if the text is not JSON.
 func (p *jsonPaths) find(a []value.Value) (found string, ok bool, err error) {
 	var path []jsonStep
 	if len(a) > 1 {
@@ -146,7 +146,7 @@ func jsonAt(v value.Value, step jsonStep) (value.Value, error) {
 	return value.OfJSON(found), nil
 }
 
-// jsonTypes are the names of types by a text's first character; numbers have many.
+// jsonTypes holds the names of types by the first character of the text. Any other character begins a number.
 var jsonTypes = map[byte]string{'{': "object", '[': "array", '"': "string", 't': "boolean", 'f': "boolean", 'n': "null"}
 
 func jsonTypeOf(text string) string {

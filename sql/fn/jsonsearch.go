@@ -17,7 +17,7 @@ var jsonSearches = []record{
 
 func jsonContains(_ *Context, a []value.Value) (value.Value, error) {
 	whole, part := newJSONNode(a[0].AsString()), newJSONNode(a[1].AsString())
-	if whole.kind == '[' && part.kind == 0 { // at the top, an array holds its scalars
+	if whole.kind == '[' && part.kind == 0 { // at the top level, an array contains a scalar if it has that element
 		part = &jsonNode{kind: '[', elems: []*jsonNode{part}}
 	}
 	return ofBool(whole.contains(part))
@@ -55,7 +55,7 @@ func (n *jsonNode) hasElement(part *jsonNode) bool {
 	return false
 }
 
-// sameScalar: 1 and 1.0 are one number.
+// sameScalar reports whether two scalars are equal. 1 and 1.0 are the same number.
 func sameScalar(a, b string) bool {
 	if a == b {
 		return true
@@ -104,7 +104,7 @@ func jsonKeys(_ *Context, a []value.Value) (value.Value, error) {
 type keyWalk struct {
 	paths    map[string]bool
 	maxDepth int64
-	arrays   int // how many arrays in a row it goes through
+	arrays   int // the maximum number of directly nested arrays that it enters
 }
 
 func (w *keyWalk) walk(n *jsonNode, path string, depth int64, arrays int) {
@@ -126,7 +126,7 @@ func (w *keyWalk) walk(n *jsonNode, path string, depth int64, arrays int) {
 	}
 }
 
-// keyText is a name as paths write it: in quotes if it holds what paths are written with.
+// keyText returns a name as it is written in paths: in quotes if it contains characters with a meaning in paths.
 func keyText(name string) string {
 	if name != "" && !strings.ContainsAny(name, ".[]\"'$ *\\") {
 		return name

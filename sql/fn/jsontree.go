@@ -5,7 +5,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// jsonNode is a JSON value to be changed.
+// jsonNode is a JSON value in a form that can be changed.
 type jsonNode struct {
 	kind    byte   // '{', '[', or 0 for a scalar
 	scalar  string // its text
@@ -18,7 +18,7 @@ type jsonNamed struct {
 	node *jsonNode
 }
 
-// newJSONNode makes a tree of a valid JSON text.
+// newJSONNode builds the tree of a valid JSON text.
 func newJSONNode(text string) *jsonNode {
 	s := jsonScanner{text: text}
 	return s.node()
@@ -75,7 +75,7 @@ func (n *jsonNode) isNull() bool { return n.scalar == "null" }
 
 func nullNode() *jsonNode { return &jsonNode{scalar: "null"} }
 
-// child is the part that a step leads to, nil if there is none.
+// child returns the part that a step leads to, nil if there is none.
 func (n *jsonNode) child(step jsonStep) *jsonNode {
 	switch {
 	case step.isIndex && n.kind == '[' && step.index < int64(len(n.elems)):
@@ -99,11 +99,11 @@ func (n *jsonNode) at(path []jsonStep) *jsonNode {
 	return n
 }
 
-// maxJSONArray is how far JSON_SET and JSON_ARRAY_INSERT lengthen an array to reach an index.
+// maxJSONArray is the length up to which JSON_SET and JSON_ARRAY_INSERT extend an array to reach an index.
 const maxJSONArray = 1_000_000
 
-// open gives n the member or element that a step leads to, and returns it. A null becomes an object or an array as the step needs, and an
-// array grows. It returns nil if n is another kind of value.
+// open returns the member or element of n that a step leads to, and creates it if it is missing. It turns a null into an object or an array
+// as the step needs, and extends an array. It returns nil if n is another kind of value.
 func (n *jsonNode) open(step jsonStep) (*jsonNode, error) {
 	if child := n.child(step); child != nil {
 		return child, nil
@@ -129,7 +129,7 @@ func (n *jsonNode) open(step jsonStep) (*jsonNode, error) {
 	return child, nil
 }
 
-// pad lengthens an array with nulls to a length.
+// pad extends an array to a length with nulls.
 func (n *jsonNode) pad(length int64) error {
 	if length > maxJSONArray {
 		return usererror.BadArgument("Exceeded maximum array size of 1000000")
@@ -140,7 +140,7 @@ func (n *jsonNode) pad(length int64) error {
 	return nil
 }
 
-// mismatch says whether making a path would replace an existing value other than null.
+// mismatch reports whether creating the path would replace an existing value other than null.
 func (n *jsonNode) mismatch(path []jsonStep) bool {
 	for _, step := range path {
 		child := n.child(step)
@@ -171,7 +171,7 @@ func (n *jsonNode) set(path []jsonStep, to *jsonNode, create bool) error {
 	return nil
 }
 
-// remove takes away what stands at a path of at least one step.
+// remove removes the value at a path of at least one step.
 func (n *jsonNode) remove(path []jsonStep) {
 	last := path[len(path)-1]
 	parent := n.at(path[:len(path)-1])
@@ -190,8 +190,8 @@ func (n *jsonNode) remove(path []jsonStep) {
 	}
 }
 
-// stripNulls drops nulls among members, and among elements if so said; empty then also drops what holds nothing. It says whether n
-// itself is to go.
+// stripNulls drops nulls from objects, and from arrays if inArrays is set. If empty is set, it also drops objects and arrays that are empty
+// then. It reports whether n itself is to be dropped.
 func (n *jsonNode) stripNulls(inArrays, empty bool) (drop bool) {
 	if n.kind == '{' {
 		kept := n.members[:0]

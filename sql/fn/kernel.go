@@ -7,11 +7,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A Kernel computes a function for many rows at once: for those at places, of columns that have span places. The values go to out. ok is false if a row has an
-// error; what it is, the function's Scalar says.
+// A Kernel computes a function for many rows at once. It computes the rows whose numbers are in places; the columns have span rows. The
+// values go to out. ok is false if a row has an error; the function's Scalar then tells which.
 type Kernel func(out *Output, args []Column, span int, places []int32) (ok bool)
 
-// kernels are the functions that have a Kernel, for the kind of their arguments. All of them are NULL if an argument is, and have arguments of one type.
+// kernels holds the functions that have a Kernel, by the kind of their arguments. The arguments of each have one type, and its result is
+// NULL if one of them is.
 var kernels = map[string]map[value.Kind]Kernel{
 	"$add":              {value.Int64: onInts(addInts), value.Float64: onFloats(addFloats), value.Numeric: onDecimals(value.Decimal.Add)},
 	"$subtract":         {value.Int64: onInts(subtractInts), value.Float64: onFloats(subtractFloats), value.Numeric: onDecimals(value.Decimal.Sub)},
@@ -25,7 +26,7 @@ var kernels = map[string]map[value.Kind]Kernel{
 	"$greater_or_equal": comparisons(swapped(isAtMost[int64]), swapped(isAtMost[float64]), swapped(isAtMost[string]), func(c int) bool { return c >= 0 }),
 }
 
-// LookupKernel is the kernel of a function, nil if it has none.
+// LookupKernel returns the kernel of a function, nil if it has none.
 func LookupKernel(f *tree.Function) Kernel {
 	if f.Safe || len(f.Args) != 2 || f.Args[0].Kind != f.Args[1].Kind {
 		return nil
@@ -33,12 +34,12 @@ func LookupKernel(f *tree.Function) Kernel {
 	return kernels[f.Name][f.Args[0].Kind]
 }
 
-// Output is the values that a kernel has made, by place. Its memory is used again for the next ones. The zero Output is ready for use.
+// Output holds the values that a kernel has computed, by row. The next computation reuses its memory. The zero Output is ready for use.
 type Output struct {
 	Vector value.Vector
 
 	nulls    []bool
-	places   []int32 // of rows without NULL
+	places   []int32 // rows without NULL arguments
 	ints     []int64
 	floats   []float64
 	bools    []bool
@@ -47,7 +48,7 @@ type Output struct {
 	right    operand
 }
 
-// operand is room for the values of an argument that are not in a vector, by place.
+// operand is a buffer for the values of an argument that is not a vector, by row.
 type operand struct {
 	ints     []int64
 	floats   []float64
@@ -62,7 +63,8 @@ func sized[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// Begin begins values of a type, of which those at places are wanted that are NULL for no argument. It returns these places; at the others, the values are NULL.
+// Begin starts the output of values of type t. It marks the values as NULL in those rows of places where an argument is NULL, and returns
+// the other rows, which the caller must compute.
 func (o *Output) Begin(t *value.Type, args []Column, span int, places []int32) []int32 {
 	o.Vector = value.Vector{Type: t}
 	for i := range args {
@@ -80,7 +82,7 @@ func (o *Output) Begin(t *value.Type, args []Column, span int, places []int32) [
 	return o.places
 }
 
-// markNulls makes the values NULL for which an argument is.
+// markNulls marks the output as NULL where the argument is NULL.
 func (o *Output) markNulls(c *Column, span int, places []int32) {
 	if c.Vector != nil {
 		if c.Vector.Nulls != nil {
@@ -98,7 +100,7 @@ func (o *Output) markNulls(c *Column, span int, places []int32) {
 	}
 }
 
-// Nulls says which values are NULL, to be changed.
+// Nulls returns the flags that tell which values are NULL. The caller may change them.
 func (o *Output) Nulls(span int) []bool {
 	if o.Vector.Nulls == nil {
 		o.nulls = sized(o.nulls, span)
@@ -108,14 +110,14 @@ func (o *Output) Nulls(span int) []bool {
 	return o.nulls
 }
 
-// Bools makes the values BOOLs, to be set.
+// Bools makes the output BOOLs and returns them for the caller to set.
 func (o *Output) Bools(span int) []bool {
 	o.bools = sized(o.bools, span)
 	o.Vector.Bools = o.bools
 	return o.bools
 }
 
-// dense is copies of the values of an argument, by place.
+// dense copies the values of an argument to room, by row.
 func dense[T any](c *Column, room *[]T, span int, places []int32, of func(value.Value) T) []T {
 	*room = sized(*room, span)
 	out := *room
@@ -170,7 +172,7 @@ func (p *operand) decimalsOf(c *Column, span int, places []int32) []value.Decima
 	return dense(c, &p.decimals, span, places, value.Value.AsNumeric)
 }
 
-// nanosOf are TIMESTAMPs in nanoseconds since 1970; ok is false if one is out of their range.
+// nanosOf returns TIMESTAMPs in nanoseconds since 1970; ok is false if one is out of that range.
 func (p *operand) nanosOf(c *Column, span int, places []int32) (nanos []int64, ok bool) {
 	if c.Vector != nil && c.Vector.Ints != nil {
 		return c.Vector.Ints, true
@@ -294,10 +296,10 @@ func divideFloats(z, x, y []float64, places []int32) bool {
 	return true
 }
 
-// compares is a loop that compares x[i] and y[i].
+// compares is a loop that sets z[i] by comparing x[i] and y[i], for the rows i in places.
 type compares[T cmp.Ordered] func(z []bool, x, y []T, places []int32)
 
-// comparisons are the kernels of a comparison. holds says whether it is TRUE for an outcome of ordering.
+// comparisons returns the kernels of a comparison. holds reports whether the comparison is TRUE for an outcome of ordering.
 func comparisons(ints compares[int64], floats compares[float64], texts compares[string], holds func(int) bool) map[value.Kind]Kernel {
 	whole := func(o *Output, args []Column, span int, places []int32) bool {
 		places = o.Begin(value.BoolType, args, span, places)

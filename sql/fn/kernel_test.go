@@ -9,7 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestKernels compares each kernel with the Scalar of its function, over columns of every form, of which some rows are left out.
+// TestKernels compares each kernel with the Scalar of its function, over columns of every form, with some rows left out.
 func TestKernels(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for name, kinds := range kernels {

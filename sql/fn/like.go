@@ -28,13 +28,14 @@ func like(f *tree.Function) body {
 	})
 }
 
-// likePattern is a pattern cut up at its %s: the text is pieces[0], anything, pieces[1], ..., anything, the last piece.
+// likePattern is a pattern split at its %s. A text matches if it consists of pieces[0], any text, pieces[1], and so on up to the last
+// piece.
 type likePattern struct {
 	pieces []likePiece
 	bytes  bool // _ is a byte
 }
 
-// likePiece is a text with gaps: literals[0], one character, literals[1], ...
+// likePiece is a part of a pattern split at its _s. It matches literals[0], one character, literals[1], and so on.
 type likePiece []string
 
 func compileLike(pattern string, kind value.Kind) (likePattern, error) {
@@ -70,7 +71,7 @@ func (p *likePattern) matches(s string) bool {
 		return false
 	}
 	s = s[n:]
-	// Taking each piece at its leftmost place leaves the most text for the pieces after it.
+	// Matching each piece at its leftmost place leaves the most text for the pieces after it.
 	for _, piece := range p.pieces[1:last] {
 		if n, ok = piece.search(s, p.bytes); !ok {
 			return false
@@ -80,7 +81,7 @@ func (p *likePattern) matches(s string) bool {
 	return p.pieces[last].suffix(s, p.bytes)
 }
 
-// prefix says how much of s the piece covers from the beginning on.
+// prefix returns the length of the beginning of s that the piece matches; ok is false if it does not match there.
 func (piece likePiece) prefix(s string, bytes bool) (n int, ok bool) {
 	for i, literal := range piece {
 		if i > 0 {
@@ -97,7 +98,7 @@ func (piece likePiece) prefix(s string, bytes bool) (n int, ok bool) {
 	return n, true
 }
 
-// search finds the piece's leftmost place and says where it ends.
+// search finds the leftmost match of the piece and returns its end.
 func (piece likePiece) search(s string, bytes bool) (end int, ok bool) {
 	if len(piece) == 1 {
 		i := strings.Index(s, piece[0])

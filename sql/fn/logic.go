@@ -2,7 +2,7 @@ package fn
 
 import "github.com/crowfoot-db/crowfoot/value"
 
-// logic is three-valued: NULL is unknown.
+// logic has three values: NULL means unknown.
 var logic = []record{
 	{name: "$and", leakproof: true, doc: "FALSE if an operand is FALSE, else NULL if one is NULL, else TRUE; operands after a FALSE are not computed.",
 		overloads: []overload{{"BOOL, BOOL... -> BOOL", lazy(and)}}},
@@ -22,7 +22,7 @@ func and(_ *Context, args Args) (value.Value, error) { return connect(args, fals
 
 func or(_ *Context, args Args) (value.Value, error) { return connect(args, true) }
 
-// connect looks for an operand that decides, and else for NULL.
+// connect computes operands until one has the value decides, which is then the result. Otherwise the result is NULL if an operand is.
 func connect(args Args, decides bool) (value.Value, error) {
 	result := value.OfBool(!decides)
 	for i := range args.Len() {

@@ -115,7 +115,7 @@ func sqrt(_ *Context, a []value.Value) (value.Value, error) {
 	return ofFloat64(math.Sqrt(x))
 }
 
-// logarithm to a base; none to a base that is not positive and finite.
+// logarithm returns the logarithm of x to a base, and NaN if the base is not positive and finite.
 func logarithm(x, base float64) float64 {
 	if !finite(base) || base <= 0 {
 		return math.NaN()

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// memo keeps what a call has made of an argument, such as a compiled pattern, a time zone or a path, together with the text of the
-// argument, which mostly is the same for all rows. It belongs to one Scalar and may be used by many goroutines.
+// memo keeps the text of an argument and the value compiled from it, such as a pattern, a time zone or a path. The text is mostly the same
+// for all rows. A memo belongs to one Scalar. Many goroutines may use it.
 type memo[T any] struct {
 	last atomic.Pointer[memoEntry[T]]
 }
@@ -20,7 +20,7 @@ func (m *memo[T]) get(key string, compile func(string) (T, error)) (T, error) {
 	if e := m.last.Load(); e != nil && e.key == key {
 		return e.value, nil
 	}
-	key = strings.Clone(key) // the text may be a part of something large, which would be kept with it
+	key = strings.Clone(key) // the text may share memory with a large value, which would stay allocated
 	made, err := compile(key)
 	if err == nil {
 		m.last.Store(&memoEntry[T]{key, made})

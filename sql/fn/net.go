@@ -13,7 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// network: addresses are BYTES of 4 or 16, in network byte order.
+// network: addresses are BYTES of length 4 or 16, in network byte order.
 var network = []record{
 	{name: "net.host", doc: "The host of a URL; NULL if it has none.", overloads: []overload{{"STRING -> STRING", strict(netHost)}}},
 	{name: "net.public_suffix", doc: "The public suffix of a URL's host (co.uk); NULL if it has none.", overloads: []overload{{"STRING -> STRING", strict(netPublicSuffix)}}},
@@ -27,7 +27,7 @@ var network = []record{
 	{name: "net.ipv4_to_int64", doc: "An IPv4 address as a number.", overloads: []overload{{"BYTES -> INT64", strict(ipv4ToInt64)}}},
 }
 
-// hostOf is the host in a URL, which may lack a scheme.
+// hostOf returns the host of a URL, which may lack a scheme.
 func hostOf(url string) string {
 	url = strings.Trim(url, asciiSpace)
 	if i := strings.Index(url, "//"); i == 0 || i > 0 && url[i-1] == ':' && !strings.ContainsAny(url[:i], "/?#") {
@@ -69,14 +69,14 @@ func netRegDomain(_ *Context, a []value.Value) (value.Value, error) {
 	return textOrNull(domain)
 }
 
-// domainOf is the registrable domain and public suffix of a URL's host, as it writes them; empty if it has none.
+// domainOf returns the registrable domain and the public suffix of a URL's host, as written in the URL. Both are empty if it has none.
 func domainOf(url string) (domain, suffix string) {
 	host := strings.Trim(hostOf(url), ".")
 	if _, err := netip.ParseAddr(host); err == nil || host == "" || strings.HasPrefix(host, "[") || strings.Contains(host, "..") {
 		return "", ""
 	}
 	known, icann := publicsuffix.PublicSuffix(strings.ToLower(host))
-	for !icann && strings.Contains(known, ".") { // a private domain is not public: its own suffix is
+	for !icann && strings.Contains(known, ".") { // a private domain is not a public suffix: try its parent
 		_, parent, _ := strings.Cut(known, ".")
 		known, icann = publicsuffix.PublicSuffix(parent)
 	}

@@ -32,7 +32,7 @@ func divNumeric(_ *Context, a []value.Value) (value.Value, error) {
 		return value.Value{}, numericByZero(a)
 	}
 	rest, _ := x.Mod(y)
-	whole, _ := x.Sub(rest) // a multiple of y: the division below is exact
+	whole, _ := x.Sub(rest) // a multiple of y, so that the division below is exact
 	quotient, ok := whole.Div(y)
 	if !ok {
 		return value.Value{}, numericOverflow(infix(x.String(), "/", y.String()))

@@ -8,9 +8,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Functions of NUMERIC are computed in binary with enough digits that rounding to billionths is right.
+// Functions of NUMERIC compute in binary with enough digits that the result, rounded to billionths, is right.
 
-// workingPrecision: 38 digits are 127 bits; the rest is for the errors of series and for numbers near 10^29.
+// workingPrecision is in bits. 38 digits take 127 bits; the rest is for the errors of series and for numbers near 10^29.
 const workingPrecision = 320
 
 func newFloat() *big.Float { return new(big.Float).SetPrec(workingPrecision) }
@@ -21,7 +21,7 @@ func toBig(d value.Decimal) *big.Float {
 	return newFloat().Quo(newFloat().SetInt(d.Big()), newFloat().SetInt(billion))
 }
 
-// fromBig rounds to billionths, halves away from zero.
+// fromBig rounds to billionths, halves away from zero. It returns false if the number is out of range.
 func fromBig(x *big.Float) (value.Decimal, bool) {
 	if x.IsInf() || x.MantExp(nil) > 100 { // 2^100 > 10^29
 		return value.Decimal{}, false
@@ -37,7 +37,7 @@ func sqrtNumeric(_ *Context, a []value.Value) (value.Value, error) {
 	if x.Sign() < 0 {
 		return value.Value{}, usererror.NegativeSquareRoot(x.String())
 	}
-	d, _ := fromBig(newFloat().Sqrt(toBig(x))) // smaller than what fits
+	d, _ := fromBig(newFloat().Sqrt(toBig(x))) // fits: the root of a NUMERIC is always in range
 	return value.OfNumeric(d), nil
 }
 
@@ -105,8 +105,8 @@ func powNumeric(_ *Context, a []value.Value) (value.Value, error) {
 	return value.OfNumeric(d), nil
 }
 
-// power is |x|^y by logarithms, with the sign that an odd y keeps. Powers to small whole numbers are multiplied out:
-// these are exact, and exact halves must round away from zero.
+// power returns |x|^y by logarithms, with the sign of x if y is odd. It computes small whole powers by multiplication: these are exact, and
+// an exact half must round away from zero.
 func power(x, y value.Decimal) *big.Float {
 	if n, _ := y.Int64(); y.IsInteger() && n >= 0 && n <= 128 {
 		return wholePower(toBig(x), int(n))
@@ -136,7 +136,7 @@ func wholePower(x *big.Float, n int) *big.Float {
 	return result
 }
 
-// exponential is e^x for x below 100: the series for x/2^k, squared k times.
+// exponential returns e^x for x below 100. It computes the series for x/2^k and squares the result k times.
 func exponential(x *big.Float) *big.Float {
 	if f, _ := x.Float64(); f < -100 {
 		return newFloat()
@@ -155,7 +155,7 @@ func exponential(x *big.Float) *big.Float {
 	return sum
 }
 
-// naturalLog is ln(x) for x > 0 by Newton's steps from the nearest FLOAT64: y + 2(x - e^y)/(x + e^y) triples the digits.
+// naturalLog returns ln(x) for x > 0. It starts at the nearest FLOAT64; each step y + 2(x - e^y)/(x + e^y) triples the correct digits.
 func naturalLog(x *big.Float) *big.Float {
 	mantissa := newFloat()
 	exponent := x.MantExp(mantissa)

@@ -15,7 +15,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Fields of PROTO values are found in the bytes of the message, which is not unmarshaled. Their encoding:
+// Functions find fields of PROTO values in the bytes of the message, without unmarshaling it. The encoding:
 // https://protobuf.dev/programming-guides/encoding/.
 
 var protoFields = []record{
@@ -31,7 +31,7 @@ var protoFields = []record{
 		overloads: []overload{{"ANY, ANY... -> ANY", byType(setFields)}}},
 }
 
-// errCorrupt is bytes that are no message.
+// errCorrupt returns the error for bytes that are not a valid message.
 func errCorrupt(message protoreflect.FullName) error {
 	return usererror.BadArgument("Corrupted protocol buffer of type " + string(message))
 }
@@ -41,8 +41,8 @@ type fieldReader struct {
 	field   protoreflect.FieldDescriptor
 	number  protowire.Number
 	wire    protowire.Type
-	packed  bool               // it may come packed, too
-	oneof   []protowire.Number // the other fields of its oneof, which unset it
+	packed  bool               // the field may also be in packed encoding
+	oneof   []protowire.Number // the other fields of its oneof; a later one of them unsets it
 	message bool
 }
 
@@ -69,7 +69,8 @@ var wireTypes = map[protoreflect.Kind]protowire.Type{
 	protoreflect.GroupKind: protowire.StartGroupType,
 }
 
-// skipField is how many bytes the value of a field has that begins b, behind its tag; negative if it is malformed.
+// skipField returns the number of bytes that the value of a field takes. b begins after the tag. The result is negative if the value is
+// malformed.
 func skipField(number protowire.Number, wire protowire.Type, b []byte) int {
 	switch {
 	case len(b) == 0 || b[0] >= 0x80:
@@ -84,7 +85,8 @@ func skipField(number protowire.Number, wire protowire.Type, b []byte) int {
 	return protowire.ConsumeFieldValue(number, wire, b)
 }
 
-// nextField takes a field from the front of a message: its number, how it is coded, and its value. rest is nil, and the number 0, if the message is malformed.
+// nextField splits off the first field of a message: its number, its wire type, and its encoded value. If the message is malformed, the
+// number is 0 and rest is nil.
 func nextField(b []byte) (number protowire.Number, wire protowire.Type, v, rest []byte) {
 	n := 1
 	if tag := b[0]; tag < 0x80 {
@@ -99,8 +101,8 @@ func nextField(b []byte) (number protowire.Number, wire protowire.Type, v, rest 
 	return number, wire, b[:n], b[n:]
 }
 
-// each calls f for each occurrence of a repeated field in a message, with its value as it is coded. packed says that the value is a list of values. It is
-// false if the message is malformed.
+// each calls f for each occurrence of a repeated field in a message, with the encoded value. packed says that this is a list of values. It
+// returns false if the message is malformed.
 func (r *fieldReader) each(b []byte, f func(v []byte, packed bool)) (ok bool) {
 	for len(b) > 0 {
 		number, wire, v, rest := nextField(b)
@@ -118,8 +120,8 @@ func (r *fieldReader) each(b []byte, f func(v []byte, packed bool)) (ok bool) {
 	return true
 }
 
-// last is the value of the field that counts, as it is coded, nil if the field is not set. That of a message is its bytes: several are one, one after the
-// other.
+// last returns the encoded value of the field's last occurrence, which is the one that counts; nil if the field is not set. For a message
+// field it returns the bytes of all occurrences one after the other, which together encode one message.
 func (r *fieldReader) last(b []byte) (last []byte, ok bool) {
 	if r.oneof != nil || r.message {
 		return r.lastOfMany(b)
@@ -127,7 +129,7 @@ func (r *fieldReader) last(b []byte) (last []byte, ok bool) {
 	for at := 0; at < len(b); {
 		tag := b[at]
 		if wire := protowire.Type(tag & 7); tag < 0x80 && tag > 7 && at+1 < len(b) && b[at+1] < 0x80 && (wire == protowire.VarintType || wire == protowire.BytesType) {
-			// What most fields are: a tag of one byte, and a length or a number of one byte.
+			// The common case: a tag of one byte, and a length or a number of one byte.
 			end := at + 2
 			if wire == protowire.BytesType {
 				if end += int(b[at+1]); end > len(b) {
@@ -152,7 +154,7 @@ func (r *fieldReader) last(b []byte) (last []byte, ok bool) {
 	return last, true
 }
 
-// lastOfMany is last for a message, and for a field of a oneof.
+// lastOfMany does the work of last for a message field, and for a field of a oneof.
 func (r *fieldReader) lastOfMany(b []byte) (last []byte, ok bool) {
 	merged := false
 	for len(b) > 0 {
@@ -180,7 +182,7 @@ func (r *fieldReader) lastOfMany(b []byte) (last []byte, ok bool) {
 	return last, true
 }
 
-// body is the bytes of a message without the length or the end of the group.
+// body returns the bytes of a message without the length prefix or the end of the group.
 func (r *fieldReader) body(v []byte) []byte {
 	var body []byte
 	if r.wire == protowire.StartGroupType {
@@ -194,8 +196,8 @@ func (r *fieldReader) body(v []byte) []byte {
 	return body
 }
 
-// valueOf is a value of the field, which is not a message's, or bytes of a message, as a value of SQL, which refers to v. known is false for a number that a closed
-// enumeration does not have.
+// valueOf returns one encoded value of the field, or the bytes of a message, as a value of SQL, which shares memory with v. known is false
+// for a number that a closed enumeration does not have.
 func (r *fieldReader) valueOf(v []byte) (_ value.Value, known bool, err error) {
 	switch r.wire {
 	case protowire.VarintType:
@@ -258,7 +260,7 @@ func (r *fieldReader) varint(u uint64) (_ value.Value, known bool, err error) {
 	return value.OfInt64(int64(u)), true, nil
 }
 
-// unsigned is a number that has no sign, which INT64 has only half of.
+// unsigned converts an unsigned number to INT64, which holds only the lower half of the range.
 func (r *fieldReader) unsigned(u uint64) (_ value.Value, known bool, err error) {
 	if u > math.MaxInt64 {
 		return value.Value{}, false, usererror.BadArgument("The value of field " + string(r.field.FullName()) + " of a protocol buffer is out of the range of INT64")
@@ -266,7 +268,7 @@ func (r *fieldReader) unsigned(u uint64) (_ value.Value, known bool, err error) 
 	return value.OfInt64(int64(u)), true, nil
 }
 
-// defaultOf is the value of a field that is not set and not repeated.
+// defaultOf returns the value of a field that is not repeated and not set.
 func defaultOf(f protoreflect.FieldDescriptor) value.Value {
 	d := f.Default()
 	switch f.Kind() {
@@ -290,7 +292,7 @@ func defaultOf(f protoreflect.FieldDescriptor) value.Value {
 	return value.OfInt64(d.Int())
 }
 
-// fieldPath finds a field of a message, or of a message in it.
+// fieldPath finds a field of a message, or of a message nested in it.
 type fieldPath struct {
 	outer []*fieldReader
 	*fieldReader
@@ -305,7 +307,7 @@ func newFieldPath(path []protoreflect.FieldDescriptor) *fieldPath {
 	return p
 }
 
-// parent is the message of which the path's last field is, nil if it is not set.
+// parent returns the message that contains the path's last field, nil if that message is not set.
 func (p *fieldPath) parent(b []byte) ([]byte, error) {
 	for _, r := range p.outer {
 		v, ok := r.last(b)
@@ -323,13 +325,16 @@ func (p *fieldPath) parent(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// A FieldReader finds the value of a field in a message. It is NULL where a message on the way to the field is not set. The value may refer to the message.
+// A FieldReader returns the value of a field of a message. It is NULL if a message on the way to the field is not set. The value may share
+// memory with the message.
 type FieldReader func(message []byte) (value.Value, error)
 
-// maxDefault is how many bytes the default of a field may have of which the values for many rows are kept side by side: it may be that of all of them.
+// maxDefault is the maximum size in bytes of a field's default for which FieldOf returns a reader. The values for many rows are stored one
+// after the other, and every row may have the default.
 const maxDefault = 1 << 10
 
-// FieldOf is the FieldReader of a call of tree.ProtoField for a field that is not repeated, nil for other calls, and for a field with a large default.
+// FieldOf returns the FieldReader of a call of tree.ProtoField for a field that is not repeated. It returns nil for other calls, and for a
+// field with a large default.
 func FieldOf(f *tree.Function) FieldReader {
 	if f.Name != tree.ProtoField || f.Fields == nil || f.Safe {
 		return nil
@@ -341,7 +346,7 @@ func FieldOf(f *tree.Function) FieldReader {
 	return p.single(value.Null(f.Type.Kind))
 }
 
-// single reads a field that is not repeated.
+// single returns a reader of a field that is not repeated.
 func (p *fieldPath) single(null value.Value) FieldReader {
 	unset := defaultOf(p.field)
 	required := p.field.Cardinality() == protoreflect.Required
@@ -388,7 +393,7 @@ func protoField(f *tree.Function) body {
 	})
 }
 
-// list is the values of a repeated field.
+// list returns the values of a repeated field.
 func (p *fieldPath) list(b []byte) (value.Value, error) {
 	list := []value.Value{}
 	var failed error
@@ -445,7 +450,7 @@ func hasProtoField(f *tree.Function) body {
 	})
 }
 
-// protoName is the type of a message for errors, as SQL writes it.
+// protoName returns the type of a message for errors, as SQL writes it.
 func protoName(t *value.Type) string {
 	return strings.TrimSuffix(strings.TrimPrefix(t.String(), "PROTO<"), ">")
 }

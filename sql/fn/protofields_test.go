@@ -18,7 +18,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// everyKind is a message with fields of every kind: single, repeated, repeated and packed, in a oneof, and of its own type.
+// everyKind returns a message type with fields of every kind: single, repeated, repeated and packed, in a oneof, and of its own type.
 func everyKind(t *testing.T, syntax string) protoreflect.MessageDescriptor {
 	m := &descriptorpb.DescriptorProto{Name: proto.String("M"), OneofDecl: []*descriptorpb.OneofDescriptorProto{{Name: proto.String("o")}}}
 	number := int32(0)
@@ -118,7 +118,7 @@ func randomField(r *rand.Rand, f protoreflect.FieldDescriptor, depth int) protor
 	return protoreflect.ValueOfMessage(randomMessage(r, f.Message(), depth-1))
 }
 
-// typeOfField is the type of SQL of a field.
+// typeOfField returns the SQL type of a field.
 func typeOfField(f protoreflect.FieldDescriptor) *value.Type {
 	t := value.Int64Type
 	switch f.Kind() {
@@ -161,7 +161,8 @@ func callOnFields(t *testing.T, name string, fields []protoreflect.FieldDescript
 	return v
 }
 
-// TestRandomMessages takes random messages apart field by field and makes them again of the fields, by NEW, by REPLACE_FIELDS, and of their text.
+// TestRandomMessages reads random messages field by field and rebuilds them from these fields by NEW and by REPLACE_FIELDS, and from their
+// text.
 func TestRandomMessages(t *testing.T) {
 	for _, syntax := range []string{"proto2", "proto3"} {
 		d := everyKind(t, syntax)
@@ -208,7 +209,7 @@ func TestRandomMessages(t *testing.T) {
 					t.Fatalf("%s by %s: got %v, want %v (%v)", syntax, how, back, m, err)
 				}
 			}
-			// What is cut off or spoilt is an error, or another message, never a panic.
+			// Reading a message that is cut off or corrupted must not panic. It may fail or give another message.
 			if len(data) > 0 {
 				spoilt := append([]byte(nil), data[:r.IntN(len(data))]...)
 				for i := range spoilt {
@@ -226,7 +227,7 @@ func TestRandomMessages(t *testing.T) {
 	}
 }
 
-// valueIn is the value of SQL of a field of a message, as package dynamicpb has it.
+// valueIn returns the SQL value of a field of a message, as package dynamicpb reads it.
 func valueIn(m protoreflect.Message, f protoreflect.FieldDescriptor) value.Value {
 	if f.IsList() {
 		list := []value.Value{}
@@ -264,7 +265,7 @@ func single(f protoreflect.FieldDescriptor, v protoreflect.Value) value.Value {
 	return value.OfInt64(v.Int())
 }
 
-// sameValue compares values; messages by what they mean, not by their bytes.
+// sameValue compares values. It compares messages by their contents, not by their bytes.
 func sameValue(a, b value.Value, t *value.Type) bool {
 	switch {
 	case a.IsNull() || b.IsNull():
@@ -278,7 +279,8 @@ func sameValue(a, b value.Value, t *value.Type) bool {
 	return bytes.Equal(value.AppendRow(nil, a, t), value.AppendRow(nil, b, t))
 }
 
-// TestWireForms finds fields in messages whose fields come more than once, in any order, with those of others between, and in parts of the message itself, as package dynamicpb does.
+// TestWireForms compares the fields read from unusual messages with those of package dynamicpb. In these messages, fields come more than
+// once and in any order, mixed with unknown fields, and the message itself comes in parts.
 func TestWireForms(t *testing.T) {
 	for _, syntax := range []string{"proto2", "proto3"} {
 		d := everyKind(t, syntax)
@@ -286,13 +288,13 @@ func TestWireForms(t *testing.T) {
 		r := rand.New(rand.NewPCG(2, 11))
 		for range 300 {
 			var data []byte
-			for range 1 + r.IntN(4) { // one message is several, one after the other
+			for range 1 + r.IntN(4) { // several encoded messages one after the other are one message
 				part, err := proto.Marshal(randomMessage(r, d, 2))
 				if err != nil {
 					t.Fatal(err)
 				}
 				data = append(data, part...)
-				data = protowire.AppendTag(data, protowire.Number(1000+r.IntN(100_000)), protowire.BytesType) // of no field
+				data = protowire.AppendTag(data, protowire.Number(1000+r.IntN(100_000)), protowire.BytesType) // the number of no field
 				data = protowire.AppendBytes(data, make([]byte, r.IntN(300)))
 				data = protowire.AppendTag(data, 999, protowire.StartGroupType)
 				data = protowire.AppendVarint(protowire.AppendTag(data, 1, protowire.VarintType), r.Uint64())

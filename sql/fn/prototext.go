@@ -19,7 +19,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// foreign is no type: what the program itself knows of protocol buffers means nothing to a database.
+// foreign is a resolver without types. Message types that the program itself is linked with must have no meaning in a database.
 var foreign = new(protoregistry.Types)
 
 // parseMessage unmarshals a PROTO.
@@ -31,7 +31,7 @@ func parseMessage(b []byte, d protoreflect.MessageDescriptor) (*dynamicpb.Messag
 	return m, nil
 }
 
-// bytesToProto is CAST of BYTES to PROTO, which checks that they are a message.
+// bytesToProto casts BYTES to PROTO. It checks that they are a valid message.
 func bytesToProto(to *value.Type) Eval {
 	return func(_ *Context, a []value.Value) (value.Value, error) {
 		if _, err := parseMessage(a[0].AsBytes(), to.Message()); err != nil {
@@ -41,7 +41,7 @@ func bytesToProto(to *value.Type) Eval {
 	}
 }
 
-// stringToProto is CAST of a message in text format.
+// stringToProto casts a message in text format to PROTO.
 func stringToProto(to *value.Type) Eval {
 	return func(_ *Context, a []value.Value) (value.Value, error) {
 		m := dynamicpb.NewMessage(to.Message())
@@ -67,7 +67,7 @@ func protoToString(from *value.Type) Eval {
 	}
 }
 
-// protoText is a PROTO in text format; bytes that are no message are printed as BYTES are.
+// protoText returns a PROTO in text format. It prints bytes that are not a valid message like BYTES.
 func protoText(v value.Value, t *value.Type) []byte {
 	if t.Message() != nil {
 		if m, err := parseMessage(v.AsBytes(), t.Message()); err == nil {
@@ -77,8 +77,8 @@ func protoText(v value.Value, t *value.Type) []byte {
 	return []byte(escapeBytes(v.AsBytes(), 0))
 }
 
-// appendMessageText appends the fields of a message in text format, in one line, in order of their numbers: i: 1 sub { x: "a" }. Package prototext writes
-// spaces by chance.
+// appendMessageText appends the fields of a message in text format, in one line, ordered by their numbers: i: 1 sub { x: "a" }. Package
+// prototext is not used because it adds spaces at random.
 func appendMessageText(dst []byte, m protoreflect.Message) []byte {
 	type entry struct {
 		field protoreflect.FieldDescriptor
@@ -121,7 +121,7 @@ func appendMapText(dst []byte, f protoreflect.FieldDescriptor, m protoreflect.Ma
 	return dst
 }
 
-// space separates a field from the one before.
+// space appends a space unless dst is empty.
 func space(dst []byte) []byte {
 	if len(dst) > 0 {
 		dst = append(dst, ' ')
@@ -165,7 +165,7 @@ func appendFloatText(dst []byte, f float64, bits int) []byte {
 	return strconv.AppendFloat(dst, f, 'g', -1, bits)
 }
 
-// appendUnknownText appends fields that the message's type does not have, by number.
+// appendUnknownText appends the fields that the message's type does not have, with their numbers as names.
 func appendUnknownText(dst, b []byte) []byte {
 	for len(b) > 0 {
 		number, wire, n := protowire.ConsumeTag(b)
@@ -199,7 +199,7 @@ func appendUnknownText(dst, b []byte) []byte {
 	return dst
 }
 
-// enumName is the name of a number of an enumeration, or the number if it has none.
+// enumName returns the name of a number of an enumeration, or the number itself if it has no name.
 func enumName(d protoreflect.EnumDescriptor, number int64) string {
 	if d != nil && number == int64(int32(number)) {
 		if v := d.Values().ByNumber(protoreflect.EnumNumber(number)); v != nil {
@@ -219,7 +219,7 @@ func enumToInt64(_ *Context, a []value.Value) (value.Value, error) {
 	return value.OfInt64(a[0].AsInt64()), nil
 }
 
-// enumOf is a number of an ENUM type.
+// enumOf returns a number as a value of an ENUM type.
 func enumOf(to *value.Type, number int64) (value.Value, error) {
 	if number != int64(int32(number)) || to.Enumeration().Values().ByNumber(protoreflect.EnumNumber(number)) == nil {
 		return value.Value{}, usererror.BadArgument("Out of range cast of integer " + strconv.FormatInt(number, 10) + " to enum type " + to.Name)
@@ -231,7 +231,7 @@ func int64ToEnum(to *value.Type) Eval {
 	return func(_ *Context, a []value.Value) (value.Value, error) { return enumOf(to, a[0].AsInt64()) }
 }
 
-// stringToEnum takes the name of a value, or its number in digits.
+// stringToEnum accepts the name of a value, or its number in digits.
 func stringToEnum(to *value.Type) Eval {
 	return func(_ *Context, a []value.Value) (value.Value, error) {
 		text := a[0].AsString()
@@ -247,7 +247,7 @@ func stringToEnum(to *value.Type) Eval {
 	}
 }
 
-// namedConversion is a conversion from or to a PROTO or ENUM, nil if there is none.
+// namedConversion returns a conversion from or to a PROTO or ENUM, nil if there is none.
 func namedConversion(from, to *value.Type) Eval {
 	if (from.Name != "" && from.Descriptor == nil) || (to.Name != "" && to.Descriptor == nil) {
 		return nil
@@ -273,8 +273,8 @@ func namedConversion(from, to *value.Type) Eval {
 	return nil
 }
 
-// protoJSON is a PROTO in the JSON format of protocol buffers (https://protobuf.dev/programming-guides/json), with the names of fields as they are declared.
-// What has none is its bytes in base64.
+// protoJSON returns a PROTO in the JSON format of protocol buffers (https://protobuf.dev/programming-guides/json), with the declared names
+// of fields. For a value without a JSON form it returns the bytes in base64.
 func protoJSON(v value.Value, t *value.Type) string {
 	if m, err := parseMessage(v.AsBytes(), t.Message()); err == nil {
 		text, err := protojson.MarshalOptions{UseProtoNames: true, Resolver: foreign}.Marshal(m)

@@ -13,7 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// appendField appends a field with a value of SQL, which is not NULL, as it is coded in messages.
+// appendField appends a field in the encoding of messages. The value must not be NULL.
 func appendField(dst []byte, f protoreflect.FieldDescriptor, v value.Value) ([]byte, error) {
 	if !f.IsList() && !f.IsMap() {
 		return appendFieldValue(dst, f, v)
@@ -55,7 +55,7 @@ func appendFieldValue(dst []byte, f protoreflect.FieldDescriptor, v value.Value)
 	return appendNumber(dst, f, v)
 }
 
-// appendNumber appends a value of a field that is no text and no message, without tag.
+// appendNumber appends a value of a field that is neither text nor a message, without its tag.
 func appendNumber(dst []byte, f protoreflect.FieldDescriptor, v value.Value) ([]byte, error) {
 	i := v.AsInt64()
 	switch f.Kind() {
@@ -89,7 +89,8 @@ func appendNumber(dst []byte, f protoreflect.FieldDescriptor, v value.Value) ([]
 	return protowire.AppendVarint(dst, uint64(i)), nil
 }
 
-// isImplied says whether a message that has a value in a field is the same without it: a field of proto3 that does not tell whether it is set.
+// isImplied reports whether the message means the same without this value: the field is a proto3 field without presence, and the value is
+// its default.
 func isImplied(f protoreflect.FieldDescriptor, v value.Value) bool {
 	if f.HasPresence() || f.IsList() || f.IsMap() {
 		return false
@@ -141,11 +142,11 @@ func makeProto(f *tree.Function) body {
 	})
 }
 
-// replacement is a field that gets another value.
+// replacement replaces the value of one field.
 type replacement struct {
 	outer []*fieldReader // the messages on the way to it
 	last  *fieldReader
-	make  bool // messages on the way that are not set are made
+	make  bool // create messages on the way that are not set
 }
 
 func replaceFields(f *tree.Function) body { return replacing(f, false) }
@@ -176,7 +177,7 @@ func replacing(f *tree.Function, create bool) body {
 	})
 }
 
-// in is a message in which the field has another value, with the messages outer on the way to it.
+// in returns the message with the new value of the field. outer are the messages still to be entered on the way to it.
 func (r *replacement) in(message []byte, outer []*fieldReader, v value.Value) ([]byte, error) {
 	if len(outer) == 0 {
 		return r.set(message, v)
@@ -215,7 +216,7 @@ func (r *replacement) set(message []byte, v value.Value) ([]byte, error) {
 	return appendField(rest, f, v)
 }
 
-// without is a message without the field, and without the other fields of its oneof if another value follows. It has memory of its own.
+// without returns a copy of a message without the field. If another value follows (replaced), it also drops the other fields of its oneof.
 func (r *fieldReader) without(b []byte, replaced bool) ([]byte, error) {
 	rest := make([]byte, 0, len(b)+16)
 	for len(b) > 0 {

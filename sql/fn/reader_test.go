@@ -9,7 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// reader reads what the golden tables are written in. Literals:
+// reader parses the lines of the golden tables. Literals:
 //
 //	1  -1                INT64            1.5  1e3  inf  nan     FLOAT64
 //	float32 1.5          FLOAT32          numeric 1.5            NUMERIC
@@ -53,7 +53,7 @@ func (r *reader) until(token string) string {
 	return strings.TrimSpace(before)
 }
 
-// word takes letters, digits and what numbers are written with.
+// word reads letters, digits and the other characters of numbers.
 func (r *reader) word() string {
 	r.text = strings.TrimLeft(r.text, " ")
 	i := strings.IndexAny(r.text, " ,()[]<>:")
@@ -104,7 +104,7 @@ func (r *reader) literal() (value.Value, *value.Type, error) {
 		return value.Null(t.Kind), t, nil
 	case r.take("raise:"):
 		t, err := r.typeName()
-		return value.PendingCommitTimestamp(), t, err // which is no argument otherwise
+		return value.PendingCommitTimestamp(), t, err // marks raise: this value is never an argument
 	}
 	return r.scalar()
 }

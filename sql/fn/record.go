@@ -9,34 +9,34 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// record is one function: its name in the resolved tree, what it does in a
-// line, and its overloads, of which the first that fits is taken.
+// record describes one function: its name in the resolved tree, a line of documentation, and its overloads. A call takes the first overload
+// that fits.
 type record struct {
 	name      string
 	doc       string
 	overloads []overload
 	property  property
-	leakproof bool // Scalar.Leakproof; a function of which that is not known is none
+	leakproof bool // see Scalar.Leakproof; false if unknown
 }
 
-// property says what a function depends on beside its arguments.
+// property tells what a function depends on besides its arguments.
 type property uint8
 
 const (
 	pure     property = iota
-	stable            // on the Context: Scalar.Stable
-	volatile          // on chance: Scalar.Volatile
+	stable            // depends on the Context: Scalar.Stable
+	volatile          // depends on chance: Scalar.Volatile
 )
 
-// overload is one signature with its body. The signature reads "STRING, ?INT64 -> STRING":
-// a question mark before what may be missing, dots behind what may come any number of times, ANY for any type, ARRAY for any array,
-// PART for an enumeration (see the package comment), LAMBDA.
+// overload is one signature with its body. The signature reads "STRING, ?INT64 -> STRING": a question mark precedes an optional parameter,
+// dots follow a parameter that may be repeated. ANY stands for any type, ARRAY for any array, PART for an enumeration (see the package
+// comment), LAMBDA for a lambda.
 type overload struct {
 	signature string
 	body      body
 }
 
-// body is what computes an overload: one of its fields. Made by strict, nullable, lazy, higher or byType.
+// body computes an overload by one of its functions. It is made by strict, nullable, lazy, higher or byType.
 type body struct {
 	eval   Eval
 	nulls  bool
@@ -45,24 +45,24 @@ type body struct {
 	typed  func(*tree.Function) body
 }
 
-// strict bodies never see a NULL: their function is NULL if an argument is.
+// strict makes a body that never sees a NULL: the result is NULL if an argument is.
 func strict(f Eval) body { return body{eval: f} }
 
-// nullable bodies see NULL arguments.
+// nullable makes a body that sees NULL arguments.
 func nullable(f Eval) body { return body{eval: f, nulls: true} }
 
-// lazy bodies compute their arguments themselves.
+// lazy makes a body that computes its arguments itself.
 func lazy(f func(*Context, Args) (value.Value, error)) body { return body{lazy: f} }
 
-// higher bodies call lambdas. They see NULL arguments.
+// higher makes a body that calls lambdas. It sees NULL arguments.
 func higher(f func(*Context, []value.Value, []Lambda) (value.Value, error)) body {
 	return body{higher: f}
 }
 
-// byType makes the body for the argument types of a call, or for one call: a cache of its own.
+// byType makes a body that depends on the call: Lookup calls f to get a body for the argument types, or one with a cache of its own.
 func byType(f func(*tree.Function) body) body { return body{typed: f} }
 
-// scalars are all scalar functions by name.
+// scalars holds all scalar functions by name.
 var scalars = index(logic, comparison, conditional, arithmetic, bitwise, rounding, mathematics,
 	stringFunctions, substrings, encodings, likes, regexps, hashes,
 	dateFunctions, timestampFunctions, dateFormats, extracts, intervals,
@@ -83,7 +83,7 @@ func index(families ...[]record) map[string]*record {
 	return m
 }
 
-// Names are the names of all functions, scalar and aggregate, sorted.
+// Names returns the names of all functions, scalar and aggregate, sorted.
 func Names() []string {
 	var names []string
 	for name := range scalars {
@@ -96,7 +96,7 @@ func Names() []string {
 	return names
 }
 
-// Doc describes a function: a line for each signature, and one of prose. It is empty for a name that Names does not list.
+// Doc returns a description of a function: a line for each signature and a line of text. It is empty for a name that Names does not list.
 func Doc(name string) string {
 	var b strings.Builder
 	describe := func(signature string) {
@@ -117,10 +117,10 @@ func Doc(name string) string {
 	return b.String()
 }
 
-// onFields are the functions on fields of PROTO, which are no functions to GoogleSQL: a call has Function.Fields.
+// onFields holds the functions on fields of PROTO. They are not functions in GoogleSQL; their calls have Function.Fields set.
 var onFields = index(protoFields)
 
-// Lookup picks the body for a call of a scalar function.
+// Lookup returns the implementation for a call of a scalar function.
 func Lookup(f *tree.Function) (*Scalar, error) {
 	r := scalars[f.Name]
 	if f.Fields != nil {
@@ -138,7 +138,7 @@ func Lookup(f *tree.Function) (*Scalar, error) {
 	return nil, unsupported(f)
 }
 
-// large says whether values of a type may take so much memory that making one fails, with SAFE too.
+// large reports whether a value of a type may need so much memory that making it fails, even with SAFE.
 func large(t *value.Type) bool {
 	switch t.Kind {
 	case value.String, value.Bytes, value.JSON, value.Proto, value.Array, value.Struct:

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// reference are the functions of Spanner's reference, https://cloud.google.com/spanner/docs/reference/standard-sql/functions-all and its page of
-// conditional expressions, without those of full-text search and of graphs.
+// reference lists the functions of Spanner's reference, https://cloud.google.com/spanner/docs/reference/standard-sql/functions-all, and of
+// its page on conditional expressions, without those of full-text search and of graphs.
 const reference = `
 ABS ACOS ACOSH ADDDATE ANY_VALUE APPROX_COSINE_DISTANCE APPROX_DOT_PRODUCT APPROX_EUCLIDEAN_DISTANCE ARRAY ARRAY_AGG ARRAY_CONCAT ARRAY_CONCAT_AGG
 ARRAY_FILTER ARRAY_FIRST ARRAY_INCLUDES ARRAY_INCLUDES_ALL ARRAY_INCLUDES_ANY ARRAY_IS_DISTINCT ARRAY_LAST ARRAY_LENGTH ARRAY_MAX ARRAY_MIN
@@ -29,14 +29,14 @@ TO_JSON_STRING TRIM TRUNC UCASE UNIX_DATE UNIX_MICROS UNIX_MILLIS UNIX_SECONDS U
 ZSTD_DECOMPRESS_TO_STRING
 `
 
-// beyond are the functions that Spanner has beside those of the list.
+// beyond lists functions of Spanner that are missing in that reference.
 const beyond = `
 GET_TABLE_COLUMN_IDENTITY_STATE
 MD5
 SPANNER_SYS.DISTRIBUTION_PERCENTILE
 `
 
-// TestReference sees that no function is there that Spanner does not have. Names that begin with $ are operators.
+// TestReference checks that there is no function which Spanner does not have. Names that begin with $ are operators.
 func TestReference(t *testing.T) {
 	names := strings.Fields(reference + beyond)
 	check := func(name string) {

@@ -12,7 +12,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// regexps: RE2's syntax, which Go's package follows. Of BYTES, each byte is a character.
+// regexps use RE2's syntax, as Go's package does. In BYTES, each byte is a character.
 var regexps = []record{
 	{name: "regexp_contains", doc: "Whether a regular expression matches a part of the text.", overloads: []overload{
 		{"STRING, STRING -> BOOL", byType(regexpContains)},
@@ -36,13 +36,13 @@ var regexps = []record{
 // pattern is a compiled regular expression.
 type pattern struct {
 	re *regexp.Regexp
-	// looksBack: it asks what stands before a match (^, \b), so that it must see the text from its beginning.
+	// looksBack says that the pattern examines the text before a match (^, \b), so it must always see the text from its beginning.
 	looksBack bool
-	// bytes: the text is BYTES, matched as if each byte were the character of that number.
+	// bytes says that the text is BYTES. It is matched as if each byte were the character with that number.
 	bytes bool
 }
 
-// patternCache compiles the patterns of one call.
+// patternCache compiles the patterns of one call and keeps the last one.
 type patternCache struct {
 	kind  value.Kind
 	cache memo[*pattern]
@@ -70,7 +70,7 @@ func (c *patternCache) compile(text string) (*pattern, error) {
 	return p, nil
 }
 
-// re2Problems are RE2's words for what Go says differently.
+// re2Problems holds RE2's messages where Go's differ.
 var re2Problems = map[syntax.ErrorCode]string{
 	syntax.ErrMissingBracket:        "missing ]",
 	syntax.ErrMissingParen:          "missing )",
@@ -111,7 +111,7 @@ func looksBack(re *syntax.Regexp) bool {
 	return false
 }
 
-// latin1 is a text with a character for each byte.
+// latin1 returns a text with one character for each byte of s.
 func latin1(s string) string {
 	if ascii(s) {
 		return s
@@ -123,7 +123,7 @@ func latin1(s string) string {
 	return string(b)
 }
 
-// subject is the text as the pattern sees it.
+// subject returns the text in the form that the pattern is matched against.
 func (p *pattern) subject(s string) string {
 	if p.bytes {
 		return latin1(s)
@@ -131,7 +131,7 @@ func (p *pattern) subject(s string) string {
 	return s
 }
 
-// original is a part of the subject as it was in the text.
+// original translates a part of the subject back to a value.
 func (p *pattern) original(s string) value.Value {
 	if !p.bytes {
 		return value.OfString(s)
@@ -146,8 +146,8 @@ func (p *pattern) original(s string) value.Value {
 	return value.OfBytes(b)
 }
 
-// extracted is the place of what extraction functions take of a match: its only group or all of it; start is -1 for a
-// group that took no part.
+// extracted returns the range of a match that extraction functions return: its only group, or the whole match. start is -1 for a group that
+// took no part.
 func (p *pattern) extracted(match []int) (start, end int) {
 	if p.re.NumSubexp() == 1 {
 		return match[2], match[3]
@@ -155,8 +155,8 @@ func (p *pattern) extracted(match []int) (start, end int) {
 	return match[0], match[1]
 }
 
-// each calls f for the matches one after the other until it says stop. An empty match may follow another match at once,
-// but none is taken at the very end of a text that is not empty after another, as GoogleSQL does.
+// each calls f for one match after the other until it returns false. An empty match may directly follow another match. As in GoogleSQL, an
+// empty match at the very end of a text that is not empty does not count after another match.
 func (p *pattern) each(s string, f func(match []int) (more bool)) {
 	if p.looksBack {
 		for _, match := range p.re.FindAllStringSubmatchIndex(s, -1) {
@@ -221,7 +221,7 @@ func regexpExtract(f *tree.Function) body {
 	})
 }
 
-// nth finds the n-th match from a position on (arguments 2 and 3): what is extracted of it and its place in the subject.
+// nth finds the n-th match from a position on (arguments 2 and 3). It returns the extracted text and its range in the subject.
 func (p *pattern) nth(a []value.Value) (found string, start, end int, err error) {
 	from, occurrence := int64(1), int64(1)
 	if len(a) > 2 {
@@ -328,7 +328,7 @@ func (p *pattern) checkRewrite(rewrite string) error {
 	return nil
 }
 
-// appendRewrite appends a replacement that was checked.
+// appendRewrite appends the replacement for a match. The replacement must have been checked.
 func appendRewrite(dst []byte, rewrite, s string, match []int) []byte {
 	for i := 0; i < len(rewrite); i++ {
 		if rewrite[i] != '\\' {

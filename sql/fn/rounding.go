@@ -41,7 +41,7 @@ var rounding = []record{
 	}},
 }
 
-// quantize rounds a NUMERIC to as many digits after the point as the second argument says, or to a whole number.
+// quantize rounds a NUMERIC to the number of digits after the point in the second argument, or to a whole number without one.
 func quantize(name string, mode value.Rounding) body {
 	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
 		digits := int64(0)
@@ -64,17 +64,17 @@ func roundMode(ctx *Context, a []value.Value) (value.Value, error) {
 	return quantize("ROUND", mode).eval(ctx, a[:2])
 }
 
-// Exponents of ten outside of which rounding a FLOAT64 gives 0 or leaves the number as it is.
+// Exponents of ten outside of which rounding a FLOAT64 gives 0 or does not change the number.
 const (
 	minExponent = -323
 	maxExponent = 308
 )
 
-// extended is the precision in which GoogleSQL rounds FLOAT64: that of x87's long double.
+// extended is the precision in bits with which GoogleSQL rounds FLOAT64: that of x87's long double.
 const extended = 64
 
-// powersOfTen are 10^minExponent to 10^maxExponent, made by multiplying and dividing by ten step by step, as GoogleSQL does:
-// the errors of these steps are part of its results.
+// powersOfTen holds 10^minExponent to 10^maxExponent. Each is made from the one before by multiplying or dividing by ten, as in GoogleSQL,
+// since the errors of these steps are part of its results.
 var powersOfTen = sync.OnceValue(func() []*big.Float {
 	powers := make([]*big.Float, maxExponent-minExponent+1)
 	ten := big.NewFloat(10)
@@ -114,7 +114,7 @@ func truncate(x *big.Float) *big.Float {
 	whole, _ := x.Int(nil)
 	z := new(big.Float).SetPrec(extended).SetInt(whole)
 	if x.Signbit() && z.Sign() == 0 {
-		z.Neg(z) // the sign of zero stays
+		z.Neg(z) // a negative number that rounds to zero gives -0
 	}
 	return z
 }
@@ -124,7 +124,7 @@ func roundHalfAway(x *big.Float) *big.Float {
 	if x.Signbit() {
 		half.Neg(half)
 	}
-	// Twice the precision: adding a half must not round.
+	// Twice the precision, so that adding a half does not round.
 	return truncate(new(big.Float).SetPrec(2*extended).Add(x, half))
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// suppressible says whether SAFE. and SAFE_CAST turn an error into NULL. They do so with errors that the data caused, not with
-// errors of the system.
+// suppressible reports whether SAFE. and SAFE_CAST turn an error into NULL. They do so for errors that the data caused, not for errors of
+// the system.
 func suppressible(err error) bool {
 	var e *usererror.Error
 	return errors.As(err, &e) && (e.Code == codes.OutOfRange || e.Code == codes.InvalidArgument)
@@ -27,7 +27,7 @@ func unsupported(f *tree.Function) error {
 	return usererror.UnsupportedFunction(f.Name, args)
 }
 
-// null is NULL of a kind, without an error.
+// null returns NULL of a kind, without an error.
 func null(k value.Kind) (value.Value, error) { return value.Null(k), nil }
 
 func ofBool(b bool) (value.Value, error)       { return value.OfBool(b), nil }

@@ -2,13 +2,13 @@ package fn
 
 import "github.com/crowfoot-db/crowfoot/value"
 
-// NextSequenceValue is the function that takes a value of a sequence.
+// NextSequenceValue is the name of the function that takes a value of a sequence.
 const NextSequenceValue = "get_next_sequence_value"
 
-// SequenceState is the function that shows the counter of a sequence.
+// SequenceState is the name of the function that returns the counter of a sequence.
 const SequenceState = "get_internal_sequence_state"
 
-// sequenceFunctions get a sequence as a STRING, its full name.
+// sequenceFunctions take the full name of a sequence as a STRING.
 var sequenceFunctions = []record{
 	{name: NextSequenceValue, doc: "The next value of a sequence.", property: volatile, overloads: []overload{{"STRING -> INT64", strict(nextSequenceValue)}}},
 	{name: SequenceState, doc: "The counter of a sequence, before its bits are reversed.", property: volatile, overloads: []overload{{"STRING -> INT64", strict(sequenceState)}}},

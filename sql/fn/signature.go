@@ -6,8 +6,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// fits says whether arguments of these types may be given to a signature (see overload).
-// A nil type is a lambda's.
+// fits reports whether a signature (see overload) accepts arguments of these types. A nil type stands for a lambda.
 func fits(signature string, args []*value.Type) bool {
 	params, _, _ := strings.Cut(signature, "->")
 	i := 0

@@ -9,7 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Values as text: as CAST to STRING prints them (FORMAT's %t), and as SQL literals (%T).
+// This file prints values as text: as CAST to STRING does (FORMAT's %t), or as SQL literals (%T).
 
 // printer prints values of one type.
 type printer struct {
@@ -61,7 +61,8 @@ func (p printer) appendList(dst []byte, v value.Value, open, end byte, typeOf fu
 	return append(dst, end)
 }
 
-// appendFloat appends a number that shows that it is no integer; what is not finite is a cast in SQL.
+// appendFloat appends a floating point number in a form that cannot be read as an integer. As a literal, a number that is not finite is a
+// CAST.
 func (p printer) appendFloat(dst []byte, v value.Value, t *value.Type) []byte {
 	text := string(appendText(nil, v, nil))
 	switch {
@@ -73,7 +74,7 @@ func (p printer) appendFloat(dst []byte, v value.Value, t *value.Type) []byte {
 	return append(dst, text...)
 }
 
-// appendNamed appends a value of a PROTO or ENUM type, as a literal CAST("text" AS type).
+// appendNamed appends a value of a PROTO or ENUM type. As a literal it is CAST("text" AS type).
 func (p printer) appendNamed(dst []byte, text string, t *value.Type) []byte {
 	if !p.literal {
 		return append(dst, text...)
@@ -94,7 +95,7 @@ func (p printer) appendTyped(dst []byte, v value.Value, t *value.Type) []byte {
 	return dst
 }
 
-// appendText appends a value, not NULL and neither ARRAY nor STRUCT, as CAST to STRING prints it.
+// appendText appends a value as CAST to STRING prints it. The value must not be NULL, an ARRAY or a STRUCT.
 func appendText(dst []byte, v value.Value, zone *time.Location) []byte {
 	switch v.Kind() {
 	case value.Bool:
@@ -120,7 +121,7 @@ func appendText(dst []byte, v value.Value, zone *time.Location) []byte {
 	return append(dst, v.AsBytes()...)
 }
 
-// stringLiteral is a string in quotes, double ones if that saves escapes.
+// stringLiteral returns a string in double quotes, or in single quotes if that saves escapes.
 func stringLiteral(s string) string {
 	quote := '"'
 	if strings.Contains(s, `"`) && !strings.Contains(s, "'") {
@@ -159,7 +160,7 @@ func bytesLiteral(b []byte) string {
 	return "b" + string(quote) + escapeBytes(b, quote) + string(quote)
 }
 
-// escapeBytes writes bytes in ASCII; quote, if not 0, is escaped.
+// escapeBytes writes bytes in ASCII. It also escapes the character quote, if that is not 0.
 func escapeBytes(b []byte, quote byte) string {
 	var out []byte
 	for _, c := range b {

@@ -76,7 +76,7 @@ func byteLength(_ *Context, a []value.Value) (value.Value, error) {
 	return ofInt64(int64(len(a[0].AsBytes())))
 }
 
-// toUpper and toLower map whole characters as Unicode's full case mapping does: ß is SS.
+// toUpper and toLower use Unicode's full case mapping: the upper case of ß is SS.
 
 func toUpper(s string) string {
 	if ascii(s) {
@@ -96,7 +96,7 @@ func asciiUpper(s string) string { return mapBytes(s, 'a', 'z') }
 
 func asciiLower(s string) string { return mapBytes(s, 'A', 'Z') }
 
-// mapBytes changes the case of the ASCII letters from low to high.
+// mapBytes swaps the case of the ASCII letters from low to high.
 func mapBytes(s string, low, high byte) string {
 	b := []byte(s)
 	for i, c := range b {
@@ -212,7 +212,7 @@ func splitSubstr(_ *Context, a []value.Value) (value.Value, error) {
 	return ofString(strings.Join(parts[start:end], delimiter))
 }
 
-// soundexCodes are those of the letters a to z; 0 is a letter without one.
+// soundexCodes holds the codes of the letters a to z; 0 means that the letter has no code.
 const soundexCodes = "01230120022455012623010202"
 
 func soundex(_ *Context, a []value.Value) (value.Value, error) {

@@ -84,7 +84,7 @@ func strpos(_ *Context, a []value.Value) (value.Value, error) {
 	return position(s, strings.Index(s, a[1].AsString()), a[0].Kind())
 }
 
-// position is the place of a byte offset in SQL's counting; offset -1 is nowhere.
+// position translates a byte offset to SQL's counting from 1. Offset -1 means that nothing was found and gives 0.
 func position(s string, offset int, kind value.Kind) (value.Value, error) {
 	if offset < 0 {
 		return ofInt64(0)
@@ -158,7 +158,7 @@ func pad(atStart bool) body {
 
 const padTooLong = "Output of LPAD/RPAD exceeds max allowed output size of 1MB"
 
-// fill repeats a pattern up to n characters or bytes.
+// fill repeats a pattern until it has n characters or bytes.
 func fill(pattern string, n int64, kind value.Kind) string {
 	unit := textLength(pattern, kind)
 	rest := pattern[:charOffset(pattern, n%unit)]

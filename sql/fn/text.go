@@ -8,13 +8,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// maxOutput is the longest text that PAD, REPEAT, REPLACE and TRANSLATE make, in bytes (GoogleSQL's limit).
+// maxOutput is the maximum length in bytes of a text that PAD, REPEAT, REPLACE and TRANSLATE make (GoogleSQL's limit).
 const maxOutput = 1 << 20
 
-// Most functions of text come twice: for STRING, which counts characters, and for BYTES, which counts bytes. Bodies
-// work on Go strings either way.
+// Most functions of text have two forms: for STRING they count characters, for BYTES they count bytes. Their bodies work on Go strings in
+// both cases.
 
-// bytesOf makes BYTES of a Go string without copying it; values are never changed.
+// bytesOf makes BYTES from a Go string without copying it. That is safe since values are never changed.
 func bytesOf(s string) value.Value {
 	return value.OfBytes(unsafe.Slice(unsafe.StringData(s), len(s)))
 }
@@ -27,7 +27,7 @@ func textOf(k value.Kind, s string) value.Value {
 	return value.OfString(s)
 }
 
-// onText are the two overloads of a function of one text whose result is of its type.
+// onText makes the two overloads of a function of one text whose result has the same type.
 func onText(onString, onBytes func(string) string) []overload {
 	return []overload{
 		{"STRING -> STRING", strict(func(_ *Context, a []value.Value) (value.Value, error) {
@@ -39,7 +39,7 @@ func onText(onString, onBytes func(string) string) []overload {
 	}
 }
 
-// charOffset is where the n-th character of s, counted from 0, begins; len(s) if there is none.
+// charOffset returns the byte offset of the n-th character of s, counted from 0; len(s) if there is none.
 func charOffset(s string, n int64) int {
 	if n <= 0 {
 		return 0
@@ -53,7 +53,7 @@ func charOffset(s string, n int64) int {
 	return len(s)
 }
 
-// charOffsetBack is where the last n characters of s begin; 0 if there are fewer.
+// charOffsetBack returns the byte offset of the last n characters of s; 0 if there are fewer.
 func charOffsetBack(s string, n int64) int {
 	end := len(s)
 	for ; n > 0 && end > 0; n-- {

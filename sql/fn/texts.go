@@ -9,7 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// How errors write the operation that they are about.
+// These functions format the failed operation for error messages.
 
 func int64Overflow(x int64, operator string, y int64) error {
 	return usererror.Overflow("int64", infix(int64Text(x), operator, int64Text(y)))
@@ -21,7 +21,7 @@ func call(name string, args ...string) string { return name + "(" + strings.Join
 
 func int64Text(x int64) string { return strconv.FormatInt(x, 10) }
 
-// shortFloat is a number in errors: six digits, as C's %g.
+// shortFloat returns a number for error messages, with six digits like C's %g.
 func shortFloat(x float64) string {
 	if math.IsInf(x, 0) || math.IsNaN(x) {
 		return floatText(x)
@@ -29,5 +29,5 @@ func shortFloat(x float64) string {
 	return strconv.FormatFloat(x, 'g', 6, 64)
 }
 
-// floatText is a FLOAT64 as CAST to STRING prints it.
+// floatText returns a FLOAT64 as CAST to STRING prints it.
 func floatText(x float64) string { return string(value.AppendFloat64(nil, x)) }

@@ -80,7 +80,7 @@ func moveTimestampBy(a []value.Value, sign int64, doing, function string) (value
 	return v, nil
 }
 
-// moveTimestamp moves a timestamp by sign times n units of nanoseconds.
+// moveTimestamp moves a timestamp by sign times n units; unit is in nanoseconds.
 func moveTimestamp(t value.Value, n, sign, unit int64) (moved value.Value, ok bool) {
 	hi, lo := bits.Mul64(magnitude(n), uint64(unit))
 	if hi >= nanosPerSecond {
@@ -160,7 +160,7 @@ func timestampTrunc(ctx *Context, a []value.Value) (value.Value, error) {
 	return value.OfTimestamp(start, 0), nil
 }
 
-// fromUnix makes a timestamp of units since 1970, of which a second has perSecond.
+// fromUnix makes a body that converts a number of units since 1970 to a timestamp. perSecond is the number of units in a second.
 func fromUnix(perSecond int64) body {
 	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
 		n := a[0].AsInt64()

@@ -8,8 +8,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// vectors: arrays of numbers, or of (place, number) pairs in which the other places are zero. The APPROX functions are exact without a
-// vector index; their options are passed over.
+// vectors are arrays of numbers, or sparse arrays of (place, number) pairs, in which all other places are zero. Without a vector index, the
+// APPROX functions are exact and ignore their options.
 var vectors = []record{
 	{name: "cosine_distance", doc: "One minus the cosine of the angle between two vectors.", overloads: vectorOverloads("COSINE_DISTANCE", cosineDistance, true)},
 	{name: "euclidean_distance", doc: "The Euclidean distance of two vectors.", overloads: vectorOverloads("EUCLIDEAN_DISTANCE", euclideanDistance, true)},
@@ -19,7 +19,7 @@ var vectors = []record{
 	{name: "approx_dot_product", doc: "As DOT_PRODUCT.", overloads: vectorOverloads("APPROX_DOT_PRODUCT", dotProduct, false)},
 }
 
-// metric computes with two vectors of one length.
+// metric computes a number from two vectors of the same length.
 type metric func(name string, x, y []float64) (value.Value, error)
 
 func vectorOverloads(name string, m metric, sparse bool) []overload {
@@ -74,7 +74,7 @@ func vector(name string, list []value.Value) ([]float64, error) {
 	return x, nil
 }
 
-// sparseVectors lays two lists of (place, number) out over the places that either has.
+// sparseVectors converts two lists of (place, number) pairs to vectors over the places that occur in either.
 func sparseVectors(name string, a, b []value.Value) (x, y []float64, err error) {
 	places := make(map[any]int)
 	for _, list := range [][]value.Value{a, b} {
@@ -93,7 +93,7 @@ func sparseVectors(name string, a, b []value.Value) (x, y []float64, err error) 
 	return x, y, err
 }
 
-// place is the INT64 or STRING of a pair.
+// place returns the INT64 or STRING of a pair.
 func place(pair value.Value) any {
 	p := pair.AsList()[0]
 	if p.Kind() == value.String {

@@ -16,7 +16,7 @@ var defaultZone = sync.OnceValue(func() *time.Location {
 	return zone
 })
 
-// zone is the statement's time zone.
+// zone returns the statement's time zone.
 func (ctx *Context) zone() *time.Location {
 	if ctx.Zone != nil {
 		return ctx.Zone
@@ -24,7 +24,7 @@ func (ctx *Context) zone() *time.Location {
 	return defaultZone()
 }
 
-// zoneArgument is the time zone that argument i names, or the statement's if there is none.
+// zoneArgument returns the time zone that argument i names, or the statement's if there is no such argument.
 func zoneArgument(ctx *Context, a []value.Value, i int) (*time.Location, error) {
 	if len(a) <= i {
 		return ctx.zone(), nil

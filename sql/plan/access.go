@@ -9,22 +9,23 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// access is one way to read a scan's rows: from the table or one of its indexes, all of it or the key ranges of seeks.
+// access is one way to read the rows of a scan: from the table or from one of its indexes, either all of it or only the key ranges of
+// seeks.
 type access struct {
 	index *schema.Index // nil: the table
 	key   []schema.KeyPart
-	seeks []seek // nil: everything
-	// used are the conditions that seeks imply, so that rows need not be tested for them.
+	seeks []seek // nil: the access reads everything
+	// used holds the conditions that seeks imply, by number. Rows need not be tested for them.
 	used map[int]bool
-	// fixed are the key parts that have one value in all rows.
+	// fixed holds the key parts that have the same value in all rows, by their places in key.
 	fixed map[int]bool
-	// merge is how many leading key parts tell the ordered streams apart that are read as one; 0: the rows come in key order.
-	// mergeKey is by which parts, if that is not those after them.
+	// merge is the number of leading key parts whose values tell the merged streams apart (see merge.go). If it is 0, the rows come in key
+	// order. mergeKey holds the key parts by which the streams are merged. Nil means the parts after the first merge ones.
 	merge    int
 	mergeKey []MergePart
 	covering bool
 	rows     float64 // estimate of the rows that seeks find
-	ranges   float64 // and of the ranges that they make
+	ranges   float64 // estimate of the key ranges that seeks make
 	unique   bool    // at most one row for each tuple of seeks
 	reverse  bool
 	ordered  bool // an operator above wants the rows in this order
@@ -32,31 +33,31 @@ type access struct {
 	columnar bool // it can read a columnar copy
 	cost     float64
 	skips    bool    // it is a skip scan
-	among    float64 // estimate of the rows among which that looks for values
-	whole    float64 // what it costs if it must read them all, without the back join
+	among    float64 // for a skip scan: estimate of the rows in the range that it looks for values in
+	whole    float64 // for a skip scan: its cost if it must read all of these rows, without the back join
 }
 
 // seek is a Seek whose expressions are not yet compiled.
 type seek struct {
-	parts    []sarg     // of the leading key parts; sargEqual, sargIn, sargArray, sargNull or sargEach
-	bounds   rangeSargs // of the key part after them
-	each     rangeSargs // of the part with sargEach
+	parts    []sarg     // one for each leading key part: sargEqual, sargIn, sargArray, sargNull or sargEach
+	bounds   rangeSargs // bounds of the key part after parts
+	each     rangeSargs // bounds of the part whose op is sargEach
 	tuple    *tupleSarg
 	tupleLen int
 }
 
-// rangeSargs bound a key part; each may be nil.
+// rangeSargs holds the sargs that bound a key part; each may be nil.
 type rangeSargs struct{ low, high, prefix, notNull *sarg }
 
-// hasRange says whether some of the seeks are ranges of a key part.
+// hasRange reports whether one of the seeks bounds a key part by a range.
 func (a *access) hasRange() bool {
 	return slices.ContainsFunc(a.seeks, func(s seek) bool { return s.bounds.any() })
 }
 
-// maxSeekTuples bounds the keys of a seek: IN lists over several key parts multiply.
+// maxSeekTuples bounds the number of keys of one seek, since the lengths of IN lists over several key parts multiply.
 const maxSeekTuples = 10_000
 
-// accesses are the ways to read a scan under the conditions that it has, the table itself first. A FORCE_INDEX hint leaves one.
+// accesses returns the ways to read a scan under its conditions, the table itself first. A FORCE_INDEX hint leaves one.
 func (p *planner) accesses(s *scanRel, need colSet) ([]*access, error) {
 	pred := s.analyze(s.conds)
 	if s.table.Rows != nil {
@@ -100,9 +101,9 @@ func (p *planner) accesses(s *scanRel, need colSet) ([]*access, error) {
 	return list, nil
 }
 
-// staysIn says whether partitioned DML may scan the index called name. It may not if the statement sets columns of the index: an entry that
-// moved forward would be found again by a later transaction. Without a hint, partitioned DML scans the table, since a row's primary
-// key never changes.
+// staysIn reports whether partitioned DML may scan the index called name. It may not if the statement sets columns of the index: a later
+// transaction would find an entry again that moved forward. Without a hint, partitioned DML scans the table, since a row's primary key
+// never changes.
 func (s *scanRel) staysIn(name string) bool {
 	for _, x := range s.table.Indexes {
 		if strings.EqualFold(x.FullName(), name) {
@@ -112,7 +113,7 @@ func (s *scanRel) staysIn(name string) bool {
 	return name != "" // a missing index is an error
 }
 
-// dependOn says whether some of columns are among sets, or generated from them.
+// dependOn reports whether one of columns is in sets or is generated from a column in sets.
 func dependOn(columns, sets []*schema.Column) bool {
 	seen := make(map[*schema.Column]bool) // a column may be read on many paths
 	var depends func(c *schema.Column) bool
@@ -126,7 +127,7 @@ func dependOn(columns, sets []*schema.Column) bool {
 	return slices.ContainsFunc(columns, depends)
 }
 
-// partColumns are the columns that decide whether a row is in an index, and at which key.
+// partColumns returns the columns that decide whether a row is in the index, and under which key.
 func partColumns(x *schema.Index) []*schema.Column {
 	list := slices.Clone(x.NotNullColumns)
 	for _, k := range x.Key {
@@ -135,7 +136,8 @@ func partColumns(x *schema.Index) []*schema.Column {
 	return list
 }
 
-// seekable leaves out indexes that would be read whole, since partitions are cut from tables, with the rows interleaved in them.
+// seekable drops the indexes that a scan would read from end to end. A batch query is divided by keys of the table, each partition with the
+// rows interleaved in it.
 func seekable(list []*access) []*access {
 	var keep []*access
 	for _, a := range list {
@@ -146,7 +148,7 @@ func seekable(list []*access) []*access {
 	return keep
 }
 
-// forcedIndex reads the hint FORCE_INDEX of a scan. If it is forced and the name is "", the hint says _BASE_TABLE.
+// forcedIndex reads the hint FORCE_INDEX of a scan. If forced is true and name is "", the hint says _BASE_TABLE.
 func (p *planner) forcedIndex(s *scanRel) (name string, forced bool, err error) {
 	e, ok := s.hints["FORCE_INDEX"]
 	if !ok {
@@ -164,7 +166,7 @@ func (p *planner) forcedIndex(s *scanRel) (name string, forced bool, err error) 
 	return text, true, nil
 }
 
-// hintText is the value of a hint that is a word.
+// hintText returns the value of a hint that is one word.
 func hintText(e tree.Expr) (string, bool) {
 	l, ok := e.(*tree.Literal)
 	if !ok || l.Value.IsNull() {
@@ -173,7 +175,8 @@ func hintText(e tree.Expr) (string, bool) {
 	return hintLiteral(l)
 }
 
-// admits says whether every row that pred lets through is in the index.
+// admits reports whether the index has an entry for every row that satisfies pred. It may not: a NULL_FILTERED index leaves out rows with
+// NULLs.
 func admits(x *schema.Index, pred predicate) bool {
 	for _, c := range x.NotNullColumns {
 		if !pred.notNull[c] {
@@ -196,7 +199,7 @@ func (p *planner) through(s *scanRel, x *schema.Index, pred predicate, need colS
 	return a
 }
 
-// useNotNull marks conditions that a column is not NULL as used, where the column has no NULLs in the table or index.
+// useNotNull marks a condition "column IS NOT NULL" as used if no row of the table, or no entry of the index, has NULL in that column.
 func (a *access) useNotNull(pred predicate) {
 	for _, c := range pred.sargs {
 		if c.op == sargNotNull && (c.column.NotNull || a.index != nil && leavesOut(a.index, c.column)) {
@@ -205,7 +208,7 @@ func (a *access) useNotNull(pred predicate) {
 	}
 }
 
-// leavesOut says whether rows with NULL in a column are not in the index.
+// leavesOut reports whether the index leaves out rows that have NULL in column c.
 func leavesOut(x *schema.Index, c *schema.Column) bool {
 	for _, have := range x.NotNullColumns {
 		if have == c {
@@ -215,7 +218,7 @@ func leavesOut(x *schema.Index, c *schema.Column) bool {
 	return false
 }
 
-// covered says whether the index holds all columns that are needed or tested.
+// covered reports whether the index holds all columns of the scan that an operator above needs or a condition tests.
 func (s *scanRel) covered(x *schema.Index, need colSet) bool {
 	wanted := refsOf(s.conds...)
 	for i, c := range s.out {
@@ -245,7 +248,7 @@ func indexHolds(x *schema.Index, c *schema.Column) bool {
 	return false
 }
 
-// bind finds the seeks on this key that the conditions allow.
+// bind finds the seeks on the access's key that the conditions allow.
 func (a *access) bind(s *scanRel, pred predicate) {
 	depth := 0
 	if sk, used, ok := a.match(pred, nil); ok {
@@ -263,12 +266,12 @@ func (a *access) bind(s *scanRel, pred predicate) {
 	}
 }
 
-// maxDeeper is how many alternatives of an OR at most take the place of a seek that binds less of the key: each of them goes through the lists of
-// values that this seek has.
+// maxDeeper is the maximum number of alternatives of an OR that replace a seek which binds less of the key. Each alternative goes through
+// the lists of values of that seek again.
 const maxDeeper = 10
 
-// matchCases finds a seek for each alternative of an OR, if none binds less of the key than depth says and one binds more; nil otherwise. exact says that
-// the seeks together imply the OR.
+// matchCases finds one seek for each alternative of an OR. It returns nil if one of them binds less of the key than depth, or if none binds
+// more. exact says that the seeks together imply the OR.
 func (a *access) matchCases(d disjunction, pred predicate, depth int) (seeks []seek, exact bool) {
 	exact = true
 	deeper := false
@@ -287,7 +290,7 @@ func (a *access) matchCases(d disjunction, pred predicate, depth int) (seeks []s
 	return seeks, exact
 }
 
-// depth tells how much of the key the seek binds: a part with values counts twice what one with bounds does.
+// depth measures how much of the key the seek binds: a part with values counts 2, a part with bounds 1.
 func (sk *seek) depth() int {
 	n := 2 * max(len(sk.parts), sk.tupleLen)
 	if sk.bounds.any() {
@@ -296,7 +299,8 @@ func (sk *seek) depth() int {
 	return n
 }
 
-// match binds the leading parts of the key by sargs of pred and by more, which are sargs of further conditions that hold too.
+// match binds the leading parts of the key by the sargs of pred and by more, the sargs of further conditions that hold too. It also returns
+// the conditions that the seek implies.
 func (a *access) match(pred predicate, more []sarg) (seek, map[int]bool, bool) {
 	if t := a.matchTuple(pred); t != nil {
 		return seek{tuple: t, tupleLen: len(t.columns)}, map[int]bool{t.cond: true}, true
@@ -309,13 +313,13 @@ func (a *access) match(pred predicate, more []sarg) (seek, map[int]bool, bool) {
 	return b.seek, b.used, len(b.seek.parts) > 0 || b.seek.bounds.any()
 }
 
-// binder binds the parts of a key, the first one first.
+// binder binds the parts of a key from the first on.
 type binder struct {
 	key    []schema.KeyPart
 	sargs  []sarg
 	seek   seek
 	used   map[int]bool // conditions that the seek implies
-	tuples int          // how many the parts make
+	tuples int          // number of key tuples that the parts make
 	lists  int          // parts with more than one value
 }
 
@@ -323,7 +327,8 @@ func newBinder(a *access, sargs []sarg) *binder {
 	return &binder{key: a.key, sargs: sargs, used: map[int]bool{}, tuples: 1}
 }
 
-// equals binds the next parts, up to the first that has no single values.
+// equals binds the next key parts to single values (=, IN, IS NULL). It stops at the first part that has none, and at a list that would
+// make more than maxSeekTuples keys.
 func (b *binder) equals() {
 	for _, part := range b.key[len(b.seek.parts):] {
 		s := pickEqual(b.sargs, part.Column)
@@ -369,7 +374,7 @@ func (r *rangeSargs) any() bool {
 	return r.low != nil || r.high != nil || r.prefix != nil || r.notNull != nil
 }
 
-// besides marks sargs as inexact: their conditions are still tested for each row.
+// besides returns the sargs without subqueries, marked as inexact: their conditions are still tested for each row.
 func besides(list []sarg) []sarg {
 	var out []sarg
 	for _, s := range list {
@@ -385,7 +390,7 @@ func besides(list []sarg) []sarg {
 	return out
 }
 
-// pickEqual is the most selective sarg that gives column single values.
+// pickEqual returns the most selective sarg that compares column with one value or with a list of values.
 func pickEqual(list []sarg, column *schema.Column) *sarg {
 	for _, op := range []sargOp{sargEqual, sargNull, sargIn, sargArray} {
 		if s := pick(list, column, op, op); s != nil {
@@ -404,7 +409,7 @@ func pick(list []sarg, column *schema.Column, a, b sargOp) *sarg {
 	return nil
 }
 
-// matchTuple finds a list of structs whose fields are the first parts of the key, in any order.
+// matchTuple finds a condition (a, b, ...) IN UNNEST(array of structs) whose columns are the first parts of the key, in any order.
 func (a *access) matchTuple(pred predicate) *tupleSarg {
 	for i := range pred.tuples {
 		t := &pred.tuples[i]

@@ -2,12 +2,12 @@ package plan
 
 import "strings"
 
-// adviceKey is the metadata of a node that says where Cloud Spanner would do worse, so that a query that is fast here is no surprise there.
-// Viewers show metadata that they do not know beside those that they do.
+// adviceKey is the metadata key of a node's advice. The advice warns where Cloud Spanner would be slower, so that a query that is fast here
+// is no surprise there. Viewers also show metadata whose keys they do not know.
 const adviceKey = "cloud_spanner"
 
-// advice says where Cloud Spanner was measured to do worse than the scan does, and what a statement needs to do well there; "" if it is not known to.
-// The figures behind it are in bench/README.md.
+// advice lists the cases in which Cloud Spanner was measured to be slower than this scan, and what a statement needs to be fast there. It
+// is "" if none is known. The figures behind it are in bench/README.md.
 func (n *Scan) advice() string {
 	var list []string
 	if n.Chosen {
@@ -22,7 +22,7 @@ func (n *Scan) advice() string {
 	return strings.Join(list, "; ")
 }
 
-// scattered says whether the scan reads rows by a list of whole keys. Those of DML have no Read in their place.
+// scattered reports whether the scan reads rows by a list of whole keys. It is false for a scan of DML, which no Read call can replace.
 func (n *Scan) scattered() bool {
 	if n.Index != nil || n.Exclusive || len(n.Seeks) == 0 {
 		return false

@@ -39,7 +39,7 @@ func (p *planner) buildAggregate(r *aggregateRel, req request) (built, error) {
 	return out, nil
 }
 
-// aggregates compiles the aggregate functions whose results are used.
+// aggregates compiles those aggregate functions whose results are used.
 func (p *planner) aggregates(n *Aggregate, r *aggregateRel, req request, in, out slots) error {
 	for i := range r.aggs {
 		call := &r.aggs[i]
@@ -56,7 +56,7 @@ func (p *planner) aggregates(n *Aggregate, r *aggregateRel, req request, in, out
 	return nil
 }
 
-// putsOff says whether errors of an aggregate become values of a column instead of failing the statement (see tree.AggCall.Failure).
+// putsOff reports whether errors of an aggregate become values of a column instead of failing the statement (see tree.AggCall.Failure).
 func putsOff(c *tree.AggCall, req request) bool { return c.Failure != nil && req.need[c.Failure.ID] }
 
 func (p *planner) aggregate(c *tree.AggCall, at slots) (Agg, error) {
@@ -76,7 +76,7 @@ func (p *planner) aggregate(c *tree.AggCall, at slots) (Agg, error) {
 	return a, nil
 }
 
-// groupColumns are the group keys, if all are plain columns.
+// groupColumns returns the columns that rows are grouped by; nil if a group key is not a plain column.
 func groupColumns(r *aggregateRel) colSet {
 	s := colSet{}
 	for _, g := range r.groupBy {
@@ -89,7 +89,8 @@ func groupColumns(r *aggregateRel) colSet {
 	return s
 }
 
-// groupOrder is the order of the input that gives groups in the wanted order, and the columns in that order.
+// groupOrder translates the wanted order of groups to an order of the input rows; order is nil if that is impossible. prefer lists the
+// columns of the input that are group keys.
 func groupOrder(r *aggregateRel, req request) (order []orderKey, prefer []int) {
 	names := map[int]int{}
 	for _, g := range r.groupBy {
@@ -109,7 +110,7 @@ func groupOrder(r *aggregateRel, req request) (order []orderKey, prefer []int) {
 	return order, prefer
 }
 
-// groupMethod reads GROUP_METHOD: "HASH_GROUP", "STREAM_GROUP" or nothing.
+// groupMethod returns the hint GROUP_METHOD: "HASH_GROUP", "STREAM_GROUP" or "".
 func groupMethod(h tree.Hints) string {
 	for _, name := range []string{"GROUP_METHOD", "GROUP_TYPE"} {
 		if e, ok := h[name]; ok {
@@ -121,10 +122,10 @@ func groupMethod(h tree.Hints) string {
 	return ""
 }
 
-// stream decides whether the rows of the input come group by group, and finds the order of the groups if so.
+// stream decides whether the rows of the input come group by group. If they do, it also derives the order of the groups.
 func (n *Aggregate) stream(out *built, in built, method string) {
 	var keys []int
-	place := map[int]int{} // of an input's slot among the keys
+	place := map[int]int{} // from a slot of the input to its place among the keys
 	for i, e := range n.Keys {
 		s, ok := e.(*Slot)
 		if !ok {

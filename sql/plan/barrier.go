@@ -9,31 +9,34 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A view with SQL SECURITY DEFINER may show a role some rows of tables of which it may read nothing else. What the role asks of the view must not be
-// computed for the rows that the view leaves out: CAST(B AS INT64) > 0 would fail for one of them, and the error would tell its B, or at least that it is
-// there. So such a view is a barrier in the relations of a statement, and the rule for every rewrite is that of PostgreSQL's security barriers:
+// A view with SQL SECURITY DEFINER may show a role some rows of a table that the role may not read itself. The expressions of the role's
+// query must not be computed for the rows that the view leaves out: CAST(B AS INT64) > 0 would fail for one of them, and the error would
+// tell its B, or at least that the row exists. So such a view is a barrier in the relations of a statement, and the rule for every rewrite
+// is that of PostgreSQL's security barriers:
 //
 //	An expression crosses a barrier downward only if it is leakproof. Whatever else stands above a barrier stays above all filters, joins and
 //	groupings that stand below it.
 //
-// A leakproof expression is one that cannot fail and changes nothing, so that nothing but its value shows that it was computed. Whether it is follows from
-// its functions (fn.Scalar.Leakproof) and from nothing else: one of which that is not known is not leakproof, and neither is a subquery. Nothing
-// within a view's text is moved out, but that is so without a rule: nobody refers to its tables. The expressions of the view itself may stand anywhere
-// below its barrier, as those of any query. A view above it is in the place of the caller, whoever defined it, so that barriers nest.
+// A leakproof expression cannot fail and changes nothing, so that only its value shows that it was computed. Its functions alone decide
+// whether it is leakproof (fn.Scalar.Leakproof). An unknown function is not, and neither is a subquery. Expressions of the view's text need
+// no rule to stay below the barrier, because the statement outside cannot refer to the view's tables. Below the barrier they may move
+// freely, as in any query. A view that reads this view counts as a caller, whoever defined it, so barriers nest.
 //
-// The comparisons that bound keys are leakproof. If what a column is compared with is not, as in K = CAST(@k AS INT64), and has one value for all rows, it
-// is computed before the view is read, and the comparison with its value crosses (see once).
+// The comparisons that bound keys are leakproof. The value that a column is compared with may not be, as in K = CAST(@k AS INT64). If it is
+// the same for all rows, the plan computes it before it reads the view, and the comparison with the computed value crosses (see once).
 //
-// A plan is made for a text, whoever runs it: one without a role gets the same. SQL SECURITY INVOKER makes no barrier, since who reads such a view may read
-// what it reads. Nor does a view that leaves out no rows.
+// A plan is made for a text, whoever runs it; a statement without a role gets the same plan. SQL SECURITY INVOKER makes no barrier, since
+// the reader of such a view may read its tables. Nor does a view that leaves out no rows.
 //
-// The view's own conditions keep no order among themselves, as AND promises none: one on columns of an index is tested before the rest of the row is read. So a
-// condition of the view that fails for a row that another of its conditions hides may fail for everyone who reads the view. Whoever defines it says
-// IF(Who = 'me', CAST(B AS INT64) > 0, FALSE), whose order is promised.
+// The view's own conditions keep no order among themselves, since AND promises none: a condition on columns of an index is tested before
+// the rest of the row is read. So a condition of the view may fail for a row that another of its conditions hides, and then it may fail for
+// everyone who reads the view. The author of the view can prevent this with IF(Who = 'me', CAST(B AS INT64) > 0, FALSE), which promises an
+// order.
 //
-// What a barrier does not hide is how long a statement takes, and how many rows its operators have seen in a profile and in statistics.
+// A barrier does not hide how long a statement takes, nor how many rows its operators have seen, which profiles and statistics show.
 
-// barrierRel is the rows of in, the relation of a view. conds are conditions on them, not leakproof, which are tested above.
+// barrierRel holds the rows of in, the relation of a view, that satisfy conds. These conditions are not leakproof; the plan tests them
+// above in.
 type barrierRel struct {
 	in    relation
 	conds []tree.Expr
@@ -43,7 +46,7 @@ func (r *barrierRel) cols() []tree.Col      { return r.in.cols() }
 func (r *barrierRel) relations() []relation { return []relation{r.in} }
 func (r *barrierRel) scalars() []tree.Expr  { return r.conds }
 
-// lowerView makes a relation of a view.
+// lowerView makes the relation of a view, with a barrier if the view needs one.
 func (p *planner) lowerView(s *tree.ViewScan) (relation, error) {
 	in, err := p.lower(s.Input)
 	if err != nil || !s.View.Definer || givesAllRows(in) {
@@ -52,7 +55,7 @@ func (p *planner) lowerView(s *tree.ViewScan) (relation, error) {
 	return &barrierRel{in: in}, nil
 }
 
-// givesAllRows says whether a relation is all rows of tables, or what views give of them.
+// givesAllRows reports whether a relation has every row of the tables that it reads.
 func givesAllRows(r relation) bool {
 	switch r := r.(type) {
 	case *scanRel:
@@ -65,7 +68,7 @@ func givesAllRows(r relation) bool {
 	return false
 }
 
-// pushIntoBarrier moves the conditions below that are leakproof.
+// pushIntoBarrier moves the leakproof conditions below the barrier.
 func pushIntoBarrier(r *barrierRel, conds []tree.Expr) relation {
 	b := &barrierRel{conds: r.conds}
 	var down []tree.Expr
@@ -80,7 +83,7 @@ func pushIntoBarrier(r *barrierRel, conds []tree.Expr) relation {
 	return b
 }
 
-// leakproof says whether an expression may be computed for rows that the reader of a view must not see.
+// leakproof reports whether an expression may be computed for rows that the reader of a view must not see.
 func leakproof(e tree.Expr) bool {
 	if !leakproofAlone(e) {
 		return false
@@ -88,7 +91,7 @@ func leakproof(e tree.Expr) bool {
 	return !slices.ContainsFunc(subExprs(e), func(sub tree.Expr) bool { return !leakproof(sub) })
 }
 
-// leakproofAlone says it of an expression over operands that are.
+// leakproofAlone reports whether an expression is leakproof if its operands are.
 func leakproofAlone(e tree.Expr) bool {
 	switch e := e.(type) {
 	case *tree.Literal, *tree.Param, *tree.Ref, *tree.MakeStruct, *tree.GetField, *tree.GetJSONField, *tree.Let:
@@ -106,7 +109,8 @@ func leakproofAlone(e tree.Expr) bool {
 	return false
 }
 
-// isPattern says whether an expression is a constant that LIKE takes: one that does not end in a backslash that escapes nothing.
+// isPattern reports whether e is a constant that LIKE accepts as a pattern. LIKE rejects a pattern that ends in a backslash which escapes
+// nothing.
 func isPattern(e tree.Expr) bool {
 	l, ok := e.(*tree.Literal)
 	if !ok || l.Value.IsNull() {
@@ -116,9 +120,10 @@ func isPattern(e tree.Expr) bool {
 	return (len(text)-len(strings.TrimRight(text, `\`)))%2 == 0
 }
 
-// once takes out of the conditions on a barrier's rows what is not leakproof and does not depend on these rows, if they can cross without it. It
-// is to be computed, into the columns of first, before in, the relation that those conditions have reached, is read: then nothing shows whether it
-// was computed for a row. rest are the conditions that stay above.
+// once prepares the conditions on a barrier's rows for crossing it. Some can cross if an operand that is not leakproof, and that does not
+// depend on these rows, is replaced by a column. The plan computes these operands into the columns of first, before it reads in: then
+// nothing shows whether an operand was computed for a row. in is the barrier's relation with the conditions that crossed. rest are the
+// conditions that stay above.
 func (p *planner) once(r *barrierRel) (first []tree.Computed, in relation, rest []tree.Expr) {
 	if p.options.Batch { // a plan for partitions needs a table at its root
 		return nil, r.in, r.conds
@@ -136,7 +141,8 @@ func (p *planner) once(r *barrierRel) (first []tree.Computed, in relation, rest 
 	return first, push(r.in, down), rest
 }
 
-// takeOut puts columns in the place of the operands of a comparison that are not leakproof, if the comparison is leakproof then; nil if it is not.
+// takeOut replaces the operands of a comparison that are not leakproof by columns, which made computes. crosses is the comparison over
+// these columns; it is nil if the comparison would still not be leakproof.
 func (p *planner) takeOut(cond tree.Expr, own colSet) (made []tree.Computed, crosses tree.Expr) {
 	c, ok := cond.(*tree.Call)
 	if !ok || c.Func.Safe || len(c.Lambdas) > 0 || !nullRejecting[c.Func.Name] && c.Func.Name != "$in" && c.Func.Name != "$in_array" {
@@ -155,7 +161,7 @@ func (p *planner) takeOut(cond tree.Expr, own colSet) (made []tree.Computed, cro
 		if empty.T.Kind == value.Bytes {
 			empty.Value = value.OfBytes(nil)
 		}
-		// It fails if the pattern does, so that the condition does not.
+		// This call fails if the pattern is invalid, so that the condition itself cannot fail.
 		made = append(made, tree.Computed{Col: p.newCol("", c.Type()), Expr: &tree.Call{Func: c.Func, Args: []tree.Expr{empty, args[1]}}})
 		return made, &tree.Call{Func: c.Func, Args: args}
 	}
@@ -171,7 +177,7 @@ func (p *planner) guessBarrier(r *barrierRel) estimate {
 	return p.guess(filterBy(in, rest))
 }
 
-// buildBarrier filters the rows of the view. What is computed once is the one row on the left of an apply join.
+// buildBarrier filters the rows of the view. The operands that are computed once make one row, the left side of an apply join.
 func (p *planner) buildBarrier(r *barrierRel, req request) (built, error) {
 	first, in, rest := p.once(r)
 	view, err := p.build(filterBy(in, rest), req)

@@ -8,7 +8,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Build plans a statement of a catalog.
+// Build plans a resolved statement over a catalog.
 func Build(s tree.Statement, catalog *schema.Catalog, options Options) (*Plan, error) {
 	p := newPlanner(options)
 	p.catalog = catalog

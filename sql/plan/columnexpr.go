@@ -2,13 +2,13 @@ package plan
 
 import "github.com/crowfoot-db/crowfoot/sql/tree"
 
-// RowExpr is an expression over one row, apart from any statement: a DEFAULT, a generated column, a CHECK.
+// RowExpr is an expression over one row that does not belong to a statement: a DEFAULT, a generated column, a CHECK.
 type RowExpr struct {
 	Expr      Expr
 	Registers int
 }
 
-// ColumnExpr plans an expression whose Refs have the Col.IDs 0 to n-1: places in the row that it is computed over.
+// ColumnExpr plans an expression over one row. The Col.IDs of its Refs are 0 to n-1: the places of the columns in that row.
 func ColumnExpr(e tree.Expr, n int) (*RowExpr, error) {
 	p := newPlanner(Options{})
 	at := slots{}

@@ -22,7 +22,7 @@ func (s colSet) addAll(t colSet) colSet {
 	return s
 }
 
-// within says whether all of s are in t.
+// within reports whether t contains all of s.
 func (s colSet) within(t colSet) bool {
 	for id := range s {
 		if !t[id] {
@@ -41,7 +41,7 @@ func (s colSet) meets(t colSet) bool {
 	return false
 }
 
-// refsOf are the columns that expressions refer to and do not make themselves, those in subqueries included.
+// refsOf returns the columns that expressions refer to and do not define themselves, including those in subqueries.
 func refsOf(exprs ...tree.Expr) colSet {
 	c := collector{used: colSet{}, made: colSet{}}
 	for _, e := range exprs {
@@ -50,14 +50,14 @@ func refsOf(exprs ...tree.Expr) colSet {
 	return c.free()
 }
 
-// freeOf are the columns of enclosing queries that a relation refers to.
+// freeOf returns the columns of enclosing queries that a relation refers to.
 func freeOf(r relation) colSet {
 	c := collector{used: colSet{}, made: colSet{}}
 	c.relation(r)
 	return c.free()
 }
 
-// collector gathers the columns used and made in expressions, scans and relations. A column is made in one place only.
+// collector gathers the columns that expressions, scans and relations use and define. Each column is defined in one place only.
 type collector struct{ used, made colSet }
 
 func (c *collector) free() colSet {
@@ -120,7 +120,7 @@ func (c *collector) scan(s tree.Scan) {
 	}
 }
 
-// subExprs are the operands of e. Expressions within a subquery are not among them.
+// subExprs returns the operands of e, without the expressions in a subquery's scan.
 func subExprs(e tree.Expr) []tree.Expr {
 	switch e := e.(type) {
 	case *tree.Call:
@@ -147,7 +147,7 @@ func subExprs(e tree.Expr) []tree.Expr {
 	return nil
 }
 
-// walkTree calls f for e and every expression in it, not in the scans of subqueries.
+// walkTree calls f for e and every expression in it. It does not enter the scans of subqueries.
 func walkTree(e tree.Expr, f func(tree.Expr)) {
 	if e == nil {
 		return
@@ -158,7 +158,7 @@ func walkTree(e tree.Expr, f func(tree.Expr)) {
 	}
 }
 
-// subScans are the inputs of s. Scans in subqueries of its expressions are not among them.
+// subScans returns the inputs of s, without the scans of subqueries in its expressions.
 func subScans(s tree.Scan) []tree.Scan {
 	switch s := s.(type) {
 	case *tree.ViewScan:
@@ -193,7 +193,7 @@ func subScans(s tree.Scan) []tree.Scan {
 	return nil
 }
 
-// scanExprs are the expressions of s itself.
+// scanExprs returns the expressions of s itself, without those of its inputs.
 func scanExprs(s tree.Scan) []tree.Expr {
 	switch s := s.(type) {
 	case *tree.Filter:
@@ -224,7 +224,7 @@ func scanExprs(s tree.Scan) []tree.Expr {
 	return nil
 }
 
-// hasSubquery says whether a subquery is in e.
+// hasSubquery reports whether e contains a subquery.
 func hasSubquery(e tree.Expr) bool {
 	found := false
 	walkTree(e, func(e tree.Expr) {
@@ -235,7 +235,7 @@ func hasSubquery(e tree.Expr) bool {
 	return found
 }
 
-// replace puts expressions in the place of columns. e holds no subquery.
+// replace returns e with expressions in place of the columns that are keys of with. e holds no subquery.
 func replace(e tree.Expr, with map[int]tree.Expr) tree.Expr {
 	return rebuild(e, func(e tree.Expr) tree.Expr {
 		if r, ok := e.(*tree.Ref); ok {
@@ -247,7 +247,7 @@ func replace(e tree.Expr, with map[int]tree.Expr) tree.Expr {
 	})
 }
 
-// rebuild copies e from the leaves up. Where swap returns an expression, it takes the place of the copy.
+// rebuild returns a copy of e. Where swap returns an expression for a part of e, that expression takes the place of the part.
 func rebuild(e tree.Expr, swap func(tree.Expr) tree.Expr) tree.Expr {
 	if e == nil {
 		return nil

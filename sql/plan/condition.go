@@ -7,7 +7,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// conjuncts are the parts of a condition that must all be TRUE, constants folded. Nil is no condition.
+// conjuncts folds the constants of a condition and splits it into the parts that must all be TRUE. A nil cond means no condition.
 func (p *planner) conjuncts(cond tree.Expr) []tree.Expr {
 	if cond == nil {
 		return nil
@@ -55,7 +55,7 @@ var opposites = map[string]string{
 	"$equal": "$not_equal", "$not_equal": "$equal",
 }
 
-// negate turns NOT e into conditions without NOT, which seeks can use; nil if there are none.
+// negate turns NOT e into a list of conditions that seeks can use more easily; nil if it knows none.
 func negate(e tree.Expr) []tree.Expr {
 	c, ok := e.(*tree.Call)
 	if !ok || c.Func.Safe {
@@ -76,8 +76,8 @@ func negate(e tree.Expr) []tree.Expr {
 	return nil
 }
 
-// exact says whether any two values of a type are less, equal or greater. NaN is neither to anything, and may stand within ARRAY and
-// STRUCT.
+// exact reports whether any two values of a type are less, equal or greater. NaN is none of these to any value, and may be part of an ARRAY
+// or STRUCT.
 func exact(t *value.Type) bool {
 	switch t.Kind {
 	case value.Float64, value.Float32, value.Array, value.Struct, value.JSON:
@@ -86,7 +86,7 @@ func exact(t *value.Type) bool {
 	return true
 }
 
-// splitStruct makes (a, b) = s into a = s.0 and b = s.1, which keys can use.
+// splitStruct turns (a, b) = s into a = s.0 and b = s.1, which key seeks can use. It returns nil if it cannot.
 func splitStruct(c *tree.Call) []tree.Expr {
 	left, right := c.Args[0], c.Args[1]
 	make1, ok := left.(*tree.MakeStruct)
@@ -106,7 +106,7 @@ func splitStruct(c *tree.Call) []tree.Expr {
 	return parts
 }
 
-// field is e.i, computed here if e is a constant or builds a struct.
+// field returns the expression e.i. If e is a constant or builds a struct, it picks the field now.
 func field(e tree.Expr, i int) tree.Expr {
 	switch e := e.(type) {
 	case *tree.MakeStruct:
@@ -120,7 +120,7 @@ func field(e tree.Expr, i int) tree.Expr {
 	return &tree.GetField{T: e.Type().Fields[i].Type, Arg: e, Index: i}
 }
 
-// call is a call of one of GoogleSQL's comparison operators.
+// call makes a call of one of GoogleSQL's operators.
 func call(name string, args ...tree.Expr) *tree.Call {
 	f := &tree.Function{Name: name, Type: value.BoolType}
 	for _, a := range args {
@@ -150,7 +150,7 @@ func isNever(e tree.Expr) bool {
 	return ok && (l.Value.IsNull() || l.T.Kind == value.Bool && !l.Value.AsBool())
 }
 
-// isCall says whether e calls the function of that name, and not with SAFE.
+// isCall reports whether e calls the function of that name without SAFE, and returns the call.
 func isCall(e tree.Expr, name string) (*tree.Call, bool) {
 	c, ok := e.(*tree.Call)
 	if !ok || c.Func.Safe || !strings.EqualFold(c.Func.Name, name) {

@@ -10,10 +10,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// describer writes expressions as Spanner's plans do: columns as $name, calls in infix or function form.
+// describer writes expressions as in Spanner's plans: columns as $name, calls in infix or function form.
 type describer struct {
-	literals map[string]value.Value // of parameters that are written as constants
-	// subqueries are named as they are met; see the scalar node that holds the description.
+	literals map[string]value.Value // values of the parameters that are written as constants, by name
+	// subqueries holds the subqueries met so far; number i is called $sv_i in the text. The scalar node of the expression lists them.
 	subqueries []*Subquery
 }
 
@@ -57,7 +57,7 @@ func (d *describer) expr(e Expr) string {
 	return fmt.Sprintf("%T", e)
 }
 
-// known is the constant that is written for a parameter, if there is one.
+// known returns the constant that replaces a parameter in the text, if there is one, and otherwise e.
 func (d *describer) known(e Expr) Expr {
 	if p, ok := e.(*Parameter); ok {
 		if v, ok := d.literals[p.Name]; ok {
@@ -68,7 +68,7 @@ func (d *describer) known(e Expr) Expr {
 }
 
 func columnName(name string, i int) string {
-	name = strings.TrimPrefix(name, "$") // of columns without a name
+	name = strings.TrimPrefix(name, "$") // columns without a name have a generated one, which begins with $
 	if name == "" {
 		return "v" + strconv.Itoa(i)
 	}
@@ -139,7 +139,7 @@ func (d *describer) subquery(e *Subquery) string {
 	return name
 }
 
-// literal writes a constant; long ones are cut.
+// literal writes a constant, cut to maxLiteral bytes.
 func literal(v value.Value, t *value.Type) string {
 	if v.IsNull() {
 		return "<null>"
@@ -161,7 +161,8 @@ func literal(v value.Value, t *value.Type) string {
 
 const maxLiteral = 200
 
-// seekCondition writes what a scan's seeks stand for as an expression over the key's columns. Nil reads everything.
+// seekCondition returns an expression over the key's columns that is TRUE for the keys that the seeks read; nil if the scan reads
+// everything.
 func (n *Scan) seekCondition() Expr {
 	key := KeyColumns(n)
 	column := func(i int) Expr {

@@ -44,7 +44,7 @@ func (p *planner) insert(s *tree.Insert) error {
 	return p.finishDML(m, s.Assert, s.Return)
 }
 
-// conflict plans ON CONFLICT.
+// conflict plans the clause ON CONFLICT of an INSERT.
 func (p *planner) conflict(s *tree.Conflict) (*Conflict, error) {
 	c := &Conflict{Key: s.Key, Index: s.Index, Update: s.Update}
 	at := slots{}
@@ -75,7 +75,7 @@ func (p *planner) conflict(s *tree.Conflict) (*Conflict, error) {
 	return c, err
 }
 
-// finishDML plans what all DML has.
+// finishDML plans the parts that every kind of DML has: the assertion on the number of rows, and THEN RETURN.
 func (p *planner) finishDML(m *DML, assert tree.Expr, r *tree.Returning) error {
 	p.plan.Kind, p.plan.Root = m.Kind, m
 	var err error
@@ -107,7 +107,7 @@ func (p *planner) finishDML(m *DML, assert tree.Expr, r *tree.Returning) error {
 	return nil
 }
 
-// returned are the columns of the changed table that THEN RETURN refers to.
+// returned finds the columns of the changed table that THEN RETURN refers to, and the scan's names for them.
 func returned(r *tree.Returning) (columns []*schema.Column, out []tree.Col) {
 	refs := refsOf(given(r.Exprs...)...)
 	for i, c := range r.Scan.Out {
@@ -164,7 +164,7 @@ func (p *planner) update(s *tree.Update) error {
 	return p.finishDML(m, s.Assert, s.Return)
 }
 
-// keyColumns are the columns of the primary key in a scan, which gets those that it lacks.
+// keyColumns returns the primary key's columns in a scan. It adds those that the scan lacks.
 func (p *planner) keyColumns(s *scanRel) []tree.Col {
 	var key []tree.Col
 	for _, part := range s.table.Key {
@@ -173,7 +173,7 @@ func (p *planner) keyColumns(s *scanRel) []tree.Col {
 	return key
 }
 
-// columnOf is the column of a scan for a column of its table; it is added if it is not there.
+// columnOf returns the scan's output column for a column of its table. It adds one if the scan lacks it.
 func (p *planner) columnOf(s *scanRel, c *schema.Column) tree.Col {
 	if i := s.place(c); i >= 0 {
 		return s.out[i]

@@ -1,5 +1,5 @@
-// Package plan turns a resolved statement into a physical plan: which index
-// is read from where to where, how tables are joined, where rows are sorted.
+// Package plan turns a resolved statement into a physical plan. The plan decides which index to read in which key ranges, how to join
+// tables, and where to sort rows.
 //
 // A statement passes through these steps, each in the file of its name:
 //
@@ -11,12 +11,11 @@
 //	physical  relation         → Node, columns become slots of flat rows
 //	keyread   Node             → Plan.Read, when nothing but a key read is left
 //
-// Whatever these steps do, they keep one rule: an expression that may fail does not cross the barrier of a view with the rights of its definer downward
-// (barrier.go). It concerns whoever moves, orders or chooses: rewrites that push down ask leakproof, join orders take a barrier as one relation.
+// All steps keep one rule: an expression that may fail does not move down into a view with definer's rights (barrier.go). Rewrites that
+// push conditions down call leakproof first, and join ordering treats such a view as one relation.
 //
-// A Plan depends on the statement and the catalog, never on the values of
-// parameters: the bounds of a seek are expressions that are computed when it
-// runs. It is immutable once built and may be run by many goroutines at once.
+// A Plan depends on the statement and the catalog, never on the values of parameters: the bounds of a seek are expressions that each run
+// computes. A Plan is immutable once built and may be run by many goroutines at once.
 //
 // What it leaves out: statistics (costs are guessed from keys and predicates
 // alone) and distribution (there is one server; Distributed Union in a printed

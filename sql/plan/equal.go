@@ -9,8 +9,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// EqualModuloLiterals says whether plan b does what plan a does, operator for operator, with parameters in the place of some of a's
-// constants. literals are the values of these parameters, by name. Plan.Read follows from the operators.
+// EqualModuloLiterals reports whether plan b has the same operators as plan a, with parameters in place of some of a's constants. literals
+// are the values of these parameters, by name. It does not compare Plan.Read, which follows from the operators.
 func EqualModuloLiterals(a, b *Plan, literals map[string]value.Value) bool {
 	m := matcher{literals}
 	left, right := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
@@ -27,7 +27,7 @@ func EqualModuloLiterals(a, b *Plan, literals map[string]value.Value) bool {
 // only if they are the same objects.
 type matcher struct{ literals map[string]value.Value }
 
-// descriptorPackages are those of the descriptors of protocol buffers, which are equal only if they are the same objects.
+// descriptorPackages is the path prefix of the protobuf packages. Their descriptors are equal only if they are the same objects.
 const descriptorPackages = "google.golang.org/protobuf/"
 
 var catalogPackage = reflect.TypeFor[schema.Table]().PkgPath()
@@ -80,7 +80,7 @@ func (m matcher) equalInterfaces(a, b reflect.Value) bool {
 	return m.equal(a.Elem(), b.Elem())
 }
 
-// equalsParameter says whether a is the parameter b, or a literal that b stands for. Parameters are compared by name, since the two
+// equalsParameter reports whether a is the parameter b, or a literal with the value of b. It compares parameters by name, since the two
 // plans number them differently.
 func (m matcher) equalsParameter(a any, b *Parameter) bool {
 	switch a := a.(type) {
@@ -93,7 +93,7 @@ func (m matcher) equalsParameter(a any, b *Parameter) bool {
 	return false
 }
 
-// equalConstants compares constants as they are printed, which tells 0.0 from -0.0.
+// equalConstants compares constants by their printed forms, which distinguish 0.0 from -0.0.
 func equalConstants(a, b *Const) bool {
 	return a.T.Equal(b.T) && a.Value.IsNull() == b.Value.IsNull() &&
 		tree.FormatLiteral(&tree.Literal{T: a.T, Value: a.Value}) == tree.FormatLiteral(&tree.Literal{T: b.T, Value: b.Value})

@@ -2,27 +2,28 @@ package plan
 
 import "math"
 
-// Costs are in rows of a sequential scan. The planner has no statistics; it guesses how many rows pass from the form of the conditions.
+// One unit of cost is reading one row in a sequential scan. The planner has no statistics: it guesses from the form of the conditions how
+// many rows satisfy them.
 const (
 	guessTableRows  = 100_000.0
 	guessSystemRows = 200.0
-	guessArray      = 10.0   // elements of an array
-	costSeek        = 10.0   // to find a key, compared with moving to the next one
+	guessArray      = 10.0   // guessed number of elements of an array
+	costSeek        = 10.0   // finding a key; moving to the next one costs 1
 	costIndexRow    = 0.8    // indexes are narrower than tables
-	costColumnarRow = 0.3    // of the columns that are wanted, in a columnar copy
+	costColumnarRow = 0.3    // reading the wanted columns of a row from a columnar copy
 	selectKey       = 0.0001 // for a key part that equals a value
-	selectListed    = 0.0003 // for a key part that equals one of a list: what is listed is a little less selective
+	selectListed    = 0.0003 // for a key part that equals a list element; a list is a bit less selective than one value
 	selectEqual     = 0.05   // for any other column that equals a value
 	selectNull      = 0.05
 	selectNotNull   = 0.9
 	selectRange     = 0.3  // for one bound of a range
-	selectNewer     = 0.02 // for a lower bound of a commit timestamp: what is asked for is news
+	selectNewer     = 0.02 // for a lower bound of a commit timestamp, which asks for recent rows
 	selectBetween   = 0.05
 	selectPrefix    = 0.03
 	selectOther     = 0.5 // for any other condition
 )
 
-// estimate guesses how many rows pass and what reading them costs.
+// estimate guesses how many rows satisfy the conditions, and the cost of reading them.
 func (a *access) estimate(pred predicate) {
 	a.rows = guessTableRows
 	ranges := 1.0
@@ -55,7 +56,7 @@ func (a *access) estimate(pred predicate) {
 	a.rows *= residualSelectivity(pred, a)
 }
 
-// costRow is what it costs to move to the next row.
+// costRow returns the cost of moving to the next row or index entry.
 func (a *access) costRow() float64 {
 	switch {
 	case a.columnar:
@@ -68,7 +69,7 @@ func (a *access) costRow() float64 {
 	return costIndexRow
 }
 
-// guess estimates how many rows a seek finds, and in how many ranges.
+// guess estimates how many rows a seek finds in how many key ranges. unique says that it finds at most one row in each.
 func (a *access) guess(sk *seek) (rows, ranges float64, unique bool) {
 	if sk.tuple != nil {
 		unique = a.wholeKey(sk.tupleLen)
@@ -106,12 +107,12 @@ func (a *access) guess(sk *seek) (rows, ranges float64, unique bool) {
 	}
 	rows = math.Max(rows, 2) * ranges * sk.bounds.selectivity()
 	if a.skips {
-		ranges *= 2 // each is first found, then read
+		ranges *= 2 // each value is found first, then its rows are read
 	}
 	return math.Max(rows, 1), ranges, false
 }
 
-// selectivity guesses the share of rows that lie within the bounds.
+// selectivity guesses the fraction of rows that lie within the bounds.
 func (r *rangeSargs) selectivity() float64 {
 	switch {
 	case r.prefix != nil:
@@ -128,7 +129,7 @@ func (r *rangeSargs) selectivity() float64 {
 	return 1
 }
 
-// wholeKey says whether values of n leading parts name at most one row.
+// wholeKey reports whether values for the first n key parts identify at most one row.
 func (a *access) wholeKey(n int) bool {
 	if a.index != nil && a.index.Unique {
 		return n >= len(a.index.Key)
@@ -136,7 +137,7 @@ func (a *access) wholeKey(n int) bool {
 	return n >= len(a.key)
 }
 
-// residualSelectivity guesses how many of the rows that an access reads pass the conditions left.
+// residualSelectivity guesses which fraction of the rows that an access reads satisfy the conditions that its seeks do not imply.
 func residualSelectivity(pred predicate, a *access) float64 {
 	f := 1.0
 	for i := range pred.conds {

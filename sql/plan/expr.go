@@ -5,24 +5,24 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Expr is a scalar expression over the row at hand.
+// Expr is a scalar expression over the current row.
 type Expr interface{ Type() *value.Type }
 
 type (
-	// Slot is a column of the row at hand.
+	// Slot is a column of the current row.
 	Slot struct {
 		T     *value.Type
 		Index int
-		Name  string // for people
+		Name  string // shown in printed plans
 	}
-	// Outer is a column of an enclosing row: of the left side of the Apply, or of the row whose
-	// expression holds the Subquery, that this expression runs under. It was put in a register (see Bind).
+	// Outer is a column of an enclosing row: of the left side of the Apply that this expression runs under, or of the row whose expression
+	// holds the Subquery. The enclosing operator has put its value in a register (see Bind).
 	Outer struct {
 		T        *value.Type
 		Register int
 		Name     string
 	}
-	// Parameter is Plan.Params[Index].
+	// Parameter is the query parameter Plan.Params[Index].
 	Parameter struct {
 		T     *value.Type
 		Index int
@@ -39,26 +39,26 @@ type (
 		Args    []Expr
 		Lambdas []*Lambda
 	}
-	// Lambda is a function argument: its parameters are put in Registers, then Body is computed.
+	// Lambda is a function as an argument. A call puts its arguments in Registers and then computes Body.
 	Lambda struct {
 		Registers []int
 		Body      Expr
 	}
-	// Cast converts. Format and Zone may be nil.
+	// Cast converts Arg to type T. Format and Zone may be nil.
 	Cast struct {
 		Arg          Expr
 		T            *value.Type
 		Safe         bool
 		Format, Zone Expr
 	}
-	// Subquery runs Plan, whose rows have one column (any, for EXISTS).
+	// Subquery runs Plan. The rows of Plan have one column (any columns for EXISTS).
 	Subquery struct {
 		T    *value.Type
 		Kind tree.SubqueryKind
 		In   Expr // left side of IN
 		Plan Node
-		// Bind are the columns of the row at hand that Plan refers to. If Plan refers to no enclosing row at all
-		// (Constant), its result is computed once in a run.
+		// Bind lists the columns of the current row that Plan refers to. If Plan refers to no enclosing row at all, Constant is set: each
+		// run computes the result once.
 		Bind     []Bind
 		Constant bool
 	}
@@ -86,10 +86,10 @@ type (
 	}
 )
 
-// Bind puts a column of the row at hand in a register.
+// Bind puts a column of the current row in a register.
 type Bind struct {
 	Slot, Register int
-	Name           string // for people
+	Name           string // shown in printed plans
 }
 
 func (e *Slot) Type() *value.Type         { return e.T }
@@ -104,7 +104,7 @@ func (e *GetField) Type() *value.Type     { return e.T }
 func (e *GetJSONField) Type() *value.Type { return value.JSONType }
 func (e *Let) Type() *value.Type          { return e.Body.Type() }
 
-// children are the expressions that e is made of, subqueries' plans left out.
+// children returns the direct operands of e, without the plans of subqueries.
 func children(e Expr) []Expr {
 	switch e := e.(type) {
 	case *Call:
@@ -146,7 +146,7 @@ func present(list ...Expr) []Expr {
 	return out
 }
 
-// WalkExpr calls f for e and every expression in it, those before what they are made of; not for the plans of subqueries.
+// WalkExpr calls f for e and every expression in it, each before its operands. It does not enter the plans of subqueries.
 func WalkExpr(e Expr, f func(Expr)) {
 	if e == nil {
 		return

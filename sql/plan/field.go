@@ -5,7 +5,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// KeyColumns are the columns of the stored key of what a scan reads: of an index, those of its suffix included.
+// KeyColumns returns the columns of the stored key that a scan reads. The key of an index includes its suffix.
 func KeyColumns(n *Scan) []*schema.Column {
 	key := n.Table.Key
 	if n.Index != nil {
@@ -18,7 +18,7 @@ func KeyColumns(n *Scan) []*schema.Column {
 	return columns
 }
 
-// Field is the name (for people, it may be empty) and the type of a column of n's row.
+// Field returns the name and the type of a column of n's row. The name is shown in printed plans and may be empty.
 func Field(n Node, slot int) (string, *value.Type) {
 	switch n := n.(type) {
 	case *Empty:
@@ -45,10 +45,10 @@ func Field(n Node, slot int) (string, *value.Type) {
 	case *SpoolScan:
 		return "", n.Types[slot]
 	}
-	return Field(n.inputs()[0], slot) // passes the rows of its input
+	return Field(n.inputs()[0], slot) // n passes on the rows of its input
 }
 
-// Types are the types of n's row.
+// Types returns the types of the columns of n's row.
 func Types(n Node) []*value.Type {
 	types := make([]*value.Type, n.Width())
 	for i := range types {

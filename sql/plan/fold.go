@@ -94,7 +94,7 @@ func callConstant(f *fn.Scalar, args []value.Value) (value.Value, error) {
 	return f.Call(ctx, args)
 }
 
-// constants are arguments of a lazy function that are known.
+// constants are the arguments of a lazy function, all known.
 type constants []value.Value
 
 func (c constants) Arg(i int) (value.Value, error) { return c[i], nil }

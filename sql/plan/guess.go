@@ -7,10 +7,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// estimate is how many rows a relation has and what it costs to make them, in rows of a sequential scan.
+// estimate is the guessed number of rows of a relation and the cost of making them. The unit of cost is one row of a sequential scan.
 type estimate struct{ rows, cost float64 }
 
-// Costs of operators for each row.
+// Costs of operators, for each row.
 const (
 	costFilter  = 0.05
 	costHash    = 0.5 // to put a row in a hash table
@@ -19,7 +19,7 @@ const (
 	costSort    = 0.1 // for each row and doubling of their number
 )
 
-// guess estimates a relation. Columns of enclosing rows count as known values.
+// guess estimates a relation. It treats columns of enclosing rows as known values.
 func (p *planner) guess(r relation) estimate {
 	switch r := r.(type) {
 	case *unitRel:
@@ -70,7 +70,7 @@ func (p *planner) guess(r relation) estimate {
 	return sum
 }
 
-// elements is how many rows an UNNEST of arrays makes of one row.
+// elements returns how many rows an UNNEST of arrays makes of one row.
 func elements(arrays []tree.Expr) float64 {
 	n := 0.0
 	for _, a := range arrays {
@@ -100,7 +100,7 @@ func (p *planner) guessLimit(r *limitRel) estimate {
 	return estimate{n, e.cost}
 }
 
-// limitRows is how many rows a LIMIT lets through, if it is a constant; a guess for a parameter; 0 for none.
+// limitRows returns the number of rows that a LIMIT lets through. It is a guess if the LIMIT is not a constant, and 0 if there is no LIMIT.
 func limitRows(count tree.Expr) float64 {
 	if count == nil {
 		return 0

@@ -23,7 +23,7 @@ func (p *planner) buildJoin(r *joinRel, req request) (built, error) {
 	return p.buildHashJoin(j, req)
 }
 
-// chooseJoin orders inner joins and chooses the method of every other.
+// chooseJoin orders inner joins. For every other join it chooses the method.
 func (p *planner) chooseJoin(r *joinRel) (*joinRel, error) {
 	h, err := joinHints(r.hints, p.hints)
 	if err != nil {
@@ -56,7 +56,7 @@ func (p *planner) chooseJoin(r *joinRel) (*joinRel, error) {
 	return &j, nil
 }
 
-// hinted is what hints say about a join.
+// hinted holds the hints that apply to a join.
 type hinted struct {
 	method     joinMethod
 	forceOrder bool
@@ -65,7 +65,7 @@ type hinted struct {
 
 func (h hinted) given() bool { return h.method != anyMethod || h.forceOrder || h.buildLeft }
 
-// joinHints reads the hints at a join, and those of the statement that mean all joins.
+// joinHints reads the hints at a join, and the statement's hints that apply to all joins.
 func joinHints(at, statement tree.Hints) (hinted, error) {
 	var h hinted
 	for _, name := range []string{"JOIN_METHOD", "JOIN_TYPE"} {
@@ -123,7 +123,8 @@ func (p *planner) method(j *joinRel) joinMethod {
 	return hashMethod
 }
 
-// seeks says whether a relation is a scan by key. With Options.Batch it is joined by apply, so that the join can be partitioned.
+// seeks reports whether a relation is a scan by key. With Options.Batch the planner joins such a scan by apply, so that the join can be
+// partitioned.
 func (p *planner) seeks(r relation) bool {
 	s, ok := r.(*scanRel)
 	if !ok {
@@ -133,8 +134,8 @@ func (p *planner) seeks(r relation) bool {
 	return err == nil && a.seeks != nil
 }
 
-// remakes says whether a relation is a system table that would make all of its rows for each row of the other side of an apply join. How many
-// rows that side has is a guess, and nothing bounds how far off it may be.
+// remakes says whether a relation is a system table that would make all of its rows for each row of the other side of an apply join. The
+// planner avoids that: it only guesses the number of rows of that side, and the guess may be far too low.
 func remakes(r relation) bool {
 	s, ok := r.(*scanRel)
 	if !ok || s.table.Rows == nil {
@@ -145,7 +146,7 @@ func remakes(r relation) bool {
 	})
 }
 
-// hashCost is what it costs to put right in a hash table and look left up in it.
+// hashCost returns the cost of putting right in a hash table and looking up the rows of left in it.
 func hashCost(left, right estimate, hashable bool) float64 {
 	if !hashable {
 		return right.cost + left.rows*right.rows*costFilter
@@ -153,7 +154,7 @@ func hashCost(left, right estimate, hashable bool) float64 {
 	return right.cost + right.rows*costHash + left.rows*costProbe
 }
 
-// hashable says whether the join has a condition that a hash table can answer.
+// hashable reports whether the join has a condition for which a hash table can find the matching rows.
 func (r *joinRel) hashable() bool {
 	left, right := setOf(r.left.cols()), setOf(r.right.cols())
 	for _, c := range r.conds {
@@ -164,7 +165,7 @@ func (r *joinRel) hashable() bool {
 	return false
 }
 
-// equiSides takes a condition "l = r" apart, l over the left columns and r over the right ones.
+// equiSides splits a condition "l = r" into l over the left columns and r over the right ones. ok is false for any other condition.
 func equiSides(c tree.Expr, left, right colSet) (l, r tree.Expr, ok bool) {
 	eq, is := isCall(c, "$equal")
 	if !is || hasSubquery(c) || eq.Args[0].Type().Kind != eq.Args[1].Type().Kind {
@@ -182,7 +183,7 @@ func equiSides(c tree.Expr, left, right colSet) (l, r tree.Expr, ok bool) {
 	return nil, nil, false
 }
 
-// distinctFirst turns a semi join around: each distinct row of right looks up rows of left. It is nil if that is not cheaper.
+// distinctFirst turns a semi join around: each distinct row of right looks up rows of left. It returns nil if that is not cheaper.
 func (p *planner) distinctFirst(r *joinRel) *joinRel {
 	if r.kind != SemiJoin || r.lateral || len(r.conds) == 0 {
 		return nil
@@ -210,7 +211,7 @@ func (p *planner) distinctFirst(r *joinRel) *joinRel {
 	return &joinRel{kind: InnerJoin, left: agg, right: looked, method: applyMethod}
 }
 
-// buildApply joins by running right, which holds the conditions, for each row of left.
+// buildApply makes an apply join. It runs right, which already contains the join's conditions, for each row of left.
 func (p *planner) buildApply(j *joinRel, req request) (built, error) {
 	in := req.with(freeOf(j.right))
 	in.group = nil

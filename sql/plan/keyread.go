@@ -7,8 +7,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// keyRead is the scan that a plan is, if it is nothing else: rows of one table or index, by key, with plain columns, and with fields of PROTO columns of
-// the table. Its columns are then moved to where the result has them. Nil if there is more to do.
+// keyRead returns a scan that gives the whole result of a plan, or nil if the plan does more. Such a plan reads rows of one table or index
+// by key, and returns plain columns or fields of the table's PROTO columns. The columns of the returned scan are in the order of the
+// result.
 func (p *planner) keyRead(root Node) *Scan {
 	if s, ok := root.(*Scan); ok && isKeyRead(s) {
 		return s
@@ -38,7 +39,8 @@ func (p *planner) keyRead(root Node) *Scan {
 	return &read
 }
 
-// fieldColumn is a field of a PROTO column of a table as a generated column, nil if e is anything else. A columnar copy does not have it.
+// fieldColumn returns a field of a table's PROTO column as a generated column; nil if e is anything else. It also returns nil for a table
+// with a columnar copy, which does not have the field.
 func (p *planner) fieldColumn(s *Scan, e Expr, name string) *schema.Column {
 	c, ok := e.(*Call)
 	if !ok || c.Func.Name != tree.ProtoField || s.Index != nil || p.catalog.TableIsColumnar(s.Table) {

@@ -7,37 +7,37 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// planner holds what is known while one statement is planned.
+// planner holds the state of planning one statement.
 type planner struct {
 	catalog *schema.Catalog
 	options Options
-	params  map[string]int // places in plan.Params
+	params  map[string]int // by name: place in plan.Params
 	plan    *Plan
-	// registers are given to columns that inner rows refer to.
+	// registers numbers the columns of enclosing rows that inner rows refer to, by Col.ID.
 	registers map[int]int
-	// withs are the named subqueries of the statement, by name.
+	// withs holds the named subqueries of the statement, by name.
 	withs map[string]*withUse
 	// nextCol is the ID of the next column that the planner makes. These IDs are negative; those of the analyzer count up from 0.
 	nextCol int
-	// rows is how many numbers of rows the planner has given; see origin.
+	// rows is the last row number that newRow returned; see origin.
 	rows int
-	// guessing is the depth of joins that the estimate under way has reached; see maxGuessing.
+	// guessing is the depth of joins that the running estimate has reached; see maxGuessing.
 	guessing int
-	// lowered are subqueries that could not become joins, so that they are not tried again.
+	// lowered holds the relations of subqueries that could not become joins, so that they are not lowered again.
 	lowered map[*tree.Subquery]relation
-	// exclusive: every scan of the statement locks exclusively (LOCK_SCANNED_RANGES=exclusive).
+	// exclusive says that every scan of the statement locks exclusively (LOCK_SCANNED_RANGES=exclusive).
 	exclusive bool
 	hints     tree.Hints // of the statement
 }
 
-// withUse is a named subquery and how it is used.
+// withUse is a named subquery with the facts about its use.
 type withUse struct {
 	def tree.WithDef
-	// uses counts its references; nested says that one stands in a subquery expression or in the right side of a
-	// lateral join, where it may run many times.
+	// uses counts its references; nested says that one reference stands in a subquery expression or on the right side of a lateral join,
+	// where it may run many times.
 	uses   int
 	nested bool
-	number int // of its spool
+	number int // number of its spool; -1 if it has none
 }
 
 func newPlanner(options Options) *planner {
@@ -52,7 +52,7 @@ func newPlanner(options Options) *planner {
 	}
 }
 
-// newCol makes a column that the statement does not name.
+// newCol makes a column that is not in the statement.
 func (p *planner) newCol(name string, t *value.Type) tree.Col {
 	c := tree.Col{ID: p.nextCol, Name: name, Type: t}
 	p.nextCol--
@@ -93,7 +93,7 @@ func (p *planner) findWithsIn(e tree.Expr) {
 	})
 }
 
-// lower makes a relation of a scan.
+// lower turns a scan of the resolved statement into a relation.
 func (p *planner) lower(s tree.Scan) (relation, error) {
 	switch s := s.(type) {
 	case *tree.TableScan:
@@ -185,8 +185,8 @@ func (p *planner) lowerJoin(s *tree.Join) (relation, error) {
 	return pushIntoJoin(j, nil), nil
 }
 
-// lowerUnnest makes a join of an UNNEST that does not depend on the rows it is joined to: it may be the first to be
-// read, or a hash table, like any other relation.
+// lowerUnnest turns an UNNEST that does not depend on the joined rows into one side of an ordinary join. That side may then come first in
+// the join order, or be put in a hash table.
 func (p *planner) lowerUnnest(s *tree.ArrayScan) (relation, error) {
 	u := &unnestRel{
 		in:     &unitRel{},
@@ -240,7 +240,8 @@ func (p *planner) lowerAggregate(s *tree.Aggregate) (relation, error) {
 	}, nil
 }
 
-// lowerSetOp makes UNION ALL, and for UNION DISTINCT groups its rows; INTERSECT and EXCEPT of several inputs go from left to right.
+// lowerSetOp makes a UNION ALL, and groups its rows for UNION DISTINCT. It chains INTERSECT and EXCEPT of several inputs from left to
+// right.
 func (p *planner) lowerSetOp(s *tree.SetOp) (relation, error) {
 	inputs := make([]relation, len(s.Inputs))
 	for i, in := range s.Inputs {
@@ -284,8 +285,8 @@ func (p *planner) copyCols(cols []tree.Col) []tree.Col {
 	return out
 }
 
-// lowerWith keeps the named subqueries that are used more than once, or where they could run many times, in spools; others
-// stand where they are used.
+// lowerWith makes a spool of each named subquery that is used more than once, or where it could run many times. The others are expanded
+// where they are used.
 func (p *planner) lowerWith(s *tree.With) (relation, error) {
 	var defs []spoolRel
 	for _, d := range s.Defs {
@@ -327,7 +328,8 @@ func (p *planner) lowerWithRef(s *tree.WithRef) (relation, error) {
 	return p.compute(in, exprs), nil
 }
 
-// compute adds columns to in. If in adds columns too, and each of them is used once, the two steps become one.
+// compute adds columns to in. If in also adds columns, and the new columns use each costly one of them at most once, the two steps become
+// one.
 func (p *planner) compute(in relation, exprs []tree.Computed) relation {
 	below, ok := in.(*computeRel)
 	if !ok {

@@ -5,10 +5,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 )
 
-// A key whose leading parts have lists of values is a number of streams, one for each combination of these values. In each, rows come in the
-// order of the parts that follow; merged, all do.
+// If seeks have lists of values for the leading key parts, they read several streams of rows: one for each combination of these values.
+// Each stream is sorted by the key parts that follow. A scan that merges the streams gives all rows in that order.
 
-// merges says whether scans and unions may merge streams that come in order. A partition of a query is a range of keys, whose rows come in key order.
+// merges reports whether scans and unions may merge sorted streams. The hint ALLOW_DISTRIBUTED_MERGE=FALSE forbids it. A query that is cut
+// into partitions does not merge either: a partition is a range of keys, and its rows come in key order.
 func (p *planner) merges() bool {
 	if l, ok := p.hints["ALLOW_DISTRIBUTED_MERGE"].(*tree.Literal); ok && isNever(l) {
 		return false
@@ -16,7 +17,8 @@ func (p *planner) merges() bool {
 	return !p.options.Batch
 }
 
-// arrangeMost has an access give its rows in an order, or sorted by as many of its first keys as it can, and returns by how many.
+// arrangeMost makes an access give its rows in the wanted order, or sorted by as many of the first wanted keys as it can. It returns their
+// number.
 func (p *planner) arrangeMost(s *scanRel, a *access, want []slotOrder) int {
 	_, fixed := s.orderOf(a)
 	for n := len(want); n > 0; n-- {
@@ -27,8 +29,8 @@ func (p *planner) arrangeMost(s *scanRel, a *access, want []slotOrder) int {
 	return 0
 }
 
-// arrange has an access give its rows in an order, if it can: by reading in reverse, or by merging the streams that the lists of leading key parts
-// make.
+// arrange makes an access give its rows in the wanted order and reports whether that is possible. The access may read in reverse, or merge
+// the streams that the lists of leading key parts make.
 func (p *planner) arrange(s *scanRel, a *access, want []slotOrder) bool {
 	for a.merge = 0; a.merge == 0 || p.merges() && a.merge <= a.listed(); a.merge++ {
 		for _, a.reverse = range []bool{false, true} {
@@ -46,8 +48,8 @@ func (p *planner) arrange(s *scanRel, a *access, want []slotOrder) bool {
 	return false
 }
 
-// mergeKey is by which parts of the key streams are to be merged for an order that has columns of the first parts in it; nil for any other
-// order. The other parts are taken as they come.
+// mergeKey returns the key parts by which streams must be merged for an order that includes columns of the first a.merge parts. It returns
+// nil for any other order. The parts after the first a.merge keep their sequence.
 func (s *scanRel) mergeKey(a *access, want []slotOrder) []MergePart {
 	first := map[int]int{} // the parts that tell streams apart, by their columns
 	for i, part := range a.key[:a.merge] {
@@ -73,7 +75,7 @@ func (s *scanRel) mergeKey(a *access, want []slotOrder) []MergePart {
 	return list
 }
 
-// listed is how many leading key parts every seek gives single values.
+// listed returns how many leading key parts have single values in every seek.
 func (a *access) listed() int {
 	if len(a.seeks) == 0 {
 		return 0
@@ -85,8 +87,8 @@ func (a *access) listed() int {
 	return n
 }
 
-// distinct says whether the key parts that an access gives rows in the order of differ, together, in every row. If streams are merged they must
-// hold the table's whole key.
+// distinct reports whether no two rows agree in all key parts that the access sorts by. If streams are merged, these parts, with those that
+// have one value, must include the table's whole key.
 func (s *scanRel) distinct(a *access) bool {
 	if a.merge == 0 {
 		return true

@@ -6,49 +6,49 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Node is a physical operator. A row of it is Width values. Expressions of the
-// operator above refer to a column by its place in the row (Slot).
+// Node is a physical operator. Each of its rows is a list of Width values. The expressions of the operator above refer to a value by its
+// place in the row (Slot).
 type Node interface {
 	Width() int
-	// inputs are the operators that feed this one, in order.
+	// inputs returns the operators that feed this one, in order.
 	inputs() []Node
-	// exprs are the expressions that this operator computes.
+	// exprs returns the expressions that this operator computes.
 	exprs() []Expr
 }
 
 type (
-	// Unit is one row without columns.
+	// Unit gives one row without columns.
 	Unit struct{}
-	// Empty is no row.
+	// Empty gives no rows.
 	Empty struct{ Types []*value.Type }
-	// Scan reads a table, or an index of it, in key order. Its row is Columns.
+	// Scan reads a table, or an index of it, in key order. Its rows hold Columns.
 	Scan struct {
 		Table   *schema.Table
 		Index   *schema.Index // nil: the table itself
 		Columns []*schema.Column
 		Alias   string
-		// Seeks are the keys to read: the union of them, in key order, each row once. Nil reads everything.
+		// Seeks are the key ranges to read. The scan reads their union in key order, each row once. Nil reads everything.
 		Seeks   []Seek
 		Reverse bool
-		// Merge is how many leading key parts tell apart the ordered streams that are read as one: the rows come in the order of the key parts
-		// after these. 0: the rows come in key order. If MergeKey is set, the streams are merged by these parts of the key instead, which
-		// may be among the first ones, too: they are the same in all rows of a stream.
+		// Merge is the number of leading key parts whose values tell apart the sorted streams that the scan merges. The rows come in the
+		// order of the key parts after these. If it is 0, the rows come in key order. If MergeKey is set, the streams are merged by these
+		// parts of the key instead. They may include leading parts, which have the same values in all rows of one stream.
 		Merge    int
 		MergeKey []MergePart
-		// Chosen says that the planner has chosen Index for a range of its keys, though a row of the table must be read for each entry, and no hint
-		// names it.
+		// Chosen says that the planner, not a hint, has chosen Index for a range of its keys, and that each entry needs a lookup of the
+		// table's row.
 		Chosen bool
-		// Ordered says that the query wants the rows in this order.
+		// Ordered says that the query needs the rows in the order of this scan.
 		Ordered bool
-		// Wanted, for a system table, are the values of columns that the query wants. Residual tests for them too.
+		// Wanted, for a system table, holds the values that the query requires of columns. Residual also tests for them.
 		Wanted []ColumnValues
 		// Residual is a condition that rows must pass; nil if there is none.
 		Residual Expr
-		// Limit is the maximum number of rows that are read, not counting those that Residual drops; nil for all.
+		// Limit is the maximum number of rows that the scan gives, not counting rows that Residual drops; nil for all.
 		Limit Expr
 		// Exclusive asks for exclusive locks (FOR UPDATE, DML, hints).
 		Exclusive bool
-		// Method says whether the scan may read a columnar copy.
+		// Method says whether the scan may read a columnar copy of the table or index.
 		Method ScanMethod
 	}
 	// Filter keeps the rows for which Cond is TRUE.
@@ -56,107 +56,107 @@ type (
 		Input Node
 		Cond  Expr
 	}
-	// Compute makes a new row of each.
+	// Compute makes a new row of Exprs from each row of Input.
 	Compute struct {
 		Input Node
 		Exprs []Expr
-		Names []string // for people
+		Names []string // shown in printed plans
 	}
-	// Apply runs Right for each row of Left, after putting columns of that row in the registers of Bind.
-	// Its row is Left's and then Right's (Left's alone for semi joins).
+	// Apply runs Right for each row of Left, after putting columns of that row in the registers of Bind. Its row is a row of Left followed
+	// by one of Right, or a row of Left alone for semi and anti joins.
 	Apply struct {
 		Kind        JoinKind // not FullJoin
 		Left, Right Node
 		Bind        []Bind
-		// BackJoin says that Right reads the table of the index that Left reads, one row for each.
+		// BackJoin says that Left reads an index, and Right reads the table's row for each entry.
 		BackJoin bool
 	}
-	// HashJoin keeps Right's rows in a hash table by RightKeys and looks up Left's by LeftKeys. Left's order is kept,
-	// but for the unmatched rows of Right in a FullJoin, which come last. NULL keys match nothing.
-	// Without keys each row of Left is paired with each row of Right.
+	// HashJoin keeps Right's rows in a hash table by RightKeys and looks up Left's by LeftKeys. The output has Left's order, but the
+	// unmatched rows of Right in a FullJoin come last. NULL keys match nothing. Without keys each row of Left is paired with each row of
+	// Right.
 	HashJoin struct {
 		Kind                JoinKind
 		Left, Right         Node
 		LeftKeys, RightKeys []Expr
-		// Cond is over the joined row; nil is TRUE.
+		// Cond is a further condition over the joined row; nil is TRUE.
 		Cond Expr
 	}
-	// Unnest runs through arrays: its row is Input's, one element of each of Arrays, and the offset if wanted.
+	// Unnest makes a row for each element of Arrays: the row of Input, one element of each array, and the offset if Offset is set.
 	Unnest struct {
 		Input  Node
 		Arrays []Expr
-		Names  []string // of the elements, for people
+		Names  []string // of the elements, shown in printed plans
 		Offset bool
 		Outer  bool // a row of Input without elements is kept, with NULLs
 		Zip    tree.ZipMode
 		Cond   Expr // over the output row; nil is TRUE
 	}
-	// Aggregate makes one row of each group: Keys, then Aggs, and last the errors of those Aggs that put errors off. Stream says that the
-	// rows of a group come one after the other. Without Keys there is one group, even if there are no rows.
+	// Aggregate makes one row of each group: Keys, then Aggs, then Grouping, and last the errors of the Aggs in PutOff. Stream says that
+	// the rows of a group come one after the other. Without Keys there is one group, even if there are no rows.
 	Aggregate struct {
 		Input  Node
 		Keys   []Expr
-		Names  []string // of Keys, for people
+		Names  []string // of Keys, shown in printed plans
 		Aggs   []Agg
 		Stream bool
-		// Sets are the grouping sets, as places in Keys; nil is one set of all. Grouping are the keys whose GROUPING()
-		// follow Aggs in the row.
+		// Sets are the grouping sets, as places in Keys; nil means one set of all keys. Grouping holds the places of the keys whose
+		// GROUPING() the row has.
 		Sets     [][]int
 		Grouping []int
-		PutOff   []int // the places in Aggs of those that put errors off
+		PutOff   []int // places in Aggs of the functions whose errors become values instead of failing the statement
 	}
-	// Sort sorts, and with Limit keeps only so many rows.
-	// Sort sorts. Its input comes sorted by the first Major keys already: rows that are equal by these are sorted by the rest (Minor Sort).
+	// Sort sorts its input by Keys, and with Limit keeps only the first rows. The input is already sorted by the first Major keys: only
+	// rows that are equal in these are sorted by the rest (Minor Sort).
 	Sort struct {
 		Input Node
 		Keys  []SortKey
 		Major int
 		Limit Expr // nil: all
 	}
-	// Limit skips Offset rows and passes Count; either may be nil.
+	// Limit skips Offset rows and then passes at most Count rows; either may be nil.
 	Limit struct {
 		Input         Node
 		Count, Offset Expr
 	}
-	// UnionAll passes the rows of all Inputs: one after the other, or, with Order, merged. The inputs then come in that order, and with Limit only
-	// so many rows are passed.
+	// UnionAll passes the rows of all Inputs, one input after the other. With Order, each input is sorted, and UnionAll merges them. It
+	// then passes no more than Limit rows.
 	UnionAll struct {
 		Inputs []Node
-		Order  []SortKey // plain slots
+		Order  []SortKey // each Expr is a plain Slot
 		Limit  Expr      // nil: all
 	}
-	// SetOp is INTERSECT or EXCEPT of Left and Right, whose rows have the same columns of these Types.
+	// SetOp is INTERSECT or EXCEPT of Left and Right. The rows of both have columns of the same Types.
 	SetOp struct {
 		Kind        tree.SetOpKind
 		All         bool
 		Left, Right Node
 		Types       []*value.Type
 	}
-	// With computes the rows of Defs when SpoolScans in Body ask for them, once each.
+	// With runs Body. It computes the rows of each of Defs once, when the first SpoolScan in Body asks for them.
 	With struct {
 		Defs []Spool
 		Body Node
 	}
-	// SpoolScan reads Spool Number again.
+	// SpoolScan reads the rows of the Spool with this Number.
 	SpoolScan struct {
 		Number int
 		Name   string
 		Types  []*value.Type
 	}
-	// Sample is TABLESAMPLE.
+	// Sample is the operator TABLESAMPLE.
 	Sample struct {
 		Input   Node
-		Percent bool // each row with this probability in percent, else Size rows in all
+		Percent bool // true: keep each row with a probability of Size percent; false: keep Size rows in all
 		Size    Expr
 		Seed    Expr // of REPEATABLE, or nil
 	}
 )
 
-// ColumnValues are values of a column.
+// ColumnValues are the values that a query requires of a column.
 type ColumnValues struct {
 	Column *schema.Column
 	Values []Expr
-	Array  bool // the only one of Values is an array of them
+	Array  bool // Values holds one expression, an array of the values
 }
 
 // Spool is one named subquery of a With.
@@ -166,7 +166,7 @@ type Spool struct {
 	Plan   Node
 }
 
-// JoinKind is the kind of a join as it runs.
+// JoinKind is the kind of a join in a physical plan.
 type JoinKind uint8
 
 const (
@@ -181,9 +181,9 @@ const (
 type Agg struct {
 	Func     *tree.Function
 	Args     []Expr
-	Name     string // for people
+	Name     string // shown in printed plans
 	Distinct bool
-	// IGNORE NULLS and RESPECT NULLS; with neither the function decides.
+	// IgnoreNulls and RespectNulls stand for IGNORE NULLS and RESPECT NULLS; with neither, the function decides.
 	IgnoreNulls, RespectNulls bool
 	OrderBy                   []SortKey
 	Limit                     Expr
@@ -200,17 +200,16 @@ type SortKey struct {
 	Collation  string
 }
 
-// Seek is a set of keys of a table or index: those that begin with any tuple
-// of Parts (the cross product of what they allow), narrowed by Range on the
-// key part that follows. If Tuples is set, it stands for Parts.
+// Seek is a set of keys of a table or index. A key is in it if its first parts match Parts and the part after them lies in Range. If Tuples
+// is set, it takes the place of Parts.
 type Seek struct {
 	Parts  []SeekPart
 	Range  *SeekRange
 	Tuples *SeekTuples
 }
 
-// SeekPart is what one key part may be: any of Values, any element of Array, NULL if Null, or, if Each, every value that the table or index has in
-// that place, if it lies in Among (nil for all). A NULL among the values of Values and Array equals nothing, unless NullSafe.
+// SeekPart lists the values that one key part may have: any of Values, any element of Array, NULL if Null is set, or, if Each is set, every
+// value in Among (nil for all) that the table or index has in that place. A NULL in Values or Array equals nothing, unless NullSafe is set.
 type SeekPart struct {
 	Values         []Expr
 	Array          Expr
@@ -219,57 +218,57 @@ type SeekPart struct {
 	Among          *SeekRange
 }
 
-// MergePart is a part of a key by which streams are merged, in its order in the key or inverted.
+// MergePart is a part of a key by which streams are merged, in the key's own direction or inverted.
 type MergePart struct {
 	Part     int
 	Inverted bool
 }
 
-// SeekTuples are whole prefixes of a key, from an array of structs: key part i is field Fields[i] of the element.
+// SeekTuples are prefixes of a key that come from an array of structs: key part i is field Fields[i] of the element.
 type SeekTuples struct {
 	Array  Expr
 	Fields []int
 	Types  []*value.Type // of the key parts
 }
 
-// SeekRange bounds one key part. A bound that is NULL lets nothing pass; nil
-// is no bound. NULLs are never in a range.
+// SeekRange bounds one key part. A nil bound is no bound. A bound whose value is NULL admits no key. NULLs are never in a range.
 type SeekRange struct {
 	Low, High         Expr
 	LowOpen, HighOpen bool
-	// Prefix is what the part begins with; with Like, what the pattern holds before its first wildcard.
+	// Prefix is the text that the part begins with. If Like is set, Prefix is a LIKE pattern: the text before its first wildcard counts.
 	Prefix Expr
 	Like   bool
 }
 
-// DML is a DML statement. Its rows are those of THEN RETURN; without it there are none.
+// DML is a DML statement. With THEN RETURN it gives the rows of that clause, otherwise none.
 type DML struct {
 	Kind  Kind
 	Table *schema.Table
-	// Input makes the rows to write. INSERT: one value for each of Columns, of the rows of VALUES in Rows if Input is nil.
-	// UPDATE: the primary key, then one value for each of Columns. DELETE: the primary key, then the columns of the
-	// table that Return refers to (ReturnColumns).
+	// Input makes the rows to write. For INSERT a row has one value for each of Columns; if Input is nil, Rows holds the rows of VALUES.
+	// For UPDATE it has the primary key, then one value for each of Columns. For DELETE it has the primary key, then the columns of the
+	// table that Return refers to.
 	Input   Node
 	Rows    [][]Expr // a nil Expr is DEFAULT
 	Columns []*schema.Column
-	// Default[i] says that SET Columns[i] = DEFAULT.
+	// Default[i] says that the statement has SET Columns[i] = DEFAULT.
 	Default []bool
 	Mode    tree.InsertMode
 	Assert  Expr
 	Return  *Returning
-	// Conflict is ON CONFLICT of INSERT, or nil.
+	// Conflict is the clause ON CONFLICT of INSERT, or nil.
 	Conflict *Conflict
-	// Distinct says that Input may hold a key more than once, which is an error (UPDATE ... FROM).
+	// Distinct says that the keys in Input must be distinct: UPDATE ... FROM may find a row more than once, which is an error.
 	Distinct bool
 }
 
-// Conflict says what INSERT does with a row that clashes with an existing one: with the same primary key (Key), with
-// the same key in Index, or, with neither, in any of these ways.
+// Conflict says how INSERT treats a row that clashes with an existing one. The two may have the same primary key (Key), or the same key in
+// Index. If neither is set, either kind of clash counts.
 type Conflict struct {
 	Key   bool
 	Index *schema.Index
-	// Update is DO UPDATE: it changes Columns of the existing row to Set, if Where (nil is TRUE) is TRUE. Otherwise it is DO NOTHING. Set
-	// and Where are over the columns Old of the existing row, followed by the columns New of the row that is not inserted.
+	// Update means DO UPDATE: it sets Columns of the existing row to the values of Set, if Where is TRUE (nil is TRUE). Without Update the
+	// clause is DO NOTHING. Set and Where are expressions over the columns Old of the existing row, followed by the columns New of the row
+	// that is not inserted.
 	Update   bool
 	Old, New []*schema.Column
 	Columns  []*schema.Column
@@ -277,11 +276,11 @@ type Conflict struct {
 	Where    Expr
 }
 
-// Returning is THEN RETURN: Exprs over rows of Columns of the changed table.
+// Returning is THEN RETURN: it computes Exprs over rows that hold Columns of the changed table.
 type Returning struct {
 	Columns []*schema.Column
 	Exprs   []Expr
-	// Action is the place among Exprs of WITH ACTION's column (whose Expr is nil), -1 without.
+	// Action is the place of WITH ACTION's column among Exprs, whose Expr is nil. Without WITH ACTION it is -1.
 	Action int
 }
 

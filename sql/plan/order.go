@@ -6,8 +6,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 )
 
-// satisfies says whether rows sorted by order are sorted by want too. Slots with the same value in every row do not matter, nor do keys
-// after those that are unique together.
+// satisfies reports whether rows in the order have are also in the order want. It ignores slots with the same value in every row. If
+// distinct is set, no two rows agree in all of have, so that further keys of want do not matter.
 func satisfies(have []slotOrder, fixed map[int]bool, distinct bool, want []slotOrder) bool {
 	i := 0
 	for _, w := range want {
@@ -29,7 +29,8 @@ func satisfies(have []slotOrder, fixed map[int]bool, distinct bool, want []slotO
 	return true
 }
 
-// major is by how many first keys of an order the rows come sorted, 0 if these have the same value in every row.
+// major returns by how many of the first keys of an order the rows already come sorted. It is 0 if these keys have the same value in every
+// row.
 func (b *built) major(want []slotOrder) int {
 	for n := len(want) - 1; n > 0; n-- {
 		if varies(want[:n], b.fixed) && satisfies(b.order, b.fixed, b.distinct, want[:n]) {
@@ -39,12 +40,12 @@ func (b *built) major(want []slotOrder) int {
 	return 0
 }
 
-// varies says whether some slot of an order has different values.
+// varies reports whether some slot of an order may have different values.
 func varies(order []slotOrder, fixed map[int]bool) bool {
 	return slices.ContainsFunc(order, func(o slotOrder) bool { return !fixed[o.slot] })
 }
 
-// reversed is the order of the same rows read from the end.
+// reversed returns the order of the same rows when they are read from the end.
 func reversed(order []slotOrder) []slotOrder {
 	out := slices.Clone(order)
 	for i := range out {
@@ -54,7 +55,7 @@ func reversed(order []slotOrder) []slotOrder {
 	return out
 }
 
-// groups says whether in rows sorted by order, rows with equal values of all keys are neighbours.
+// groups reports whether rows in the order have come group by group: whether rows that are equal in all keys are neighbours.
 func groups(have []slotOrder, fixed map[int]bool, keys []int) bool {
 	left := map[int]bool{}
 	for _, k := range keys {
@@ -77,7 +78,7 @@ func groups(have []slotOrder, fixed map[int]bool, keys []int) bool {
 	return len(left) == 0
 }
 
-// wanted is an ORDER BY as an order of columns; nil if its keys are not plain columns.
+// wanted translates ORDER BY keys to an order of columns. It returns nil if a key is not a plain column or has a collation.
 func wanted(keys []tree.SortKey) []orderKey {
 	var list []orderKey
 	for _, k := range keys {
@@ -102,7 +103,7 @@ func inSlots(keys []orderKey, at slots) (list []slotOrder, ok bool) {
 	return list, true
 }
 
-// buildSort adds a sort, unless the rows come sorted. limit is how many rows are wanted, nil for all.
+// buildSort adds a sort, unless the rows come sorted. limit is the number of rows that are wanted, nil for all.
 func (p *planner) buildSort(r *sortRel, req request, limit Expr) (built, error) {
 	want := wanted(r.keys)
 	in := req.with(refsOf(sortKeyExprs(r.keys)...))
@@ -147,7 +148,8 @@ func (p *planner) sortKeys(keys []tree.SortKey, at slots) ([]SortKey, error) {
 	return list, nil
 }
 
-// buildLimit passes the limit down to the sort or the scan below, and stays itself if rows must be skipped or the scan cannot count.
+// buildLimit passes the limit down to the sort or the scan below. It also adds a Limit operator if rows must be skipped, or if the operator
+// below does not stop by itself.
 func (p *planner) buildLimit(r *limitRel, req request) (built, error) {
 	count, err := p.optional(r.count, slots{})
 	if err != nil {
@@ -157,7 +159,7 @@ func (p *planner) buildLimit(r *limitRel, req request) (built, error) {
 	if err != nil {
 		return built{}, err
 	}
-	through := count // how many rows must come from below
+	through := count // the number of rows that must come from below
 	if count != nil && offset != nil {
 		through = sumOf(count, offset)
 	}
@@ -182,7 +184,7 @@ func (p *planner) buildLimit(r *limitRel, req request) (built, error) {
 	return b, nil
 }
 
-// pushLimit sets the limit of the scan under n, if each of its rows makes one row of n.
+// pushLimit sets the limit of the scan or the merging union under n, if each of its rows makes one row of n.
 func pushLimit(n Node, limit Expr) {
 	switch n := n.(type) {
 	case *Scan:
@@ -202,7 +204,7 @@ func pushLimit(n Node, limit Expr) {
 	}
 }
 
-// counts says whether n stops by itself after limit rows.
+// counts reports whether n stops by itself after limit rows.
 func counts(n Node, limit Expr) bool {
 	switch n := n.(type) {
 	case *Scan:

@@ -7,21 +7,21 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// origin says that a slot holds a column of a stored row. Slots with the same row number hold columns of the same stored row.
+// origin is the column of a stored row that a slot holds. Slots with the same row number hold columns of the same stored row.
 type origin struct {
 	row    int
 	column *schema.Column
 }
 
-// newRow is a number for the rows that a scan or a union gives.
+// newRow returns a new number for the stored rows that a scan or a union gives.
 func (p *planner) newRow() int {
 	p.rows++
 	return p.rows
 }
 
-// joinOrigins finds what is known of the slots of an apply join of left and right. A key part of right that is sought by a slot of left has the
-// same value. If right is the stored row that slots of left come from, because its whole key is theirs, its other columns have the same values, too:
-// an ORDER BY over them is one over left.
+// joinOrigins derives the origins of the slots of an apply join, and finds slots that are equal. If right seeks a key part by a slot of
+// left, the two have the same value. If right seeks its whole key by slots that hold the key of one stored row, then right reads that same
+// row, so the other columns of that row are equal too. An ORDER BY over right's columns is then an ORDER BY over left's.
 func (b *built) joinOrigins(n *Apply, left, right built) {
 	b.from, b.same = left.from, left.same
 	s, ok := n.Right.(*Scan)
@@ -54,7 +54,7 @@ func (b *built) joinOrigins(n *Apply, left, right built) {
 	}
 }
 
-// soughtBy are the key columns of the scan on the right that must equal a slot of the left.
+// soughtBy returns the key columns of the scan on the right that must equal a slot of the left, each with that slot.
 func (n *Apply) soughtBy(s *Scan) map[*schema.Column]int {
 	slots := map[int]int{}
 	for _, b := range n.Bind {
@@ -75,7 +75,7 @@ func (n *Apply) soughtBy(s *Scan) map[*schema.Column]int {
 	return sought
 }
 
-// rowOf is the number of the row whose key is sought in its table.
+// rowOf returns the number of the stored row that s reads, if slots of b hold the whole key of one row of its table.
 func (b built) rowOf(s *Scan, sought map[*schema.Column]int) (row int, ok bool) {
 	for i, part := range s.Table.Key {
 		slot, ok := sought[part.Column]
@@ -88,7 +88,7 @@ func (b built) rowOf(s *Scan, sought map[*schema.Column]int) (row int, ok bool) 
 	return row, s.Index == nil && len(s.Table.Key) > 0
 }
 
-// holding is the first slot with an origin.
+// holding returns the first slot with this origin.
 func (b built) holding(o origin) (slot int, ok bool) {
 	for slot := range b.node.Width() {
 		if from, known := b.from[slot]; known && from == o {
@@ -98,7 +98,7 @@ func (b built) holding(o origin) (slot int, ok bool) {
 	return 0, false
 }
 
-// first is the first slot that has the same value as a slot in every row.
+// first returns the first slot that has the same value as slot in every row.
 func (b built) first(slot int) int {
 	if same, ok := b.same[slot]; ok {
 		return same
@@ -106,7 +106,7 @@ func (b built) first(slot int) int {
 	return slot
 }
 
-// firsts is an order by slots as one by the first slots that have the same values.
+// firsts replaces each slot of an order by the first slot that has the same value in every row.
 func (b built) firsts(order []slotOrder) []slotOrder {
 	out := make([]slotOrder, len(order))
 	for i, o := range order {
@@ -116,7 +116,7 @@ func (b built) firsts(order []slotOrder) []slotOrder {
 	return out
 }
 
-// moveOrigins is what is known of b's slots in rows whose slots have moved.
+// moveOrigins translates b.from and b.same to new rows: moved[s] is the new place of slot s.
 func moveOrigins(b built, moved map[int]int) (map[int]origin, map[int]int) {
 	from, same := map[int]origin{}, map[int]int{}
 	for slot, o := range b.from {
@@ -133,8 +133,8 @@ func moveOrigins(b built, moved map[int]int) (map[int]origin, map[int]int) {
 	return from, same
 }
 
-// unionOrigins are the origins of a union's slots, those of its inputs being given: they are columns of the same rows if that is so in all
-// inputs.
+// unionOrigins derives the origins of a union's slots from those of its inputs. A slot has an origin if it holds the same column in all
+// inputs. Two slots come from the same stored row if they do so in all inputs.
 func (p *planner) unionOrigins(inputs []map[int]origin, width int) map[int]origin {
 	rows := map[string]int{}
 	from := map[int]origin{}

@@ -5,11 +5,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Independent says whether a plan refers to no columns of enclosing rows.
+// Independent reports whether a plan refers to no columns of enclosing rows.
 func Independent(n Node) bool { return len(freeRegisters(n)) == 0 }
 
-// Driving is the scan whose rows drive the whole statement: a partition of the
-// statement is a part of what it reads. Nil if there is none.
+// Driving returns the scan whose rows drive the whole statement: a partition of the statement is a part of the keys that this scan reads.
+// It returns nil if there is none.
 func (p *Plan) Driving() *Scan {
 	if m, ok := p.Root.(*DML); ok {
 		if m.Input == nil {
@@ -36,9 +36,9 @@ func driving(n Node) *Scan {
 	return nil
 }
 
-// Partitionable says why PartitionQuery refuses a query, or nil. A query is root partitionable if each of its rows
-// comes from one row of the driving scan and what lies with that row: the rows interleaved with it, or the row of the table that
-// an index entry stands for. A query of no table at all has one partition.
+// Partitionable returns the error with which PartitionQuery refuses the query, or nil. A query is root partitionable if each of its rows
+// comes from one row of the driving scan and the rows stored with it: the rows interleaved with it, or the row of the table that an index
+// entry stands for. A query that reads no table has one partition.
 func (p *Plan) Partitionable() error {
 	if p.Kind != Query {
 		return usererror.PartitionedDMLQuery()
@@ -73,7 +73,7 @@ func rootPartitionable(n Node) bool {
 	return false
 }
 
-// readsTables says whether an expression has a subquery over a table.
+// readsTables reports whether an expression has a subquery that reads a table.
 func readsTables(e Expr) bool {
 	found := false
 	WalkExpr(e, func(e Expr) {
@@ -88,8 +88,8 @@ func readsTables(e Expr) bool {
 	return found
 }
 
-// local says whether all that the right side of a join reads lies with the row of the left side: tables of the same root whose key is
-// bound, from the first part on, by the whole key that both share.
+// local reports whether the right side of a join reads only rows that are stored with the row of the left side. These are rows of ancestors
+// or descendants of the left table, sought by all leading key columns that both tables share.
 func local(a *Apply) bool {
 	left := driving(a.Left)
 	if left == nil {
@@ -104,7 +104,7 @@ func local(a *Apply) bool {
 	return ok
 }
 
-// lineage says whether one of two tables is an ancestor of the other.
+// lineage reports whether one of two tables is an ancestor of the other.
 func lineage(a, b *schema.Table) bool {
 	for t := a; t != nil; t = t.Parent {
 		if t == b {
@@ -119,7 +119,7 @@ func lineage(a, b *schema.Table) bool {
 	return false
 }
 
-// bindsParent says whether s seeks its key by the key columns of left that both tables share.
+// bindsParent reports whether s seeks the key columns that both tables share by the values of left's key columns.
 func bindsParent(s, left *Scan) bool {
 	shared := min(len(s.Table.Key), len(left.Table.Key))
 	if len(s.Seeks) != 1 || len(s.Seeks[0].Parts) < shared {
@@ -138,7 +138,8 @@ func bindsParent(s, left *Scan) bool {
 	return true
 }
 
-// PartitionedDML says why a statement cannot run as partitioned DML, or nil: it must change rows of one table, each by itself.
+// PartitionedDML returns the error with which partitioned DML refuses the statement, or nil. The statement must change rows of one table,
+// each independently of the others.
 func (p *Plan) PartitionedDML() error {
 	m, ok := p.Root.(*DML)
 	if !ok || m.Kind == Insert || m.Return != nil || m.Assert != nil {

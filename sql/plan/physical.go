@@ -9,35 +9,35 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// request is what the operator above wants of a relation's rows. It must get the columns need; the rest is preferred, not required.
+// request tells what the operator above wants of a relation's rows. The columns in need are required. All else is a preference.
 type request struct {
 	need  colSet
 	order []orderKey
-	// group are columns whose equal values should come together.
+	// group holds columns: rows that are equal in all of them should come together.
 	group colSet
-	// limit is how many rows are likely to be asked for; 0 is all.
+	// limit is the number of rows that the operator above will probably read; 0 means all.
 	limit float64
-	// prefer is the order in which columns should stand in the row.
+	// prefer is the order of columns that the row should have.
 	prefer []int
 }
 
-// orderKey is one key of an order by a column.
+// orderKey is one key of an order by columns.
 type orderKey struct {
 	col              int
 	desc, nullsFirst bool
 }
 
-// built is a physical operator and what is known of its rows.
+// built is a physical operator with the known properties of its rows.
 type built struct {
 	node Node
 	at   slots
-	// order is the order of the rows; slot -1 is a column that the row does not hold.
+	// order is the order of the rows. Slot -1 stands for a column that the row does not hold.
 	order []slotOrder
-	// fixed are the slots that have the same value in every row.
+	// fixed holds the slots that have the same value in every row.
 	fixed map[int]bool
-	// distinct says that the columns of order together differ in every row.
+	// distinct says that no two rows agree in all columns of order.
 	distinct bool
-	// from are the columns that slots hold, as far as they are known, and same the slots that have the same value as an earlier one.
+	// from holds the origins of slots, as far as they are known. same maps a slot to an earlier slot that has the same value in every row.
 	from map[int]origin
 	same map[int]int
 }
@@ -88,7 +88,7 @@ func (p *planner) build(r relation, req request) (built, error) {
 	return built{}, usererror.UnsupportedQueryShape()
 }
 
-// exactly is the operator with a row of exactly these columns.
+// exactly returns an operator with b's rows, cut down to exactly these columns.
 func (b built) exactly(cols []tree.Col) Node {
 	fits := b.node.Width() == len(cols)
 	for i, c := range cols {
@@ -118,7 +118,7 @@ func buildEmpty(r *emptyRel, req request) built {
 	return b
 }
 
-// with is the request for an input that also has to make other columns.
+// with returns the request for an input that must also give the columns more.
 func (req request) with(more colSet) request {
 	req.need = maps.Clone(req.need).addAll(more)
 	return req
@@ -137,11 +137,11 @@ func (p *planner) buildFilter(r *filterRel, req request) (built, error) {
 	return b, nil
 }
 
-// buildCompute adds the columns that are wanted. A column that is another under a new name costs nothing: they share a slot.
+// buildCompute adds the columns that are wanted. A column that only renames another costs nothing: both share a slot.
 func (p *planner) buildCompute(r *computeRel, req request) (built, error) {
 	in := request{need: colSet{}, limit: req.limit}
 	in.need.addAll(req.need)
-	names := map[int]int{} // new names of columns
+	names := map[int]int{} // from the new name of a column to the column, by Col.ID
 	var exprs []tree.Computed
 	for _, x := range r.exprs {
 		delete(in.need, x.Col.ID)
@@ -161,7 +161,7 @@ func (p *planner) buildCompute(r *computeRel, req request) (built, error) {
 	return p.addColumns(b, exprs, req)
 }
 
-// rename translates the preferences of req to the columns of the input, and puts them into in.
+// rename translates the preferences of req to the columns of the input, and adds them to in.
 func rename(in *request, req request, names map[int]int) {
 	name := func(id int) int {
 		if below, ok := names[id]; ok {
@@ -203,7 +203,7 @@ func (p *planner) addColumns(b built, exprs []tree.Computed, req request) (built
 	return p.recompute(b, made, req)
 }
 
-// recompute makes rows of the columns that are wanted, of b and newly made.
+// recompute adds a Compute. Its rows hold the columns of b that are wanted and the new columns.
 func (p *planner) recompute(b built, made []tree.Computed, req request) (built, error) {
 	n := &Compute{Input: b.node}
 	out := built{node: n, at: slots{}, distinct: b.distinct}
@@ -234,7 +234,7 @@ func (p *planner) recompute(b built, made []tree.Computed, req request) (built, 
 	return out, nil
 }
 
-// columnOrder are the columns of at that are wanted, the preferred ones first.
+// columnOrder returns the columns of at that are wanted, the preferred ones first.
 func columnOrder(req request, at slots) []int {
 	var list []int
 	listed := colSet{}
@@ -254,7 +254,7 @@ func columnOrder(req request, at slots) []int {
 	return append(list, rest...)
 }
 
-// moveOrder is the order of b's rows in rows whose slots have moved.
+// moveOrder translates the order and the fixed slots of b to new rows: moved[s] is the new place of slot s.
 func moveOrder(b built, moved map[int]int) ([]slotOrder, map[int]bool) {
 	var order []slotOrder
 	for _, k := range b.order {
@@ -309,7 +309,7 @@ func ids(cols []tree.Col) []int {
 	return list
 }
 
-// buildExactly builds a relation with a row of exactly these columns.
+// buildExactly builds a relation. The rows of the result have exactly these columns.
 func (p *planner) buildExactly(r relation, cols []tree.Col) (Node, error) {
 	b, err := p.build(r, request{need: setOf(cols), prefer: ids(cols)})
 	if err != nil {
@@ -380,7 +380,7 @@ func (p *planner) buildSample(r *sampleRel, req request) (built, error) {
 	return b, nil
 }
 
-// sumOf is LIMIT plus OFFSET: how many rows must come from below.
+// sumOf returns LIMIT plus OFFSET: the number of rows that must come from below.
 func sumOf(count, offset Expr) Expr {
 	c, known := count.(*Const)
 	o, also := offset.(*Const)

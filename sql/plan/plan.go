@@ -18,18 +18,19 @@ const (
 // Plan is a planned statement. It is immutable.
 type Plan struct {
 	Kind Kind
-	// Columns are the result: of the query, or of THEN RETURN (nil for DML without).
+	// Columns are the columns of the query's result, or of THEN RETURN (nil for DML without it).
 	Columns []Column
-	// Params are the parameters that the statement uses; a run is given their values in this order.
+	// Params are the parameters that the statement uses. A run takes their values in this order.
 	Params []Param
 	// Root produces the result rows. For DML it is a *DML.
 	Root Node
-	// Read is set if Root does no more than read keys of one table or index:
-	// its output columns are those of the result, in order. It is Root without what surrounds it.
+	// Read is set if Root only reads rows of one table or index by key. It is the scan in Root, with the columns of the result in their
+	// order.
 	Read *Scan
 	// ForUpdate says that the query has FOR UPDATE, which only a read-write transaction can run.
 	ForUpdate bool
-	// Registers is how many columns of enclosing rows the statement refers to (see Outer), Spools how many it keeps (see With).
+	// Registers is the number of columns of enclosing rows that the statement refers to (see Outer). Spools is the number of its spools
+	// (see With).
 	Registers, Spools int
 }
 
@@ -45,16 +46,17 @@ type Param struct {
 	Type *value.Type
 }
 
-// Options are what the request and the database ask of the planner.
+// Options control the planner.
 type Options struct {
-	// Batch asks for a plan that can be cut into partitions (PartitionQuery): it prefers plans without a global step.
+	// Batch asks for a plan that can be divided into partitions (PartitionQuery). The planner then prefers operators that can run in each
+	// partition by itself.
 	Batch bool
 }
 
-// IsDML says whether the statement writes.
+// IsDML reports whether the statement writes.
 func (p *Plan) IsDML() bool { return p.Kind != Query }
 
-// ReadsSystem says whether the statement reads INFORMATION_SCHEMA or SPANNER_SYS.
+// ReadsSystem reports whether the statement reads INFORMATION_SCHEMA or SPANNER_SYS.
 func (p *Plan) ReadsSystem() bool {
 	found := false
 	Walk(p.Root, func(n Node) {
@@ -65,7 +67,7 @@ func (p *Plan) ReadsSystem() bool {
 	return found
 }
 
-// Tables are the tables that the statement reads or writes, each once.
+// Tables returns the tables that the statement reads or writes, each once.
 func (p *Plan) Tables() []*schema.Table {
 	var list []*schema.Table
 	seen := map[*schema.Table]bool{}

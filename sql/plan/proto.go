@@ -12,12 +12,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Proto is the plan as clients and their tools draw it, in the operators of Cloud Spanner
+// Proto returns the plan as clients and their tools draw it, in the operators of Cloud Spanner
 // (https://cloud.google.com/spanner/docs/query-execution-operators). stats, which may be nil, gives the execution_stats of an operator.
-// literals are the values of parameters, by name, that are written as constants.
+// literals holds the values of parameters that are written as constants, by name.
 //
-// A Distributed Union stands over every part of the plan that could run where the rows of its driving scan are; the local
-// one under it and the Serialize Result are where Spanner has them.
+// A Distributed Union stands above each part of the plan that could run on the servers that store the rows of its driving scan. The local
+// union under it and the Serialize Result stand where Spanner's plans have them.
 func (p *Plan) Proto(stats func(Node) *structpb.Struct, literals map[string]value.Value) *spannerpb.QueryPlan {
 	w := &protoWriter{stats: stats, literals: literals}
 	if m, ok := p.Root.(*DML); ok {
@@ -28,7 +28,7 @@ func (p *Plan) Proto(stats func(Node) *structpb.Struct, literals map[string]valu
 	return &spannerpb.QueryPlan{PlanNodes: w.nodes}
 }
 
-// protoWriter lists nodes in pre-order. Its methods return the index of the node that they add, nodes under it included.
+// protoWriter lists nodes in pre-order. Its methods add a node with all nodes under it, and return that node.
 type protoWriter struct {
 	nodes    []*spannerpb.PlanNode
 	stats    func(Node) *structpb.Struct
@@ -36,7 +36,7 @@ type protoWriter struct {
 	vars     int
 }
 
-// meta are metadata of a node; values are strings.
+// meta is the metadata of a node; all values are strings.
 type meta map[string]string
 
 func (w *protoWriter) add(name string, m meta) *spannerpb.PlanNode {
@@ -51,7 +51,7 @@ func (w *protoWriter) add(name string, m meta) *spannerpb.PlanNode {
 	return n
 }
 
-// measured adds the node of an operator, with its statistics.
+// measured adds the node of an operator, with its execution statistics.
 func (w *protoWriter) measured(op Node, name string, m meta) *spannerpb.PlanNode {
 	n := w.add(name, m)
 	if w.stats != nil {
@@ -64,7 +64,7 @@ func link(from, to *spannerpb.PlanNode, kind, variable string) {
 	from.ChildLinks = append(from.ChildLinks, &spannerpb.PlanNode_ChildLink{ChildIndex: to.Index, Type: kind, Variable: variable})
 }
 
-// scalar adds an expression under a node.
+// scalar adds an expression and the subqueries in it under the node from.
 func (w *protoWriter) scalar(from *spannerpb.PlanNode, e Expr, kind, variable string) {
 	if e == nil {
 		return
@@ -112,14 +112,14 @@ func scalarName(e Expr) string {
 	return "Function"
 }
 
-// output is what Serialize Result makes: the columns of the result.
+// output holds the result columns, which Serialize Result makes.
 type output struct {
-	op    Node // the Compute that makes them, or nil
+	op    Node // the Compute that makes the columns, or nil
 	exprs []Expr
 	names []string
 }
 
-// results are the columns of a query, as expressions over the operator under a Compute at the root.
+// results returns the columns of a query, as expressions over the operator under the Compute at the root.
 func (w *protoWriter) results(p *Plan) output {
 	if c, ok := p.Root.(*Compute); ok {
 		return output{op: c, exprs: c.Exprs, names: c.Names}
@@ -133,7 +133,7 @@ func (w *protoWriter) results(p *Plan) output {
 	return out
 }
 
-// top adds the plan of a query.
+// top adds the whole plan of a query.
 func (w *protoWriter) top(root Node, out output) *spannerpb.PlanNode {
 	body := root
 	if c, ok := root.(*Compute); ok {
@@ -160,7 +160,7 @@ func (w *protoWriter) serialize(out output, input func() *spannerpb.PlanNode) *s
 	return n
 }
 
-// isLocal says whether a plan can run where the rows of its driving scan are.
+// isLocal reports whether a plan can run on the servers that store the rows of its driving scan.
 func isLocal(n Node) bool {
 	s := driving(n)
 	if s == nil || s.Table.Rows != nil {
@@ -182,7 +182,7 @@ func isLocal(n Node) bool {
 	return ok
 }
 
-// distributed adds a Distributed Union over what is driven by a scan.
+// distributed adds a Distributed Union over a plan that scan s drives; input adds the plan.
 func (w *protoWriter) distributed(s *Scan, input func() *spannerpb.PlanNode) *spannerpb.PlanNode {
 	m := meta{"distribution_table": s.target()}
 	if s.Ordered {
@@ -200,7 +200,7 @@ func (w *protoWriter) distributed(s *Scan, input func() *spannerpb.PlanNode) *sp
 	return n
 }
 
-// localUnion adds the half of a Distributed Union that each server runs.
+// localUnion adds the half of a Distributed Union that runs on each server.
 func (w *protoWriter) localUnion(input func() *spannerpb.PlanNode) *spannerpb.PlanNode {
 	n := w.add("Distributed Union", meta{"call_type": "Local"})
 	in := input()
@@ -209,7 +209,7 @@ func (w *protoWriter) localUnion(input func() *spannerpb.PlanNode) *spannerpb.Pl
 	return n
 }
 
-// union adds both halves over a local plan.
+// union adds both halves of a Distributed Union over a local plan.
 func (w *protoWriter) union(body Node, input func() *spannerpb.PlanNode) *spannerpb.PlanNode {
 	return w.distributed(driving(body), func() *spannerpb.PlanNode { return w.localUnion(input) })
 }
@@ -221,7 +221,7 @@ func (n *Scan) target() string {
 	return n.Table.FullName()
 }
 
-// global adds an operator that runs on the server that took the query.
+// global adds an operator that runs on the server that received the query.
 func (w *protoWriter) global(n Node) *spannerpb.PlanNode {
 	if isLocal(n) {
 		return w.union(n, func() *spannerpb.PlanNode { return w.raw(n) })
@@ -247,7 +247,7 @@ func (w *protoWriter) twice(n, in Node) *spannerpb.PlanNode {
 	return w.operator(n, "Global", func(Node) *spannerpb.PlanNode {
 		return w.distributed(driving(in), func() *spannerpb.PlanNode {
 			stats := w.stats
-			w.stats = nil // those of the operator are on its global half
+			w.stats = nil // the global half shows the operator's statistics
 			half := w.operator(n, "Local", func(Node) *spannerpb.PlanNode {
 				w.stats = stats
 				return w.localUnion(func() *spannerpb.PlanNode { return w.raw(in) })
@@ -260,8 +260,8 @@ func (w *protoWriter) twice(n, in Node) *spannerpb.PlanNode {
 
 var applyNames = map[JoinKind]string{InnerJoin: "Cross Apply", LeftJoin: "Outer Apply", SemiJoin: "Semi Apply", AntiJoin: "Anti-Semi Apply"}
 
-// distributedApply adds a join whose right side may lie on other servers: rows of the left side are sent there in batches. If out is
-// given, the result is serialized there.
+// distributedApply adds a join whose right side may lie on other servers: rows of the left side are sent there in batches. If out is given,
+// the result is serialized on those servers.
 func (w *protoWriter) distributedApply(a *Apply, out *output) *spannerpb.PlanNode {
 	name := strings.Replace(applyNames[a.Kind], "-", " ", 1)
 	n := w.measured(a, "Distributed "+name, meta{})
@@ -287,7 +287,7 @@ func (w *protoWriter) distributedApply(a *Apply, out *output) *spannerpb.PlanNod
 	return n
 }
 
-// batchApply adds the join of a batch with what the server has.
+// batchApply adds the join of a batch with the rows on the server that received it.
 func (w *protoWriter) batchApply(a *Apply, batch string) *spannerpb.PlanNode {
 	n := w.add(applyNames[a.Kind], nil)
 	keys := w.add("KeyRangeAccumulator", nil)
@@ -308,7 +308,7 @@ func (w *protoWriter) batchApply(a *Apply, batch string) *spannerpb.PlanNode {
 	return n
 }
 
-// raw adds a local plan.
+// raw adds the operators of a local plan, without further unions.
 func (w *protoWriter) raw(n Node) *spannerpb.PlanNode {
 	return w.operator(n, "", func(in Node) *spannerpb.PlanNode { return w.raw(in) })
 }
@@ -335,7 +335,7 @@ func (w *protoWriter) dml(m *DML) {
 	}
 }
 
-// with is m with more metadata.
+// with returns a copy of m with more metadata.
 func (m meta) with(more meta) meta {
 	out := maps.Clone(m)
 	maps.Copy(out, more)

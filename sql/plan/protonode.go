@@ -16,7 +16,7 @@ var (
 	trueValue = value.OfBool(true)
 )
 
-// operator adds one operator under its Spanner name; input adds what feeds it. call is Global, Local or nothing.
+// operator adds one operator under its Spanner name; input adds the plan of one of its inputs. call is its call_type: Global, Local or "".
 func (w *protoWriter) operator(n Node, call string, input func(Node) *spannerpb.PlanNode) *spannerpb.PlanNode {
 	m := meta{}
 	if call != "" {
@@ -69,7 +69,7 @@ func (w *protoWriter) operator(n Node, call string, input func(Node) *spannerpb.
 	return w.measured(n, fmt.Sprintf("%T", n), nil)
 }
 
-// unary adds an operator with one input, and then the expressions of it.
+// unary adds an operator with one input; exprs then adds the operator's expressions.
 func (w *protoWriter) unary(n Node, name string, m meta, input func(Node) *spannerpb.PlanNode, exprs func(*spannerpb.PlanNode)) *spannerpb.PlanNode {
 	p := w.measured(n, name, m)
 	link(p, input(n.inputs()[0]), "", "")
@@ -111,7 +111,7 @@ func (w *protoWriter) scanLeaf(s *Scan, m meta) *spannerpb.PlanNode {
 	return p
 }
 
-// seekableKeySize is how many key parts a scan skips by; 0 for points, as Spanner has it.
+// seekableKeySize returns how many key parts the seeks bind. It is 0 for reads of a table's rows by whole keys, as in Spanner's plans.
 func (n *Scan) seekableKeySize() int {
 	size := 0
 	for _, s := range n.Seeks {
@@ -155,7 +155,7 @@ func (w *protoWriter) sort(s *Sort, m meta, input func(Node) *spannerpb.PlanNode
 	})
 }
 
-// unionAll adds a union. If it merges its inputs, it says so as a Distributed Union does.
+// unionAll adds a union. If it merges its inputs, it gets the metadata with which a Distributed Union says so.
 func (w *protoWriter) unionAll(u *UnionAll, m meta, input func(Node) *spannerpb.PlanNode) *spannerpb.PlanNode {
 	if u.Order != nil {
 		m["preserve_subquery_order"] = "true"
@@ -185,7 +185,7 @@ func (w *protoWriter) aggregate(a *Aggregate, m meta, input func(Node) *spannerp
 	})
 }
 
-// agg adds an aggregate function, named as its result is.
+// agg adds an aggregate function under p. The link carries the name of its result.
 func (w *protoWriter) agg(p *spannerpb.PlanNode, a *Agg, slot int) {
 	d := describer{literals: w.literals}
 	n := w.add("Function", nil)

@@ -5,16 +5,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 )
 
-// relation is an operator of the logical plan. Its rows are sets of columns,
-// found by their tree.Col.ID, not by place. An operator may pass on columns that
-// no operator above uses; the physical plan drops them.
-// Relations are never changed once made; a rewrite makes new ones.
+// relation is an operator of the logical plan. Its columns are identified by their tree.Col.ID, not by place. An operator may pass on
+// columns that no operator above uses; the physical plan drops them. Relations never change: a rewrite makes new ones.
 type relation interface {
-	// cols are the columns that rows of the relation have.
+	// cols returns the columns of the relation's rows.
 	cols() []tree.Col
-	// relations are what this one is made of.
+	// relations returns the inputs of this relation.
 	relations() []relation
-	// scalars are the expressions in it; those of what it is made of left out.
+	// scalars returns the relation's own expressions, without those of its inputs.
 	scalars() []tree.Expr
 }
 
@@ -30,7 +28,7 @@ type (
 		hints     tree.Hints
 		exclusive bool
 		conds     []tree.Expr
-		// changed says that the statement, run as partitioned DML, changes the table: it deletes rows or sets these columns.
+		// changed says that the statement is partitioned DML and changes the table: it deletes rows or sets the columns in sets.
 		changed bool
 		sets    []*schema.Column
 	}
@@ -38,12 +36,12 @@ type (
 		in    relation
 		conds []tree.Expr
 	}
-	// computeRel adds columns.
+	// computeRel adds computed columns to the rows of in.
 	computeRel struct {
 		in    relation
 		exprs []tree.Computed
 	}
-	// joinRel is left and right joined where all of conds are TRUE. If right refers to columns of left, lateral is set.
+	// joinRel joins left and right where all of conds are TRUE. If right refers to columns of left, lateral is set.
 	joinRel struct {
 		kind        JoinKind
 		left, right relation
@@ -112,12 +110,12 @@ type (
 	}
 )
 
-// joinMethod is how a join runs.
+// joinMethod is the method by which a join runs.
 type joinMethod uint8
 
 const (
 	anyMethod   joinMethod = iota // not chosen yet
-	applyMethod                   // right already holds the join's conditions, over columns of left
+	applyMethod                   // nested loop; right already contains the join's conditions over columns of left
 	hashMethod
 )
 
@@ -204,7 +202,7 @@ func (r *withRel) scalars() []tree.Expr      { return nil }
 func (r *spoolScanRel) scalars() []tree.Expr { return nil }
 func (r *sampleRel) scalars() []tree.Expr    { return given(r.size, r.seed) }
 
-// concat is a and b in a slice of its own.
+// concat returns a new slice with the elements of a, then those of b.
 func concat[T any](a, b []T) []T {
 	out := make([]T, 0, len(a)+len(b))
 	return append(append(out, a...), b...)

@@ -7,7 +7,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// push filters r by conds, each as far down as it can go. Conditions may refer to columns of enclosing queries.
+// push filters the rows of r by conds. It moves each condition down as far as possible. Conditions may refer to columns of enclosing
+// queries.
 func push(r relation, conds []tree.Expr) relation {
 	if len(conds) == 0 {
 		return r
@@ -44,7 +45,7 @@ func push(r relation, conds []tree.Expr) relation {
 	return &filterRel{in: r, conds: conds}
 }
 
-// divide separates conditions that do not refer to the columns made here from those that do.
+// divide separates the conditions that do not refer to the columns in made or to offset (down) from those that do (stay).
 func divide(conds []tree.Expr, made colSet, offset *tree.Col) (down, stay []tree.Expr) {
 	if offset != nil {
 		made[offset.ID] = true
@@ -104,7 +105,8 @@ func touches(refs colSet, made map[int]tree.Expr) bool {
 	return false
 }
 
-// movable says whether an expression may be computed elsewhere and twice: it is a column or a constant, or a field of one.
+// movable reports whether an expression may be computed in another place and more than once. It may if it is a column, a constant, a
+// parameter, or a field of one of these.
 func movable(e tree.Expr) bool {
 	switch e := e.(type) {
 	case *tree.Ref, *tree.Literal, *tree.Param:
@@ -115,7 +117,7 @@ func movable(e tree.Expr) bool {
 	return false
 }
 
-// pushIntoJoin distributes conds, which are over the joined row, and the join's own conditions over its sides.
+// pushIntoJoin moves conds, which refer to the joined row, and the join's own conditions into the sides of the join where possible.
 func pushIntoJoin(r *joinRel, conds []tree.Expr) relation {
 	if r.method != anyMethod {
 		return filterBy(r, conds)
@@ -154,7 +156,7 @@ func pushIntoJoin(r *joinRel, conds []tree.Expr) relation {
 	return filterBy(&j, above)
 }
 
-// simplifyOuter makes an outer join an inner one, or a full join a left one, where conds drop all rows that the outer join adds.
+// simplifyOuter turns an outer join into an inner one, or a full join into a left one, if conds drop all rows that the outer join adds.
 func simplifyOuter(j *joinRel, conds []tree.Expr) {
 	if j.kind != LeftJoin && j.kind != FullJoin {
 		return
@@ -177,13 +179,13 @@ func simplifyOuter(j *joinRel, conds []tree.Expr) {
 	}
 }
 
-// nullRejecting are functions that are never TRUE if an argument is NULL.
+// nullRejecting lists functions that are never TRUE if an argument is NULL.
 var nullRejecting = map[string]bool{
 	"$equal": true, "$not_equal": true, "$less": true, "$less_or_equal": true, "$greater": true, "$greater_or_equal": true,
 	"$between": true, "$like": true, "starts_with": true, "ends_with": true,
 }
 
-// rejectsNull are columns that must not be NULL for cond to be TRUE.
+// rejectsNull returns the columns that must not be NULL for cond to be TRUE.
 func rejectsNull(cond tree.Expr) colSet {
 	s := colSet{}
 	c, ok := cond.(*tree.Call)
@@ -230,7 +232,7 @@ func rejectsNull(cond tree.Expr) colSet {
 	return s
 }
 
-// isNullOf is the column of "column IS NULL", or nil.
+// isNullOf returns the column of the condition "column IS NULL"; nil if e is any other expression.
 func isNullOf(e tree.Expr) *tree.Ref {
 	if c, ok := isCall(e, "$is_null"); ok {
 		if r, ok := c.Args[0].(*tree.Ref); ok {
@@ -271,8 +273,9 @@ func pushIntoAggregate(r *aggregateRel, conds []tree.Expr) relation {
 	return filterBy(&a, stay)
 }
 
-// tellsEqualApart says whether a condition may have different results for keys that are equal, such as 1 / f > 0 for 0 and -0: a group has one of them,
-// and counts the rows of both. Comparisons, and what goes by whether a key is NULL, do not.
+// tellsEqualApart reports whether a condition may have different results for keys that are equal, as 1 / f > 0 has for 0 and -0. Such a
+// condition must stay above the grouping, since a group shows one of these keys but counts the rows of both. Comparisons and IS NULL have
+// one result for equal keys.
 func tellsEqualApart(cond tree.Expr, keys map[int]tree.Expr) bool {
 	refs, compared := 0, 0
 	isKey := func(e tree.Expr) bool {
@@ -294,13 +297,13 @@ func tellsEqualApart(cond tree.Expr, keys map[int]tree.Expr) bool {
 	return refs > compared
 }
 
-// comparing are functions that have one result for arguments that are equal.
+// comparing lists functions that have the same result for arguments that are equal.
 var comparing = map[string]bool{
 	"$equal": true, "$not_equal": true, "$less": true, "$less_or_equal": true, "$greater": true, "$greater_or_equal": true,
 	"$between": true, "$in": true, "$in_array": true, "$is_null": true,
 }
 
-// blurs says whether values of a type may be equal and yet differ: 0 and -0, NaNs, and intervals of a month and of 30 days.
+// blurs reports whether values of a type may be equal and yet differ, like 0 and -0, NaNs, or the intervals of a month and of 30 days.
 func blurs(t *value.Type) bool {
 	switch t.Kind {
 	case value.Float64, value.Float32, value.Interval:
@@ -320,7 +323,7 @@ func replaceUnlessSubquery(e tree.Expr, with map[int]tree.Expr) tree.Expr {
 	return replace(e, with)
 }
 
-// pushIntoUnion filters each input.
+// pushIntoUnion filters each input of the union.
 func pushIntoUnion(r *unionRel, conds []tree.Expr) relation {
 	for _, c := range conds {
 		if hasSubquery(c) {

@@ -7,14 +7,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// sarg is what a condition says about one column of a scan in a form that can
-// bound a key: a search argument. Its values do not depend on the scan.
+// sarg (search argument) is a condition on one column of a scan in a form that can bound a key. Its values do not depend on the scan's
+// rows.
 type sarg struct {
 	op     sargOp
 	column *schema.Column
-	values []tree.Expr // one, but for sargIn
+	values []tree.Expr // one expression, except for sargIn
 	cond   int         // the number of the condition that it comes from
-	exact  bool        // it is equivalent to the condition
+	exact  bool        // the sarg is equivalent to the condition
 }
 
 type sargOp uint8
@@ -31,24 +31,24 @@ const (
 	sargAtLeast
 	sargPrefix // STARTS_WITH
 	sargLike   // LIKE; never exact
-	sargEach   // any value that there is; of key parts in a seek, never of a condition
+	sargEach   // any value that exists; seeks use it for key parts, no condition gives it
 )
 
-// tupleSarg is (a, b, ...) IN UNNEST(array of structs).
+// tupleSarg is a condition (a, b, ...) IN UNNEST(array of structs).
 type tupleSarg struct {
 	columns []*schema.Column
 	array   tree.Expr
 	cond    int
 }
 
-// predicate is what the conditions of a scan together say that seeks can use.
+// predicate holds the information in a scan's conditions that seeks can use.
 type predicate struct {
 	conds  []tree.Expr
 	sargs  []sarg
 	tuples []tupleSarg
-	// either are the conditions that are an OR of conjunctions, each analyzed on its own.
+	// either holds the conditions that are an OR. Each alternative is analyzed on its own.
 	either []disjunction
-	// notNull are the columns that must not be NULL for the conditions to be TRUE.
+	// notNull holds the columns that must not be NULL for the conditions to be TRUE.
 	notNull map[*schema.Column]bool
 }
 
@@ -57,7 +57,8 @@ type disjunction struct {
 	cases []predicate
 }
 
-// analyze finds the sargs in conds over the rows of s. Columns not in s.out are known when the scan opens.
+// analyze finds the sargs in conds over the rows of s. Columns that are not in s.out belong to enclosing rows: their values are known when
+// the scan opens.
 func (s *scanRel) analyze(conds []tree.Expr) predicate {
 	p := predicate{conds: conds, notNull: map[*schema.Column]bool{}}
 	byID := map[int]*schema.Column{}
@@ -86,11 +87,11 @@ func (s *scanRel) analyze(conds []tree.Expr) predicate {
 	return p
 }
 
-// alternatives analyzes a OR b OR ...
+// alternatives analyzes each operand of an OR on its own. It returns false for any other condition.
 func (s *scanRel) alternatives(i int, cond tree.Expr) (disjunction, bool) {
 	d := disjunction{cond: i}
 	if hasSubquery(cond) {
-		return d, false // the seek and the condition that is left to test would each compute it
+		return d, false // the seek and the remaining condition would both run the subquery
 	}
 	list := disjuncts(cond, nil)
 	if len(list) < 2 || len(list) > maxAlternatives {
@@ -102,7 +103,7 @@ func (s *scanRel) alternatives(i int, cond tree.Expr) (disjunction, bool) {
 	return d, true
 }
 
-// maxAlternatives is how many key ranges an OR may become; beyond that it is a filter.
+// maxAlternatives is the maximum number of key ranges that an OR becomes. A longer OR stays a filter.
 const maxAlternatives = 1000
 
 func disjuncts(e tree.Expr, list []tree.Expr) []tree.Expr {
@@ -129,7 +130,7 @@ type analyzer struct {
 	into *predicate
 }
 
-// flipped is the operator with its sides exchanged.
+// comparisons maps comparison functions to sargs. flipped is the sarg for the comparison with its sides exchanged.
 var comparisons = map[string]struct{ op, flipped sargOp }{
 	"$equal":            {sargEqual, sargEqual},
 	"$less":             {sargLess, sargGreater},
@@ -193,8 +194,8 @@ func (a *analyzer) function(i int, c *tree.Call) {
 	}
 }
 
-// like makes a sarg of a pattern: of the text before its first wildcard, if the pattern is a constant. The sarg is exact if the constant is
-// that text alone, or that text and a % at the end.
+// like makes a sarg of a LIKE pattern. If the pattern is a constant, the sarg holds the text before its first wildcard. The sarg is exact
+// if the constant is that text alone, or that text with a % at the end.
 func (a *analyzer) like(i int, col *schema.Column, pattern tree.Expr) {
 	if hasSubquery(pattern) {
 		return
@@ -263,7 +264,7 @@ func (a *analyzer) inArray(i int, c *tree.Call) {
 	a.into.tuples = append(a.into.tuples, t)
 }
 
-// orOfEqualities makes a = 1 OR a = 2 OR a IN (3, 4) one IN.
+// orOfEqualities turns a = 1 OR a = 2 OR a IN (3, 4) into one sarg: a IN (1, 2, 3, 4).
 func (a *analyzer) orOfEqualities(i int, c *tree.Call) {
 	var one predicate
 	inner := analyzer{byID: a.byID, into: &one}
@@ -284,7 +285,7 @@ func (a *analyzer) orOfEqualities(i int, c *tree.Call) {
 	a.add(sargIn, one.sargs[0].column, i, true, values...)
 }
 
-// column is the scan's column that e is, or nil.
+// column returns the column of the scan that e refers to; nil if e is any other expression.
 func (a *analyzer) column(e tree.Expr) *schema.Column {
 	if r, ok := e.(*tree.Ref); ok {
 		return a.byID[r.Col.ID]
@@ -292,7 +293,7 @@ func (a *analyzer) column(e tree.Expr) *schema.Column {
 	return nil
 }
 
-// bound says whether e can be a bound of a key part that holds c: it is of the same type and known before the scan.
+// bound reports whether e can bound a key part that holds column c: e has the same type and is known before the scan.
 func (a *analyzer) bound(c *schema.Column, e tree.Expr) bool {
 	return e.Type().Kind == c.Type.Kind && a.free(e)
 }
@@ -306,7 +307,7 @@ func (a *analyzer) allBound(c *schema.Column, list []tree.Expr) bool {
 	return true
 }
 
-// free says whether e has one value for all rows of the scan, which is known before the scan.
+// free reports whether e has one value for all rows of the scan, so that it is known before the scan.
 func (a *analyzer) free(e tree.Expr) bool {
 	for id := range refsOf(e) {
 		if a.byID[id] != nil {
@@ -316,7 +317,7 @@ func (a *analyzer) free(e tree.Expr) bool {
 	return !volatile(e)
 }
 
-// volatile says whether e may give another value each time it is computed.
+// volatile reports whether e may have another value each time it is computed.
 func volatile(e tree.Expr) bool {
 	found := false
 	walkTree(e, func(e tree.Expr) {

@@ -7,10 +7,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// slots are the places of columns in a flat row. Several columns may share a place.
+// slots maps columns, by Col.ID, to their places in a flat row. Several columns may share a place.
 type slots map[int]int
 
-// scalar compiles e over rows with these slots; columns that are not among them come from enclosing rows, through registers.
+// scalar compiles e over rows with these slots. Columns that are not in at come from enclosing rows, through registers.
 func (p *planner) scalar(e tree.Expr, at slots) (Expr, error) {
 	switch e := e.(type) {
 	case *tree.Literal:
@@ -47,7 +47,7 @@ func (p *planner) scalar(e tree.Expr, at slots) (Expr, error) {
 	return nil, fmt.Errorf("expression %T has no plan", e)
 }
 
-// scalars compiles expressions; nil stays nil.
+// scalars compiles expressions. A nil expression stays nil.
 func (p *planner) scalars(list []tree.Expr, at slots) ([]Expr, error) {
 	out := make([]Expr, len(list))
 	for i, e := range list {
@@ -62,7 +62,7 @@ func (p *planner) scalars(list []tree.Expr, at slots) ([]Expr, error) {
 	return out, nil
 }
 
-// all compiles conditions into one, nil if there is none.
+// all compiles conditions into one expression by AND. It returns nil if there are none.
 func (p *planner) all(conds []tree.Expr, at slots) (Expr, error) {
 	if len(conds) == 0 {
 		return nil, nil
@@ -98,7 +98,7 @@ func (p *planner) param(e *tree.Param) int {
 	return i
 }
 
-// register is the number of the register for a column of an enclosing row.
+// register returns the number of the register for a column of an enclosing row.
 func (p *planner) register(col int) int {
 	r, ok := p.registers[col]
 	if !ok {
@@ -181,7 +181,8 @@ func (p *planner) scalarSubquery(e *tree.Subquery, at slots) (Expr, error) {
 	return q, nil
 }
 
-// binds says which of the registers are set from columns of the current row, and from which slots. Operators further out set the others.
+// binds lists the registers that are set from columns of the current row, with the slots of these columns. Operators further out set the
+// others.
 func (p *planner) binds(registers map[int]bool, at slots) []Bind {
 	var list []Bind
 	for col, r := range p.registers {
@@ -193,7 +194,7 @@ func (p *planner) binds(registers map[int]bool, at slots) []Bind {
 	return list
 }
 
-// freeRegisters are the registers that a plan reads and does not set itself.
+// freeRegisters returns the registers that a plan reads and does not set itself.
 func freeRegisters(n Node) map[int]bool {
 	used, set := map[int]bool{}, map[int]bool{}
 	bind := func(list []Bind) {

@@ -14,8 +14,8 @@ func sortBinds(list []Bind) {
 	sort.Slice(list, func(i, j int) bool { return list[i].Register < list[j].Register })
 }
 
-// choose is the cheapest access for a request, skip scans left out. If several cost the same it is the first, and the table itself comes before
-// indexes.
+// choose returns the cheapest access for a request. It does not consider skip scans. Of equally cheap ones it returns the first, and the
+// table comes before its indexes.
 func (p *planner) choose(s *scanRel, req request) (*access, error) {
 	list, err := p.accesses(s, req.need)
 	if err != nil {
@@ -35,14 +35,14 @@ func (p *planner) cheapest(s *scanRel, list []*access, req request) *access {
 	return best
 }
 
-// fit adds to the cost of an access what the sort costs that the request would need. It reads in reverse order, or merges streams, if that saves
-// the sort.
+// fit adds to the cost of an access the cost of the sort or grouping that the request still needs. If that saves the sort, it makes the
+// access read in reverse order or merge streams.
 func (p *planner) fit(s *scanRel, a *access, req request) {
 	ids := slots{}
 	for i, c := range s.out {
 		ids[c.ID] = i
 	}
-	stop := 1.0 // the share of the rows that is read before the limit is reached
+	stop := 1.0 // the fraction of the rows that is read before the limit is reached
 	if req.limit > 0 && req.limit < a.rows {
 		stop = req.limit / a.rows
 	}
@@ -51,7 +51,7 @@ func (p *planner) fit(s *scanRel, a *access, req request) {
 			stop = 1
 			a.cost += sortCost(a.rows)
 		} else if a.ordered = true; sorted < len(want) {
-			a.cost += a.rows * costSort // few rows are equal by the keys that they come sorted by
+			a.cost += a.rows * costSort // a minor sort: few rows are equal in the keys that they already come sorted by
 		}
 	} else if len(req.order) > 0 {
 		stop = 1 // an operator above sorts, and reads all rows first
@@ -90,7 +90,7 @@ func slotOr(at slots, id, other int) int {
 	return other
 }
 
-// orderOf is the order in which an access gives rows, in places of s.out.
+// orderOf returns the order in which an access gives rows, and the columns that have one value in all rows. Both are places in s.out.
 func (s *scanRel) orderOf(a *access) ([]slotOrder, map[int]bool) {
 	fixed := map[int]bool{}
 	for i, part := range a.key {
@@ -107,7 +107,7 @@ func (s *scanRel) orderOf(a *access) ([]slotOrder, map[int]bool) {
 	return order, fixed
 }
 
-// orderedBy are the parts of the key by which rows come in order; parts with one value are left out.
+// orderedBy returns the parts of the key by which rows come sorted, without the parts that have one value.
 func (a *access) orderedBy() []MergePart {
 	if a.mergeKey != nil {
 		return a.mergeKey
@@ -121,7 +121,7 @@ func (a *access) orderedBy() []MergePart {
 	return list
 }
 
-// place is the place of a column in s.out, -1 if the statement does not read the column.
+// place returns the place of a column in s.out, -1 if the statement does not read the column.
 func (s *scanRel) place(c *schema.Column) int {
 	for i, have := range s.columns {
 		if have == c {
@@ -149,7 +149,7 @@ func (p *planner) buildScan(s *scanRel, req request) (built, error) {
 	return p.scanNode(s, a, residual, req)
 }
 
-// scanNode is the Scan of one access, with the columns that are wanted of it or tested.
+// scanNode makes the Scan of an access. Its columns are those that the request needs or residual tests.
 func (p *planner) scanNode(s *scanRel, a *access, residual []tree.Expr, req request) (built, error) {
 	all := setOf(s.out)
 	wanted := request{need: colSet{}, prefer: req.prefer}
@@ -198,7 +198,7 @@ func (p *planner) scanNode(s *scanRel, a *access, residual []tree.Expr, req requ
 	return b, err
 }
 
-// wantedValues are the values that conditions want STRING columns of a system table to have. They refer to enclosing rows only.
+// wantedValues returns the values that the conditions require of STRING columns of a system table. The values refer to enclosing rows only.
 func (p *planner) wantedValues(s *scanRel) ([]ColumnValues, error) {
 	var list []ColumnValues
 	for _, c := range s.analyze(s.conds).sargs {
@@ -214,7 +214,7 @@ func (p *planner) wantedValues(s *scanRel) ([]ColumnValues, error) {
 	return list, nil
 }
 
-// seek compiles a seek. Its values refer to enclosing rows only.
+// seek compiles a seek of access a. Its values refer to enclosing rows only.
 func (p *planner) seek(sk *seek, a *access) (Seek, error) {
 	var out Seek
 	if t := sk.tuple; t != nil {
@@ -251,7 +251,7 @@ func (p *planner) seek(sk *seek, a *access) (Seek, error) {
 	return out, err
 }
 
-// seekRange compiles bounds; nil if there are none.
+// seekRange compiles the bounds of a key part; nil if there are none.
 func (p *planner) seekRange(b *rangeSargs) (*SeekRange, error) {
 	if !b.any() {
 		return nil, nil
@@ -277,7 +277,7 @@ func (p *planner) seekRange(b *rangeSargs) (*SeekRange, error) {
 	return r, err
 }
 
-// buildBackJoin reads an index, and for each entry the row of the table.
+// buildBackJoin reads an index and, for each entry, the row of the table.
 func (p *planner) buildBackJoin(s *scanRel, a *access, residual []tree.Expr, req request) (built, error) {
 	entry, row := *s, *s
 	entry.columns, entry.out, entry.conds = nil, nil, nil
@@ -314,7 +314,7 @@ func (p *planner) buildBackJoin(s *scanRel, a *access, residual []tree.Expr, req
 	return p.joinRow(left, &row, key, late, req)
 }
 
-// residualSides divides conditions into those that an index entry can answer, and those that need the row.
+// residualSides divides conditions into those that can be tested on an index entry, and those that need the table's row.
 func residualSides(conds []tree.Expr, row colSet) (early, late []tree.Expr) {
 	for _, c := range conds {
 		if refsOf(c).meets(row) {
@@ -326,7 +326,7 @@ func residualSides(conds []tree.Expr, row colSet) (early, late []tree.Expr) {
 	return early, late
 }
 
-// joinRow is the Apply of a back join.
+// joinRow makes the Apply of a back join: for each row of left it reads the table's row with this key.
 func (p *planner) joinRow(left built, row *scanRel, key, late []tree.Expr, req request) (built, error) {
 	point := &access{key: row.table.Key, covering: true, unique: true}
 	sk := seek{}
@@ -340,12 +340,12 @@ func (p *planner) joinRow(left built, row *scanRel, key, late []tree.Expr, req r
 	}
 	parts := right.node.(*Scan).Seeks[0].Parts
 	for i := range parts {
-		parts[i].NullSafe = true // a NULL in the key is a value like any other
+		parts[i].NullSafe = true // a back join must also find rows with NULL in the key
 	}
 	return p.apply(InnerJoin, left, right, true), nil
 }
 
-// apply joins two operators, the right one running for each row of the left.
+// apply joins two operators: the right one runs for each row of the left.
 func (p *planner) apply(kind JoinKind, left, right built, backJoin bool) built {
 	n := &Apply{Kind: kind, Left: left.node, Right: right.node, BackJoin: backJoin}
 	n.Bind = p.binds(freeRegisters(right.node), left.at)

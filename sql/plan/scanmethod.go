@@ -7,7 +7,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// ScanMethod is how a scan reads its rows, as the hint SCAN_METHOD says: https://cloud.google.com/spanner/docs/reference/standard-sql/query-syntax#statement_hints.
+// ScanMethod tells how a scan reads its rows. The hint SCAN_METHOD sets it:
+// https://cloud.google.com/spanner/docs/reference/standard-sql/query-syntax#statement_hints.
 type ScanMethod uint8
 
 const (
@@ -22,12 +23,12 @@ const (
 	NoColumnarScan
 )
 
-// scanMethods are the words of the hint.
+// scanMethods maps the words of the hint SCAN_METHOD to scan methods.
 var scanMethods = map[string]ScanMethod{
 	"AUTO": AutomaticScan, "BATCH": BatchScan, "ROW": RowScan, "COLUMNAR": ColumnarScan, "NO_COLUMNAR": NoColumnarScan,
 }
 
-// String is the word that plans have for the method: scan_method of the metadata.
+// String returns the word for the method in plans: scan_method of the metadata.
 func (m ScanMethod) String() string {
 	switch m {
 	case BatchScan:
@@ -40,7 +41,7 @@ func (m ScanMethod) String() string {
 	return "Automatic"
 }
 
-// scanMethod reads the hint SCAN_METHOD of a scan, or else of the statement. A value that is not a word is left out.
+// scanMethod reads the hint SCAN_METHOD of a scan, or else of the statement. It ignores a value that is not a word.
 func (p *planner) scanMethod(s *scanRel) ScanMethod {
 	e, ok := s.hints["SCAN_METHOD"]
 	if !ok {
@@ -50,7 +51,7 @@ func (p *planner) scanMethod(s *scanRel) ScanMethod {
 	return scanMethods[strings.ToUpper(text)]
 }
 
-// MayReadColumnar says whether a scan of a snapshot may read a columnar copy: it reads more than one row, in the order of keys.
+// MayReadColumnar reports whether a scan of a snapshot may read a columnar copy. The scan must read more than one row, in key order.
 func (n *Scan) MayReadColumnar() bool {
 	if n.Method != AutomaticScan && n.Method != ColumnarScan || n.Table.Rows != nil {
 		return false
@@ -58,7 +59,7 @@ func (n *Scan) MayReadColumnar() bool {
 	return !n.Reverse && !n.Exclusive && n.Merge == 0 && !n.Skips() && !n.isPoint()
 }
 
-// hasCopy says whether a scan of the table, or of its index x, may find a columnar copy to read.
+// hasCopy reports whether a scan of the table, or of its index x, may find a columnar copy to read.
 func (p *planner) hasCopy(s *scanRel, x *schema.Index) bool {
 	switch m := p.scanMethod(s); {
 	case m != AutomaticScan && m != ColumnarScan || s.exclusive:
@@ -77,7 +78,7 @@ func (n *Scan) isPoint() bool {
 	return !slices.ContainsFunc(n.Seeks[0].Parts, func(p SeekPart) bool { return p.Array != nil || !p.Null && len(p.Values) != 1 })
 }
 
-// shownMethod is scan_method of the scan's metadata.
+// shownMethod returns scan_method of the scan's metadata.
 func (n *Scan) shownMethod() string {
 	if n.Method == ColumnarScan && !n.MayReadColumnar() {
 		return AutomaticScan.String()

@@ -6,8 +6,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/fn"
 )
 
-// Sequences are the full names of the sequences that the statement itself names: those that it takes values of, and those whose states
-// it shows. Defaults of columns that it leaves out may take values of others.
+// Sequences returns the full names of the sequences that the statement itself names: values lists those that it takes values from, states
+// those whose state it shows. Defaults of columns that the statement leaves out may take values from other sequences.
 func (p *Plan) Sequences() (values, states []string) {
 	Walk(p.Root, func(n Node) {
 		for _, e := range n.exprs() {

@@ -29,7 +29,7 @@ func (p *planner) filter(in relation, conds []tree.Expr) (relation, error) {
 	return push(in, plain), nil
 }
 
-// semiJoin makes a join of a condition that is EXISTS, IN or their negation; ok is false for every other.
+// semiJoin turns a condition that is EXISTS, IN or their negation into a join. ok is false if it cannot.
 func (p *planner) semiJoin(in relation, cond tree.Expr) (joined relation, ok bool, err error) {
 	kind := SemiJoin
 	if not, is := isCall(cond, "$not"); is {
@@ -48,7 +48,7 @@ func (p *planner) semiJoin(in relation, cond tree.Expr) (joined relation, ok boo
 	}
 	if q.Kind == tree.InSubquery && kind == AntiJoin && (hasParts(q.Out.Type) || !(notNull(in, q.In) && notNull(right, &tree.Ref{Col: q.Out}))) {
 		p.lowered[q] = right
-		return nil, false, nil // NOT IN is NULL if a NULL is compared, which no join expresses
+		return nil, false, nil // NOT IN gives NULL if it compares a NULL; no join can express that
 	}
 	if q.Kind == tree.ExistsSubquery {
 		right = unlimited(right)
@@ -63,8 +63,8 @@ func (p *planner) semiJoin(in relation, cond tree.Expr) (joined relation, ok boo
 	return pushIntoJoin(j, nil), true, nil
 }
 
-// decorrelate takes conditions that refer to columns of outer out of a subquery, so that the subquery no longer depends on the
-// enclosing row. With exists, only whether there are rows matters, so that their order may change.
+// decorrelate takes conditions that refer to columns of outer out of a subquery, so that the subquery no longer depends on the enclosing
+// row. If exists is set, only the existence of rows matters, so their order may change.
 func decorrelate(r relation, outer colSet, exists bool) (relation, []tree.Expr) {
 	switch r := r.(type) {
 	case *filterRel:
@@ -109,8 +109,8 @@ func decorrelate(r relation, outer colSet, exists bool) (relation, []tree.Expr) 
 	return r, nil
 }
 
-// unlimited is a subquery of which only whether it has rows matters, without a LIMIT at its end that leaves some. One below a condition or a join
-// chooses among which rows there is to be one.
+// unlimited drops sorts and a LIMIT from the end of a subquery in EXISTS, since any row suffices. It keeps a LIMIT below a condition or a
+// join, because that LIMIT decides which rows the condition or join sees.
 func unlimited(r relation) relation {
 	switch r := r.(type) {
 	case *computeRel:
@@ -125,7 +125,7 @@ func unlimited(r relation) relation {
 	return r
 }
 
-// correlatedOf are the conditions that refer to columns of outer and can be moved out to them, and the others.
+// correlatedOf divides conditions into those that refer to columns of outer and can move out of the subquery, and the others.
 func correlatedOf(conds []tree.Expr, outer colSet) (correlated, keep []tree.Expr) {
 	for _, c := range conds {
 		if refsOf(c).meets(outer) && !hasSubquery(c) {
@@ -146,7 +146,7 @@ func filterBy(in relation, conds []tree.Expr) relation {
 
 func hasParts(t *value.Type) bool { return t.Kind == value.Array || t.Kind == value.Struct }
 
-// notNull says whether an expression over rows of r can be seen to be never NULL.
+// notNull reports whether e is known never to be NULL in the rows of r.
 func notNull(r relation, e tree.Expr) bool {
 	switch e := e.(type) {
 	case *tree.Literal:
@@ -189,7 +189,7 @@ func notNullCol(r relation, id int) bool {
 	return false
 }
 
-// rejected says whether one of the conditions is not TRUE if a column is NULL.
+// rejected reports whether one of the conditions cannot be TRUE if a column is NULL.
 func rejected(conds []tree.Expr, id int) bool {
 	for _, c := range conds {
 		if rejectsNull(c)[id] {

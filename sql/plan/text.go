@@ -8,7 +8,7 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 )
 
-// Text prints a plan as viewers do: one operator a line, indented under what it feeds, its predicates and keys below it.
+// Text prints a plan as viewers do: one operator a line, indented under the operator that it feeds, with its predicates and keys below it.
 func Text(p *spannerpb.QueryPlan) string {
 	var b strings.Builder
 	if len(p.GetPlanNodes()) > 0 {
@@ -41,7 +41,7 @@ func writeNode(b *strings.Builder, p *spannerpb.QueryPlan, n *spannerpb.PlanNode
 	}
 }
 
-// writeScalar prints what is named by a link type, or holds a subquery; plain columns are left out.
+// writeScalar prints a scalar node and the subqueries in it. It leaves out a plain column, unless the link has a type.
 func writeScalar(b *strings.Builder, p *spannerpb.QueryPlan, l *spannerpb.PlanNode_ChildLink, n *spannerpb.PlanNode, depth int) {
 	indent := strings.Repeat("  ", depth)
 	text := n.GetShortRepresentation().GetDescription()
@@ -65,7 +65,7 @@ func writeScalar(b *strings.Builder, p *spannerpb.QueryPlan, l *spannerpb.PlanNo
 	}
 }
 
-// title is the name of an operator with what viewers put in front of it and behind it.
+// title returns the name of an operator with the metadata that viewers put before and after it.
 func title(n *spannerpb.PlanNode) string {
 	m := map[string]string{}
 	for k, v := range n.GetMetadata().GetFields() {

@@ -5,8 +5,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 )
 
-// transfer copies conditions of one relation in an inner join to others: with a.x = b.y, what holds for a.x holds for b.y. It
-// does so only where b can seek by y.
+// transfer copies conditions from one relation of an inner join to others: if a.x = b.y, a condition on a.x also holds for b.y. It copies a
+// condition only if b can seek by y.
 func (g *joinGroup) transfer() {
 	equals := g.equalColumns()
 	if len(equals) == 0 {
@@ -37,7 +37,7 @@ func (g *joinGroup) transfer() {
 	}
 }
 
-// equalColumns are, for each column, those that the join's conditions make equal to it.
+// equalColumns returns, for each column, the columns that the join's conditions make equal to it.
 func (g *joinGroup) equalColumns() map[int][]tree.Col {
 	equals := map[int][]tree.Col{}
 	for _, c := range g.conds {
@@ -55,8 +55,8 @@ func (g *joinGroup) equalColumns() map[int][]tree.Col {
 	return equals
 }
 
-// transferable says whether a condition is a comparison of just this column with what is known without any row. An equality
-// is of no use: it leaves so few rows that the others are looked up by them.
+// transferable reports whether a condition compares only this column with values that are known without any row. It is false for equality:
+// an equality leaves so few rows that the join looks up the other relations by them.
 func transferable(cond tree.Expr, col tree.Col) bool {
 	c, ok := cond.(*tree.Call)
 	if !ok || hasSubquery(cond) {
@@ -69,8 +69,8 @@ func transferable(cond tree.Expr, col tree.Col) bool {
 	return len(refs) == 1 && refs[col.ID]
 }
 
-// seekableLeaf is the place of the relation that has a column as the first part of its key or of an index, and no condition on it yet;
-// -1 if there is none.
+// seekableLeaf returns the place of the relation in which col is the first part of the key or of an index, if no condition bounds col yet.
+// It returns -1 if there is none.
 func (g *joinGroup) seekableLeaf(col tree.Col) int {
 	for i, leaf := range g.leaves {
 		s, ok := leaf.(*scanRel)

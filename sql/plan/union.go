@@ -2,7 +2,7 @@ package plan
 
 import "github.com/crowfoot-db/crowfoot/sql/tree"
 
-// buildUnion makes a UNION ALL. If all its inputs come in the order that is wanted, it merges them.
+// buildUnion makes a UNION ALL. If all its inputs come in the wanted order, it merges them.
 func (p *planner) buildUnion(r *unionRel, req request) (built, error) {
 	var keep []int
 	out := built{at: slots{}}
@@ -41,7 +41,7 @@ func (p *planner) buildUnion(r *unionRel, req request) (built, error) {
 	return out, nil
 }
 
-// orderOf is an order of the union's rows as one of the columns of input i.
+// orderOf translates an order of the union's rows to the columns of input i.
 func (r *unionRel) orderOf(i int, order []orderKey) []orderKey {
 	var list []orderKey
 	for _, k := range order {
@@ -56,7 +56,7 @@ func (r *unionRel) orderOf(i int, order []orderKey) []orderKey {
 	return list
 }
 
-// slotKeys are the keys of an order. Slot i of the row is column keep[i] of the union.
+// slotKeys returns the sort keys of an order. Slot i of the row is column keep[i] of the union.
 func (r *unionRel) slotKeys(order []slotOrder, keep []int) []SortKey {
 	var list []SortKey
 	for _, o := range order {
@@ -66,7 +66,7 @@ func (r *unionRel) slotKeys(order []slotOrder, keep []int) []SortKey {
 	return list
 }
 
-// orderIn is the order of b's rows, and the columns that have one value in all of them, by the places of columns in cols.
+// orderIn returns the order of b's rows, and the columns that have one value in all of them, by the places of these columns in cols.
 func (b built) orderIn(cols []tree.Col) ([]slotOrder, map[int]bool) {
 	places := map[int]int{}
 	for i, c := range cols {
@@ -75,7 +75,7 @@ func (b built) orderIn(cols []tree.Col) ([]slotOrder, map[int]bool) {
 	return moveOrder(b, places)
 }
 
-// originsOf are the origins of b's slots by the places of columns in cols.
+// originsOf returns the origins of b's slots by the places of their columns in cols.
 func (b built) originsOf(cols []tree.Col) map[int]origin {
 	from := map[int]origin{}
 	for i, c := range cols {

@@ -111,7 +111,7 @@ func (r *SeekRange) exprs() []Expr {
 	return present(r.Low, r.High, r.Prefix)
 }
 
-// Walk calls f for n and every operator under it, the plans of subqueries included.
+// Walk calls f for n and every operator under it, including those in the plans of subqueries.
 func Walk(n Node, f func(Node)) {
 	if n == nil {
 		return

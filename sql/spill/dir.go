@@ -19,7 +19,7 @@ type Dir struct {
 	used   atomic.Int64 // bytes that files have claimed
 }
 
-// Open makes the directory, and removes the files that a process has left in it. No other process may use it.
+// Open makes the directory, and removes the files that an earlier process has left in it. No other process may use it.
 func Open(fs vfs.FS, path string) (*Dir, error) {
 	if err := fs.RemoveAll(path); err != nil {
 		return nil, fmt.Errorf("remove temporary files in %s: %w", path, err)
@@ -30,23 +30,24 @@ func Open(fs vfs.FS, path string) (*Dir, error) {
 	return &Dir{fs: fs, path: path}, nil
 }
 
-// Used is how many bytes of the disk all files have claimed.
+// Used returns how many bytes of the disk all files together have claimed.
 func (d *Dir) Used() int64 { return d.used.Load() }
 
-// Create makes an empty file for one execution of a statement. The file calls check before each block that it writes or reads, and an
-// error of check ends that.
+// Create makes an empty file for one execution of a statement. The file calls check before it writes or reads a block. If check returns an error,
+// the write or read fails with it.
 func (d *Dir) Create(check func() error) (*File, error) {
 	name := d.fs.PathJoin(d.path, strconv.FormatInt(d.serial.Add(1), 10))
 	f, err := d.fs.OpenReadWrite(name, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return nil, d.failed("make", err)
 	}
-	// An open file needs no name, and without one it ends with the process. Where the system needs the name, Close removes the file.
+	// An open file needs no name. A file without a name disappears when the process ends. On systems where an open file must keep its name, Close
+	// removes it.
 	named := d.fs.Remove(name) != nil
 	return &File{dir: d, file: f, name: name, named: named, check: check}, nil
 }
 
-// claim takes n bytes of the disk.
+// claim claims n bytes of the disk. It fails if the files would then take more than the disk has free.
 func (d *Dir) claim(n int64) error {
 	used := d.used.Add(n)
 	disk, err := d.fs.GetDiskUsage(d.path)
@@ -54,7 +55,7 @@ func (d *Dir) claim(n int64) error {
 	case errors.Is(err, vfs.ErrUnsupported):
 		return nil
 	case err == nil && used > int64(disk.AvailBytes):
-		// What has been written is no longer available, so that the files take as much as they leave at most.
+		// Blocks that are already written are no longer part of AvailBytes. So the files can take at most as much as they leave free.
 		err = usererror.NoRoomToSpill()
 	case err != nil:
 		err = d.failed("look for room for", err)
@@ -67,7 +68,7 @@ func (d *Dir) claim(n int64) error {
 
 func (d *Dir) release(n int64) { d.used.Add(-n) }
 
-// failed is the error of a call of the file system.
+// failed returns the error for a failed call of the file system. what is the operation, for the message.
 func (d *Dir) failed(what string, err error) error {
 	if vfs.IsNoSpaceError(err) {
 		return usererror.NoRoomToSpill()

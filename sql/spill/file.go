@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// BlockSize is the size of a block in bytes. It is also about what a Writer or Reader takes in memory: large enough that a
-	// disk spends its time moving bytes, small enough that dozens of them fit into a small share.
+	// BlockSize is the size of a block in bytes. A Writer or Reader takes about as much memory. It is large enough that a disk spends its time
+	// moving bytes, and small enough that dozens of blocks fit into a small share of memory.
 	BlockSize = 64 << 10
 
 	blockHead = 4
 	blockRoom = BlockSize - blockHead
 
-	// claimBlocks is how many blocks a file claims at a time, so that the disk is seldom asked for its room: 4 MiB.
+	// claimBlocks is how many blocks a file claims at a time, 4 MiB. So the file system is seldom asked for the free space.
 	claimBlocks = 64
 )
 
@@ -29,28 +29,28 @@ type File struct {
 	dir   *Dir
 	file  vfs.File
 	name  string
-	named bool // the file could not be removed while it is open
+	named bool // the file still has its name, because the system cannot remove an open file
 	check func() error
 
-	blocks  int64   // that the file has
-	claimed int64   // that the disk has room for
-	free    []int64 // blocks of no list
+	blocks  int64   // the number of blocks in the file
+	claimed int64   // the number of blocks claimed from Dir
+	free    []int64 // blocks that belong to no list
 	written Written
 }
 
-// Written is what has been written to a file.
+// Written counts the rows and bytes that have been written to a file.
 type Written struct{ Rows, Bytes int64 }
 
-// Plus is w and v together.
+// Plus returns the sum of w and v.
 func (w Written) Plus(v Written) Written { return Written{w.Rows + v.Rows, w.Bytes + v.Bytes} }
 
-// Less is w without v.
+// Less returns w minus v.
 func (w Written) Less(v Written) Written { return Written{w.Rows - v.Rows, w.Bytes - v.Bytes} }
 
-// Written is what has been written to the file so far, including what was freed since.
+// Written returns what has been written to the file so far, including blocks that were freed since.
 func (f *File) Written() Written { return f.written }
 
-// Close removes the file. Its lists must not be used any more.
+// Close removes the file. Its lists must not be used afterwards.
 func (f *File) Close() error {
 	err := f.file.Close()
 	if f.named {
@@ -63,7 +63,7 @@ func (f *File) Close() error {
 	return nil
 }
 
-// take finds a block for n more bytes of a list.
+// take returns a block that belongs to no list: a freed block, or a new one at the end of the file.
 func (f *File) take() (block int64, err error) {
 	if n := len(f.free); n > 0 {
 		block, f.free = f.free[n-1], f.free[:n-1]
@@ -79,7 +79,7 @@ func (f *File) take() (block int64, err error) {
 	return f.blocks - 1, nil
 }
 
-// write writes a block, whose first bytes are left for the head.
+// write writes a block and returns its number. The first blockHead bytes of b are left for the checksum.
 func (f *File) write(b []byte) (block int64, err error) {
 	if err := f.check(); err != nil {
 		return 0, err
@@ -95,7 +95,7 @@ func (f *File) write(b []byte) (block int64, err error) {
 	return block, nil
 }
 
-// read reads the rows of a block to the end of dst, n bytes.
+// read appends n bytes of rows from a block to dst.
 func (f *File) read(dst []byte, block int64, n int) ([]byte, error) {
 	if err := f.check(); err != nil {
 		return dst, err

@@ -10,10 +10,10 @@ import (
 // Writer writes a list of rows.
 type Writer struct {
 	rows Rows
-	buf  []byte // a block to be, with its head
+	buf  []byte // the bytes of the next block, with its head
 }
 
-// NewWriter begins a list of rows with columns of these types.
+// NewWriter returns a Writer for a new list of rows with columns of these types.
 func (f *File) NewWriter(types []*value.Type) *Writer {
 	return &Writer{rows: Rows{file: f, types: types}, buf: make([]byte, blockHead, 1<<10)}
 }
@@ -39,7 +39,8 @@ func (w *Writer) Append(row []value.Value, more ...value.Value) error {
 	return nil
 }
 
-// setLength puts the length of the row that begins at start before it. One byte was left for it, which is enough for most.
+// setLength writes the length of the row that begins at start. Append has left one byte for it, which is enough for most rows. For a longer length,
+// it moves the row.
 func (w *Writer) setLength(start int) {
 	size := len(w.buf) - start - 1
 	if size < 0x80 {
@@ -53,7 +54,7 @@ func (w *Writer) setLength(start int) {
 	copy(w.buf[start:], length[:n])
 }
 
-// flush writes a block.
+// flush writes the first block of buf to the file.
 func (w *Writer) flush() error {
 	n := min(len(w.buf), BlockSize)
 	block, err := w.rows.file.write(w.buf[:n])
@@ -66,7 +67,7 @@ func (w *Writer) flush() error {
 	return nil
 }
 
-// Finish ends the list.
+// Finish writes the rest of the rows and returns the list.
 func (w *Writer) Finish() (*Rows, error) {
 	if len(w.buf) > blockHead {
 		if err := w.flush(); err != nil {
@@ -77,10 +78,10 @@ func (w *Writer) Finish() (*Rows, error) {
 	return &w.rows, nil
 }
 
-// Drop gives back what was written of a list that is not wanted any more. The Writer must not be used any more.
+// Drop gives back the blocks of a list that is no longer wanted. The Writer must not be used afterwards.
 func (w *Writer) Drop() { w.rows.Free() }
 
-// Rows is a list of rows in a File. It may be read several times, also at once.
+// Rows is a list of rows in a File. Several Readers may read it, one after the other or interleaved.
 type Rows struct {
 	file   *File
 	types  []*value.Type
@@ -89,13 +90,13 @@ type Rows struct {
 	size   int64 // bytes, without the heads of blocks
 }
 
-// freed stands for a block that was given back when it was read.
+// freed replaces the number of a block that was given back after it was read.
 const freed = -1
 
-// Len is the number of rows.
+// Len returns the number of rows.
 func (l *Rows) Len() int64 { return l.n }
 
-// Free gives the blocks of the list back. The list must not be used any more.
+// Free gives back the blocks of the list. The list must not be used afterwards.
 func (l *Rows) Free() {
 	for _, b := range l.blocks {
 		if b != freed {
@@ -105,25 +106,25 @@ func (l *Rows) Free() {
 	l.blocks, l.n, l.size = nil, 0, 0
 }
 
-// Read reads the list from its beginning.
+// Read returns a Reader at the beginning of the list.
 func (l *Rows) Read() *Reader { return &Reader{rows: l, left: l.n} }
 
-// ReadLast reads the list from its beginning for the last time: each block is given back once it has been read.
+// ReadLast returns a Reader that reads the list for the last time: it gives back each block once it has read it.
 func (l *Rows) ReadLast() *Reader { return &Reader{rows: l, left: l.n, last: true} }
 
 // Reader reads a list of rows.
 type Reader struct {
 	rows  *Rows
-	left  int64 // rows
+	left  int64 // the number of rows not yet read
 	last  bool
-	block int // to be read next, of rows.blocks
+	block int // index in rows.blocks of the next block to read
 	buf   []byte
-	at    int // of what is read of buf
+	at    int // how many bytes of buf have been decoded
 }
 
 var errMalformed = errors.New("a row is malformed")
 
-// Next reads a row into row, which has a place for each column. It is false at the end.
+// Next decodes the next row into row, which has a place for each column. It returns false at the end.
 func (r *Reader) Next(row []value.Value) (bool, error) {
 	if r.left == 0 {
 		return false, nil
@@ -147,7 +148,7 @@ func (r *Reader) Next(row []value.Value) (bool, error) {
 	return true, nil
 }
 
-// fill reads the next block, behind what is left of those before.
+// fill reads the next block and appends it to the bytes of buf that are not yet decoded.
 func (r *Reader) fill() error {
 	if r.block == len(r.rows.blocks) {
 		return r.rows.file.dir.failed("read", errMalformed)
@@ -171,7 +172,7 @@ func (r *Reader) fill() error {
 	return nil
 }
 
-// Close gives the rest of the list back, if it was to be read for the last time.
+// Close ends a last reading before its end: it gives back the rest of the list. After Read it does nothing.
 func (r *Reader) Close() {
 	if r.last {
 		r.rows.Free()

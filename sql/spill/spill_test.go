@@ -38,7 +38,7 @@ func create(t *testing.T, d *spill.Dir) *spill.File {
 	return f
 }
 
-// write writes n rows, the first of which holds first, with texts of random length up to three blocks.
+// write writes n rows, numbered from first, with texts of random length up to three blocks.
 func write(t *testing.T, f *spill.File, r *rand.Rand, first, n int) *spill.Rows {
 	t.Helper()
 	w := f.NewWriter(types)
@@ -63,7 +63,7 @@ func write(t *testing.T, f *spill.File, r *rand.Rand, first, n int) *spill.Rows 
 	return rows
 }
 
-// check reads rows and compares their numbers.
+// check reads n rows and checks that they are numbered from first.
 func check(t *testing.T, reader *spill.Reader, first, n int) {
 	t.Helper()
 	row := make([]value.Value, len(types))
@@ -85,7 +85,7 @@ func check(t *testing.T, reader *spill.Reader, first, n int) {
 	reader.Close()
 }
 
-// TestRows writes lists of rows beside each other, reads them, and gives their blocks out again.
+// TestRows writes lists of rows, reads and frees them, and checks that freed blocks are used again.
 func TestRows(t *testing.T) {
 	d := open(t, vfs.NewMem())
 	f := create(t, d)
@@ -124,7 +124,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestFilesEnd: an open file has no name, and files that a process has left are removed.
+// TestFilesEnd checks that an open file has no name, and that Open removes files that a process has left.
 func TestFilesEnd(t *testing.T) {
 	fs := vfs.NewMem()
 	d := open(t, fs)
@@ -145,7 +145,7 @@ func TestFilesEnd(t *testing.T) {
 	}
 }
 
-// TestFileWithName: where an open file cannot be removed, closing it removes it.
+// TestFileWithName checks that Close removes the file on a system where an open file cannot be removed.
 func TestFileWithName(t *testing.T) {
 	fs := vfs.NewMem()
 	fs.UseWindowsSemantics(true)
@@ -159,7 +159,7 @@ func TestFileWithName(t *testing.T) {
 	}
 }
 
-// TestRoom: files take no more of the disk than they leave, and give all back.
+// TestRoom checks that files take at most half of the free space of the disk, and give all of it back.
 func TestRoom(t *testing.T) {
 	fs := vfs.NewMem()
 	d := open(t, fs)
@@ -184,7 +184,7 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestFullDisk: a write that finds no room is the user's to handle; another failure is not.
+// TestFullDisk checks that a write to a full disk returns RESOURCE_EXHAUSTED, and any other failed write INTERNAL.
 func TestFullDisk(t *testing.T) {
 	for _, c := range []struct {
 		failure error
@@ -211,7 +211,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestDamage: a block that does not read as it was written is an error.
+// TestDamage checks that reading a block whose bytes have changed is an error.
 func TestDamage(t *testing.T) {
 	damaged := &damagingFS{FS: vfs.NewMem()}
 	f := create(t, open(t, damaged))
@@ -229,7 +229,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// damagingFS flips a bit in what it reads.
+// damagingFS flips a bit in every block that is read, once now is set.
 type damagingFS struct {
 	vfs.FS
 	now bool
@@ -253,7 +253,7 @@ func (f damagingFile) ReadAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-// TestCheck: a file whose statement has ended neither writes nor reads.
+// TestCheck checks that a file of a statement that has ended neither writes nor reads.
 func TestCheck(t *testing.T) {
 	ended := errors.New("ended")
 	var now error

@@ -9,13 +9,13 @@ import (
 
 type accessKey struct{}
 
-// WithAccess is a context in which the rows of INFORMATION_SCHEMA are those of what a role has privileges on.
+// WithAccess returns a context in which INFORMATION_SCHEMA has only the rows that a role may see.
 // Source: https://cloud.google.com/spanner/docs/information-schema#row-filtering.
 func WithAccess(ctx context.Context, a *schema.Access) context.Context {
 	return context.WithValue(ctx, accessKey{}, a)
 }
 
-// accessOf is the access of a context; nil if all rows are seen.
+// accessOf returns the access that WithAccess has put in the context. It returns nil if all rows may be seen.
 func accessOf(ctx context.Context) *schema.Access {
 	a, _ := ctx.Value(accessKey{}).(*schema.Access)
 	if a.SeesAll() {
@@ -24,8 +24,8 @@ func accessOf(ctx context.Context) *schema.Access {
 	return a
 }
 
-// sees says whether the role whose rows are wanted may see a row: it has a privilege on what the row is about. Rows about neither a role nor
-// something on which privileges are granted, such as options of the database, are seen by all.
+// sees reports whether the role of b.access may see a row. A row about a role or about a schema object is seen by a role that has a privilege on
+// it. Every role sees all other rows, such as options of the database.
 func (b *builder) sees(cells []any) bool {
 	if b.access == nil {
 		return true
@@ -67,7 +67,7 @@ func (b *builder) sees(cells []any) bool {
 	return b.seesTable(in, name, column)
 }
 
-// columnAt is the place of a column in the table; -1 if it has none of that name.
+// columnAt returns the index of a column in the table, -1 if the table has no such column.
 func (b *builder) columnAt(name string) int {
 	for i, c := range b.table.Columns {
 		if c.Name == name {
@@ -77,8 +77,8 @@ func (b *builder) columnAt(name string) int {
 	return -1
 }
 
-// seesGrantee says whether the role may see what a grantee was granted. ROLE_*_GRANTS and ROLE_GRANTEES do not show what public was granted, and tables
-// and columns that the role may see are shown with all who have privileges on them.
+// seesGrantee reports whether the role may see a privilege of a grantee. ROLE_*_GRANTS and ROLE_GRANTEES do not show privileges of public.
+// TABLE_PRIVILEGES and COLUMN_PRIVILEGES show the privileges of all grantees on tables and columns that the role may see.
 func (b *builder) seesGrantee(grantee string) bool {
 	switch {
 	case strings.HasPrefix(b.table.Name, "ROLE_"):
@@ -94,12 +94,13 @@ func (b *builder) seesStream(name string, p schema.Privilege) bool {
 	return s != nil && b.access.Has(schema.TableID(s.ID), p, 0)
 }
 
-// seesAnyOf says whether the role may see a table: for rows that do not name it.
+// seesAnyOf reports whether the role may see a table. It is for rows that do not name their table.
 func (b *builder) seesAnyOf(t *schema.Table) bool {
 	return b.access == nil || b.seesTable(t.Schema, t.Name, "")
 }
 
-// seesTable says whether the role has a privilege on a table or view, or on one of its columns if column is not "".
+// seesTable reports whether the role may see a table or view. Built-in tables are visible to every role, others to a role with a privilege on them.
+// If column names a column of a table, the privilege must include this column.
 func (b *builder) seesTable(in, name, column string) bool {
 	if in == InformationSchema || in == SpannerSys {
 		return true

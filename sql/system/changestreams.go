@@ -14,7 +14,7 @@ func changeStreams(b *builder) {
 	}
 }
 
-// changeStreamTables lists the tables that streams name. What a stream watches because it watches the whole database is not listed.
+// changeStreamTables lists the tables that streams name. It does not list tables that a stream watches because it watches the whole database.
 func changeStreamTables(b *builder) {
 	for _, s := range b.catalog.Streams {
 		for _, w := range s.Tables {
@@ -24,7 +24,7 @@ func changeStreamTables(b *builder) {
 	}
 }
 
-// changeStreamColumns lists the columns that streams name. What a stream watches because it watches the whole table is not listed.
+// changeStreamColumns lists the columns that streams name. It does not list columns that a stream watches because it watches the whole table.
 func changeStreamColumns(b *builder) {
 	for _, s := range b.catalog.Streams {
 		for _, w := range s.Tables {
@@ -50,7 +50,7 @@ func changeStreamOptions(b *builder) {
 	}
 }
 
-// routines lists the functions that read change streams, and those of users.
+// routines lists the functions that read change streams, and the functions that users have made.
 func routines(b *builder) {
 	for _, s := range b.catalog.Streams {
 		name := readFunction(s)
@@ -62,7 +62,7 @@ func routines(b *builder) {
 	}
 }
 
-// readParameters are the parameters of a function that reads a change stream, in order, with their types.
+// readParameters are the names and types of the parameters of a function that reads a change stream, in order.
 var readParameters = [][2]string{
 	{"start_timestamp", "TIMESTAMP"}, {"end_timestamp", "TIMESTAMP"}, {"partition_token", "STRING(MAX)"},
 	{"heartbeat_milliseconds", "INT64"}, {"read_options", "ARRAY<STRING(MAX)>"},

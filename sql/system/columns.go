@@ -8,11 +8,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// The tables and their columns, as Spanner has them, and the columns that only its documentation has: GRANTOR and IS_GRANTABLE of ROLE_*_GRANTS,
-// and TABLE_SYNONYMS.SYNONYM_TABLE_NAME, which the service calls SYNONYM_NAME.
-// Source: https://cloud.google.com/spanner/docs/information-schema. A column is STRING(MAX)
-// unless :I (INT64), :J (JSON), :B (BOOL), :D (DATE), :A (ARRAY<STRING(MAX)>) or :n (STRING(n)) is
-// behind it; * marks a part of the key, ? a column that may be NULL.
+// informationSchema has a line for each table: its name and its columns, as Spanner has them. It also has columns that only Spanner's documentation
+// has: GRANTOR and IS_GRANTABLE of ROLE_*_GRANTS, and TABLE_SYNONYMS.SYNONYM_TABLE_NAME, which the service calls SYNONYM_NAME.
+// Source: https://cloud.google.com/spanner/docs/information-schema. A column is STRING(MAX) unless one of :I (INT64), :J (JSON), :B (BOOL), :D
+// (DATE), :A (ARRAY<STRING(MAX)>) or :n (STRING(n)) follows its name. * marks a part of the key, ? a column that may be NULL.
 const informationSchema = `
 CHANGE_STREAMS CHANGE_STREAM_CATALOG* CHANGE_STREAM_SCHEMA* CHANGE_STREAM_NAME* ALL:B
 CHANGE_STREAM_COLUMNS CHANGE_STREAM_CATALOG* CHANGE_STREAM_SCHEMA* CHANGE_STREAM_NAME* TABLE_CATALOG* TABLE_SCHEMA* TABLE_NAME* COLUMN_NAME*
@@ -68,7 +67,7 @@ const spannerSys = `
 SUPPORTED_OPTIMIZER_VERSIONS VERSION:I RELEASE_DATE:D IS_DEFAULT:B
 `
 
-// define makes the tables of a schema from the lines above.
+// define makes the tables of a schema from lines like those of informationSchema.
 func define(schemaName, lines string) []*schema.Table {
 	var tables []*schema.Table
 	for _, line := range strings.Split(strings.TrimSpace(lines), "\n") {

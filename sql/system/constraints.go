@@ -8,7 +8,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// constraint is any constraint of a table, declared or implied.
+// constraint is a constraint of a table, declared or implied.
 type constraint struct {
 	kind     string // PRIMARY KEY, UNIQUE, FOREIGN KEY, CHECK or PLACEMENT KEY
 	name     string
@@ -16,15 +16,15 @@ type constraint struct {
 	enforced bool
 	state    string
 
-	key    []*schema.Column // what KEY_COLUMN_USAGE lists: the columns of a key
-	clause string           // of a CHECK
+	key    []*schema.Column // the columns of a key, which KEY_COLUMN_USAGE lists
+	clause string           // the condition of a CHECK
 	fk     *schema.ForeignKey
 
-	usedTable *schema.Table    // what CONSTRAINT_TABLE_USAGE lists: the table itself, or the referenced one
-	used      []*schema.Column // of usedTable: what the constraint is about
+	usedTable *schema.Table    // the table itself, or the referenced one; CONSTRAINT_TABLE_USAGE lists it
+	used      []*schema.Column // the columns of usedTable that the constraint uses
 }
 
-// constraints lists those of some tables. Names of implied ones are Spanner's; tools match on them.
+// constraints returns the constraints of some tables. Implied constraints have the same names as in Spanner, since tools match on them.
 func (b *builder) constraints(tables []*schema.Table) []constraint {
 	var list []constraint
 	for _, t := range tables {
@@ -64,7 +64,7 @@ func (b *builder) constraints(tables []*schema.Table) []constraint {
 	return list
 }
 
-// What the names of implied constraints begin with.
+// The prefixes of the names of implied constraints.
 const (
 	keyPrefix       = "PK_"
 	notNullPrefix   = "CK_IS_NOT_NULL_"
@@ -75,7 +75,7 @@ func stateOfNotNull(c *schema.Column) string {
 	if c.NotNull {
 		return committed
 	}
-	return validating // it is becoming NOT NULL
+	return validating // a schema change is making the column NOT NULL
 }
 
 func (b *builder) stateOfCheck(t *schema.Table, c *schema.Check) string {
@@ -102,7 +102,7 @@ func (b *builder) stateOfForeignKey(fk *schema.ForeignKey) string {
 	return committed
 }
 
-// ofTables are the constraints that may be wanted, in a system table whose TABLE_NAME is that of the table which has the constraint.
+// ofTables returns the constraints that the query may want. It is for a system table whose TABLE_NAME is the table that has the constraint.
 func (b *builder) ofTables() []constraint {
 	if _, some := b.want["TABLE_NAME"]; some {
 		return b.constraints(b.tables())
@@ -110,7 +110,7 @@ func (b *builder) ofTables() []constraint {
 	return b.ofNames()
 }
 
-// ofNames are the constraints that may be wanted by their names.
+// ofNames returns the constraints that the query may want by their names.
 func (b *builder) ofNames() []constraint {
 	if names, some := b.want["CONSTRAINT_NAME"]; some {
 		return b.constraints(b.withConstraints(names))
@@ -118,7 +118,8 @@ func (b *builder) ofNames() []constraint {
 	return b.constraints(b.all("CONSTRAINT_SCHEMA"))
 }
 
-// ofUsed are the constraints that may be wanted, in a system table whose TABLE_NAME is that of the table which the constraint is about.
+// ofUsed returns the constraints that the query may want. It is for a system table whose TABLE_NAME is the table that the constraint uses: for a
+// foreign key, the referenced table.
 func (b *builder) ofUsed() []constraint {
 	if _, some := b.want["TABLE_NAME"]; !some {
 		return b.ofNames()
@@ -134,9 +135,9 @@ func (b *builder) ofUsed() []constraint {
 	return b.constraints(list)
 }
 
-// withConstraints are the tables that have a constraint with one of some names, and perhaps others.
+// withConstraints returns all tables that have a constraint with one of some names. It may return others too.
 func (b *builder) withConstraints(names map[string]bool) []*schema.Table {
-	implied := map[string]bool{} // tables that the names of implied constraints may mean
+	implied := map[string]bool{} // names of tables that the name of an implied constraint may contain
 	found := map[*schema.Table]bool{}
 	for name := range names {
 		if t, ok := strings.CutPrefix(name, keyPrefix); ok {
@@ -195,7 +196,8 @@ func keyColumnUsage(b *builder) {
 	}
 }
 
-// referencedKey is the key that makes referenced rows unique, or nil if a foreign key that is not enforced has none.
+// referencedKey returns the key that makes referenced rows unique. It returns nil if there is none, which may be so for a foreign key that is not
+// enforced.
 func referencedKey(fk *schema.ForeignKey) []schema.KeyPart {
 	switch {
 	case fk.ReferencedIndex != nil:
@@ -206,7 +208,7 @@ func referencedKey(fk *schema.ForeignKey) []schema.KeyPart {
 	return nil
 }
 
-// refersToKey says whether the referenced columns are the whole primary key.
+// refersToKey reports whether the referenced columns are the whole primary key.
 func refersToKey(fk *schema.ForeignKey) bool {
 	if len(fk.ReferencedColumns) != len(fk.Referenced.Key) {
 		return false
@@ -219,7 +221,7 @@ func refersToKey(fk *schema.ForeignKey) bool {
 	return true
 }
 
-// positionIn is the place of a column in a key, from 1, or nil for NULL.
+// positionIn returns the position of a column in a key, from 1. It returns nil, for NULL, if the column is not in the key.
 func positionIn(key []schema.KeyPart, c *schema.Column) any {
 	for i, p := range key {
 		if p.Column == c {

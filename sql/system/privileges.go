@@ -18,12 +18,12 @@ func roleGrantees(b *builder) {
 	}
 }
 
-// grantable and grantor are the columns of the tables ROLE_*_GRANTS that say nothing.
+// grantable and grantor are the values of IS_GRANTABLE and GRANTOR in every row of ROLE_*_GRANTS.
 const grantable = "NO"
 
 var grantor any
 
-// tablePrivileges lists what is granted on whole tables and views.
+// tablePrivileges lists the privileges on whole tables and views.
 func tablePrivileges(b *builder) {
 	b.eachTableGrant(func(g *schema.Grant, in, name string, _ []grantColumn) {
 		for p, columns := range g.Privileges {
@@ -44,7 +44,7 @@ func roleTableGrants(b *builder) {
 	})
 }
 
-// columnPrivileges lists what is granted on columns, or on the whole tables and views that they are of.
+// columnPrivileges lists the privileges on columns. A privilege on a whole table or view is listed for each of its columns.
 func columnPrivileges(b *builder) {
 	b.eachColumnPrivilege(func(g *schema.Grant, in, name, column string, p schema.Privilege) {
 		b.add("", in, name, column, string(p), g.Role)
@@ -57,7 +57,7 @@ func roleColumnGrants(b *builder) {
 	})
 }
 
-// grantColumn is a column of a table or a view. Those of views have no number.
+// grantColumn is a column of a table or a view. The id is 0 for a column of a view.
 type grantColumn struct {
 	id   schema.ColumnID
 	name string

@@ -6,7 +6,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// sequences are those that users have made. Those of identity columns are shown with their columns.
+// sequences lists the sequences that users have made. The sequences of identity columns are listed with their columns.
 func sequences(b *builder) {
 	for s := range b.catalog.Sequences() {
 		b.add("", s.Schema, s.Name, "INT64")
@@ -21,8 +21,8 @@ func sequenceOptions(b *builder) {
 	}
 }
 
-// identityCells are IDENTITY_GENERATION, IDENTITY_KIND, IDENTITY_START_WITH_COUNTER, IDENTITY_SKIP_RANGE_MIN and IDENTITY_SKIP_RANGE_MAX
-// of a column; g is nil if it is no identity column.
+// identityCells returns the values of IDENTITY_GENERATION, IDENTITY_KIND, IDENTITY_START_WITH_COUNTER, IDENTITY_SKIP_RANGE_MIN and
+// IDENTITY_SKIP_RANGE_MAX for a column. g is nil if the column is no identity column.
 func identityCells(g *schema.Generator) (cells [5]any) {
 	if g == nil {
 		return cells

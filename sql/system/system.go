@@ -1,12 +1,12 @@
-// Package system makes the tables that describe a database to its users:
-// INFORMATION_SCHEMA, and those of SPANNER_SYS that need no statistics.
+// Package system makes the tables that describe a database to its users. These are
+// INFORMATION_SCHEMA and the tables of SPANNER_SYS that need no statistics.
 //
-// Tables have Spanner's columns and are sorted by their keys. Those about
-// objects that Crowfoot does not have (models, property graphs,
-// ...) are there and empty. Catalog columns are always empty strings; the
-// default schema is called ”.
+// Tables have Spanner's columns and are sorted by their keys. Tables about
+// objects that Crowfoot does not have (models, property graphs, ...) exist and are
+// empty. Catalog columns are always empty strings, and the name of the default
+// schema is an empty string too.
 //
-// Rows about a kind of objects are added by a function in contents, which calls builder.add for each.
+// For each table with rows, contents has a function that calls builder.add for each row.
 //
 // Imports of this module: schema, value.
 package system
@@ -25,10 +25,10 @@ const (
 	SpannerSys        = "SPANNER_SYS"
 )
 
-// definitions are the tables without their rows.
+// definitions are the system tables, without rows.
 var definitions = append(define(InformationSchema, informationSchema), define(SpannerSys, spannerSys)...)
 
-// contents are the rows of the tables that have any.
+// contents has a function for each table that has rows. The function adds the rows.
 var contents = map[string]func(b *builder){
 	"INFORMATION_SCHEMA.CHANGE_STREAMS":            changeStreams,
 	"INFORMATION_SCHEMA.CHANGE_STREAM_COLUMNS":     changeStreamColumns,
@@ -73,8 +73,9 @@ var contents = map[string]func(b *builder){
 	"SPANNER_SYS.SUPPORTED_OPTIMIZER_VERSIONS":     optimizerVersions,
 }
 
-// Tables returns the system tables; their rows describe a catalog, and themselves, and more system tables made elsewhere. underWay is the schema
-// change that has made the catalog and has not ended, since rows are being filled or validated; nil if there is none.
+// Tables returns the system tables. Their rows describe a catalog, the system tables themselves, and more, which are system tables made elsewhere.
+// underWay returns the schema change that has made the catalog and has not ended, because rows are still being back-filled or validated. It returns
+// nil if there is none.
 func Tables(c *schema.Catalog, underWay func() *schema.Change, more ...*schema.Table) []*schema.Table {
 	builtIn := slices.Concat(definitions, more)
 	list := make([]*schema.Table, len(definitions))
@@ -102,14 +103,14 @@ func Tables(c *schema.Catalog, underWay func() *schema.Change, more ...*schema.T
 type builder struct {
 	table       *schema.Table
 	catalog     *schema.Catalog
-	validations []schema.Validation // that have not ended
+	validations []schema.Validation // the validations of the schema change that has not ended
 	builtIn     []*schema.Table
 	want        map[string]map[string]bool // see schema.Table.Rows
-	access      *schema.Access             // whose rows are wanted; nil: all
+	access      *schema.Access             // the role that reads the table; nil if it sees all rows
 	rows        [][]value.Value
 }
 
-// add appends a row of strings, ints, bools, values as they are, and nil for NULL, if it is wanted and may be seen.
+// add appends a row, if it is wanted and the role may see it. A cell is a string, an int, a bool, a value.Value, or nil for NULL.
 func (b *builder) add(cells ...any) {
 	if len(b.want) > 0 && !b.wants(cells) || !b.sees(cells) {
 		return
@@ -132,7 +133,7 @@ func (b *builder) add(cells ...any) {
 	b.rows = append(b.rows, row)
 }
 
-// wants says whether a row has wanted values.
+// wants reports whether a row has values that the query wants.
 func (b *builder) wants(cells []any) bool {
 	for i, c := range cells {
 		values, some := b.want[b.table.Columns[i].Name]
@@ -160,9 +161,9 @@ func (b *builder) sort() {
 	})
 }
 
-// tables are the tables of users and the built-in tables that rows may be about, in a system table that has a TABLE_SCHEMA and a TABLE_NAME, and
-// perhaps an INDEX_NAME. They are found by their names if these are wanted, so that a query which asks for one table after the other takes
-// time for each that does not grow with the number of tables.
+// tables returns the tables that rows may be about: tables of users and built-in ones. It is for a system table that has the columns TABLE_SCHEMA
+// and TABLE_NAME, and perhaps INDEX_NAME. If the query wants certain names, the tables are found by name. So the time of a query for one table does
+// not grow with the number of tables.
 func (b *builder) tables() []*schema.Table {
 	if names, some := b.want["TABLE_NAME"]; some {
 		return b.named("TABLE_SCHEMA", names)
@@ -173,7 +174,7 @@ func (b *builder) tables() []*schema.Table {
 	return b.all("TABLE_SCHEMA")
 }
 
-// all are the tables of all schemas that are wanted in a column.
+// all returns all tables whose schema the query wants in a column.
 func (b *builder) all(schemaColumn string) []*schema.Table {
 	list := slices.AppendSeq(slices.Collect(b.catalog.Tables()), slices.Values(b.builtIn))
 	if _, some := b.want[schemaColumn]; !some {
@@ -182,7 +183,7 @@ func (b *builder) all(schemaColumn string) []*schema.Table {
 	return slices.DeleteFunc(list, func(t *schema.Table) bool { return !b.wantsValue(schemaColumn, t.Schema) })
 }
 
-// named are the tables with some names in the schemas that are wanted in a column.
+// named returns the tables with some names whose schema the query wants in a column.
 func (b *builder) named(schemaColumn string, names map[string]bool) []*schema.Table {
 	var list []*schema.Table
 	for _, s := range b.schemas(schemaColumn) {
@@ -200,7 +201,7 @@ func (b *builder) named(schemaColumn string, names map[string]bool) []*schema.Ta
 	return list
 }
 
-// withIndexes are the tables that have an index with one of some names, in the schemas that are wanted in a column.
+// withIndexes returns the tables that have an index with one of some names and whose schema the query wants in a column.
 func (b *builder) withIndexes(schemaColumn string, names map[string]bool) []*schema.Table {
 	var list []*schema.Table
 	for _, s := range b.schemas(schemaColumn) {
@@ -213,13 +214,13 @@ func (b *builder) withIndexes(schemaColumn string, names map[string]bool) []*sch
 	return list
 }
 
-// schemas are the schemas of users that are wanted in a column.
+// schemas returns the schemas of users that the query wants in a column.
 func (b *builder) schemas(column string) []string {
 	list := append([]string{""}, b.catalog.Schemas...)
 	return slices.DeleteFunc(list, func(s string) bool { return !b.wantsValue(column, s) })
 }
 
-// path is a name in a schema as the catalog finds it.
+// path returns the name by which the catalog finds an object in a schema.
 func path(schemaName, name string) string {
 	if schemaName == "" {
 		return name
@@ -227,10 +228,10 @@ func path(schemaName, name string) string {
 	return schemaName + "." + name
 }
 
-// builtIn says whether a table belongs to a built-in schema.
+// builtIn reports whether a table belongs to a built-in schema.
 func builtIn(t *schema.Table) bool { return t.Schema == InformationSchema || t.Schema == SpannerSys }
 
-// yesNo is how the standard spells a boolean.
+// yesNo returns YES or NO, as the SQL standard writes a boolean.
 func yesNo(b bool) string {
 	if b {
 		return "YES"
@@ -238,7 +239,7 @@ func yesNo(b bool) string {
 	return "NO"
 }
 
-// orNull is s if have is set, and otherwise nil, for NULL.
+// orNull returns s if have is set, and otherwise nil, for NULL.
 func orNull(have bool, s string) any {
 	if have {
 		return s

@@ -14,7 +14,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// wordCompiler stands in for SQL: a word that is a column's name reads that column.
+// wordCompiler replaces the SQL compiler: a word that is a column's name reads that column.
 type wordCompiler struct{ schema.Compiler }
 
 func (wordCompiler) CompileExpr(_ *schema.Catalog, t *schema.Table, sql string, want *value.Type) (*schema.Expr, error) {
@@ -28,16 +28,16 @@ func (wordCompiler) CompileExpr(_ *schema.Catalog, t *schema.Table, sql string, 
 	return e, nil
 }
 
-// atRest says that no schema change is under way.
+// atRest returns nil: no schema change is under way.
 func atRest() *schema.Change { return nil }
 
 func (wordCompiler) NextValue(string, *schema.Generator) func([]value.Value) (value.Value, error) {
 	return nil
 }
 
-// TestGolden runs the scripts in testdata: apply runs DDL, users and built-in
-// print the rows of tables about objects of users and about built-in ones, columns prints the columns of all tables. filling, expecting and
-// validating take a statement and, behind a blank line, names of tables, and print which rows are not as before while the statement is at this stage.
+// TestGolden runs the scripts in testdata. The directive apply runs DDL. users prints the rows about objects of users, built-in those about
+// built-in objects, and columns the columns of all tables. filling, expecting and validating take a statement and, after a blank line, names of
+// tables. They print the rows that have changed while the statement is at this stage.
 func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		c := schema.NewCatalog()
@@ -68,7 +68,7 @@ func TestGolden(t *testing.T) {
 	})
 }
 
-// underWayText prints the rows of the named tables, at a stage of a statement, that are not there before it.
+// underWayText prints the rows of the named tables that appear while a statement is at a stage.
 func underWayText(t *testing.T, c *schema.Catalog, stage, input string) string {
 	statement, names, _ := strings.Cut(input, "\n\n")
 	next, change, err := c.Apply(statement, wordCompiler{})
@@ -116,7 +116,7 @@ func columnsText(tables []*schema.Table) string {
 	return b.String()
 }
 
-// rowsText prints the rows of the named tables that are about built-in objects, or those that are not.
+// rowsText prints the rows of the named tables that are about built-in objects, or the rows that are not.
 func rowsText(t *testing.T, tables []*schema.Table, names string, builtIn bool) string {
 	var b strings.Builder
 	for _, name := range strings.Fields(names) {
@@ -155,7 +155,7 @@ func rowText(row []value.Value) string {
 	return strings.Join(cells, " ")
 }
 
-// checkedRows are a table's rows, which fit its columns and stand in the order of its key, none twice.
+// checkedRows returns a table's rows. It checks that they fit the table's columns, are sorted by its key, and have no duplicates.
 func checkedRows(t *testing.T, table *schema.Table) [][]value.Value {
 	t.Helper()
 	rows := rowsOf(t, table, nil)
@@ -193,7 +193,7 @@ func compareKeys(table *schema.Table, a, b []value.Value) int {
 	return 0
 }
 
-// TestAllRows checks the rows of every table, of an empty database too.
+// TestAllRows checks the rows of every table, for a database with objects and for an empty one.
 func TestAllRows(t *testing.T) {
 	for _, table := range Tables(schema.NewCatalog(), atRest) {
 		checkedRows(t, table)
@@ -209,7 +209,7 @@ func TestAllRows(t *testing.T) {
 	}
 }
 
-// TestWanted asks every table for the rows with values of one or two of its columns: it gives those, and no others.
+// TestWanted asks every table for the rows with certain values of one or two of its columns. The table must return these rows and no others.
 func TestWanted(t *testing.T) {
 	c := schema.NewCatalog()
 	for _, stmt := range []string{
@@ -239,7 +239,7 @@ func TestWanted(t *testing.T) {
 	}
 }
 
-// some are a few of many rows, of users' objects and built-in ones.
+// some returns a few of many rows, about users' objects and built-in ones.
 func some(rows [][]value.Value) (list [][]value.Value) {
 	for i := 0; i < len(rows); i += 1 + i/2 {
 		list = append(list, rows[i])
@@ -247,7 +247,7 @@ func some(rows [][]value.Value) (list [][]value.Value) {
 	return list
 }
 
-// textOf is a STRING, or "" for another value.
+// textOf returns the text of a STRING, "" for another value.
 func textOf(v value.Value) string {
 	if v.Kind() != value.String || v.IsNull() {
 		return ""

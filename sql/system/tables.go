@@ -9,16 +9,16 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// The states of schema objects. All but committed are those of a schema change that has not ended.
+// The states of schema objects. A state other than committed means that a schema change has not ended.
 const (
 	committed        = "COMMITTED"
-	writeOnly        = "WRITE_ONLY" // columns and indexes: they are written, and being back-filled
+	writeOnly        = "WRITE_ONLY" // columns and indexes that are written and are being back-filled
 	validating       = "VALIDATING" // CHECK constraints
 	addingForeignKey = "ADDING_FOREIGN_KEY"
-	// Foreign keys: their indexes are being back-filled, then existing rows validated.
+	// Foreign keys: first their indexes are back-filled, then existing rows are validated.
 	backfillingIndexes = "BACKFILLING_INDEXES"
 	validatingData     = "VALIDATING_DATA"
-	// UNIQUE indexes: they have been filled, and their entries are compared.
+	// UNIQUE indexes that are back-filled: their entries are being checked for duplicates.
 	validateUnique = "WRITE_ONLY_VALIDATE_UNIQUE"
 )
 
@@ -75,7 +75,7 @@ func tables(b *builder) {
 	}
 }
 
-// stateOf is the state of a table of users.
+// stateOf returns the state of a table of users.
 func (b *builder) stateOf(t *schema.Table) string {
 	for _, v := range b.validations {
 		if v.Kind == schema.ValidateForeignKey && v.Table.ID == t.ID {
@@ -113,7 +113,7 @@ func columns(b *builder) {
 	}
 }
 
-// text is the text of an expression, or nil for NULL if there is none.
+// text returns the text of an expression. It returns nil, for NULL, if there is none.
 func text(e *schema.Expr) any {
 	if e == nil {
 		return nil
@@ -213,7 +213,7 @@ const (
 	indexType  = "INDEX"
 )
 
-// indexesOf are the indexes of a table, without those that are being filled to take the place of others.
+// indexesOf returns the indexes of a table, without those that are being back-filled to replace another one.
 func indexesOf(t *schema.Table) []*schema.Index {
 	if !slices.ContainsFunc(t.Indexes, func(i *schema.Index) bool { return t.Index(i.FullName()) != i }) {
 		return t.Indexes
@@ -243,7 +243,7 @@ func indexes(b *builder) {
 	}
 }
 
-// hasKey says whether a table is listed with a primary key. Users' tables are, and built-in tables that declare one.
+// hasKey reports whether a table is listed with a primary key. All tables of users are, and built-in tables that declare one.
 func hasKey(t *schema.Table) bool { return !builtIn(t) || len(t.Key) > 0 }
 
 func indexColumns(b *builder) {
@@ -270,7 +270,7 @@ func ordering(p schema.KeyPart) string {
 	return "ASC"
 }
 
-// optimizerRelease are the days, since 1970, on which optimizer versions 1, 2, ... came out.
+// optimizerRelease has the release dates of the optimizer versions 1, 2, ..., in days since 1970.
 // Source: https://cloud.google.com/spanner/docs/query-optimizer/versions.
 var optimizerRelease = [schema.NewestOptimizer]int32{
 	18065, // 2019-06-18

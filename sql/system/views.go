@@ -12,7 +12,7 @@ func views(b *builder) {
 	}
 }
 
-// views are the views that rows may be about, as tables are the tables.
+// views returns the views that rows may be about, chosen by TABLE_SCHEMA and TABLE_NAME as in tables.
 func (b *builder) views() []*schema.View {
 	names, some := b.want["TABLE_NAME"]
 	if !some {
@@ -29,7 +29,7 @@ func (b *builder) views() []*schema.View {
 	return list
 }
 
-// synonyms are the tables whose synonyms rows may be about, by TABLE_SCHEMA and TABLE_NAME.
+// synonyms returns the tables whose synonyms rows may be about, chosen by TABLE_SCHEMA and TABLE_NAME.
 func (b *builder) synonyms() []*schema.Table {
 	names, some := b.want["TABLE_NAME"]
 	if !some {

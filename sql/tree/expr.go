@@ -20,7 +20,7 @@ type (
 		T    *value.Type
 		Name string
 	}
-	// Ref is a column of a scan in scope, possibly of an enclosing query.
+	// Ref refers to a column of a scan in scope, or of a scan of an enclosing query.
 	Ref struct{ Col Col }
 	// Call applies a scalar function.
 	Call struct {
@@ -34,7 +34,7 @@ type (
 		Params []Col
 		Body   Expr
 	}
-	// Cast converts; Safe turns an error into NULL. Format and Zone are nil if not given.
+	// Cast converts Arg to T. With Safe, an error becomes NULL. Format and Zone are nil if they are not given.
 	Cast struct {
 		Arg          Expr
 		T            *value.Type
@@ -46,9 +46,9 @@ type (
 		T       *value.Type
 		Kind    SubqueryKind
 		Scan    Scan
-		Out     Col  // the one column of Scan (any, for EXISTS)
+		Out     Col  // the only column of Scan (any column, for EXISTS)
 		In      Expr // left side of IN
-		Ordered bool // ARRAY(... ORDER BY): order matters
+		Ordered bool // ARRAY(... ORDER BY): the order of elements matters
 		Hints   Hints
 	}
 	// MakeStruct builds a STRUCT.
@@ -56,13 +56,13 @@ type (
 		T      *value.Type
 		Fields []Expr
 	}
-	// GetField takes a field of a STRUCT.
+	// GetField reads a field of a STRUCT.
 	GetField struct {
 		T     *value.Type
 		Arg   Expr
 		Index int
 	}
-	// GetJSONField takes a member of a JSON object.
+	// GetJSONField reads a member of a JSON object.
 	GetJSONField struct {
 		Arg  Expr
 		Name string
@@ -95,23 +95,23 @@ func (e *GetField) Type() *value.Type     { return e.T }
 func (e *GetJSONField) Type() *value.Type { return value.JSONType }
 func (e *Let) Type() *value.Type          { return e.Body.Type() }
 
-// Function names a function with the signature the analyzer chose.
+// Function is a function with the signature that the analyzer chose.
 type Function struct {
-	Name string // GoogleSQL's own name in lower case: "$add", "concat", "safe_cast" never (see Cast)
+	Name string // GoogleSQL's own name in lower case: "$add", "concat"; never "safe_cast" (see Cast)
 	Args []*value.Type
 	Type *value.Type // result
-	// Safe: SAFE.f(): an error becomes NULL.
+	// Safe means SAFE.f(): an error becomes NULL.
 	Safe bool
-	// Fields, for functions on PROTO, are paths of fields from the message down: of ProtoField and HasProtoField the one that is read, of the others the one that
-	// each value among the arguments is for.
+	// Fields are paths of fields, from the message down, for functions on PROTO. ProtoField and HasProtoField have one path, the field that they
+	// read. The other functions have a path for each value among their arguments, the field that they set to it.
 	Fields [][]protoreflect.FieldDescriptor
 }
 
-// Functions on PROTO. GoogleSQL has nodes of its own for them.
+// Functions on PROTO. In GoogleSQL's resolved tree they are not functions but nodes of their own.
 const (
 	ProtoField    = "$proto_field"     // proto.field
 	HasProtoField = "$has_proto_field" // proto.has_field
 	MakeProto     = "$make_proto"      // NEW T(value AS field, ...)
 	ReplaceFields = "replace_fields"   // REPLACE_FIELDS(proto, value AS field, ...)
-	SetFields     = "$set_fields"      // SET column.field = value, ...: as REPLACE_FIELDS, but messages on the way are made
+	SetFields     = "$set_fields"      // SET column.field = value, ...: as REPLACE_FIELDS, but it creates missing messages on the path
 )

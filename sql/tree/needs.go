@@ -7,8 +7,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// Needs are what a role must be allowed to do to run a statement: SELECT of the columns that it reads, wherever it reads them, and INSERT, UPDATE
-// and DELETE of what it writes. Source: https://cloud.google.com/spanner/docs/fgac-privileges.
+// Needs returns the privileges that a role must have to run a statement: SELECT on all columns that the statement reads, and INSERT, UPDATE or
+// DELETE on what it writes. Source: https://cloud.google.com/spanner/docs/fgac-privileges.
 func Needs(s Statement, c *schema.Catalog) []schema.Need {
 	n := needs{catalog: c, targets: map[int]targetColumn{}}
 	n.visitor = visitor{scan: n.scan, expr: n.expr}
@@ -30,12 +30,12 @@ func Needs(s Statement, c *schema.Catalog) []schema.Need {
 	return n.list
 }
 
-// needs collects what a statement needs.
+// needs collects the privileges that a statement needs.
 type needs struct {
 	visitor
 	catalog *schema.Catalog
 	list    []schema.Need
-	// targets are the columns of the table that the statement writes, by the numbers of what expressions see of them.
+	// targets are the columns of the table that the statement writes. The key is the Col.ID by which expressions refer to the column.
 	targets map[int]targetColumn
 }
 
@@ -44,7 +44,7 @@ type targetColumn struct {
 	column *schema.Column
 }
 
-// add adds a need, unless the list has it.
+// add adds a need. If the list has a need for the same privilege, add merges their columns.
 func (n *needs) add(need schema.Need) {
 	same := func(o schema.Need) bool {
 		return o.On == need.On && o.Privilege == need.Privilege && o.AnyColumn == need.AnyColumn && o.Member == need.Member && o.Name == need.Name
@@ -61,13 +61,13 @@ func (n *needs) add(need schema.Need) {
 	}
 }
 
-// table adds the need of a privilege on columns of a table, or on the whole of it if there are none.
+// table adds the need for a privilege on columns of a table, or on the whole table if there are no columns.
 func (n *needs) table(t *schema.Table, p schema.Privilege, columns ...*schema.Column) {
 	n.add(schema.TableNeed(t, p, columns...))
 }
 
-// scan adds what reading a table or a view takes, and says whether reading what it is made of takes more: not for a view that has the rights
-// of its definer.
+// scan adds the needs of reading a table or a view. enter reports whether the scans below s have needs too. They have none below a view with its
+// definer's rights.
 func (n *needs) scan(s Scan) (enter bool) {
 	switch s := s.(type) {
 	case *TableScan:
@@ -80,7 +80,7 @@ func (n *needs) scan(s Scan) (enter bool) {
 	return true
 }
 
-// tableScan adds what reading a table takes. A scan of no columns, as that of COUNT(*), takes SELECT of one column, any of them.
+// tableScan adds the needs of reading a table. A scan without columns, such as the scan of COUNT(*), needs SELECT on any one column.
 func (n *needs) tableScan(s *TableScan) {
 	if len(s.Columns) > 0 {
 		n.table(s.Table, schema.PrivilegeSelect, s.Columns...)
@@ -91,7 +91,7 @@ func (n *needs) tableScan(s *TableScan) {
 	n.add(need)
 }
 
-// expr adds what reading the table takes that the statement writes, and what functions of sequences take.
+// expr adds the needs of reading columns of the table that the statement writes, and those of functions of sequences.
 func (n *needs) expr(e Expr) {
 	switch e := e.(type) {
 	case *Ref:
@@ -103,7 +103,8 @@ func (n *needs) expr(e Expr) {
 	}
 }
 
-// call adds what functions of sequences and identity columns take, which name them by a text. A text that is not known yet may be any.
+// call adds the needs of functions of sequences and identity columns. Their first argument names the sequence or column. If it is not a constant,
+// it may name any, so that the role must be allowed to read information about all.
 func (n *needs) call(e *Call) {
 	p, ok := sequencePrivileges[e.Func.Name]
 	if !ok {
@@ -124,14 +125,15 @@ func (n *needs) call(e *Call) {
 	n.add(schema.Need{Kind: "function", Name: e.Func.Name, Member: schema.InfoReaderRole})
 }
 
-// sequencePrivileges are what functions of sequences and identity columns take. Source: https://cloud.google.com/spanner/docs/fgac-sequences.
+// sequencePrivileges are the privileges that functions of sequences and identity columns need. Source:
+// https://cloud.google.com/spanner/docs/fgac-sequences.
 var sequencePrivileges = map[string]schema.Privilege{
 	"get_next_sequence_value":         schema.PrivilegeUpdate,
 	"get_internal_sequence_state":     schema.PrivilegeSelect,
 	"get_table_column_identity_state": schema.PrivilegeSelect,
 }
 
-// target says that a scan is of the table that the statement writes: what expressions refer to is read.
+// target notes that s is the scan of the table that the statement writes. If an expression refers to a column of s, the statement reads the column.
 func (n *needs) target(s *TableScan) {
 	if s == nil {
 		return
@@ -199,7 +201,7 @@ func (n *needs) delete(s *Delete) {
 	n.returning(s.Return)
 }
 
-// changeStream adds what reading a change stream takes: SELECT of it, and EXECUTE of the function that reads it.
+// changeStream adds the needs of reading a change stream: SELECT on the stream, and EXECUTE on its read function.
 // Source: https://cloud.google.com/spanner/docs/fgac-change-streams.
 func (n *needs) changeStream(s *schema.ChangeStream) {
 	n.add(schema.Need{Kind: "change stream", Name: s.Name, On: schema.TableID(s.ID), Privilege: schema.PrivilegeSelect})

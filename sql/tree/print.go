@@ -9,17 +9,16 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// Print writes a statement for people to read, one node a line, inputs
-// indented under what reads them. The text is the same for the same tree. A
-// column is its name and ID: Name#3. A subquery of an expression is its number,
-// $1, and stands under the node that the expression belongs to.
+// Print formats a statement for people to read. There is one node on each line, and the inputs of a node are indented below it. Equal trees have
+// equal texts. A column is printed as its name and ID: Name#3. A subquery in an expression is printed as a number, $1, and its scan stands below
+// the node of the expression.
 func Print(s Statement) string {
 	var p printer
 	p.statement(s)
 	return p.out.String()
 }
 
-// printer writes nodes. depth is the indentation of the current node; pending are the subqueries met in its expressions.
+// printer writes nodes. depth is the indentation of the current node. pending are the subqueries in its expressions that are not yet written.
 type printer struct {
 	out        strings.Builder
 	depth      int
@@ -39,7 +38,7 @@ func (p *printer) line(words ...string) {
 	p.out.WriteByte('\n')
 }
 
-// flush writes the subqueries of the lines before, one level deeper.
+// flush writes the pending subqueries, one level deeper.
 func (p *printer) flush() {
 	pending := p.pending
 	p.pending = nil
@@ -48,7 +47,7 @@ func (p *printer) flush() {
 	}
 }
 
-// under writes a scan one level deeper, below a title, if there is one.
+// under writes a scan one level deeper. If there is a title, it writes the title first, and the scan below it.
 func (p *printer) under(title string, s Scan) {
 	if s == nil {
 		return
@@ -96,7 +95,7 @@ func (p *printer) statement(s Statement) {
 	}
 }
 
-// field writes a part of a statement, if it has it, and its subqueries.
+// field writes a part of a statement and its subqueries. It writes nothing if text is "".
 func (p *printer) field(name, text string) {
 	if text != "" {
 		p.line(name, text)
@@ -190,7 +189,7 @@ func (p *printer) assignments(set []Assignment) string {
 	return strings.Join(words, ", ")
 }
 
-// value is an expression, or DEFAULT.
+// value formats an expression. For nil it returns DEFAULT.
 func (p *printer) value(e Expr) string {
 	if e == nil {
 		return "DEFAULT"
@@ -209,7 +208,7 @@ func (p *printer) hints(h Hints) string {
 	return "@{" + strings.Join(words, ", ") + "}"
 }
 
-// columns are the columns that a table scan produces.
+// columns formats the columns that a table scan returns.
 func (p *printer) columns(s *TableScan) string {
 	words := make([]string, len(s.Out))
 	for i, c := range s.Out {

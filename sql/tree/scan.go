@@ -6,7 +6,7 @@ import "github.com/crowfoot-db/crowfoot/schema"
 type Scan interface{ Cols() []Col }
 
 type (
-	// TableScan reads a table. Columns[i] is produced as Out[i]; only columns that the statement uses are listed.
+	// TableScan reads a table. Column Columns[i] is returned as Out[i]. Only columns that the statement uses are listed.
 	TableScan struct {
 		Table     *schema.Table
 		Columns   []*schema.Column
@@ -15,7 +15,7 @@ type (
 		Hints     Hints // FORCE_INDEX, ...
 		ForUpdate bool  // FOR UPDATE
 	}
-	// ViewScan reads a view: Input is its query, with the columns that the statement uses, which are Out.
+	// ViewScan reads a view. Input is the view's query. Out are the columns of Input that the statement uses.
 	ViewScan struct {
 		View  *schema.View
 		Input Scan
@@ -28,14 +28,14 @@ type (
 		Input Scan
 		Cond  Expr
 	}
-	// Project adds computed columns to those of Input, and outputs Out (any of both, in any order).
+	// Project adds computed columns to those of Input. It returns Out, which may contain columns of both, in any order.
 	Project struct {
 		Input Scan
 		Exprs []Computed
 		Out   []Col
 		Hints Hints
 	}
-	// Join combines Left and Right. Cond may be nil (cross).  Right may refer to columns of Left if Lateral.
+	// Join joins Left and Right. Cond is nil for a cross join. With Lateral, Right may refer to columns of Left.
 	Join struct {
 		Kind        JoinKind
 		Left, Right Scan
@@ -43,7 +43,8 @@ type (
 		Lateral     bool
 		Hints       Hints
 	}
-	// ArrayScan is UNNEST: for each row of Input (nil: one row) each element of each of Arrays; Cond and Outer as in a join.
+	// ArrayScan is UNNEST. For each row of Input, or once if Input is nil, it returns a row for each element of Arrays. If there are several
+	// arrays, it reads them in step. Cond and Outer are as in a join.
 	ArrayScan struct {
 		Input  Scan
 		Arrays []Expr
@@ -54,27 +55,27 @@ type (
 		Zip    ZipMode
 		Hints  Hints
 	}
-	// Aggregate groups Input. GroupBy and Aggs name the output.
+	// Aggregate groups the rows of Input. Its columns are those of GroupBy, Aggs and Grouping.
 	Aggregate struct {
 		Input   Scan
 		GroupBy []Computed
 		Aggs    []AggCall
 		Hints   Hints
-		// GroupingSets are places in GroupBy; nil for plain GROUP BY. Grouping are GROUPING() outputs.
+		// GroupingSets are lists of indexes in GroupBy; nil for plain GROUP BY. Grouping are the GROUPING() calls.
 		GroupingSets [][]int
 		Grouping     []GroupingCall
 	}
-	// OrderBy sorts.
+	// OrderBy sorts the rows of Input.
 	OrderBy struct {
 		Input Scan
 		Keys  []SortKey
 	}
-	// Limit skips Offset rows (nil: none) and passes Count (nil: all).
+	// Limit skips the first Offset rows (nil: none) and returns the next Count rows (nil: all).
 	Limit struct {
 		Input         Scan
 		Count, Offset Expr
 	}
-	// SetOp is UNION, INTERSECT, EXCEPT of several inputs. Columns[i][j] is the column of Inputs[i] that becomes Out[j].
+	// SetOp is UNION, INTERSECT or EXCEPT of several inputs. Column Columns[i][j] of Inputs[i] becomes Out[j].
 	SetOp struct {
 		Kind    SetOpKind
 		All     bool
@@ -83,12 +84,12 @@ type (
 		Out     []Col
 		Hints   Hints
 	}
-	// With defines named subqueries, visible in those after and in Body.
+	// With defines named subqueries. Later definitions and Body may refer to them.
 	With struct {
 		Defs []WithDef
 		Body Scan
 	}
-	// WithRef reads a named subquery; Columns of the definition become Out.
+	// WithRef reads a named subquery. The columns of its definition become Out.
 	WithRef struct {
 		Name string // unique in the statement
 		Out  []Col
@@ -149,7 +150,7 @@ func (s *Sample) Cols() []Col  { return s.Input.Cols() }
 type WithDef struct {
 	Name string
 	Scan Scan
-	Out  []Col // the columns of Scan that references see, in order
+	Out  []Col // the columns of Scan that a WithRef returns, in order
 }
 
 // JoinKind is the kind of a join.
@@ -171,7 +172,7 @@ const (
 	Except
 )
 
-// ZipMode says how a multiway UNNEST treats arrays of different lengths.
+// ZipMode tells how an UNNEST of several arrays treats arrays of different lengths.
 type ZipMode uint8
 
 const (
@@ -180,17 +181,17 @@ const (
 	ZipStrict
 )
 
-// Computed is a column and the expression that makes it.
+// Computed is a column and the expression that computes it.
 type Computed struct {
 	Col  Col
 	Expr Expr
 }
 
-// SortKey is one key of ORDER BY. NULLs come first ascending and last descending unless said.
+// SortKey is one key of ORDER BY. Without NULLS FIRST or LAST, NULLs come first if the order is ascending and last if it is descending.
 type SortKey struct {
 	Expr       Expr
 	Desc       bool
-	NullsFirst bool // always set as it applies, also where the text does not say
+	NullsFirst bool // the order that applies, whether or not the statement says it
 	Collation  string
 }
 
@@ -200,16 +201,17 @@ type AggCall struct {
 	Func     *Function
 	Args     []Expr
 	Distinct bool
-	// IGNORE NULLS and RESPECT NULLS; with neither the function decides.
+	// IgnoreNulls is IGNORE NULLS, RespectNulls RESPECT NULLS. With neither, the function decides.
 	IgnoreNulls, RespectNulls bool
-	OrderBy                   []SortKey // within the aggregate
+	OrderBy                   []SortKey // ORDER BY within the call
 	Limit                     Expr
-	// Having is HAVING MAX/MIN e: only rows at the extreme count.
+	// Having is HAVING MAX or MIN e: only the rows with the extreme value of e count.
 	Having    Expr
 	HavingMax bool
-	// Where is a condition on the rows that count, or nil.
+	// Where is a condition on the rows that count, or nil if all do.
 	Where Expr
-	// Failure is a column that holds an error of the aggregate, which then is NULL, for $with_side_effects; nil: errors are raised.
+	// Failure is a column for an error of the aggregate, which $with_side_effects reads. The aggregate itself is then NULL. If Failure is nil, an
+	// error ends the statement.
 	Failure *Col
 }
 

@@ -1,10 +1,10 @@
-// Package tree is a statement after name resolution and type checking, as
-// Crowfoot holds it: immutable, without text positions, without any handle of
-// the analyzer's library. sql/analyze makes it, sql/plan reads it.
+// Package tree represents a statement after name resolution and type checking. A
+// tree is immutable, and has neither text positions nor handles of the analyzer's
+// library. sql/analyze makes it, sql/plan reads it.
 //
-// It follows GoogleSQL's resolved tree: every column that a scan produces has a
-// ColumnRef of its own, unique in the statement; expressions refer to columns
-// by it and to nothing else; implicit casts are explicit.
+// It follows GoogleSQL's resolved tree. Every column that a scan returns is a Col
+// with an ID that is unique in the statement. Expressions refer to columns only by
+// their Col. Implicit casts are explicit.
 //
 // Imports of this module: schema, value.
 package tree
@@ -14,7 +14,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Col is a column produced by a scan, unique within a statement.
+// Col is a column that a scan returns. Its ID is unique within a statement.
 type Col struct {
 	ID   int
 	Name string // for people; may be empty
@@ -24,13 +24,13 @@ type Col struct {
 // Statement is one of *Query, *Insert, *Update, *Delete, *Procedure, *ChangeStreamRead.
 type Statement interface{ statement() }
 
-// Output is a column of a statement's result, with the name the user sees ("" if none).
+// Output is a column of a statement's result, with the name that the user sees ("" if it has none).
 type Output struct {
 	Name string
 	Col  Col
 }
 
-// Query is a SELECT (or pipe query, or graph query).
+// Query is a SELECT, a pipe query or a graph query.
 type Query struct {
 	Scan    Scan
 	Output  []Output
@@ -38,18 +38,18 @@ type Query struct {
 	Hints   Hints
 }
 
-// Hints are the hints at one place, names in upper case without the spanner. prefix.
+// Hints are the hints at one place of a statement. Names are in upper case and without the prefix "spanner.".
 type Hints map[string]Expr
 
 // BaseTable is the value of FORCE_INDEX that asks for the table itself.
 const BaseTable = "_BASE_TABLE"
 
-// Insert is INSERT in all forms. Rows come from Values or from Query.
+// Insert is INSERT in all forms. The rows come from Rows or from Query.
 type Insert struct {
 	Table   *schema.Table
 	Columns []*schema.Column
 	Mode    InsertMode
-	// Rows are the rows of VALUES: a nil Expr is DEFAULT.
+	// Rows are the rows of VALUES. A nil Expr is DEFAULT.
 	Rows     [][]Expr
 	Query    *Query    // INSERT ... SELECT; else nil
 	Assert   Expr      // ASSERT_ROWS_MODIFIED n, or nil
@@ -58,7 +58,7 @@ type Insert struct {
 	Hints    Hints
 }
 
-// InsertMode says what INSERT does with a row whose key is taken.
+// InsertMode tells what INSERT does with a row whose key exists already.
 type InsertMode uint8
 
 const (
@@ -67,24 +67,23 @@ const (
 	InsertOrUpdate
 )
 
-// Conflict is ON CONFLICT: what INSERT does with a row that clashes with an existing one.
+// Conflict is ON CONFLICT: what INSERT does with a row that conflicts with an existing one.
 type Conflict struct {
-	// Target says which clash is meant: of the primary key (Key), or of a unique index. With neither, any of them.
+	// Key and Index are the conflict target: the primary key (Key), or a unique index. With neither, it is any of them.
 	Key   bool
 	Index *schema.Index
-	// Update is DO UPDATE SET Set WHERE Where, else DO NOTHING. Old is the existing row. New (EXCLUDED) is the row that was to be
-	// inserted; it may be nil if no expression refers to it.
+	// Update means DO UPDATE SET Set WHERE Where; otherwise it is DO NOTHING. Old is the existing row. New (EXCLUDED) is the row that was to be
+	// inserted. New may be nil if no expression refers to it.
 	Update   bool
 	Old, New *TableScan
 	Set      []Assignment
 	Where    Expr
 }
 
-// Update is UPDATE: From is a scan of Table (joined with FROM, if given) under the WHERE; the columns of Scan that are Table's are
-// the rows to change.
+// Update is UPDATE. It changes the rows of Scan for which Where is TRUE. With From, it joins them with the rows of From first.
 type Update struct {
 	Table  *schema.Table
-	Scan   *TableScan // the table itself: its Cols are what Where, Set and Return refer to
+	Scan   *TableScan // the table itself; Where, Set and Return refer to its Cols
 	Where  Expr
 	From   Scan // UPDATE ... FROM, or nil
 	Set    []Assignment
@@ -109,12 +108,12 @@ type Delete struct {
 	Hints  Hints
 }
 
-// Returning is THEN RETURN. Exprs[i] makes Output[i]; it refers to the Cols of Scan: the row after the change (before it, for DELETE).
+// Returning is THEN RETURN. Exprs[i] computes Output[i]. Exprs refer to the Cols of Scan: the row after the change, or before it for DELETE.
 type Returning struct {
 	Scan   *TableScan // the changed table with the columns that Exprs refer to
 	Exprs  []Expr     // nil at Action
 	Output []Output
-	// Action is the place in Output of WITH ACTION's column, -1 without.
+	// Action is the index in Output of the column of WITH ACTION, -1 if there is none.
 	Action int
 }
 
@@ -124,7 +123,7 @@ type Procedure struct {
 	Args []Expr
 }
 
-// ChangeStreamRead is SELECT ChangeRecord FROM READ_<stream>(args). Args are a literal or a parameter for each of start_timestamp, end_timestamp,
+// ChangeStreamRead is SELECT ChangeRecord FROM READ_<stream>(args). Args has a literal or a parameter for each of start_timestamp, end_timestamp,
 // partition_token, heartbeat_milliseconds and read_options.
 type ChangeStreamRead struct {
 	Stream *schema.ChangeStream

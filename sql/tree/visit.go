@@ -2,7 +2,8 @@ package tree
 
 import "fmt"
 
-// visitor walks through scans and expressions, those of subqueries among them, parents first.
+// visitor walks through scans and expressions, also those of subqueries. It visits parents first. If scan returns false, the visitor does not enter
+// that scan.
 type visitor struct {
 	scan func(Scan) (enter bool)
 	expr func(Expr)
@@ -29,7 +30,7 @@ func (v *visitor) exprs(list ...Expr) {
 	}
 }
 
-// inputsOf are the scans that a scan reads.
+// inputsOf returns the scans that a scan reads.
 func inputsOf(s Scan) []Scan {
 	switch s := s.(type) {
 	case *TableScan, *SingleRow, *WithRef:
@@ -64,7 +65,7 @@ func inputsOf(s Scan) []Scan {
 	panic(fmt.Sprintf("tree: no inputs known of %T", s))
 }
 
-// exprsOf are the expressions of a scan, without those of its inputs.
+// exprsOf returns the expressions of a scan, without those of its inputs.
 func exprsOf(s Scan) []Expr {
 	switch s := s.(type) {
 	case *Filter:

@@ -36,13 +36,14 @@ func walkAll(list []Expr, f func(Expr)) {
 	}
 }
 
-// nondeterministic are the functions that give different results for the same arguments, at different times or by chance.
+// nondeterministic are the functions whose results do not depend on their arguments alone, but on the time or on chance.
 var nondeterministic = map[string]bool{
 	"current_timestamp": true, "current_date": true, "pending_commit_timestamp": true,
 	"generate_uuid": true, "new_uuid": true, "rand": true,
 }
 
-// Nondeterministic finds a function in an expression whose result its arguments do not determine, and gives its name.
+// Nondeterministic reports whether an expression calls a function whose result its arguments do not determine, and returns the name of the
+// function.
 func Nondeterministic(e Expr) (name string, found bool) {
 	Walk(e, func(e Expr) {
 		if c, ok := e.(*Call); ok && nondeterministic[c.Func.Name] {

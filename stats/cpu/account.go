@@ -8,59 +8,62 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/stripe"
 )
 
-// An Account is the CPU time of a process: what was measured for executions,
-// what was measured for tasks in the background, and what remains. There is one in a server.
+// An Account divides the CPU time of a process into three parts: the time measured for executions, the time measured for
+// background tasks, and the remainder. A server has one Account.
 //
-// The remainder of each tick (connections, Go's garbage collection) goes into a pool. Each execution of the next tick
-// draws from the pool what would be its share if as much were going on as in the
-// last (see Load), until the pool is empty. So what is drawn adds up to what the process
-// used and no more, however the load changes. What is drawn late, by requests of another kind, is that of two ticks at
-// most: the remainder of the first tick without executions is the sending of what they left. After that an idle process fills no pool: its housekeeping is
-// not dealt out to the few requests that come.
+// The remainder of each tick (connections, Go's garbage collection) goes into a pool. Each execution of the next tick draws its
+// share from the pool, until the pool is empty. The share assumes that the load is the same as in the last tick (see Load). So
+// executions draw what the process used and no more, however the load changes.
+//
+// The first tick without executions still fills the pool, because its remainder comes from sending their last replies. So
+// requests of another kind draw the remainders of two ticks at most. Later idle ticks do not fill the pool: the few requests that
+// come to an idle process do not pay for its housekeeping.
 type Account struct {
 	off     bool
-	busy    atomic.Bool  // there are many executions: brief ones need not be measured
+	busy    atomic.Bool  // the server runs many executions, so it samples the brief ones
 	share   atomic.Int64 // nanoseconds charged for messageParts
 	_       [stripe.CacheLine]byte
-	pool    atomic.Int64 // nanoseconds that are left to be drawn
+	pool    atomic.Int64 // nanoseconds left to draw
 	_       [stripe.CacheLine]byte
 	stripes [stripe.Max]accountStripe
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	last     reading
-	quiet    time.Duration // remainders of ticks in which no execution ended, but the first; older ones count less
+	quiet    time.Duration // remainders of the ticks without executions, except the first; older ones count less
 	messages int64         // of the last tick
 	tasks    []*Task
 }
 
-// accountStripe is what executions on one processor add up to.
+// accountStripe counts the executions on one processor.
 type accountStripe struct {
 	measured   atomic.Int64 // nanoseconds
 	executions atomic.Int64
-	parts      atomic.Int64 // of shares
+	parts      atomic.Int64 // see Load.parts
 	_          [stripe.CacheLine]byte
 }
 
-// reading is an Account at one moment.
+// reading holds the totals of an Account at one moment.
 type reading struct {
 	at                            time.Duration // since epoch
 	process, measured, background time.Duration
 	executions, parts             int64
 }
 
-// TickEvery is how often Tick should be called: what changes sooner than that is charged to the executions that come next.
+// TickEvery is the time between calls of Tick. CPU time that is used in between is charged to the executions that come next.
 const TickEvery = 100 * time.Millisecond
 
-// quietTicks is for how many ticks a remainder counts in quiet: an execution that ends now may have used CPU time so long ago.
+// quietTicks is the number of ticks for which quiet remembers a remainder. An execution that ends now may have used its CPU time
+// that long ago.
 const quietTicks = 100
 
-// fewMessages is how many messages, or parts of as many, a tick must have for its remainder to say what a message costs.
+// fewMessages is the least number of messages, or of equal parts, that a tick needs. With fewer, its remainder does not tell the
+// cost of a message.
 const fewMessages = 10
 
-// maxShare is the most that is dealt out for a message. A larger remainder comes from work of the process that no request caused.
+// maxShare bounds the charge for one message. A larger remainder comes from work of the process that no request caused.
 const maxShare = time.Millisecond
 
-// Load is what an execution had to do with, and made others do whose work is not measured for it.
+// Load counts the work of an execution that causes unmeasured work elsewhere in the process.
 type Load struct {
 	Messages int64 // received and sent
 	Bytes    int64 // in them
@@ -68,10 +71,10 @@ type Load struct {
 	Rows     int64 // read and written
 }
 
-// The share of an execution in what is not measured is by what makes the work, in parts: one message of some bytes is
-// as much as another, for every API method, but not as much as a long stream, and reads sync nothing. On loopback, with 4 to 16 clients,
-// a message takes some 17 us (to be read, written, and waited for), each 40 KiB as much again, each 160 us of
-// measured work as much for its garbage, and a commit four times as much for the log.
+// An execution pays for unmeasured work in parts, whose number depends on its load. Messages of any API method cost the same, a
+// long stream costs more than one message, and reads sync nothing. Measured on loopback with 4 to 16 clients: a message takes
+// about 17 us (to read, to write, and to wait for). Each 40 KiB takes as much again. So does each 160 us of measured work, for
+// its garbage. A commit takes four times as much, for the log.
 const (
 	messageParts = 1 << 10
 	commitParts  = 4 * messageParts
@@ -79,7 +82,7 @@ const (
 	workPerPart  = 160 * time.Microsecond / messageParts
 )
 
-// parts are those of an execution whose own work was measured.
+// parts returns the number of parts that an execution pays for; own is its measured CPU time.
 func (l *Load) parts(own time.Duration) int64 {
 	return l.Messages*messageParts + l.Bytes/bytesPerPart + l.Commits*commitParts + int64(max(own, 0)/workPerPart)
 }
@@ -91,10 +94,10 @@ func NewAccount() *Account {
 	return a
 }
 
-// NoAccount is for a server that measures nothing: its executions and tasks cost nothing.
+// NoAccount returns an Account that measures nothing: executions and tasks cost nothing.
 func NoAccount() *Account { return &Account{off: true} }
 
-// read reads the account. The mutex is held.
+// read returns the current totals. The caller holds mu.
 func (a *Account) read() reading {
 	now := reading{at: time.Since(epoch), process: processCPU()}
 	for i := range a.stripes {
@@ -109,16 +112,16 @@ func (a *Account) read() reading {
 	return now
 }
 
-// add counts what was measured for an execution.
+// add adds CPU time that was measured for an execution.
 func (a *Account) add(used time.Duration) { a.stripes[stripe.Current()].measured.Add(int64(used)) }
 
 // executed counts an execution.
 func (a *Account) executed() { a.stripes[stripe.Current()].executions.Add(1) }
 
-// count counts parts.
+// count adds parts of executions.
 func (a *Account) count(parts int64) { a.stripes[stripe.Current()].parts.Add(parts) }
 
-// draw takes the share of parts from the pool.
+// draw takes the share for parts from the pool and returns it. It returns less when the pool runs empty.
 func (a *Account) draw(parts int64) time.Duration {
 	want := a.share.Load() * parts / messageParts
 	if left := a.pool.Add(-want); left < 0 {
@@ -129,7 +132,8 @@ func (a *Account) draw(parts int64) time.Duration {
 	return time.Duration(want)
 }
 
-// Tick learns from what happened since the last Tick. That may have been a moment ago, so a few executions since then do not make the server busy.
+// Tick distributes the CPU time since the last Tick. The last Tick may be a moment ago, so a few executions since then do not
+// mark the server as busy.
 func (a *Account) Tick() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -138,14 +142,14 @@ func (a *Account) Tick() {
 	a.busy.Store(executions >= sampleEvery && float64(executions) > fewExecutions*(now.at-a.last.at).Seconds())
 	known := now.measured - a.last.measured + now.background - a.last.background
 	rest := now.process - a.last.process - known
-	after := a.messages // what was sent for them may be on its way still, though they have ended
+	after := a.messages // their replies may still be on their way, though the executions have ended
 	a.messages = messages
 	switch {
 	case messages < fewMessages && after >= fewMessages:
 		a.fill(int64(rest), after)
 	case messages < fewMessages:
 		a.quiet += rest - a.quiet/quietTicks
-	case rest < 0: // a long execution is measured now that used its time in ticks before
+	case rest < 0: // a long execution has just reported time that it used in earlier ticks
 		a.fill(int64(rest+a.quiet), messages)
 		a.quiet = 0
 	default:
@@ -155,7 +159,8 @@ func (a *Account) Tick() {
 	a.last = now
 }
 
-// fill adds the remainder of a tick to the pool; a negative one is taken from it. What no execution has drawn for long is dropped.
+// fill adds the remainder of a tick to the pool; a negative remainder reduces it. The pool is bounded, so time that no execution
+// draws for long is dropped.
 func (a *Account) fill(rest, messages int64) {
 	most := int64(maxShare) * messages
 	pool := min(max(a.pool.Load()+rest, -most), most)

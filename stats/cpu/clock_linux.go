@@ -7,20 +7,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// threadCPU is the CPU time of the calling thread: clock_gettime(2). A raw system call, since it never blocks: the
-// scheduler need not hear of it.
+// threadCPU returns the CPU time of the calling thread: clock_gettime(2). It is a raw system call, because it never blocks and
+// Go's scheduler need not know of it.
 func threadCPU() time.Duration { return clock(unix.CLOCK_THREAD_CPUTIME_ID) }
 
-// thread is a thread of the process, whose clock other threads can read.
+// thread is a thread of the process. Other threads can read its clock.
 type thread int
 
 func thisThread() thread { return thread(unix.Gettid()) }
 
-// cpu is the CPU time of the thread. Linux makes the number of its clock of its own number: CPUCLOCK_PERTHREAD and CPUCLOCK_SCHED, as
-// pthread_getcpuclockid(3) does.
+// cpu returns the CPU time of the thread. Linux derives the id of a thread's clock from the thread's id with CPUCLOCK_PERTHREAD
+// and CPUCLOCK_SCHED, as pthread_getcpuclockid(3) does.
 func (t thread) cpu() time.Duration { return clock(uintptr(^int(t)<<3 | 6)) }
 
-// processCPU is the CPU time of the whole process.
+// processCPU returns the CPU time of the whole process.
 func processCPU() time.Duration { return clock(unix.CLOCK_PROCESS_CPUTIME_ID) }
 
 func clock(id uintptr) time.Duration {

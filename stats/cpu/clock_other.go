@@ -4,7 +4,7 @@ package cpu
 
 import "time"
 
-// threadCPU is the time, for want of a clock of the thread: what is measured is how long work took.
+// threadCPU returns the wall-clock time, because threads have no clock here. So meters measure how long work took.
 func threadCPU() time.Duration { return time.Since(epoch) }
 
 // thread stands for any thread.
@@ -14,5 +14,5 @@ func thisThread() thread { return thread{} }
 
 func (thread) cpu() time.Duration { return threadCPU() }
 
-// processCPU is not known: nothing is charged beyond what is measured.
+// processCPU returns 0: the CPU time of the process is unknown here. So executions are charged only for measured time.
 func processCPU() time.Duration { return 0 }

@@ -4,19 +4,19 @@ import "context"
 
 type meterKey struct{}
 
-// With is ctx with the meter of the execution, or of the task, that runs under it.
+// With returns ctx with the meter of the execution or task that runs under it.
 func With(ctx context.Context, m *Meter) context.Context {
 	return context.WithValue(ctx, meterKey{}, m)
 }
 
-// From is the meter of what runs under ctx. It is nil if nothing is measured; Pause and Lap of a nil Meter do nothing.
+// From returns the meter of ctx. It returns nil if nothing measures the work; Pause and Lap of a nil Meter do nothing.
 func From(ctx context.Context) *Meter {
 	m, _ := ctx.Value(meterKey{}).(*Meter)
 	return m
 }
 
-// Waiting is called before a wait, and the function that it returns after it: in between the meter of what runs under ctx pauses, its
-// goroutine holds no thread, and others have its turn.
+// Waiting prepares for a wait under ctx; the caller calls over after the wait. During the wait the meter pauses, the goroutine is
+// not locked to a thread, and other executions may take its turn.
 func Waiting(ctx context.Context) (over func()) {
 	m, t := From(ctx), turnsOf(ctx)
 	measured := m != nil && m.running

@@ -7,58 +7,54 @@ import (
 	"time"
 )
 
-// A Meter measures the CPU time of one execution by the clock of the thread its
-// goroutine runs on. A Meter with an Account is ready to Start.
+// A Meter measures the CPU time of one execution by the clock of the thread that runs its goroutine. Set Account before Start.
 //
-// Go moves goroutines between threads, so a thread's clock says what one
-// goroutine used only while the goroutine is locked to the thread. A Meter locks
-// it from Start to Stop, and the difference of two readings is what the
-// goroutine used in between: however long that was, in every package it called, and
-// however often it was preempted. Nothing that an execution does can be forgotten.
+// Go moves goroutines between threads, so a thread's clock tells the CPU time of one goroutine only while the goroutine is locked
+// to the thread. A Meter locks it from Start to Stop. The difference of two readings is then exactly the CPU time of the
+// goroutine, in every package it called, and however often it was preempted.
 //
-// A locked goroutine that blocks costs tens of microseconds, since its thread
-// sleeps with it. So waits that are known (a lock, a commit's sync) stand between Pause and Resume,
-// which end one segment and begin the next. Waits that are not known (a mutex) use no CPU and spoil nothing.
+// A locked goroutine that blocks costs tens of microseconds, because its thread sleeps with it. So known waits (a lock, a
+// commit's sync) stand between Pause and Resume, which end one segment and begin the next. Other waits (a mutex) use no CPU time,
+// so they do not distort the result.
 //
-// Reading a thread's clock is a system call of about 0.3 us (BenchmarkMeter), 1% of a
-// point read. On a busy server one execution in sampleEvery is measured, brief or not. The
-// others have the clock read when they start, and when they end only if that is briefLimit or more later: if it is
-// less, they are charged what is Typical of their kind.
+// Reading a thread's clock is a system call of about 0.3 us (BenchmarkMeter), 1% of a point read. So a busy server samples: it
+// measures one execution in sampleEvery, brief or not. For the others it reads the clock when they start, and again only if they
+// take briefLimit or longer. It charges shorter ones the Typical time of their kind.
 //
-// Where threads have no clock (anything but Linux) time stands in for it: an upper bound.
+// Where threads have no clock (anything but Linux) the meter reads the wall clock, which gives an upper bound.
 type Meter struct {
 	Account *Account
-	Typical *Typical // of its kind; nil if it is of no kind
+	Typical *Typical // of the execution's kind; nil if it has no kind
 
 	task    *Task         // nil for an execution
-	own     time.Duration // measured, up to the begin of the segment
-	elapsed time.Duration // in segments that have ended
-	rough   time.Duration // the part of elapsed, below briefLimit, for which no clock was read
-	shared  time.Duration // drawn so far
-	parts   int64         // counted by Lap
+	own     time.Duration // measured before the current segment
+	elapsed time.Duration // of the segments that have ended
+	rough   time.Duration // part of elapsed, below briefLimit, for which the clock was not read
+	shared  time.Duration // drawn from the account so far
+	parts   int64         // counted in the account so far
 	lapped  time.Duration // own at the last Lap
-	clock   time.Duration // of the thread, at the begin of the segment
-	began   time.Duration // since epoch, at the begin of the segment
+	clock   time.Duration // of the thread, at the start of the segment
+	began   time.Duration // since epoch, at the start of the segment
 	running bool
-	busy    bool // the server is busy: of brief executions only one in sampleEvery is measured
-	sampled bool // this one is
+	busy    bool // the server is busy: it measures only one in sampleEvery brief executions
+	sampled bool // this execution is measured
 }
 
 const (
-	// briefLimit is how long an execution may take and be charged what is typical of its kind. From there on the system
-	// call that reads the clock is below half a percent of it.
+	// briefLimit bounds the executions that may be charged the typical time of their kind. For longer ones the system call that
+	// reads the clock takes less than half a percent.
 	briefLimit = 100 * time.Microsecond
-	// sampleEvery is how many brief executions share a measurement when there are more than fewExecutions per second.
+	// sampleEvery: one in sampleEvery brief executions is measured when there are more than fewExecutions per second.
 	sampleEvery   = 16
 	fewExecutions = 1000
-	// lapEvery is how often a long segment is told to the account.
+	// lapEvery is the least CPU time between two reports of a long segment to the account.
 	lapEvery = 10 * time.Millisecond
 )
 
-// epoch is what times are measured from: its difference to now is read off the monotonic clock.
+// epoch is the origin of all times in this package. The difference to now comes from the monotonic clock.
 var epoch = time.Now()
 
-// Start begins to measure what this goroutine does, and locks the goroutine to its thread.
+// Start begins to measure the calling goroutine, and locks the goroutine to its thread.
 func (m *Meter) Start() {
 	if m.Account.off {
 		return
@@ -68,10 +64,10 @@ func (m *Meter) Start() {
 	m.Resume()
 }
 
-// Is tells which kind of execution it is, once that is known.
+// Is sets the kind of the execution, as soon as the caller knows it.
 func (m *Meter) Is(t *Typical) { m.Typical = t }
 
-// Resume begins a segment, after Pause. The goroutine may be another one.
+// Resume begins a segment, after Pause. Another goroutine than before may call it.
 func (m *Meter) Resume() {
 	if m.Account.off {
 		return
@@ -82,15 +78,15 @@ func (m *Meter) Resume() {
 	m.clock = threadCPU()
 }
 
-// Pause ends the segment and unlocks the goroutine.
+// Pause ends the segment and unlocks the goroutine from its thread.
 func (m *Meter) Pause() {
 	if m != nil && m.running {
 		m.pause(m.Typical.isKnown())
 	}
 }
 
-// pause ends the segment. The clock need not be read if what is typical stands for it: if nothing was measured so far, and the execution
-// is brief.
+// pause ends the segment. typical says that the typical time of the kind is known. If so, a brief execution that was not measured
+// so far is charged that time, and pause does not read the clock.
 func (m *Meter) pause(typical bool) {
 	passed := time.Since(epoch) - m.began
 	if typical && !m.sampled && m.elapsed == m.rough && m.elapsed+passed < briefLimit {
@@ -103,7 +99,8 @@ func (m *Meter) pause(typical bool) {
 	runtime.UnlockOSThread()
 }
 
-// Lap tells the account what a long segment has used so far, so that what is dealt out in each tick is right. It costs a look at the time.
+// Lap reports the CPU time of a long segment to the account so far, so that the account's ticks are right. A call that has
+// nothing to report costs one look at the time.
 func (m *Meter) Lap() {
 	if m == nil || !m.running {
 		return
@@ -123,7 +120,7 @@ func (m *Meter) Lap() {
 	}
 }
 
-// add counts what a segment has used.
+// add adds measured CPU time of a segment.
 func (m *Meter) add(used time.Duration) {
 	m.own += used
 	if m.task != nil {
@@ -133,19 +130,19 @@ func (m *Meter) add(used time.Duration) {
 	}
 }
 
-// share counts what Lap has not counted yet of so many parts, and draws what is due for it.
+// share raises the counted parts of the execution to parts, and draws the share of the added ones from the account.
 func (m *Meter) share(parts int64) {
 	more := max(parts-m.parts, 0)
 	m.parts += more
 	m.Account.count(more)
-	if m.own >= lapEvery { // it is most of what has happened of late: what is due for it must not be left to the next
+	if m.own >= lapEvery { // most recent CPU time is its own, so it must not leave its share to the next execution
 		m.Account.Tick()
 	}
 	m.shared += m.Account.draw(more)
 }
 
-// Stop ends the measurement and returns the CPU time of the execution itself. Shared is its share of what serves all, which is by
-// its load.
+// Stop ends the measurement and returns the CPU time of the execution itself. After Stop, Shared returns its share of the
+// unmeasured CPU time, which depends on l.
 func (m *Meter) Stop(l Load) time.Duration {
 	if m.Account.off {
 		return 0
@@ -163,12 +160,13 @@ func (m *Meter) Stop(l Load) time.Duration {
 	return m.own
 }
 
-// Shared is the execution's share of the CPU time that no execution and no task is measured for, such as that of connections and of Go's
-// garbage collection. It is complete after Stop.
+// Shared returns the execution's share of the CPU time that belongs to no execution and no task, such as that of connections and
+// of Go's garbage collection. It is complete after Stop.
 func (m *Meter) Shared() time.Duration { return m.shared }
 
-// stoodFor is what segments are charged for which no clock was read: what is typical if that was all of the execution. An execution that
-// turned out long, or is the first of its kind with so many rows, is charged the time that passed in them: less than briefLimit.
+// stoodFor returns the charge for segments for which the clock was not read. It is the typical time of the kind if the execution
+// has no other segments. Otherwise, and for the first execution of a kind with that many rows, it is the time that passed in
+// them, less than briefLimit.
 func (m *Meter) stoodFor(rows int64) time.Duration {
 	if m.elapsed == m.rough {
 		return m.Typical.charge(m.rough, rows)
@@ -176,7 +174,7 @@ func (m *Meter) stoodFor(rows int64) time.Duration {
 	return m.rough
 }
 
-// SoFar is the CPU time that the execution has used itself so far.
+// SoFar returns the CPU time that the execution itself has used so far.
 func (m *Meter) SoFar() time.Duration {
 	if !m.running {
 		return m.own + m.rough
@@ -184,8 +182,8 @@ func (m *Meter) SoFar() time.Duration {
 	return m.own + m.rough + threadCPU() - m.clock
 }
 
-// Weight is how many executions this one stands for: sampleEvery if it was sampled on a busy server, 1 if all are measured, 0 if it was
-// not sampled.
+// Weight returns the number of executions that this one represents: sampleEvery if a busy server sampled it, 1 if the server
+// measures all, 0 if it was not sampled.
 func (m *Meter) Weight() int64 {
 	switch {
 	case m.Account.off || !m.sampled:
@@ -196,7 +194,8 @@ func (m *Meter) Weight() int64 {
 	return 1
 }
 
-// Spent measures the CPU time of f, which runs under ctx. While f waits with the meter of ctx paused, no time counts and no thread is held.
+// Spent returns the CPU time of f, which runs under ctx. A wait of f that pauses the meter of ctx does not count, and holds no
+// thread.
 func Spent(ctx context.Context, f func()) time.Duration {
 	if m := From(ctx); m != nil && m.running {
 		before := m.SoFar()
@@ -208,7 +207,7 @@ func Spent(ctx context.Context, f func()) time.Duration {
 	return s.End()
 }
 
-// A Segment is what one goroutine does between BeginSegment and End.
+// A Segment measures one goroutine between BeginSegment and End.
 type Segment struct {
 	thread thread
 	clock  time.Duration

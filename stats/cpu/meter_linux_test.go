@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestMeterStaysOnThread: the goroutine of an execution stays on its thread however often others want it.
+// TestMeterStaysOnThread: the goroutine of an execution stays on its thread however many goroutines compete for it.
 func TestMeterStaysOnThread(t *testing.T) {
 	var stop atomic.Bool
 	var others sync.WaitGroup

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// needsThreadClocks skips where CPU time cannot be measured.
+// needsThreadClocks skips the test where threads have no CPU clock.
 func needsThreadClocks(t *testing.T) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -17,8 +17,8 @@ func needsThreadClocks(t *testing.T) {
 	}
 }
 
-// alone skips tests that compare what was measured with what was used, unless CROWFOOT_TEST_CPU=1 says that nothing else runs: on a busy
-// machine executions that are alike take more or less CPU time, as others leave of the processor's caches.
+// alone skips tests that compare measured with used CPU time, unless CROWFOOT_TEST_CPU=1 says that nothing else runs. On a busy
+// machine equal executions take different CPU time, because other processes displace the processor's caches.
 func alone(t *testing.T) {
 	t.Helper()
 	needsThreadClocks(t)
@@ -27,7 +27,7 @@ func alone(t *testing.T) {
 	}
 }
 
-// spin works for about as many nanoseconds.
+// spin computes for about rounds nanoseconds.
 func spin(rounds int) {
 	n := 0
 	for i := range rounds {
@@ -38,12 +38,12 @@ func spin(rounds int) {
 
 var sink atomic.Int64
 
-// onOneThread runs f on a thread that is its goroutine's alone, and returns what the thread used: the truth.
+// onOneThread runs f on a thread of its own, and returns the CPU time of that thread. Tests compare meters with it.
 func onOneThread(f func()) (used time.Duration) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		runtime.LockOSThread() // never unlocked, so the thread ends with the goroutine
 		before := threadCPU()
 		f()
 		used = threadCPU() - before
@@ -52,7 +52,7 @@ func onOneThread(f func()) (used time.Duration) {
 	return used
 }
 
-// within fails if measured is more than a tenth off.
+// within fails unless measured is within a tenth of used.
 func within(t *testing.T, measured, used time.Duration) {
 	t.Helper()
 	if share := measured.Seconds() / used.Seconds(); share < 0.9 || share > 1.1 {
@@ -60,8 +60,8 @@ func within(t *testing.T, measured, used time.Duration) {
 	}
 }
 
-// TestMeterLong: a long execution is measured to its end, on a busy server too, where others of its kind are brief
-// and are charged what is typical of them.
+// TestMeterLong: a long execution is measured to its end. This must hold on a busy server too, where brief executions of its kind
+// are charged the typical time.
 func TestMeterLong(t *testing.T) {
 	alone(t)
 	a := NewAccount()
@@ -87,7 +87,7 @@ func TestMeterLong(t *testing.T) {
 	}
 }
 
-// TestMeterPause: what the goroutine, or another one, does between Pause and Resume is not measured.
+// TestMeterPause: work of any goroutine between Pause and Resume is not measured.
 func TestMeterPause(t *testing.T) {
 	alone(t)
 	var own, paused time.Duration
@@ -106,9 +106,9 @@ func TestMeterPause(t *testing.T) {
 	within(t, own, used-paused)
 }
 
-// TestMeterBrief: executions that are brief but not alike are charged, all together, what they use, though one in a few is measured. What a
-// meter uses itself, with the race detector in it, is no part of that: executions that do nothing tell how much it is. The test adds up five runs,
-// because single runs vary by some hundredths.
+// TestMeterBrief: brief executions of different lengths are together charged the CPU time they use, though only a few are
+// measured. The test subtracts the meter's own CPU time, with that of the race detector, which it measures with empty executions.
+// It adds up five runs, because single runs vary by some hundredths.
 func TestMeterBrief(t *testing.T) {
 	alone(t)
 	var measured, truth time.Duration
@@ -121,7 +121,7 @@ func TestMeterBrief(t *testing.T) {
 	within(t, measured, truth)
 }
 
-// TestFewExecutionsAreMeasured: a server is not busy because two ticks came one right after the other, with executions between them.
+// TestFewExecutionsAreMeasured: a few executions between two ticks in quick succession do not make the server busy.
 func TestFewExecutionsAreMeasured(t *testing.T) {
 	a := NewAccount()
 	for range 100 {
@@ -136,8 +136,8 @@ func TestFewExecutionsAreMeasured(t *testing.T) {
 	}
 }
 
-// briefExecutions runs executions that spin for as many rounds as given, and more, one after the other on a busy server. It returns what they are
-// charged and what their thread used.
+// briefExecutions runs executions one after the other on a busy server; each spins for rounds or more. It returns the CPU time
+// they are charged and the CPU time their thread used.
 func briefExecutions(t *testing.T, rounds int) (own, used time.Duration) {
 	const executions = 20_000
 	a := NewAccount()
@@ -178,8 +178,9 @@ func TestMeterBriefBound(t *testing.T) {
 	}
 }
 
-// TestChargesAddUp: executions that share an average are charged, all together, what they took, although no one is charged more than its time:
-// those of two and of three rows, and those that become faster, or faster and slower in turns, while the average follows.
+// TestChargesAddUp: executions that share an average are together charged the time they took, although none is charged more than
+// its own. The cases: executions of two and of three rows, executions that become faster, and executions that become faster and
+// slower in turns.
 func TestChargesAddUp(t *testing.T) {
 	const us = time.Microsecond
 	for name, took := range map[string]func(i int) (passed time.Duration, rows int64){
@@ -207,7 +208,7 @@ func TestChargesAddUp(t *testing.T) {
 	}
 }
 
-// TestMeterNoKind: an execution whose kind was never measured, or is never known, is measured.
+// TestMeterNoKind: an execution is measured if its kind is unknown or was never measured.
 func TestMeterNoKind(t *testing.T) {
 	needsThreadClocks(t)
 	a := NewAccount()
@@ -226,7 +227,7 @@ func TestMeterNoKind(t *testing.T) {
 	}
 }
 
-// TestShares: what executions draw adds up to what was there to be drawn.
+// TestShares: executions together draw exactly the time in the pool.
 func TestShares(t *testing.T) {
 	a := NewAccount()
 	a.fill(int64(10*time.Millisecond), 100)
@@ -237,7 +238,7 @@ func TestShares(t *testing.T) {
 	if drawn != 10*time.Millisecond {
 		t.Errorf("drew %v of 10ms", drawn)
 	}
-	a.fill(-int64(5*time.Millisecond), 100) // a long execution was measured that had used its time before
+	a.fill(-int64(5*time.Millisecond), 100) // a long execution reported time that it had used in earlier ticks
 	a.fill(int64(8*time.Millisecond), 100)
 	drawn = 0
 	for range 150 {
@@ -248,7 +249,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestLateSending: what the process does in the tick after one with executions is dealt out, since it sends what they left; what it does later is not.
+// TestLateSending: the CPU time of the first tick without executions is charged, because the process sends the last replies in
+// it. Later CPU time is not.
 func TestLateSending(t *testing.T) {
 	needsThreadClocks(t)
 	a := NewAccount()
@@ -264,7 +266,7 @@ func TestLateSending(t *testing.T) {
 	}
 }
 
-// TestLap: what a long execution has used is counted while it goes on, and its share in what serves all grows with it.
+// TestLap: Lap reports the CPU time of a long execution while it runs, and its share of the unmeasured time grows with it.
 func TestLap(t *testing.T) {
 	needsThreadClocks(t)
 	a := NewAccount()
@@ -291,7 +293,7 @@ func TestLap(t *testing.T) {
 	}
 }
 
-// TestTask: what is done for a task is measured by the task, and is not dealt out.
+// TestTask: a task measures its own CPU time, and executions do not share it.
 func TestTask(t *testing.T) {
 	alone(t)
 	a := NewAccount()
@@ -315,7 +317,7 @@ func TestTask(t *testing.T) {
 	}
 }
 
-// TestWaiting: what runs under a context is not measured while it waits, and is measured again afterwards. A wait within a wait is one.
+// TestWaiting: a meter pauses while its execution waits, and resumes afterwards. A wait within a wait counts once.
 func TestWaiting(t *testing.T) {
 	m := Meter{Account: NewAccount()}
 	ctx := With(context.Background(), &m)
@@ -336,7 +338,7 @@ func TestWaiting(t *testing.T) {
 	Waiting(context.Background())()
 }
 
-// TestNothingMeasured: without statistics, or without a meter, nothing happens.
+// TestNothingMeasured: methods do nothing without statistics or without a meter.
 func TestNothingMeasured(t *testing.T) {
 	m := Meter{Account: NoAccount()}
 	m.Start()
@@ -388,8 +390,8 @@ func BenchmarkMeter(b *testing.B) {
 	})
 }
 
-// TestSpentWaits: what is measured apart, such as the preparation of a statement, can wait with the meter of its request paused, and what others
-// use of the thread meanwhile is not counted.
+// TestSpentWaits: work that is measured separately, such as the preparation of a statement, can wait while the meter of its
+// request is paused. CPU time that others use on the thread during the wait does not count.
 func TestSpentWaits(t *testing.T) {
 	needsThreadClocks(t)
 	m := &Meter{Account: NewAccount(), sampled: true}

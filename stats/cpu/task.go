@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A Task is one kind of work that the server does in the background, such as the collection of old versions. What it uses is measured, and is
-// no part of what executions share.
+// A Task is one kind of background work of the server, such as the collection of old versions. Its CPU time is measured, and
+// executions do not share it.
 type Task struct {
 	Name    string
 	account *Account
@@ -16,7 +16,7 @@ type Task struct {
 	from    func() time.Duration // see TaskFrom; nil for a task that is measured by Do
 }
 
-// Task finds or makes the task of a name.
+// Task returns the task with the name, and creates it if there is none.
 func (a *Account) Task(name string) *Task {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -30,17 +30,17 @@ func (a *Account) Task(name string) *Task {
 	return t
 }
 
-// TaskFrom makes a task that another package measures: used is asked for its CPU time so far.
+// TaskFrom creates a task that another package measures; used returns its CPU time so far.
 func (a *Account) TaskFrom(name string, used func() time.Duration) { a.Task(name).from = used }
 
-// Tasks are all tasks, in the order in which they were made.
+// Tasks returns all tasks in the order of their creation.
 func (a *Account) Tasks() []*Task {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.tasks)
 }
 
-// Used is the CPU time of the task since the process began.
+// Used returns the CPU time of the task since the process began.
 func (t *Task) Used() time.Duration {
 	if t.from != nil {
 		return t.from()
@@ -48,8 +48,8 @@ func (t *Task) Used() time.Duration {
 	return time.Duration(t.used.Load())
 }
 
-// Do measures f as work of the task. The context that f gets lets waits within it pause the measurement, and long work
-// tell how far it is, as with an execution. A nil Task measures nothing.
+// Do runs f and measures it as work of the task. Waits and Laps under the context that f gets work as in an execution. A nil Task
+// measures nothing.
 func (t *Task) Do(ctx context.Context, f func(context.Context)) {
 	if t == nil {
 		f(ctx)

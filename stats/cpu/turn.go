@@ -6,22 +6,22 @@ import (
 	"sync"
 )
 
-// Turns lets few executions compute at once, of those that would compute for long. If many did, each would hold what it has locked for as long as all
-// take together, and brief executions would wait behind them for a processor.
+// Turns limits how many long computations run at once. If many ran, each would hold its locks for as long as all of them take
+// together, and brief executions would wait behind them for a processor.
 type Turns struct {
 	mu      sync.Mutex
 	free    int
-	waiting []chan struct{} // each is closed when it has got its turn
-	again   int             // how many of waiting, the first, had a turn before
+	waiting []chan struct{} // closed when the waiter gets its turn
+	again   int             // the first again waiters had a turn before
 }
 
-// NewTurns returns turns for so many executions at once.
+// NewTurns returns Turns that let atOnce executions compute at once.
 func NewTurns(atOnce int) *Turns { return &Turns{free: atOnce} }
 
 type turnsKey struct{}
 
-// Take waits for a turn, in the order of the calls, and returns a context for what is computed in it and a function that ends it. While what runs under
-// the context waits (Waiting), others have the turn.
+// Take waits for a turn, in the order of the calls. The caller computes under the context it returns, and then calls end. While
+// work under that context waits (Waiting), other executions may use the turn.
 func (t *Turns) Take(ctx context.Context) (turn context.Context, end func(), err error) {
 	if got := t.queue(false); got != nil {
 		over := Waiting(ctx)
@@ -36,20 +36,21 @@ func (t *Turns) Take(ctx context.Context) (turn context.Context, end func(), err
 	return context.WithValue(ctx, turnsKey{}, t), t.give, nil
 }
 
-// turnsOf are those that what runs under ctx has a turn of; nil if it has none.
+// turnsOf returns the Turns of which ctx holds a turn, or nil.
 func turnsOf(ctx context.Context) *Turns {
 	t, _ := ctx.Value(turnsKey{}).(*Turns)
 	return t
 }
 
-// takeAgain waits for the turn of an execution that had one. It goes before those that had none: it may hold locks.
+// takeAgain waits for a turn of an execution that had one before. It goes before executions that had none, because it may hold
+// locks.
 func (t *Turns) takeAgain() {
 	if got := t.queue(true); got != nil {
 		<-got
 	}
 }
 
-// queue returns nil if there was a turn, and otherwise what will be closed when there is one.
+// queue takes a free turn and returns nil. If none is free, it returns a channel that is closed when the caller gets a turn.
 func (t *Turns) queue(again bool) (got chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -67,7 +68,7 @@ func (t *Turns) queue(again bool) (got chan struct{}) {
 	return got
 }
 
-// give hands a turn on.
+// give passes the turn to the first waiter, or frees it.
 func (t *Turns) give() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -80,7 +81,7 @@ func (t *Turns) give() {
 	t.again = max(0, t.again-1)
 }
 
-// leave ends the wait of one that had no turn before.
+// leave ends the wait of an execution that had no turn before.
 func (t *Turns) leave(got chan struct{}) {
 	t.mu.Lock()
 	i := slices.Index(t.waiting, got)
@@ -88,7 +89,7 @@ func (t *Turns) leave(got chan struct{}) {
 		t.waiting = slices.Delete(t.waiting, i, i+1)
 	}
 	t.mu.Unlock()
-	if i < 0 { // it was given a turn meanwhile
+	if i < 0 { // give closed the channel in the meantime, so this execution has a turn to pass on
 		t.give()
 	}
 }

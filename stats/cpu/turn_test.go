@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 )
 
-// TestTurns: so many compute at once; the others follow in the order in which they came.
+// TestTurns: the given number of executions compute at once, and the others follow in the order of their arrival.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := NewTurns(2)
@@ -41,7 +41,8 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// TestTurnsOfWaiting: while one that has a turn waits, another one has it; afterwards the first goes before those that had none.
+// TestTurnsOfWaiting: while the holder of a turn waits, another execution uses it. Afterwards the holder goes before executions
+// that had no turn.
 func TestTurnsOfWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := NewTurns(1)
@@ -78,8 +79,8 @@ func TestTurnsOfWaiting(t *testing.T) {
 	})
 }
 
-// TestTurnsCancelled: one that gives up takes no turn with it. The error is that of the context, whatever its cause: by it a commit knows that
-// its transaction goes on.
+// TestTurnsCancelled: an execution that stops waiting takes no turn with it. The error is ctx.Err, whatever the cause: from it a
+// commit knows that its transaction goes on.
 func TestTurnsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := NewTurns(1)

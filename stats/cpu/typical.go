@@ -6,35 +6,36 @@ import (
 	"time"
 )
 
-// Typical is what brief executions of one kind take: of one prepared statement, of one table's columns that are read, of one API
-// method. It keeps a moving average of those that were measured, by how much work they did, counted in rows:
-// so what all of a kind are charged stays right, and an execution that reads one row is not charged for one that reads fifty. Executions that
-// are not brief are always measured and count in no average.
+// Typical holds the typical CPU time of brief executions of one kind: of one prepared statement, of reads of one set of columns,
+// or of one API method. It keeps moving averages of the measured ones, by the number of rows. So the sum of all charges stays
+// right, and an execution that reads one row is not charged for one that reads fifty. Longer executions are always measured and
+// count in no average.
 //
-// No execution is charged more than the time it took. What one that was faster than the average leaves uncharged, the next slower ones are
-// charged: executions of two and of three rows share an average, and without this all those of two rows would lower the sum.
+// No execution is charged more than the time it took. If one was faster than the average, the next slower ones are charged the
+// difference. Without this rule the sum would be too low: executions of two and of three rows share an average, which the faster
+// ones never reach.
 type Typical struct {
 	known  atomic.Bool
 	byWork [workClasses]work
 }
 
-// A work has the average of one class of executions: their numbers of rows have equally many bits.
+// A work holds the average for one class of executions. Row numbers of a class have equally many bits.
 type work struct {
-	mean atomic.Int64 // nanoseconds; 0 before the first
-	left atomic.Int64 // nanoseconds that faster executions have left uncharged
+	mean atomic.Int64 // nanoseconds; 0 before the first measurement
+	left atomic.Int64 // nanoseconds that faster executions were not charged
 }
 
 const (
-	// typicalWeight is how many measurements the moving average is over.
+	// typicalWeight is the number of measurements that the moving average covers.
 	typicalWeight = 32
-	// workClasses are of so many bits of rows each; the last is of all that have more.
+	// workClasses is the number of classes, one for each number of bits; the last holds all larger row numbers.
 	workClasses = 16
 )
 
-// isKnown says that brief executions of the kind were measured. There are none of a nil kind.
+// isKnown reports whether brief executions of the kind were measured. A nil kind has none.
 func (t *Typical) isKnown() bool { return t != nil && t.known.Load() }
 
-// of is what an execution with so many rows takes; 0 if that is not known.
+// of returns the average for executions with that many rows, or 0 if there is none.
 func (t *Typical) of(rows int64) time.Duration {
 	if t == nil {
 		return 0
@@ -42,8 +43,8 @@ func (t *Typical) of(rows int64) time.Duration {
 	return time.Duration(t.byWork[workClass(rows)].mean.Load())
 }
 
-// charge returns the CPU time to charge an execution that read so many rows in the time passed. It is the average of the class, with what
-// faster executions have left, and at most passed. Without an average it is passed.
+// charge returns the CPU time to charge an execution that read rows in the time passed. It is the average of the class plus the
+// time that faster executions were not charged, but at most passed. Without an average it is passed.
 func (t *Typical) charge(passed time.Duration, rows int64) time.Duration {
 	mean := t.of(rows)
 	if mean == 0 {
@@ -56,8 +57,8 @@ func (t *Typical) charge(passed time.Duration, rows int64) time.Duration {
 	}
 	charged := min(due, passed)
 	if due > charged {
-		// An average follows a faster kind after about typicalWeight measurements, one in sampleEvery executions. The bound drops what they would
-		// leave beyond that, so later executions do not pay for it.
+		// When a kind gets faster, its average follows after about typicalWeight measurements, one in sampleEvery executions. The
+		// bound drops uncharged time beyond that, so later executions do not pay for it.
 		left.Add(int64(min(due-charged, mean*typicalWeight*sampleEvery)))
 	}
 	return charged

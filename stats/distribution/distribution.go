@@ -1,7 +1,6 @@
-// Package distribution is the histogram that statistics columns hold
-// (LATENCY_DISTRIBUTION, TOTAL_LATENCY_DISTRIBUTION): counting into it, merging
-// two, its forms as a value and as JSON, and the percentiles that
-// SPANNER_SYS.DISTRIBUTION_PERCENTILE computes. It knows nothing of what is counted.
+// Package distribution is the histogram in statistics columns (LATENCY_DISTRIBUTION, TOTAL_LATENCY_DISTRIBUTION). It counts
+// durations, merges distributions, converts them to values and JSON, and computes the percentiles of
+// SPANNER_SYS.DISTRIBUTION_PERCENTILE. It does not know whose durations it counts.
 //
 // Imports of this module: value.
 package distribution
@@ -14,9 +13,8 @@ import (
 	"time"
 )
 
-// The buckets of every distribution made here, in seconds: from 10 us, each 1.25
-// times as wide as the one before, to 1.6 hours. A percentile is at most a
-// bucket wrong, and interpolation takes most of that away.
+// The buckets of every Distribution, in seconds: from 10 us to 1.6 hours, each 1.25 times as wide as the one before. A percentile
+// is wrong by at most one bucket, and interpolation usually makes the error much smaller.
 const (
 	scale         = 1e-5
 	growth        = 1.25
@@ -24,7 +22,7 @@ const (
 	buckets       = finiteBuckets + 2 // below scale, and overflow
 )
 
-// bounds[i] is where bucket i ends and i+1 begins.
+// bounds[i] is the end of bucket i and the start of bucket i+1.
 var bounds = func() (b [finiteBuckets + 1]float64) {
 	for i := range b {
 		b[i] = scale * math.Pow(growth, float64(i))
@@ -32,19 +30,18 @@ var bounds = func() (b [finiteBuckets + 1]float64) {
 	return b
 }()
 
-// Distribution counts durations. The zero Distribution is empty. What it holds
-// are whole numbers, so that it does not matter in what order, or in
-// how many parts, it was counted.
+// Distribution counts durations. The zero Distribution is empty. It holds only integers, so the order of counting and merging
+// does not change the result.
 type Distribution struct {
 	Count int64
 	Sum   time.Duration
-	// High and Low are the sum of squares, in square nanoseconds, as one number of 128 bits.
+	// High and Low are the sum of squares, in square nanoseconds, as a number of 128 bits.
 	High, Low uint64
 	// Buckets: 0 is below scale, i is [scale*growth^(i-1), scale*growth^i), the last is everything above.
 	Buckets [buckets]int64
 }
 
-// Observe counts one duration; none is shorter than 0.
+// Observe counts one duration. A negative one counts as 0.
 func (d *Distribution) Observe(t time.Duration) {
 	t = max(t, 0)
 	d.Count++
@@ -72,7 +69,7 @@ func bucketOf(x float64) int {
 	return low
 }
 
-// Merge adds what o has counted.
+// Merge adds the counts of o.
 func (d *Distribution) Merge(o *Distribution) {
 	d.Count += o.Count
 	d.Sum += o.Sum
@@ -82,7 +79,7 @@ func (d *Distribution) Merge(o *Distribution) {
 	}
 }
 
-// mean is in seconds.
+// mean returns the mean in seconds.
 func (d *Distribution) mean() float64 {
 	if d.Count == 0 {
 		return 0
@@ -90,7 +87,7 @@ func (d *Distribution) mean() float64 {
 	return d.Sum.Seconds() / float64(d.Count)
 }
 
-// deviation is the sum of squared deviations from the mean, in square seconds: (count*squares - sum^2) / count.
+// deviation returns the sum of squared deviations from the mean, in square seconds: (count*squares - sum^2) / count.
 func (d *Distribution) deviation() float64 {
 	if d.Count == 0 {
 		return 0
@@ -103,7 +100,7 @@ func (d *Distribution) deviation() float64 {
 	return f
 }
 
-// Histogram is a distribution as its reader sees it: with any buckets, not only those made here.
+// Histogram is a distribution with any buckets, not only those of this package. Statistics columns hold it.
 type Histogram struct {
 	Count         int64
 	Mean          float64
@@ -113,7 +110,7 @@ type Histogram struct {
 	Buckets       []int64 // zeros at the end may be left out
 }
 
-// Histogram is the distribution as its reader sees it.
+// Histogram returns the distribution as a Histogram.
 func (d *Distribution) Histogram() Histogram {
 	n := len(d.Buckets)
 	for n > 0 && d.Buckets[n-1] == 0 {
@@ -123,8 +120,8 @@ func (d *Distribution) Histogram() Histogram {
 		FiniteBuckets: finiteBuckets, Growth: growth, Scale: scale, Buckets: d.Buckets[:n:n]}
 }
 
-// Percentile is the value that p percent (0 to 100) of what was counted do not exceed, interpolated within its bucket.
-// It is not known for an empty distribution, nor for another p.
+// Percentile returns the value that p percent (0 to 100) of the counted values do not exceed, interpolated within its bucket. It
+// returns false for an empty distribution and for another p.
 func (h Histogram) Percentile(p float64) (float64, bool) {
 	var total float64
 	for _, c := range h.Buckets {
@@ -142,7 +139,7 @@ func (h Histogram) Percentile(p float64) (float64, bool) {
 	return low + (high-low)*(rank-before)/(h.upTo(i)-before), true
 }
 
-// upTo is how many were counted in buckets 0 to i.
+// upTo returns the sum of buckets 0 to i.
 func (h Histogram) upTo(i int) (n float64) {
 	for _, c := range h.Buckets[:i+1] {
 		n += float64(max(c, 0))
@@ -150,7 +147,7 @@ func (h Histogram) upTo(i int) (n float64) {
 	return n
 }
 
-// bucket is where bucket i begins and ends. What is counted is not negative; the overflow has no end.
+// bucket returns the bounds of bucket i. Counted values are not negative; the overflow bucket has no end.
 func (h Histogram) bucket(i int) (low, high float64) {
 	if i > 0 {
 		low = h.Scale * math.Pow(h.Growth, float64(i-1))

@@ -26,7 +26,7 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// TestMerge compares distributions merged from parts with one that saw everything, and both with the definition.
+// TestMerge compares a distribution merged from parts with one that counted everything, and both with the definition.
 func TestMerge(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var whole, merged Distribution
@@ -58,7 +58,7 @@ func TestMerge(t *testing.T) {
 
 func near(a, b, share float64) bool { return math.Abs(a-b) <= share*math.Abs(b) }
 
-// TestPercentile compares with the exact percentile: it may be wrong by the width of a bucket at most.
+// TestPercentile compares Percentile with the exact percentile; they may differ by the width of one bucket.
 func TestPercentile(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	var d Distribution

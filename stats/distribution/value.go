@@ -18,10 +18,10 @@ var Type = value.ArrayOf(value.StructOf(
 	value.Field{Name: "BUCKET_COUNTS", Type: value.ArrayOf(value.Int64Type)},
 ))
 
-// fields is how many fields the struct has.
+// fields is the number of fields of the struct.
 const fields = 7
 
-// Value is the value of a distribution column.
+// Value returns the value for a distribution column.
 func (h Histogram) Value() value.Value {
 	counts := make([]value.Value, len(h.Buckets))
 	for i, c := range h.Buckets {
@@ -38,7 +38,7 @@ func (h Histogram) Value() value.Value {
 	})})
 }
 
-// FromValue reads the struct that a distribution column holds. False is a NULL, or none.
+// FromValue reads the struct of a distribution column. It returns false for NULL and for a value of another type.
 func FromValue(v value.Value) (h Histogram, ok bool) {
 	if v.IsNull() || v.Kind() != value.Struct || len(v.AsList()) != fields {
 		return h, false
@@ -55,7 +55,7 @@ func FromValue(v value.Value) (h Histogram, ok bool) {
 	return h, true
 }
 
-// text is the JSON form; its members are called as the fields of Type.
+// text is the JSON form; its members are named as the fields of Type.
 type text struct {
 	Count         int64   `json:"COUNT"`
 	Mean          float64 `json:"MEAN"`
@@ -66,16 +66,16 @@ type text struct {
 	Buckets       []int64 `json:"BUCKET_COUNTS"`
 }
 
-// JSON is the distribution as a column ..._JSON_STRING holds it.
+// JSON returns the distribution as a column ..._JSON_STRING holds it.
 func (h Histogram) JSON() string {
 	b, err := json.Marshal(text(h))
 	if err != nil {
-		return "{}" // a mean that is no number: nothing was counted that JSON could hold
+		return "{}" // NaN or infinity, which JSON cannot represent
 	}
 	return string(b)
 }
 
-// FromJSON reads what JSON made.
+// FromJSON reads the output of JSON.
 func FromJSON(s string) (Histogram, error) {
 	var t text
 	if err := json.Unmarshal([]byte(s), &t); err != nil {

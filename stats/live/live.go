@@ -1,6 +1,5 @@
-// Package live lists what happens in a database at this moment: queries that run
-// now, partitioned DML that runs now, and the newest transactions that have a
-// tag with what they did when. Nothing of it is stored: a restart begins with empty lists.
+// Package live lists the current activity of a database: running queries, running partitioned DML, and the newest transactions
+// that have a tag, with the times of their events. Nothing is stored: a restart begins with empty lists.
 //
 // Users read the lists as tables of SPANNER_SYS (package stats makes the rows) and the timelines as JSON.
 //
@@ -9,7 +8,7 @@ package live
 
 import "time"
 
-// Lists are what happens in one database. Their methods may be called by any goroutine.
+// Lists holds the current activity of one database. Any goroutine may call its methods.
 type Lists struct {
 	off         bool
 	queries     queries
@@ -17,12 +16,12 @@ type Lists struct {
 	timelines   timelines
 }
 
-// New makes empty lists. The ids of queries grow from now, so that they differ from those of an earlier process.
+// New returns empty lists. The ids of queries start from now, so that they differ from the ids of an earlier process.
 func New(now time.Time) *Lists {
 	l := &Lists{}
 	l.queries.begin(now)
 	return l
 }
 
-// Off makes lists in which queries and transactions leave nothing.
+// Off returns lists that record no queries and no transactions.
 func Off() *Lists { return &Lists{off: true} }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// PartitionedDML is a partitioned DML statement that runs now.
+// PartitionedDML is a running partitioned DML statement.
 type PartitionedDML struct {
 	all *partitionedDMLs
 
@@ -14,7 +14,7 @@ type PartitionedDML struct {
 	progress Progress
 }
 
-// Progress is how far a partitioned DML statement has come.
+// Progress is the progress of a partitioned DML statement.
 type Progress struct {
 	SQL         string
 	Fingerprint int64 // of the text
@@ -24,16 +24,16 @@ type Progress struct {
 	Total       int64 // partitions
 	Complete    int64 // partitions
 	Trivial     int64 // complete partitions in which no row changed
-	Rows        int64 // that were changed
+	Rows        int64 // changed rows
 }
 
-// partitionedDMLs are the statements that run now, the oldest first.
+// partitionedDMLs lists the running statements, the oldest first.
 type partitionedDMLs struct {
 	mu   sync.Mutex
 	list []*PartitionedDML
 }
 
-// StartPartitioned registers a partitioned DML over a number of partitions. It must be finished.
+// StartPartitioned registers a partitioned DML statement with its number of partitions. The caller must call Finish.
 func (l *Lists) StartPartitioned(sql string, fingerprint int64, session string, partitions int64, now time.Time) *PartitionedDML {
 	d := &PartitionedDML{all: &l.partitioned, progress: Progress{
 		SQL: sql, Fingerprint: fingerprint, Session: session, Start: now, Updated: now, Total: partitions,
@@ -44,7 +44,7 @@ func (l *Lists) StartPartitioned(sql string, fingerprint int64, session string, 
 	return d
 }
 
-// Split notes that there are more partitions than it began with.
+// Split adds partitions that were not known at the start.
 func (d *PartitionedDML) Split(more int64, now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -52,7 +52,7 @@ func (d *PartitionedDML) Split(more int64, now time.Time) {
 	d.progress.Updated = now
 }
 
-// Advance notes that a partition is complete, with the rows it changed.
+// Advance counts a completed partition and the rows it changed.
 func (d *PartitionedDML) Advance(rows int64, now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -64,14 +64,14 @@ func (d *PartitionedDML) Advance(rows int64, now time.Time) {
 	d.progress.Updated = now
 }
 
-// Finish takes the statement off the list.
+// Finish removes the statement from the list.
 func (d *PartitionedDML) Finish() {
 	d.all.mu.Lock()
 	defer d.all.mu.Unlock()
 	d.all.list = slices.DeleteFunc(d.all.list, func(o *PartitionedDML) bool { return o == d })
 }
 
-// Partitioned is how far each partitioned DML statement that runs now has come, the oldest first.
+// Partitioned returns the progress of each running partitioned DML statement, the oldest first.
 func (l *Lists) Partitioned() []Progress {
 	l.partitioned.mu.Lock()
 	defer l.partitioned.mu.Unlock()

@@ -12,11 +12,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/stripe"
 )
 
-// maxOldest is how many queries Oldest lists at most.
+// maxOldest is the most queries that Oldest returns.
 const maxOldest = 1000
 
-// A Query is a query that runs now. The caller owns it, and the Lists
-// keep a pointer to it from Start to Finish: embed it in what the request has anyway.
+// A Query is a running query. The caller owns it, and the Lists keep a pointer to it from Start to Finish. To save an allocation,
+// embed it in the state of the request.
 type Query struct {
 	SQL           string // the whole text
 	Fingerprint   int64  // of the text
@@ -28,7 +28,7 @@ type Query struct {
 	UserAgent     string
 	Priority      string // such as PRIORITY_HIGH
 	Transaction   string // READ_ONLY, READ_WRITE or NONE
-	// Cancel ends the query; CALL cancel_query calls it. Nil if it cannot be ended.
+	// Cancel ends the query; CALL cancel_query calls it. It is nil if the query cannot be ended.
 	Cancel context.CancelCauseFunc
 
 	id         uint64
@@ -39,24 +39,24 @@ type Query struct {
 // ErrCancelled is the cause with which cancel_query cancels.
 var ErrCancelled = errors.New("query was cancelled by cancel_query")
 
-// queries is every query that runs now, in lists that are each in order of their start.
+// queries holds every running query, in one list per stripe. Each list is in the order of the starts.
 type queries struct{ lists [stripe.Max]queryList }
 
 type queryList struct {
 	mu          sync.Mutex
-	newest      uint64 // id; those of list i are i modulo stripe.Max
+	newest      uint64 // highest id; the ids of list i are i modulo stripe.Max
 	first, last *Query
-	_           [32]byte // so that lists do not share a cache line
+	_           [32]byte // padding, so that lists do not share a cache line
 }
 
-// begin makes ids begin above those of a former process.
+// begin sets the first ids above the ids of a former process.
 func (q *queries) begin(now time.Time) {
 	for i := range q.lists {
 		q.lists[i].newest = uint64(now.UnixNano())/stripe.Max*stripe.Max + uint64(i)
 	}
 }
 
-// Start registers a query. It must be finished. Queries of change streams are not registered.
+// Start registers a query. The caller must call Finish. Queries of change streams are not registered.
 func (l *Lists) Start(q *Query) {
 	if l.off {
 		return
@@ -78,10 +78,10 @@ func (l *queryList) add(q *Query) {
 	l.last = q
 }
 
-// ID is the query's id, as OLDEST_ACTIVE_QUERIES shows it and CancelQuery takes it.
+// ID returns the query's id, as OLDEST_ACTIVE_QUERIES shows it and CancelQuery takes it.
 func (q *Query) ID() string { return strconv.FormatUint(q.id, 10) }
 
-// Finish takes a query off the list. It does nothing for a query that was never started, or has been finished.
+// Finish removes a query from the list. It does nothing for a query that was never started or has been finished.
 func (q *Query) Finish() {
 	l := q.list
 	if l == nil {
@@ -102,7 +102,7 @@ func (q *Query) Finish() {
 	q.list, q.prev, q.next = nil, nil, nil
 }
 
-// CancelQuery ends the query that OLDEST_ACTIVE_QUERIES shows with an id. It returns false if no such query runs.
+// CancelQuery ends the query with the id that OLDEST_ACTIVE_QUERIES shows. It returns false if no such query runs.
 func (l *Lists) CancelQuery(id string) bool {
 	n, err := strconv.ParseUint(id, 10, 64)
 	if err != nil {
@@ -116,7 +116,7 @@ func (l *Lists) CancelQuery(id string) bool {
 	return true
 }
 
-// cancelOf is what ends a query; nil if it runs no more.
+// cancelOf returns the Cancel function of a query; nil if the query no longer runs.
 func (l *queryList) cancelOf(id uint64) context.CancelCauseFunc {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -128,7 +128,7 @@ func (l *queryList) cancelOf(id uint64) context.CancelCauseFunc {
 	return nil
 }
 
-// EachQuery calls f with every query that runs now, in no order; f may copy it and must not keep the pointer.
+// EachQuery calls f with every running query, in no order. f may copy the query and must not keep the pointer.
 func (l *Lists) EachQuery(f func(*Query)) {
 	for i := range l.queries.lists {
 		list := &l.queries.lists[i]
@@ -140,7 +140,7 @@ func (l *Lists) EachQuery(f func(*Query)) {
 	}
 }
 
-// Oldest lists the oldest queries that run now, oldest first, maxOldest at most.
+// Oldest returns the oldest running queries, oldest first, at most maxOldest.
 func (l *Lists) Oldest() []Query {
 	var list []Query
 	order := func(x, y Query) int { return cmp.Or(x.Start.Compare(y.Start), cmp.Compare(x.id, y.id)) }

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Bounds of what is kept of tagged transactions: the newest timelines, and the first events of each.
+// Limits of tagged transactions: the newest timelines are kept, and the first events of each.
 const (
 	maxTimelines      = 256
 	maxTimelineEvents = 64
 	maxEventText      = 256
 )
 
-// EventKind is what an Event tells of.
+// EventKind is the kind of an Event.
 type EventKind string
 
 const (
@@ -24,10 +24,10 @@ const (
 	EventCommit EventKind = "commit"
 )
 
-// An Event is one thing that happened in a transaction.
+// An Event is one event of a transaction.
 type Event struct {
 	Kind     EventKind     `json:"kind"`
-	What     string        `json:"what"`              // the text, the table, or the key that was waited for
+	What     string        `json:"what"`              // the text, the table, or the key of the lock
 	At       time.Duration `json:"at"`                // since the transaction began, in nanoseconds
 	Duration time.Duration `json:"duration"`          // in nanoseconds
 	LockWait time.Duration `json:"lockWait,omitzero"` // part of Duration
@@ -42,24 +42,24 @@ type Timeline struct {
 	Total   time.Duration `json:"total,omitzero"` // 0 while it runs
 	Outcome string        `json:"outcome"`        // empty while it runs
 	Events  []Event       `json:"events"`
-	// Dropped is how many events there were after those that are kept.
+	// Dropped counts the events after the kept ones.
 	Dropped int `json:"dropped,omitzero"`
 }
 
-// timelines is a ring of the newest.
+// timelines is a ring of the newest timelines.
 type timelines struct {
 	mu   sync.Mutex
 	ring [maxTimelines]*TimelineRecorder
 	next int
 }
 
-// TimelineRecorder writes a timeline. A nil one, of a transaction without a tag, does nothing.
+// TimelineRecorder records a timeline. A nil one, of a transaction without a tag, does nothing.
 type TimelineRecorder struct {
 	mu sync.Mutex
 	t  Timeline
 }
 
-// StartTimeline begins the timeline of a transaction; nil without a tag.
+// StartTimeline begins the timeline of a transaction. It returns nil without a tag.
 func (l *Lists) StartTimeline(tag string, begin time.Time) *TimelineRecorder {
 	if tag == "" || l.off {
 		return nil
@@ -72,7 +72,7 @@ func (l *Lists) StartTimeline(tag string, begin time.Time) *TimelineRecorder {
 	return r
 }
 
-// Add notes an event that began at a time.
+// Add records an event that began at the given time.
 func (r *TimelineRecorder) Add(begin time.Time, e Event) {
 	if r == nil {
 		return
@@ -83,12 +83,12 @@ func (r *TimelineRecorder) Add(begin time.Time, e Event) {
 		r.t.Dropped++
 		return
 	}
-	e.At = max(begin.Sub(r.t.Begin), 0) // the request that begins a transaction came before it
+	e.At = max(begin.Sub(r.t.Begin), 0) // the request that begins a transaction may start before it
 	e.What, e.Error = own(e.What), own(e.Error)
 	r.t.Events = append(r.t.Events, e)
 }
 
-// own is the beginning of a text, in memory of its own.
+// own returns a copy of the beginning of a text.
 func own(s string) string {
 	return strings.Clone(strings.ToValidUTF8(s[:min(len(s), maxEventText)], ""))
 }
@@ -103,7 +103,7 @@ func (r *TimelineRecorder) Finish(end time.Time, outcome string) {
 	r.t.Total, r.t.Outcome = end.Sub(r.t.Begin), outcome
 }
 
-// Timelines are the newest timelines of a tag, newest first; of every tag if it is empty.
+// Timelines returns the newest timelines with a tag, newest first. An empty tag selects all.
 func (l *Lists) Timelines(tag string) []Timeline {
 	l.timelines.mu.Lock()
 	defer l.timelines.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/stripe"
 )
 
-// Methods is how the API is used, by method, for Prometheus. Counting is ours, since it happens in every request:
-// a Method keeps what belongs together in one place for each processor, and it is summed up when it is asked for.
+// Methods counts the use of the API, by method, for Prometheus. It does its own counting, because every request is counted. A
+// Method keeps related counters together for each processor and adds them up when Prometheus asks.
 type Methods struct {
 	requests, latency, streams, cpu, shared, received, sent, remote *prometheus.Desc
 
@@ -23,7 +23,7 @@ type Methods struct {
 	methods []*Method
 }
 
-// latencyBounds are the upper bounds of the buckets in which latencies are counted; longer ones have a bucket of their own.
+// latencyBounds are the upper bounds of the latency buckets. Longer latencies have a bucket of their own.
 var latencyBounds = [...]time.Duration{
 	50 * time.Microsecond, 100 * time.Microsecond, 250 * time.Microsecond, 500 * time.Microsecond,
 	1 * time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond,
@@ -32,7 +32,7 @@ var latencyBounds = [...]time.Duration{
 	1 * time.Second, 2500 * time.Millisecond, 5 * time.Second, 10 * time.Second, 25 * time.Second, 50 * time.Second, 100 * time.Second,
 }
 
-// NewMethods makes the metrics and registers them.
+// NewMethods creates the metrics and registers them.
 func NewMethods(to prometheus.Registerer) (*Methods, error) {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("crowfoot_"+name, help, append([]string{"method"}, labels...), nil)
@@ -73,7 +73,7 @@ type Method struct {
 	streams latencies // of queries of change streams
 }
 
-// methodStripe is what requests on one processor were. Times are in nanoseconds.
+// methodStripe counts the requests on one processor. Times are in nanoseconds.
 type methodStripe struct {
 	cpu, shared, received, sent, remote atomic.Int64
 	byCode                              [maxCode + 1]atomic.Int64
@@ -84,7 +84,7 @@ type methodStripe struct {
 // latencies counts requests by their latency.
 type latencies struct {
 	sum     atomic.Int64                         // nanoseconds
-	buckets [len(latencyBounds) + 1]atomic.Int64 // the last of what is longer
+	buckets [len(latencyBounds) + 1]atomic.Int64 // the last one counts longer latencies
 }
 
 func (l *latencies) add(d time.Duration) {
@@ -94,7 +94,8 @@ func (l *latencies) add(d time.Duration) {
 
 const maxCode = codes.Unauthenticated
 
-// Method is the method of a name, such as ExecuteStreamingSql: several services may have one. Nil if there are no metrics.
+// Method returns the method with a name, such as ExecuteStreamingSql; several services may share one. It returns nil if there are
+// no metrics.
 func (m *Methods) Method(name string) *Method {
 	if m == nil {
 		return nil
@@ -111,15 +112,15 @@ func (m *Methods) Method(name string) *Method {
 	return method
 }
 
-// A Call is one request that has ended.
+// A Call describes one request that has ended.
 type Call struct {
 	Code           codes.Code
 	Latency        time.Duration
-	CPU            time.Duration // of its own, measured
-	SharedCPU      time.Duration // its share of what serves all
+	CPU            time.Duration // its own, measured
+	SharedCPU      time.Duration // its share of unmeasured CPU time; see cpu.Meter.Shared
 	Received, Sent int64         // bytes
 	RemoteCalls    int64
-	ChangeStream   bool // it is a query of a change stream
+	ChangeStream   bool // a query of a change stream
 }
 
 // Observe counts a request. A nil Method counts nothing.
@@ -148,7 +149,7 @@ func (m *Method) Observe(c Call) {
 	}
 }
 
-// bucketOf is the first bucket whose bound is d or above.
+// bucketOf returns the first bucket whose bound is d or above.
 func bucketOf(d time.Duration) int {
 	i := 0
 	for i < len(latencyBounds) && d > latencyBounds[i] {
@@ -193,8 +194,8 @@ func (m *Method) collect(all *Methods, to chan<- prometheus.Metric) {
 	m.collectLatencies(all.streams, []*latencies{&m.streams}, to)
 }
 
-// collectLatencies gives the histogram of some latencies, unless there are none. Its count is that of its buckets, so that it agrees with itself while
-// requests go on.
+// collectLatencies sends the histogram of the latencies, unless it is empty. It computes the count from the buckets, so that both
+// agree while requests go on.
 func (m *Method) collectLatencies(d *prometheus.Desc, of []*latencies, to chan<- prometheus.Metric) {
 	upTo := make(map[float64]uint64, len(latencyBounds))
 	total, sum := uint64(0), time.Duration(0)

@@ -17,7 +17,7 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := m.Method("Read")
-	m.Method("Rollback") // is never called, and not shown
+	m.Method("Rollback") // never called, so not shown
 	read.Observe(Call{Latency: time.Millisecond, CPU: 20 * time.Microsecond, SharedCPU: 30 * time.Microsecond, Received: 10, Sent: 100, RemoteCalls: 3})
 	read.Observe(Call{Code: codes.NotFound, Latency: time.Microsecond, Received: 10})
 	m.Method("Commit").Observe(Call{Code: 200})
@@ -50,7 +50,7 @@ crowfoot_shared_cpu_seconds_total{Read} 3e-05
 	}
 }
 
-// gathered prints the metrics of a registry.
+// gathered formats the metrics of a registry.
 func gathered(t *testing.T, registry *prometheus.Registry) string {
 	families, err := registry.Gather()
 	if err != nil {
@@ -74,8 +74,8 @@ func gathered(t *testing.T, registry *prometheus.Registry) string {
 	return b.String()
 }
 
-// TestLatencyBuckets: a latency is in the first bucket whose bound it does not exceed, as Prometheus has it. Each bound has at most two
-// digits, so that a person can read it.
+// TestLatencyBuckets: a latency counts in the first bucket whose bound it does not exceed, as in Prometheus. Each bound has at
+// most two digits, for readability.
 func TestLatencyBuckets(t *testing.T) {
 	for i, bound := range latencyBounds {
 		if got := bucketOf(bound); got != i {

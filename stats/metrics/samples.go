@@ -6,19 +6,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Samples is a collector of values that other packages count: it is called at each scrape and adds the values of that moment.
+// Samples is a collector of values that other packages count. Each scrape calls it, and it adds the current values.
 type Samples func(add func(Sample))
 
 // A Sample is one value of a metric.
 type Sample struct {
-	Name   string // without the prefix crowfoot_; that of a counter ends with _total
+	Name   string // without the prefix crowfoot_; the name of a counter ends with _total
 	Help   string
 	Kind   prometheus.ValueType
 	Value  float64
 	Labels []string // names and values in turn
 }
 
-// Describe implements prometheus.Collector. Which samples there are is known when they are collected.
+// Describe implements prometheus.Collector. It describes nothing, because the samples are known only when they are collected.
 func (Samples) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.

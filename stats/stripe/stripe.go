@@ -1,6 +1,6 @@
-// Package stripe says which part of a striped counter a goroutine should use. A
-// counter that every request changes is kept as several stripes, one for each
-// processor, so that processors do not take its cache line from each other; a reader sums the stripes.
+// Package stripe chooses the part of a striped counter that a goroutine should use. A counter that every request changes has
+// several stripes, one for each processor, so that processors do not take its cache line from each other. A reader adds the
+// stripes up.
 //
 // Imports of this module: nothing.
 package stripe
@@ -11,13 +11,13 @@ import (
 	"sync/atomic"
 )
 
-// Max is how many stripes a counter has at most.
+// Max is the most stripes that a counter has.
 const Max = 8
 
-// CacheLine is how many bytes of memory processors take from each other at once: the padding between stripes.
+// CacheLine is the size in bytes of a processor's cache line. Stripes are padded to it.
 const CacheLine = 64
 
-// Count is how many stripes a counter needs in this process: a power of two, at most Max.
+// Count is the number of stripes of a counter in this process: a power of two, at most Max.
 var Count = func() int {
 	n := 1
 	for n < runtime.GOMAXPROCS(0) && n < Max {
@@ -26,8 +26,8 @@ var Count = func() int {
 	return n
 }()
 
-// Current is the number of the stripe, from 0 to Count-1, that belongs to the current processor. An object of a sync.Pool
-// stays with its processor most of the time, and here that object is the stripe's number.
+// Current returns the stripe of the current processor, from 0 to Count-1. It keeps stripe numbers in a sync.Pool, whose objects
+// stay with their processor most of the time.
 func Current() int {
 	n := numbers.Get().(*int)
 	numbers.Put(n)

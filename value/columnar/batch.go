@@ -10,24 +10,25 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A Batch collects rows, column by column, and is then one of Arrow's record batches. Its memory is used again.
+// A Batch collects rows, column by column, and turns them into an Arrow record batch. Its memory is reused for the next
+// batch.
 type Batch struct {
 	Schema *arrow.Schema
-	// Columns are where the values go. Each must be given one for every row.
+	// Columns take the values. Each must get one value for every row.
 	Columns []value.Column
 
 	columns []column
 }
 
-// A column is a value.Column that becomes one of Arrow's arrays.
+// A column is a value.Column that can be turned into an Arrow array.
 type column interface {
 	value.Column
 	len() int
-	size() int64 // bytes of memory
-	used() int64 // bytes of the values
-	truncate()   // forgets all values
+	size() int64 // memory in bytes
+	used() int64 // bytes of that memory which hold values
+	truncate()   // removes all values
 	data() arrow.ArrayData
-	// appendArray appends values from to to of an array that such a column has made.
+	// appendArray appends the values [from, to) of an array that a column of the same kind has made.
 	appendArray(a arrow.ArrayData, from, to int) error
 }
 
@@ -44,7 +45,7 @@ func NewBatch(columns []Column, o Options) *Batch {
 	return b
 }
 
-// Size is the memory in bytes that the batch takes, with room that it will use again.
+// Size returns the memory of the batch in bytes, including unused capacity.
 func (b *Batch) Size() (n int64) {
 	for _, c := range b.columns {
 		n += c.size()
@@ -52,7 +53,7 @@ func (b *Batch) Size() (n int64) {
 	return n
 }
 
-// Used is how many bytes of that the values take.
+// Used returns how many of these bytes hold values.
 func (b *Batch) Used() (n int64) {
 	for _, c := range b.columns {
 		n += c.used()
@@ -60,7 +61,8 @@ func (b *Batch) Used() (n int64) {
 	return n
 }
 
-// Record is the batch as one of Arrow's, of rows rows. It refers to the batch's memory, and is good until Reset.
+// Record returns the batch as an Arrow record batch with the given number of rows. It refers to the batch's memory and
+// is valid until Reset.
 func (b *Batch) Record(rows int) arrow.RecordBatch {
 	arrays := make([]arrow.Array, len(b.columns))
 	for i, c := range b.columns {
@@ -69,10 +71,11 @@ func (b *Batch) Record(rows int) arrow.RecordBatch {
 	return array.NewRecordBatch(b.Schema, arrays, int64(rows))
 }
 
-// Array is the column i of the batch. It refers to the batch's memory, and is good until Reset.
+// Array returns column i of the batch as an Arrow array. It refers to the batch's memory and is valid until Reset.
 func (b *Batch) Array(i int) arrow.Array { return array.MakeFromData(b.columns[i].data()) }
 
-// AppendArray appends values from to to, without the last, of an array that a batch with the same columns has made, to column i.
+// AppendArray appends the values [from, to) of an array to column i. A batch with the same columns must have made the
+// array.
 func (b *Batch) AppendArray(i int, a arrow.Array, from, to int) error {
 	return b.columns[i].appendArray(a.Data(), from, to)
 }
@@ -84,26 +87,26 @@ func (b *Batch) Reset() {
 	}
 }
 
-// A RangeError is the error of a value that its Arrow type cannot hold.
+// A RangeError is the error for a value that its Arrow type cannot hold.
 type RangeError struct{ Column, Type, Value, Arrow string }
 
 func (e *RangeError) Error() string {
 	return fmt.Sprintf("column %s: %s %s is out of the range of Arrow's %s", e.Column, e.Type, e.Value, e.Arrow)
 }
 
-// base is what columns of all types have: how many values, and which of them are NULL.
+// base is the common part of all columns: the number of values, and which of them are NULL.
 type base struct {
 	name  string
 	typ   *value.Type
 	arrow arrow.DataType
 	n     int
 	nulls int
-	valid []byte // a bit for each value, 1 for one that is not NULL; empty until the first NULL
+	valid []byte // a bit for each value, 1 if it is not NULL; empty until the first NULL
 }
 
 func (b *base) len() int { return b.n }
 
-// set notes that a value follows.
+// set records that a value follows.
 func (b *base) set() {
 	if b.nulls > 0 {
 		b.grow()
@@ -112,7 +115,7 @@ func (b *base) set() {
 	b.n++
 }
 
-// validity notes that values from to to of an array follow.
+// validity records that the values [from, to) of an array follow.
 func (b *base) validity(a arrow.ArrayData, from, to int) {
 	if a.NullN() == 0 && b.nulls == 0 {
 		b.n += to - from
@@ -131,7 +134,7 @@ func (b *base) validity(a arrow.ArrayData, from, to int) {
 	}
 }
 
-// null notes that NULL follows.
+// null records that a NULL follows.
 func (b *base) null() {
 	if b.nulls == 0 {
 		b.valid = b.valid[:0]
@@ -156,7 +159,7 @@ func (b *base) grow() {
 
 func (b *base) truncate() { b.n, b.nulls, b.valid = 0, 0, b.valid[:0] }
 
-// arrayData is the Arrow data of the column's values. What follows the validity is given.
+// arrayData returns the Arrow data of the column. The caller gives the children and the buffers after the validity.
 func (b *base) arrayData(children []arrow.ArrayData, buffers ...[]byte) arrow.ArrayData {
 	list := make([]*memory.Buffer, 1, 1+len(buffers))
 	if b.nulls > 0 {

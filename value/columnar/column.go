@@ -52,7 +52,7 @@ func newColumn(name string, t *value.Type, to arrow.DataType) column {
 	return &textColumn{base: b, offsets: make([]int32, 1)}
 }
 
-// nanoseconds are those of a TIMESTAMP since 1970.
+// nanoseconds returns the nanoseconds of a TIMESTAMP since 1970, or a *RangeError.
 func nanoseconds(b *base, v value.Value) (int64, error) {
 	if v.IsPending() {
 		return 0, errPending
@@ -73,7 +73,7 @@ func microseconds(_ *base, v value.Value) (int64, error) {
 	return s*1_000_000 + int64(n)/1000, nil
 }
 
-// errPending: who reads a pending commit timestamp is refused before.
+// errPending should not occur, because an earlier check refuses reads of pending commit timestamps.
 var errPending = fmt.Errorf("pending commit timestamp in a column")
 
 func interval(b *base, v value.Value) (m arrow.MonthDayNanoInterval, err error) {
@@ -85,7 +85,7 @@ func interval(b *base, v value.Value) (m arrow.MonthDayNanoInterval, err error) 
 	return arrow.MonthDayNanoInterval{Months: i.Months, Days: i.Days, Nanoseconds: nanos}, nil
 }
 
-// fixed is a column of values of one width.
+// fixed is a column of a type whose values all have the same width.
 type fixed[T any] struct {
 	base
 	values []T
@@ -147,7 +147,7 @@ func (c *fixed[T]) size() int64           { return int64(cap(c.values)*c.width +
 func (c *fixed[T]) truncate()             { c.base.truncate(); c.values = c.values[:0] }
 func (c *fixed[T]) data() arrow.ArrayData { return c.arrayData(nil, c.bytes(c.values)) }
 
-// int64Column is a column of INT64, whose stored form is read without a Value.
+// int64Column is a column of INT64. It reads the stored form without making a Value.
 type int64Column struct{ fixed[int64] }
 
 func (c *int64Column) AppendRow(payload []byte) error {
@@ -155,7 +155,7 @@ func (c *int64Column) AppendRow(payload []byte) error {
 		c.append(i)
 		return nil
 	}
-	return c.fixed.AppendRow(payload) // it says what is wrong
+	return c.fixed.AppendRow(payload) // it returns the error
 }
 
 // AppendKey implements value.Column.
@@ -167,7 +167,7 @@ func (c *int64Column) AppendKey(key []byte, desc bool) error {
 	return c.fixed.AppendKey(key, desc)
 }
 
-// boolColumn is a column of BOOL: a bit for each value.
+// boolColumn is a column of BOOL, with one bit for each value.
 type boolColumn struct {
 	base
 	bits []byte

@@ -24,7 +24,7 @@ func decimal(s string) value.Value {
 	return value.OfNumeric(d)
 }
 
-// samples are a few values of each type, at the ends of what its Arrow type holds.
+// samples are a few values of each type, including the limits of its Arrow type.
 var samples = []struct {
 	typ    *value.Type
 	key    bool
@@ -48,12 +48,12 @@ var samples = []struct {
 	}},
 }
 
-// TestRoundTrip: values of every type, with NULLs anywhere among them, come back from a batch as they were, however they were put in, and again when the
-// batch's memory is used again.
+// TestRoundTrip checks that values of every type, with NULLs among them, come back from a batch unchanged. It appends
+// them in each way, and repeats the test with the batch's reused memory.
 func TestRoundTrip(t *testing.T) {
 	for _, s := range samples {
 		b := NewBatch([]Column{{Name: "c", Type: s.typ}}, Options{})
-		for round := range 3 { // by Values, from rows, from keys
+		for round := range 3 { // as Values, from rows, from keys
 			if round == 2 && !s.key {
 				continue
 			}
@@ -86,7 +86,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// put appends a value in one of the ways in which columns take it.
+// put appends a value in one of the three ways.
 func put(c value.Column, v value.Value, t *value.Type, way int, desc bool) error {
 	switch {
 	case way == 2:
@@ -100,7 +100,8 @@ func put(c value.Column, v value.Value, t *value.Type, way int, desc bool) error
 	return c.AppendValue(v)
 }
 
-// TestRange: what the Arrow type cannot hold is an error that names the column, and nothing is cut off.
+// TestRange checks that a value that the Arrow type cannot hold is an error that names the column, and that no value is
+// truncated.
 func TestRange(t *testing.T) {
 	for _, c := range []struct {
 		typ *value.Type
@@ -117,7 +118,7 @@ func TestRange(t *testing.T) {
 	}
 }
 
-// TestForeignArrays: values of Arrow's other types become those that they are, and no others.
+// TestForeignArrays checks which values of other Arrow types are converted, to what, and that the others are errors.
 func TestForeignArrays(t *testing.T) {
 	one := func(dt arrow.DataType, json string) arrow.Array {
 		a, _, err := array.FromJSON(memory.DefaultAllocator, dt, strings.NewReader(json))
@@ -158,7 +159,7 @@ func TestForeignArrays(t *testing.T) {
 	}
 }
 
-// wireText is a value as text.
+// wireText returns a value as text.
 func wireText(v value.Value, t *value.Type) string {
 	if t.Kind == value.Float64 {
 		return fmt.Sprint(v.AsFloat64())

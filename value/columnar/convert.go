@@ -5,8 +5,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// Convert gives an array of values of column c, of the types of a Batch with Options.Lossless, the type that another Batch gives them. It is the array itself if it
-// has the type. The error of a value that the type cannot hold is a *RangeError.
+// Convert converts an array of column c to the type to. A Batch with Options.Lossless has made the array, and a Batch
+// with other Options would give it the type to. If the array has that type, Convert returns it unchanged. If the type
+// cannot hold a value, the error is a *RangeError.
 func Convert(a arrow.Array, c Column, to arrow.DataType) (arrow.Array, error) {
 	if arrow.TypeEqual(a.DataType(), to) {
 		return a, nil

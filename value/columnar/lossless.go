@@ -11,17 +11,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// losslessColumn is a column of a type some of whose values its Arrow type cannot hold: TIMESTAMP, INTERVAL, and what has them within. From the
-// first such value on it is a column of stored payloads.
+// losslessColumn is a column of a type whose Arrow type cannot hold all values: TIMESTAMP, INTERVAL, and types that
+// contain these. Once such a value comes, the whole column becomes one of stored payloads.
 type losslessColumn struct {
 	natural column
 	stored  textColumn
 	typ     *value.Type
-	outside bool // values are in stored
+	outside bool // the values are in stored
 	payload []byte
 }
 
-// lossless gives a column that holds all values of its type.
+// lossless returns a column that holds all values of its type.
 func lossless(c column, t *value.Type) column {
 	if !canExceed(t) {
 		return c
@@ -30,7 +30,7 @@ func lossless(c column, t *value.Type) column {
 		stored: textColumn{base: base{typ: value.BytesType, arrow: arrow.BinaryTypes.Binary}, offsets: make([]int32, 1)}}
 }
 
-// canExceed says whether there are values of a type that its Arrow type cannot hold.
+// canExceed reports whether a type has values that its Arrow type cannot hold.
 func canExceed(t *value.Type) bool {
 	switch t.Kind {
 	case value.Timestamp, value.Interval:
@@ -47,12 +47,12 @@ func canExceed(t *value.Type) bool {
 	return false
 }
 
-// IsStored says whether an array, of values of type t, is one of stored payloads (see Options.Lossless).
+// IsStored reports whether an array of values of type t holds stored payloads (see Options.Lossless).
 func IsStored(a arrow.Array, t *value.Type) bool {
 	return a.DataType().ID() == arrow.BINARY && t.Kind != value.Bytes && t.Kind != value.Proto
 }
 
-// store goes over to stored payloads.
+// store converts the column to stored payloads.
 func (c *losslessColumn) store() error {
 	n := c.natural.len()
 	a := array.MakeFromData(c.natural.data())
@@ -81,7 +81,7 @@ func (c *losslessColumn) appendStored(v value.Value) error {
 	return c.stored.append(c.payload)
 }
 
-// exceeds goes over to stored payloads if err is that of a value that the Arrow type cannot hold.
+// exceeds converts the column to stored payloads if err says that the Arrow type cannot hold a value.
 func (c *losslessColumn) exceeds(err error) (bool, error) {
 	if r := (*RangeError)(nil); !errors.As(err, &r) {
 		return false, err
@@ -175,7 +175,7 @@ func (c *losslessColumn) truncate() {
 	c.outside = false
 }
 
-// StoredValueAt is value i of an array that a Batch has made of values of type t.
+// StoredValueAt returns value i of an array that a Batch has made from values of type t.
 func StoredValueAt(a arrow.Array, i int, t *value.Type) (value.Value, error) {
 	if a.IsNull(i) {
 		return value.Null(t.Kind), nil
@@ -201,7 +201,7 @@ func StoredValueAt(a arrow.Array, i int, t *value.Type) (value.Value, error) {
 	case *array.FixedSizeBinary:
 		return value.OfUUID([uuidBytes]byte(a.Value(i))), nil
 	case *array.String:
-		text := string([]byte(a.Value(i))) // the array's memory is used again
+		text := string([]byte(a.Value(i))) // a copy, because the array's memory is reused
 		if t.Kind == value.JSON {
 			return value.OfJSON(text), nil
 		}

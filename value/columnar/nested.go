@@ -14,10 +14,10 @@ type textColumn struct {
 	base
 	offsets []int32
 	text    []byte
-	room    []byte // for parts of keys
+	room    []byte // buffer for parts of keys
 }
 
-// errTooLong: batches are cut by their bytes long before.
+// errTooLong should not occur, because callers end a batch long before that size.
 var errTooLong = fmt.Errorf("more than 2 GiB in one column of a batch")
 
 func (c *textColumn) append(text []byte) error {
@@ -69,13 +69,14 @@ func (c *textColumn) appendArray(a arrow.ArrayData, from, to int) error {
 	}
 	c.validity(a, from, to)
 	c.offsets = rebase(c.offsets, offsets, int32(len(c.text)))
-	if last > first { // else there may be no buffer
+	if last > first { // otherwise there may be no buffer
 		c.text = append(c.text, a.Buffers()[2].Bytes()[first:last]...)
 	}
 	return nil
 }
 
-// rebase appends the ends of values, whose first begins at offsets[0], to those of a column in which it begins at start.
+// rebase appends the ends of an array's values, given by its offsets, to the offsets dst of a column. The first value
+// begins at offsets[0] in the array and at start in the column.
 func rebase(dst, offsets []int32, start int32) []int32 {
 	by := start - offsets[0]
 	for _, o := range offsets[1:] {
@@ -101,7 +102,7 @@ type listColumn struct {
 	elems   column
 }
 
-// end notes that the elements of a value are there.
+// end records that all elements of a value were appended.
 func (c *listColumn) end() error {
 	if c.elems.len() > math.MaxInt32 {
 		return errTooLong
@@ -140,7 +141,7 @@ func (c *listColumn) AppendRow(payload []byte) error {
 	return c.end()
 }
 
-// appendElement appends the stored element at the front of b, and returns what follows.
+// appendElement appends the stored element at the front of b, and returns the rest of b.
 func appendElement(c column, b []byte) (rest []byte, err error) {
 	payload, rest, err := value.NextElement(b)
 	switch {
@@ -153,7 +154,7 @@ func appendElement(c column, b []byte) (rest []byte, err error) {
 	return rest, c.AppendRow(payload)
 }
 
-// AppendKey implements value.Column. No part of a key is an ARRAY.
+// AppendKey implements value.Column. It always fails, because a key cannot contain an ARRAY.
 func (c *listColumn) AppendKey([]byte, bool) error { return errNoKey }
 
 var errNoKey = fmt.Errorf("a part of a key that is an ARRAY or STRUCT")
@@ -225,12 +226,12 @@ func (c *structColumn) AppendRow(payload []byte) (err error) {
 	return nil
 }
 
-// AppendKey implements value.Column. No part of a key is a STRUCT.
+// AppendKey implements value.Column. It always fails, because a key cannot contain a STRUCT.
 func (c *structColumn) AppendKey([]byte, bool) error { return errNoKey }
 
 func (c *structColumn) appendArray(a arrow.ArrayData, from, to int) error {
 	for i, f := range c.fields {
-		// The children of a slice are whole.
+		// Slicing an array does not slice its children, so the offset is added here.
 		if err := f.appendArray(a.Children()[i], a.Offset()+from, a.Offset()+to); err != nil {
 			return err
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// ValueAt is value i of an array as a value of type t, whole: an error says that t cannot hold it or that no value of the array's type is one of t. Texts are
-// read as t's literals are.
+// ValueAt returns value i of an array as a value of type t. It never truncates: it returns an error if t cannot hold
+// the value, or if values of the array's type cannot be converted to t. It reads texts as literals of t.
 func ValueAt(a arrow.Array, i int, t *value.Type) (value.Value, error) {
 	if a.IsNull(i) || a.DataType().ID() == arrow.NULL { // an array of Arrow's null type has no bitmap
 		return value.Null(t.Kind), nil
@@ -37,10 +37,10 @@ func ValueAt(a arrow.Array, i int, t *value.Type) (value.Value, error) {
 	return v, nil
 }
 
-// shownBytes is how much of a value an error shows.
+// shownBytes is the number of bytes of a value that an error shows.
 const shownBytes = 100
 
-// shown is a value for an error.
+// shown returns a value as text for an error.
 func shown(a arrow.Array, i int) string {
 	if b, ok := bytesAt(a, i); ok && len(b) > shownBytes {
 		return fmt.Sprintf("%d bytes", len(b))
@@ -48,7 +48,7 @@ func shown(a arrow.Array, i int) string {
 	return a.ValueStr(i)
 }
 
-// A textArray is an array of any of Arrow's types of text.
+// A textArray is an array of any Arrow type of texts.
 type textArray interface {
 	arrow.Array
 	Value(int) string
@@ -106,7 +106,7 @@ func scalarAt(a arrow.Array, i int, t *value.Type) (value.Value, error) {
 	return value.Value{}, mismatch(a, t)
 }
 
-// wholeAt is a whole number of any width.
+// wholeAt returns a whole number from an array of any integer width.
 func wholeAt(a arrow.Array, i int) (*big.Int, bool) {
 	switch a := a.(type) {
 	case *array.Int64:
@@ -154,7 +154,7 @@ func floatAt(a arrow.Array, i int, t *value.Type) (value.Value, error) {
 	return value.OfFloat32(float32(f)), nil
 }
 
-// numericScale is how many digits a NUMERIC has after the point.
+// numericScale is the number of digits of a NUMERIC after the point.
 const numericScale = 9
 
 func numericAt(a arrow.Array, i int, t *value.Type) (value.Value, error) {

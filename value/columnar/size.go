@@ -7,7 +7,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// DataSize is how many bytes of data the values of an array are, which a Batch has made of values of type t: what value.Value.DataSize says of each.
+// DataSize returns the bytes of data of an array that a Batch has made from values of type t. It equals the sum of
+// value.Value.DataSize of the values.
 func DataSize(a arrow.Array, t *value.Type) (n int64) {
 	if size := value.FixedSize(t.Kind); size > 0 {
 		return int64(size) * int64(a.Len()-a.NullN())
@@ -25,11 +26,12 @@ func DataSize(a arrow.Array, t *value.Type) (n int64) {
 	return n
 }
 
-// elementBytes is about what an element of a list, or a value of a dictionary, takes beside its text, as a value by itself.
+// elementBytes estimates the size of an element of a list, or of a value of a dictionary, beyond its text, as a
+// separate value.
 const elementBytes = 16
 
-// BytesOf is how many bytes of data the values of an array, of any type, are from one up to another when each is taken by itself: a value of a dictionary is
-// counted as often as it is referred to. It may stop counting above most.
+// BytesOf returns the bytes of data of the values [from, to) of an array of any type, as separate values. So a value of
+// a dictionary counts as often as it is referred to. Once the count exceeds most, BytesOf may stop.
 func BytesOf(a arrow.Array, from, to int, most int64) (n int64) {
 	if from == to {
 		return 0

@@ -12,17 +12,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A ConversionError is the error of a value of an array that is none of the wanted type.
+// A ConversionError is the error for a value of an array that cannot be converted to the wanted type.
 type ConversionError struct {
-	Row int // of the array
+	Row int // its index in the array
 	Err error
 }
 
 func (e *ConversionError) Error() string { return fmt.Sprintf("row %d: %v", e.Row, e.Err) }
 func (e *ConversionError) Unwrap() error { return e.Err }
 
-// NewSource gives the values of an array as those of type t. It refers to the array's memory. It takes what ValueAt takes, and fails with a
-// *ConversionError where ValueAt does.
+// NewSource returns a source of the values of an array as values of type t. It refers to the array's memory. It accepts
+// the same values as ValueAt, and returns a *ConversionError for others.
 func NewSource(a arrow.Array, t *value.Type) (value.Source, error) {
 	n := nulls{a, a.NullN() > 0}
 	switch a := a.(type) {
@@ -53,7 +53,7 @@ func NewSource(a arrow.Array, t *value.Type) (value.Source, error) {
 	return s, nil
 }
 
-// nulls tells which values of an array are NULL.
+// nulls knows which values of an array are NULL.
 type nulls struct {
 	array arrow.Array
 	some  bool
@@ -62,7 +62,7 @@ type nulls struct {
 func (n nulls) IsNull(row int) bool         { return n.some && n.array.IsNull(row) }
 func (n nulls) IsShort(_ int, _ int64) bool { return false }
 
-// int64Source gives INT64.
+// int64Source is a source of INT64.
 type int64Source struct {
 	nulls
 	values []int64
@@ -87,7 +87,7 @@ func (s *int64Source) Value(row int) value.Value {
 	return value.OfInt64(s.values[row])
 }
 
-// float64Source gives FLOAT64.
+// float64Source is a source of FLOAT64.
 type float64Source struct {
 	nulls
 	values []float64
@@ -110,22 +110,23 @@ func (s *float64Source) Value(row int) value.Value {
 	return value.OfFloat64(s.values[row])
 }
 
-// textSource gives STRING or BYTES.
+// textSource is a source of STRING or BYTES.
 type textSource struct {
 	nulls
-	offsets []int32 // in data, one more than there are values
+	offsets []int32 // offsets in data, one more than there are values
 	data    []byte
 	typ     *value.Type
 }
 
-// newTextSource makes a source of texts. The offsets are those of the values, in data that begins with the first.
+// newTextSource makes a source of texts. offsets are the positions of the values in data, which begins with the first
+// value.
 func newTextSource(n nulls, offsets []int32, data []byte, t *value.Type) (value.Source, error) {
 	s := &textSource{nulls: n, data: data, typ: t}
 	s.offsets = offsets
 	if len(offsets) == 0 {
 		return s, nil
 	}
-	// Arrow's library has not looked at what a client has sent.
+	// Arrow's library has not checked the offsets that a client has sent.
 	last := offsets[0]
 	for _, at := range offsets {
 		if at < last || int(at-offsets[0]) > len(data) {
@@ -164,7 +165,7 @@ func (s *textSource) Value(row int) value.Value {
 	return value.OfString(string(s.bytes(row)))
 }
 
-// valueSource gives values that were converted before.
+// valueSource is a source of values that were converted before.
 type valueSource struct {
 	values []value.Value
 	typ    *value.Type

@@ -12,7 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestSource: a source gives the values of an array, or of a part of one, in the forms in which package value writes them.
+// TestSource checks that a source gives the values of an array, or of a slice of one, in the same forms as package
+// value writes them.
 func TestSource(t *testing.T) {
 	for _, s := range samples {
 		b := NewBatch([]Column{{Name: "c", Type: s.typ}}, Options{})
@@ -53,7 +54,7 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// TestNullType: an array of Arrow's null type, which has no validity bitmap, is NULLs of any type.
+// TestNullType checks that an array of Arrow's null type, which has no validity bitmap, gives NULLs of any type.
 func TestNullType(t *testing.T) {
 	nothing := array.NewNull(2)
 	for _, typ := range []*value.Type{value.Int64Type, value.StringType, value.TimestampType} {
@@ -67,7 +68,7 @@ func TestNullType(t *testing.T) {
 	}
 }
 
-// TestSourceShort: texts that need no closer look are those that are UTF-8 and within the limit.
+// TestSourceShort checks that IsShort is true exactly for texts that are UTF-8 and within the limit.
 func TestSourceShort(t *testing.T) {
 	b := array.NewStringBuilder(memory.DefaultAllocator)
 	b.AppendValues([]string{"abc", "éé", "\xff", ""}, nil)
@@ -85,7 +86,7 @@ func TestSourceShort(t *testing.T) {
 	}
 }
 
-// TestBadSource: arrays whose offsets lie, and values that are none of the type, are errors.
+// TestBadSource checks that arrays with wrong offsets, and values that cannot be converted, are errors.
 func TestBadSource(t *testing.T) {
 	for _, offsets := range [][]int32{{0, 5, 3}, {0, 1, 9}, {-1, 0, 2}} {
 		data := array.NewData(arrow.BinaryTypes.Binary, 2, []*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(offsets)), memory.NewBufferBytes([]byte("text"))}, nil, 0, 0)
@@ -101,7 +102,7 @@ func TestBadSource(t *testing.T) {
 	}
 }
 
-// sourceOf makes a source as the server does: a panic of Arrow's library is an error.
+// sourceOf makes a source as the server does: it turns a panic of Arrow's library into an error.
 func sourceOf(data arrow.ArrayData, t *value.Type) (s value.Source, err error) {
 	defer func() {
 		if p := recover(); p != nil {

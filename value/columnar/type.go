@@ -1,9 +1,11 @@
-// Package columnar is columns of values as Apache Arrow's arrays, in both directions. Which type of Arrow a type of GoogleSQL is, package arrowtype says.
+// Package columnar converts columns of values to Apache Arrow's arrays and back. Package arrowtype decides which Arrow
+// type a GoogleSQL type becomes.
 //
-// An Arrow type that cannot hold a value is an error, never another value: nanoseconds reach from 1677-09-21 to 2262-04-11, microseconds everywhere
-// without what is below them, and the time part of an INTERVAL to 292 years. Strings are not dictionary-encoded.
+// If an Arrow type cannot hold a value, that is an error; the value is never changed. Nanoseconds reach from 1677-09-21
+// to 2262-04-11. Microseconds hold every time, but no smaller fractions. The time part of an INTERVAL reaches 292
+// years. Strings are not dictionary-encoded.
 //
-// It promises that values are appended without memory of their own, and that a batch's memory is used again for the next one.
+// It promises that appending a value makes no allocation of its own, and that the next batch reuses a batch's memory.
 // It leaves out files and streams of record batches, which Arrow's library reads and writes.
 //
 // Imports of this module: arrowtype, value.
@@ -28,15 +30,15 @@ type Column struct {
 	Required bool // no value is NULL
 }
 
-// Options choose where there is more than one Arrow type for a type.
+// Options choose an Arrow type where a GoogleSQL type has several.
 type Options struct {
-	Microseconds bool // TIMESTAMP is timestamp[us, UTC]
-	// Lossless has a column hold every value: when one comes that its Arrow type cannot hold, the array becomes one of Arrow's Binary, of the values as
-	// they are stored in rows (value.AppendRow). StoredValueAt reads both.
+	Microseconds bool // the Arrow type of TIMESTAMP is timestamp[us, UTC]
+	// Lossless makes a column hold every value. When a value comes that the Arrow type cannot hold, the array becomes
+	// an Arrow Binary array of values in stored form (value.AppendRow). StoredValueAt reads both forms.
 	Lossless bool
 }
 
-// Schema is Arrow's schema of columns.
+// Schema returns the Arrow schema of columns.
 func Schema(columns []Column, o Options) *arrow.Schema {
 	fields := make([]arrow.Field, len(columns))
 	for i, c := range columns {
@@ -45,7 +47,7 @@ func Schema(columns []Column, o Options) *arrow.Schema {
 	return arrow.NewSchema(fields, nil)
 }
 
-// fieldOf is Arrow's field of a column.
+// fieldOf returns the Arrow field of a column.
 func fieldOf(c Column, o Options) arrow.Field {
 	timestamps := arrowtype.Nanoseconds
 	if o.Microseconds {
@@ -58,7 +60,8 @@ func fieldOf(c Column, o Options) arrow.Field {
 	return f
 }
 
-// TypeOf is the GoogleSQL type that takes all values of an Arrow field. Its error names the type if there is none.
+// TypeOf returns the GoogleSQL type that can hold all values of an Arrow field. If there is none, the error names the
+// Arrow type.
 func TypeOf(f arrow.Field) (*value.Type, error) {
 	_, t, err := arrowtype.SpannerType(f)
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	_ "github.com/apache/arrow-go/v18/arrow/extensions" // which clients register
+	_ "github.com/apache/arrow-go/v18/arrow/extensions" // clients register them
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
 	"github.com/crowfoot-db/crowfoot/arrowtype"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// everyType is every type of package value, alone and nested.
+// everyType returns every type of package value, alone and nested.
 func everyType() []*value.Type {
 	var list, fields []*value.Type
 	for k := range value.Kind(255) {
@@ -31,7 +31,8 @@ func everyType() []*value.Type {
 	return append(list, value.ArrayOf(value.StructOf(value.Field{Type: value.ArrayOf(value.StructOf(all...))})))
 }
 
-// TestClientsTypes: what a server sends arrives as the column that a client makes of the same type, and tells its type with and without Crowfoot's metadata.
+// TestClientsTypes checks that a column from a server arrives as the column that a client makes from the same type. Its
+// GoogleSQL type must be found with and without Crowfoot's metadata.
 func TestClientsTypes(t *testing.T) {
 	for _, o := range []Options{{}, {Microseconds: true}} {
 		timestamps := arrowtype.Nanoseconds
@@ -61,7 +62,7 @@ func TestClientsTypes(t *testing.T) {
 	}
 }
 
-// overWire is a schema as a client reads it.
+// overWire returns a schema as a client reads it.
 func overWire(t *testing.T, schema *arrow.Schema) *arrow.Schema {
 	t.Helper()
 	var buf bytes.Buffer
@@ -82,7 +83,7 @@ func withoutKey(m arrow.Metadata, key string) arrow.Metadata {
 	return arrow.MetadataFrom(entries)
 }
 
-// TestTimestampEnds: nanoseconds reach as far for a server as for clients, and no further.
+// TestTimestampEnds checks that servers and clients have the same limits of nanosecond timestamps.
 func TestTimestampEnds(t *testing.T) {
 	b := NewBatch([]Column{{Name: "c", Type: value.TimestampType}}, Options{})
 	const seconds = math.MaxInt64 / 1_000_000_000

@@ -7,7 +7,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A Viewer shows values of arrays as vectors. Its memory is used again for the next vector. The zero Viewer is ready for use.
+// A Viewer shows values of arrays as vectors. It reuses its memory for the next vector. The zero Viewer is ready for
+// use.
 type Viewer struct {
 	vector value.Vector
 
@@ -18,8 +19,9 @@ type Viewer struct {
 	values       []value.Value
 }
 
-// View is the n values of an array from the one at from on, as values of type t. The vector is good until the next call, and as long as the array: it refers
-// to the array's memory where that has the vector's layout, and holds copies of all other values.
+// View returns the n values of an array from index from on, as a vector of type t. The vector is valid until the next
+// call, and as long as the array: it refers to the array's memory where the layout is the same, and holds copies of all
+// other values.
 func (w *Viewer) View(a arrow.Array, t *value.Type, from, n int) (*value.Vector, error) {
 	if e, ok := a.(array.ExtensionArray); ok {
 		a = e.Storage()
@@ -54,7 +56,7 @@ func sized[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// nullsOf says which values are NULL.
+// nullsOf returns which values are NULL, or nil if none is.
 func (w *Viewer) nullsOf(a arrow.Array, from, n int) []bool {
 	w.nulls = sized(w.nulls, n)
 	valid, at := a.NullBitmapBytes(), a.Data().Offset()+from
@@ -64,7 +66,7 @@ func (w *Viewer) nullsOf(a arrow.Array, from, n int) []bool {
 	return w.nulls
 }
 
-// viewNumbers views values of one width; ok is false for others.
+// viewNumbers views values of a fixed width. ok is false for other types.
 func (w *Viewer) viewNumbers(a arrow.Array, k value.Kind, from, n int) (ok bool) {
 	v := &w.vector
 	switch a := a.(type) {
@@ -106,7 +108,7 @@ func (w *Viewer) viewNumbers(a arrow.Array, k value.Kind, from, n int) (ok bool)
 	return ok
 }
 
-// viewText views STRING, BYTES and JSON; ok is false for others.
+// viewText views STRING, BYTES and JSON. ok is false for other types.
 func (w *Viewer) viewText(a arrow.Array, k value.Kind, from, n int) (ok bool) {
 	if !value.KeepsTexts(k) {
 		return false

@@ -27,7 +27,7 @@ var (
 	null = structpb.NewNullValue()
 )
 
-// TestTypes: another library of Avro reads the values of each type, by our schema.
+// TestTypes: another Avro library decodes the values of each type by our schema.
 func TestTypes(t *testing.T) {
 	for _, c := range []struct {
 		kind *sppb.Type
@@ -67,7 +67,7 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// decoded encodes a record of one column, and returns the type and the value that the other library decodes.
+// decoded encodes a record with one column, and returns the type and the value that the other library decodes.
 func decoded(t *testing.T, c Column, v *structpb.Value) string {
 	t.Helper()
 	text, err := Schema("", "T", []Column{c})
@@ -93,7 +93,7 @@ func decoded(t *testing.T, c Column, v *structpb.Value) string {
 	return fmt.Sprintf("%T %[1]v", record["C"])
 }
 
-// TestNumerics: numbers of every length, positive and negative, come back.
+// TestNumerics: numbers of every length, positive and negative, are decoded unchanged.
 func TestNumerics(t *testing.T) {
 	for _, number := range []string{
 		"0.000000000", "0.000000001", "-0.000000001", "0.000000127", "0.000000128", "0.000000255", "0.000000256", "-0.000000128", "-0.000000129",
@@ -105,7 +105,7 @@ func TestNumerics(t *testing.T) {
 	}
 }
 
-// TestSchema pins a whole schema.
+// TestSchema compares the schema of a table with the expected text.
 func TestSchema(t *testing.T) {
 	got, err := Schema("music", "Singers", []Column{
 		{"SingerId", scalar(sppb.TypeCode_INT64), false},

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// AppendField appends one field of a record, in Avro's binary encoding, to b. A record is its fields one after the other, in the schema's order.
+// AppendField appends one field of a record, in Avro's binary encoding, to b. A record is the concatenation of its fields in the schema's order.
 // A NULL in a column that is not nullable is an error.
 func AppendField(b []byte, c Column, v *structpb.Value) ([]byte, error) {
 	_, null := v.GetKind().(*structpb.Value_NullValue)
@@ -30,7 +30,7 @@ func AppendField(b []byte, c Column, v *structpb.Value) ([]byte, error) {
 	return b, nil
 }
 
-// Positions in the unions that nullOr makes.
+// Indexes in the unions that nullOr makes.
 const (
 	unionNull  = 0
 	unionValue = 1
@@ -77,7 +77,7 @@ func appendText(b []byte, s string) []byte {
 	return append(binary.AppendVarint(b, int64(len(s))), s...)
 }
 
-// float reads a number. What is none comes as a string: NaN, Infinity, -Infinity.
+// float returns a number. Spanner's API sends NaN, Infinity and -Infinity as strings.
 func float(v *structpb.Value) (float64, error) {
 	if text, ok := v.GetKind().(*structpb.Value_StringValue); ok {
 		return strconv.ParseFloat(text.StringValue, 64)
@@ -85,7 +85,7 @@ func float(v *structpb.Value) (float64, error) {
 	return v.GetNumberValue(), nil
 }
 
-// appendArray appends one block with all elements, and the empty block that ends an array.
+// appendArray appends one block with all elements, and then the empty block that ends an array.
 func appendArray(b []byte, element *sppb.Type, values []*structpb.Value) (_ []byte, err error) {
 	if len(values) > 0 {
 		b = binary.AppendVarint(b, int64(len(values)))
@@ -98,7 +98,7 @@ func appendArray(b []byte, element *sppb.Type, values []*structpb.Value) (_ []by
 	return binary.AppendVarint(b, 0), nil
 }
 
-// appendNumeric appends the value times 10^9 as a big-endian number in two's complement: the logical type decimal.
+// appendNumeric appends a NUMERIC as Avro's logical type decimal: the value times 10^9, as a big-endian number in two's complement.
 func appendNumeric(b []byte, text string) ([]byte, error) {
 	value, ok := new(big.Rat).SetString(text)
 	if !ok {
@@ -112,7 +112,7 @@ func appendNumeric(b []byte, text string) ([]byte, error) {
 	return appendText(b, string(twosComplement(scaled.Num()))), nil
 }
 
-// twosComplement returns the shortest form of a number, at least one byte.
+// twosComplement returns the shortest two's complement of a number in big-endian order, at least one byte.
 func twosComplement(n *big.Int) []byte {
 	if n.Sign() >= 0 {
 		return append([]byte{0}, n.Bytes()...)[signByte(n):]
@@ -125,7 +125,7 @@ func twosComplement(n *big.Int) []byte {
 	return bytes
 }
 
-// signByte is 0 if a number that is not negative needs a byte before its own so that its first bit is 0, and 1 if it does not.
+// signByte returns 0 if n, which is not negative, needs a zero byte before its own bytes so that its first bit is 0. Otherwise it returns 1.
 func signByte(n *big.Int) int {
 	if n.BitLen()%8 == 0 {
 		return 0

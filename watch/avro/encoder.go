@@ -16,7 +16,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/watch"
 )
 
-// Encoder encodes changes by the schemas of their tables, for which it asks the database when a change has other columns than it knows.
+// Encoder encodes changes by the schemas of their tables. It reads the schema from the database when a change has columns that it does not know.
 type Encoder struct {
 	client *spanner.Client
 	stream bool // changes are records of change streams
@@ -25,31 +25,32 @@ type Encoder struct {
 	tables map[watch.TableID]*table
 }
 
-// NewEncoder makes an encoder of rows that polls have found in a database's tables: they have all columns.
+// NewEncoder returns an encoder for polled rows, which have all columns.
 func NewEncoder(client *spanner.Client) *Encoder {
 	return &Encoder{client: client, tables: map[watch.TableID]*table{}}
 }
 
-// NewStreamEncoder makes an encoder of what change streams have recorded. Columns that were not recorded are null, and the schema says of all columns but
-// the key's that they may be.
+// NewStreamEncoder returns an encoder for records of change streams. Columns that were not recorded are null, so the schema makes all columns
+// nullable except those of the key.
 func NewStreamEncoder(client *spanner.Client) *Encoder {
 	return &Encoder{client: client, stream: true, tables: map[watch.TableID]*table{}}
 }
 
-// table is what is known of one.
+// table holds the columns of a table, and the layouts of its rows.
 type table struct {
 	columns []Column
-	layouts []*layout // for which the database was asked, or that have all columns
-	layout  *layout   // of the last polled row
+	layouts []*layout // those that have all columns, and those for which the database was asked
+	layout  *layout   // the layout of the last polled row
 }
 
-// layout is where the values of polled rows stand that have some columns: for each column of the table the place, or -1.
+// layout says where polled rows hold the values of the table's columns. The field of lists the columns of these rows, and at has the index in of
+// for each column of the table, or -1.
 type layout struct {
 	of []watch.Column
 	at []int
 }
 
-// Encode returns the datum of a change.
+// Encode returns the Avro datum of a change.
 func (e *Encoder) Encode(ctx context.Context, _ *watch.Transaction, c *watch.Change) ([]byte, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -66,7 +67,7 @@ func (e *Encoder) Encode(ctx context.Context, _ *watch.Transaction, c *watch.Cha
 	return b, nil
 }
 
-// value is that of the i-th column in a change; NULL if the change does not have it.
+// value returns the value of the i-th column in a change. It is NULL if the change does not have the column.
 func (t *table) value(c *watch.Change, i int) *structpb.Value {
 	if c.Kind == watch.Upsert {
 		if at := t.layout.at[i]; at >= 0 {
@@ -82,7 +83,7 @@ func (t *table) value(c *watch.Change, i int) *structpb.Value {
 	return structpb.NewNullValue()
 }
 
-// Schema returns the schema of the data of a table's changes, as it is now.
+// Schema returns the current Avro schema of the data of a table's changes.
 func (e *Encoder) Schema(ctx context.Context, id watch.TableID) (string, error) {
 	columns, err := e.read(ctx, id)
 	if err != nil {
@@ -91,7 +92,8 @@ func (e *Encoder) Schema(ctx context.Context, id watch.TableID) (string, error) 
 	return Schema(id.Schema, id.Name, columns)
 }
 
-// table returns that of a change, and reads it if it is not known, or if the change has other columns than any before.
+// table returns the table of a change. It reads the columns from the database if the table is not known or if they do not fit. The caller holds
+// mu.
 func (e *Encoder) table(ctx context.Context, c *watch.Change) (*table, error) {
 	t := e.tables[c.Table]
 	if t != nil && t.fits(c) {
@@ -112,8 +114,8 @@ func (e *Encoder) table(ctx context.Context, c *watch.Change) (*table, error) {
 	return t, nil
 }
 
-// fits says whether the columns of a change are the table's: those of a polled row are all, or those that an earlier row had. It finds out where their
-// values stand.
+// fits reports whether the columns of a change are the table's. A polled row must have all columns, or the columns of an earlier row. fits sets
+// t.layout for a polled row.
 func (t *table) fits(c *watch.Change) bool {
 	if c.Kind != watch.Upsert {
 		for _, column := range c.Values.Columns {
@@ -140,7 +142,7 @@ func (t *table) fits(c *watch.Change) bool {
 	return true
 }
 
-// sameColumns says whether two rows have the same columns. Those of one result share them.
+// sameColumns reports whether two rows have the same columns. Rows of one result share the slice.
 func sameColumns(a, b []watch.Column) bool {
 	if len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) {
 		return true
@@ -177,7 +179,7 @@ LEFT JOIN INFORMATION_SCHEMA.INDEX_COLUMNS AS k
 WHERE c.TABLE_CATALOG = @catalog AND c.TABLE_SCHEMA = @schema AND c.TABLE_NAME = @table
 ORDER BY c.ORDINAL_POSITION`
 
-// read asks the database for the columns of a table, at one timestamp.
+// read reads the columns of a table from the database, at one timestamp.
 func (e *Encoder) read(ctx context.Context, id watch.TableID) (columns []Column, err error) {
 	tx := e.client.ReadOnlyTransaction()
 	defer tx.Close()
@@ -193,7 +195,7 @@ func (e *Encoder) read(ctx context.Context, id watch.TableID) (columns []Column,
 		if err := r.Columns(&name, &notNull, &key); err != nil {
 			return err
 		}
-		if types[name] != nil { // else SELECT * leaves it out
+		if types[name] != nil { // SELECT * leaves out the other columns
 			columns = append(columns, Column{name, types[name], !notNull || e.stream && !key})
 		}
 		return nil
@@ -204,7 +206,7 @@ func (e *Encoder) read(ctx context.Context, id watch.TableID) (columns []Column,
 	return columns, nil
 }
 
-// typesOf returns the types of a table's columns, by their names: those of the result of a query that returns no row.
+// typesOf returns the types of a table's columns, by their names. It takes them from the result of a query that returns no row.
 func typesOf(ctx context.Context, tx *spanner.ReadOnlyTransaction, id watch.TableID) (map[string]*sppb.Type, error) {
 	rows := tx.Query(ctx, spanner.Statement{SQL: "SELECT * FROM `" + strings.ReplaceAll(id.String(), ".", "`.`") + "` LIMIT 0"})
 	defer rows.Stop()

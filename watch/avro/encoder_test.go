@@ -18,7 +18,7 @@ import (
 
 const databaseName = "projects/p/instances/i/databases/d"
 
-// changeOf is one of table music.T with columns and texts as values.
+// changeOf returns a change of table music.T. values alternates between column names and texts.
 func changeOf(kind watch.Kind, values ...string) *watch.Change {
 	c := &watch.Change{Kind: kind, Table: watch.TableID{Database: databaseName, Schema: "music", Name: "T"}}
 	for i := 0; i < len(values); i += 2 {
@@ -29,7 +29,7 @@ func changeOf(kind watch.Kind, values ...string) *watch.Change {
 	return c
 }
 
-// TestEncoder: the schema is that of the table, also when it has changed, and of a stream's records columns may be missing.
+// TestEncoder: the schema is that of the table, also after the table has changed. Records of a stream may lack columns.
 func TestEncoder(t *testing.T) {
 	crowfoot.ForTest(t, databaseName, "CREATE SCHEMA music", "CREATE TABLE music.T (K INT64 NOT NULL, A INT64 NOT NULL, B INT64) PRIMARY KEY (K)")
 	client, err := spanner.NewClient(t.Context(), databaseName)
@@ -83,7 +83,8 @@ func TestEncoder(t *testing.T) {
 	}
 }
 
-// TestEncoderOfSomeColumns: of feeds that read some columns of a table, each has the database asked once, not again whenever they take turns.
+// TestEncoderOfSomeColumns: when feeds read different columns of a table, the encoder asks the database once for each, not again whenever they
+// alternate.
 func TestEncoderOfSomeColumns(t *testing.T) {
 	crowfoot.ForTest(t, databaseName, "CREATE SCHEMA music", "CREATE TABLE music.T (K INT64 NOT NULL, A INT64, B INT64) PRIMARY KEY (K)")
 	client, err := spanner.NewClient(t.Context(), databaseName)
@@ -94,7 +95,7 @@ func TestEncoderOfSomeColumns(t *testing.T) {
 	a, b := changeOf(watch.Upsert, "K", "1", "A", "2"), changeOf(watch.Upsert, "B", "3", "K", "1")
 	for turn, c := range []*watch.Change{a, b, a, b, changeOf(watch.Upsert, "K", "1", "A", "2")} {
 		if turn == 2 {
-			client.Close() // a question would fail
+			client.Close() // another query would fail
 		}
 		if _, err := e.Encode(t.Context(), nil, c); err != nil {
 			t.Errorf("turn %d: %v", turn, err)

@@ -1,7 +1,7 @@
-// Package avro encodes rows in Apache Avro's binary encoding (https://avro.apache.org/docs/1.12.0/specification/#binary-encoding), with a schema made of their
-// table. A datum has neither schema nor header: its reader needs the schema, which Encoder.Schema returns.
+// Package avro encodes rows in Apache Avro's binary encoding (https://avro.apache.org/docs/1.12.0/specification/#binary-encoding), with a schema
+// derived from their table. A datum has neither schema nor header: its reader needs the schema, which Encoder.Schema returns.
 //
-// The encoding is written here, since it takes a page; tests read it with another library.
+// This package implements the encoding itself, since it is short. Tests read the result with another library.
 //
 // Imports of this module: watch.
 package avro
@@ -17,11 +17,11 @@ import (
 type Column struct {
 	Name     string
 	Type     *sppb.Type
-	Nullable bool // it is not NOT NULL
+	Nullable bool // the column is not NOT NULL
 }
 
-// Schema returns the Avro schema, as JSON, of the rows of a table in a named schema ("" is the default one): a record with the table's name, in the
-// namespace of the named schema, with a field for each column.
+// Schema returns the Avro schema, as JSON, of the rows of a table. schema is the table's named schema, or "" for the default one. The Avro schema
+// is a record with the table's name, in the namespace of the named schema, with a field for each column.
 //
 //	BOOL                              boolean
 //	INT64, ENUM                       long
@@ -33,7 +33,8 @@ type Column struct {
 //	ARRAY                             array of the union of null and its elements' type
 //	anything else                     string
 //
-// A column that may be NULL is the union of null and its type. The publisher of Google's Java library makes the same types of those that it knows.
+// A column that may be NULL is the union of null and its type. The publisher of Google's Java library uses the same Avro types for the types that
+// it knows.
 func Schema(schema, table string, columns []Column) (string, error) {
 	type field struct {
 		Name string `json:"name"`
@@ -61,7 +62,7 @@ func Schema(schema, table string, columns []Column) (string, error) {
 	return string(text), nil
 }
 
-// logical is a type of Avro with a logical type.
+// logical is an Avro type that has a logical type.
 type logical struct {
 	Type      string `json:"type"`
 	Logical   string `json:"logicalType"`
@@ -69,7 +70,7 @@ type logical struct {
 	Scale     int    `json:"scale,omitempty"`
 }
 
-// Digits of GoogleSQL's NUMERIC: https://cloud.google.com/spanner/docs/reference/standard-sql/data-types#numeric_type.
+// Precision and scale of GoogleSQL's NUMERIC: https://cloud.google.com/spanner/docs/reference/standard-sql/data-types#numeric_type.
 const (
 	numericPrecision = 38
 	numericScale     = 9

@@ -25,7 +25,7 @@ import (
 
 var at = time.Date(2026, 11, 22, 10, 0, 0, 123456000, time.UTC)
 
-// change is the n-th of a key.
+// change returns the n-th change of a key.
 func change(key string, n int) watch.Change {
 	id := watch.Column{Name: "Id", Type: &sppb.Type{Code: sppb.TypeCode_STRING}}
 	number := watch.Column{Name: "N", Type: &sppb.Type{Code: sppb.TypeCode_INT64}}
@@ -50,7 +50,7 @@ var wantAttributes = map[string]string{
 	"subject": "T", "time": "2026-11-22T10:00:00.123456Z",
 }
 
-// TestModes: both content modes carry the same event, and it has the same id when it comes again.
+// TestModes: both content modes carry the same event. It has the same id when it comes again.
 func TestModes(t *testing.T) {
 	var got *http.Request
 	var body []byte
@@ -100,7 +100,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// answers is a transport that answers as the test says. It needs no network, so that it works with a clock of the test.
+// answers is a transport that answers as the test says. It uses no network, so it works with a fake clock.
 type answers func(r *http.Request) (status int, header http.Header, err error)
 
 func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -111,7 +111,7 @@ func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader("no\nroom")), Request: r}, nil
 }
 
-// TestRetries: an event is posted again while the server cannot be reached or asks to wait, and the sink waits as long as it asks.
+// TestRetries: an event is posted again while the server cannot be reached or asks to wait. The sink waits as long as the server asks.
 func TestRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var came []time.Duration
@@ -137,7 +137,8 @@ func TestRetries(t *testing.T) {
 	})
 }
 
-// TestRefusals: what a receiver does not take is an error with its words, after as many tries as make sense, and later events of the key are not posted.
+// TestRefusals: if the receiver refuses an event, the error has its words. The sink retries only if that may help, and does not post later events
+// of the key.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
 		status, requests int
@@ -167,7 +168,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestOrder: events of one key come in order, one at a time, those of others beside them; a 307 takes the event along.
+// TestOrder: events of one key are posted in order, one at a time, and concurrently with other keys. A redirect with status 307 keeps the event.
 func TestOrder(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[string][]int{}
@@ -224,7 +225,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestTakenOnce: when a batch comes again, its events that were taken are not posted again, and those of a new batch with the same rows are.
+// TestTakenOnce: when a batch comes again, the events that the receiver has taken are not posted again. In a new batch, events of the same rows
+// are posted.
 func TestTakenOnce(t *testing.T) {
 	posted := map[string]int{}
 	refuse := true
@@ -252,7 +254,7 @@ func TestTakenOnce(t *testing.T) {
 	}
 }
 
-// TestEnd: a watcher that ends does not wait for a receiver that does not answer.
+// TestEnd: a watcher that must end does not wait for the answer of a receiver.
 func TestEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

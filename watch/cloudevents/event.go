@@ -8,8 +8,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/watch/jsonlines"
 )
 
-// event has the attributes of CloudEvents 1.0 (https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md) and of its extension
-// Partitioning, and JSON as data.
+// event has the attributes of CloudEvents 1.0 (https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md) and of its Partitioning
+// extension, and its data is JSON.
 type event struct {
 	id, source, kind, subject, partitionKey string
 	time                                    time.Time
@@ -22,7 +22,7 @@ const (
 	structuredType  = "application/cloudevents+json; charset=utf-8"
 )
 
-// attributes visits those that both content modes have.
+// attributes calls visit with each attribute that both content modes have.
 func (e event) attributes(visit func(name, value string)) {
 	visit("specversion", specVersion)
 	visit("id", e.id)
@@ -52,8 +52,8 @@ func (e event) binary(h http.Header) {
 	e.attributes(func(name, value string) { h.Set("Ce-"+name, headerValue(value)) })
 }
 
-// headerValue encodes an attribute as the HTTP binding says in its section 3.1.3.2: space, double quote, percent, and what is no printable ASCII
-// is percent-encoded.
+// headerValue encodes an attribute by section 3.1.3.2 of the HTTP binding: it percent-encodes space, double quote, percent, and all bytes that
+// are not printable ASCII.
 func headerValue(s string) string {
 	const digits = "0123456789ABCDEF"
 	var b strings.Builder

@@ -14,29 +14,29 @@ import (
 )
 
 const (
-	// tries is how often an event is posted, if the server cannot be reached or asks to try again later, before the watcher is told of the error. It
-	// then pauses, and all events of the call come again.
+	// tries limits how often an event is posted while the server cannot be reached or asks to try again later. After that, the watcher gets the
+	// error. It pauses, and all events of the call come again.
 	tries = 6
-	// firstPause is how long the pause after the first try is, on average; each next one is twice as long.
+	// firstPause is the average pause after the first try. Each further pause is twice as long.
 	firstPause = 200 * time.Millisecond
-	// maxRetryAfter is how long a pause may be that the server asks for.
+	// maxRetryAfter limits the pause that the server asks for.
 	maxRetryAfter = 30 * time.Second
-	// requestLimit is how long the server may take for an answer.
+	// requestLimit is the timeout of a request.
 	requestLimit = 30 * time.Second
 )
 
-// answerError is an answer that is not of 2xx.
+// answerError is an answer with a status other than 2xx.
 type answerError struct {
 	status int
 	text   string
-	after  time.Duration // that the server asks to wait
+	after  time.Duration // how long the server asks to wait
 }
 
 func (e answerError) Error() string {
 	return strings.TrimSuffix(fmt.Sprintf("it answers %d %s: %s", e.status, http.StatusText(e.status), e.text), ": ")
 }
 
-// passes says whether the same request may get another answer in a while.
+// passes reports whether the same request may succeed later.
 func (e answerError) passes() bool {
 	switch e.status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
@@ -45,13 +45,14 @@ func (e answerError) passes() bool {
 	return e.status >= 500
 }
 
-// gone says whether the receiver wants no more events: https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/http-webhook.md#21-delivery-request.
+// gone reports whether the receiver wants no more events:
+// https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/http-webhook.md#21-delivery-request.
 func gone(err error) bool {
 	var answer answerError
 	return errors.As(err, &answer) && answer.status == http.StatusGone
 }
 
-// post posts an event until the server has taken it.
+// post posts an event until the server takes it, an answer says that retrying does not help, or all tries have failed.
 func (s *Sink) post(ctx context.Context, e event) (err error) {
 	for try, pause := 1, firstPause; ; try, pause = try+1, 2*pause {
 		if err = s.postOnce(ctx, e); err == nil {
@@ -89,7 +90,7 @@ func (s *Sink) postOnce(ctx context.Context, e event) error {
 	}
 	defer reply.Body.Close()
 	if reply.StatusCode/100 == 2 {
-		io.Copy(io.Discard, io.LimitReader(reply.Body, 64<<10)) // so that the connection serves the next
+		io.Copy(io.Discard, io.LimitReader(reply.Body, 64<<10)) // so that the connection can be used again
 		return nil
 	}
 	text, _ := io.ReadAll(io.LimitReader(reply.Body, 200))
@@ -104,7 +105,7 @@ func (s *Sink) makeClient() {
 	} else {
 		transport := http.DefaultTransport.(*http.Transport).Clone()
 		transport.MaxConnsPerHost = s.connections()
-		transport.MaxIdleConnsPerHost = s.connections() // else all but two would be closed after each request
+		transport.MaxIdleConnsPerHost = s.connections() // the default of two would close the others after each request
 		s.client.Transport = transport
 	}
 	s.client.CheckRedirect = refuseLossy
@@ -131,7 +132,7 @@ func (s *Sink) request(ctx context.Context, e event) (*http.Request, error) {
 	return request, nil
 }
 
-// refuseLossy refuses redirects to which a client sends a GET without the event: 301, 302 and 303.
+// refuseLossy does not follow redirects after which the client would send a GET without the event: 301, 302 and 303.
 func refuseLossy(r *http.Request, via []*http.Request) error {
 	if r.Method != http.MethodPost || len(via) >= 10 {
 		return http.ErrUseLastResponse
@@ -139,7 +140,7 @@ func refuseLossy(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// retryAfter is the pause that an answer asks for, in seconds or until a time; 0 if it does not.
+// retryAfter returns the pause that an answer asks for, either in seconds or until a time. It returns 0 if the answer asks for none.
 func retryAfter(h http.Header) time.Duration {
 	text := h.Get("Retry-After")
 	if n, err := strconv.Atoi(text); err == nil {

@@ -1,14 +1,15 @@
-// Package cloudevents posts changes to an HTTP server, each as a CloudEvent (https://cloudevents.io, version 1.0) whose data is the JSON object of package
-// jsonlines, in binary or structured content mode. A change is delivered when the server has answered its event with a status of 2xx.
+// Package cloudevents posts each change to an HTTP server as a CloudEvent (https://cloudevents.io, version 1.0). The data of an event is the JSON
+// object of package jsonlines, in binary or structured content mode. A change is delivered when the server has answered its event with a status
+// of 2xx.
 //
 //	type          com.github.crowfoot-db.crowfoot.change.upsert, or insert, update, delete
 //	source        //spanner.googleapis.com/projects/P/instances/I/databases/D
 //	subject       the table: Singers, or music.Singers
 //	time          the commit timestamp
-//	id            the same whenever the same change is posted, so that the receiver can tell those that come twice
+//	id            always the same for the same change, so that the receiver can detect duplicates
 //	partitionkey  the table and the key: Singers{"SingerId":1}
 //
-// Events of one key are posted one after the other, in the order of their commits; those of different keys at the same time.
+// Events of one key are posted one after the other, in the order of their commits. Events of different keys are posted concurrently.
 //
 // Imports of this module: watch, watch/jsonlines.
 package cloudevents
@@ -26,13 +27,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/watch/jsonlines"
 )
 
-// Mode is how an event is in a request: https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/http-protocol-binding.md#3-http-message-mapping.
+// Mode is the content mode of a request:
+// https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/http-protocol-binding.md#3-http-message-mapping.
 type Mode int
 
 const (
-	// Structured has the whole event in the body, as JSON.
+	// Structured puts the whole event into the body, as JSON.
 	Structured Mode = iota
-	// Binary has the data in the body and the attributes in headers.
+	// Binary puts the data into the body and the attributes into headers.
 	Binary
 )
 
@@ -42,20 +44,20 @@ type Sink struct {
 	Mode Mode
 	// Header is added to each request, such as Authorization.
 	Header http.Header
-	// Connections is how many requests are under way at once; 0 is DefaultConnections.
+	// Connections is the maximum number of concurrent requests; 0 is DefaultConnections.
 	Connections int
-	// Client sends the requests; nil is one that keeps Connections open.
+	// Client sends the requests; nil is a client that keeps Connections connections open.
 	Client *http.Client
 
 	prepare sync.Once
 	client  *http.Client
 
 	mu sync.Mutex
-	// taken are the ids of events that the server has taken, of calls that have not succeeded yet.
+	// taken holds the ids of events that the server has taken in calls that have not succeeded yet.
 	taken map[string]bool
 }
 
-// DefaultConnections is how many requests are under way at once.
+// DefaultConnections is the default maximum number of concurrent requests.
 const DefaultConnections = 16
 
 // Handle posts the changes of one transaction.
@@ -63,7 +65,8 @@ func (s *Sink) Handle(ctx context.Context, tx *watch.Transaction) error {
 	return s.HandleBatch(ctx, []*watch.Transaction{tx})
 }
 
-// HandleBatch posts all changes and waits for the answers. After an error they come again, and then it posts those that were not taken.
+// HandleBatch posts all changes and waits for the answers. After an error the changes come again, and HandleBatch posts only those that the
+// server has not taken.
 func (s *Sink) HandleBatch(ctx context.Context, list []*watch.Transaction) error {
 	n := s.connections()
 	events, err := eventsOf(list)
@@ -115,7 +118,7 @@ func eventsOf(list []*watch.Transaction) (events []event, _ error) {
 	return events, nil
 }
 
-// firstOf prefers errors that end the watcher, and otherwise returns one of those that are there.
+// firstOf returns a fatal error if the receiver wants no more events, and otherwise the first error of the list.
 func firstOf(list []error) (first error) {
 	for _, err := range list {
 		if gone(err) {
@@ -128,7 +131,7 @@ func firstOf(list []error) (first error) {
 	return first
 }
 
-// postAll posts events one after the other, up to the first that is not taken.
+// postAll posts events one after the other until one fails. It skips those that were taken before.
 func (s *Sink) postAll(ctx context.Context, list []event) error {
 	for _, e := range list {
 		if s.wasTaken(e) {

@@ -1,8 +1,8 @@
-// Package command hands changes to a command that keeps running: as JSON lines, the form of package jsonlines, on its standard input.
+// Package command writes changes to the standard input of a command that keeps running, as JSON lines in the form of package jsonlines.
 //
-// What acknowledges a change, so that the checkpoint may move on, is for the program to choose. Without Command.Acknowledge it is that the pipe to the command
-// has taken it: if the command then ends by an error or a crash, what it had not read yet (64 KiB at most, on Linux) is lost to it. With Acknowledge it is a
-// line that the command writes for each line that it is done with; then nothing is lost, and what was not acknowledged comes again.
+// A change is acknowledged, so that the checkpoint may move on, in one of two ways. Without Command.Acknowledge, it is acknowledged when the pipe
+// to the command has taken it. If the command then fails or crashes, it loses what it had not read yet (64 KiB at most, on Linux). With
+// Acknowledge, the command writes a line for each line that it has handled. Then nothing is lost, and unacknowledged changes come again.
 //
 // Imports of this module: watch, watch/jsonlines.
 package command
@@ -22,13 +22,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/watch/jsonlines"
 )
 
-// Command is a handler that starts a command with the first change, and again when it has ended with an error.
+// Command is a handler that starts a command with the first change, and starts it again after it has ended with an error.
 type Command struct {
 	// Args are the program and its arguments.
 	Args []string
-	// Acknowledge has each line that the command writes to its standard output acknowledge one change, in the order of the changes.
+	// Acknowledge makes each line on the command's standard output acknowledge one change, in the order of the changes.
 	Acknowledge bool
-	// Stdout takes the command's standard output unless it acknowledges, Stderr its standard error. nil discards.
+	// Stdout takes the command's standard output if Acknowledge is false, and Stderr its standard error. nil discards.
 	Stdout, Stderr io.Writer
 
 	mu      sync.Mutex
@@ -42,15 +42,15 @@ const (
 	notFound  = 127
 )
 
-// ErrEnded is within the error that ends the watcher once the command has ended with exit status 0, as head does after some lines.
+// ErrEnded is wrapped by the error that ends the watcher after the command has exited with status 0, as head does after some lines.
 var ErrEnded = errors.New("the command has ended")
 
-// Handle hands one transaction to the command.
+// Handle writes one transaction to the command.
 func (c *Command) Handle(ctx context.Context, tx *watch.Transaction) error {
 	return c.HandleBatch(ctx, []*watch.Transaction{tx})
 }
 
-// HandleBatch hands transactions to the command and waits until all are acknowledged.
+// HandleBatch writes transactions to the command and waits until all are acknowledged.
 func (c *Command) HandleBatch(ctx context.Context, list []*watch.Transaction) (err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,7 +58,7 @@ func (c *Command) HandleBatch(ctx context.Context, list []*watch.Transaction) (e
 		return err
 	}
 	if c.running != nil && c.running.abandoned {
-		c.running.end() // how it ends says nothing: its input may have ended within a batch
+		c.running.end() // its exit status means nothing, since its input may have ended within a batch
 		c.running = nil
 	}
 	if c.running == nil {
@@ -87,8 +87,8 @@ func (c *Command) HandleBatch(ctx context.Context, list []*watch.Transaction) (e
 	return errors.Join(err, ended)
 }
 
-// Close lets the command end: it closes its standard input and waits, and ends it by force if it takes longer than five seconds.
-// It returns how the command has ended if that is not exit status 0.
+// Close closes the command's standard input and waits until it ends. It kills a command that takes longer than five seconds. It returns an error
+// if the exit status is not 0.
 func (c *Command) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,16 +103,16 @@ func (c *Command) Close() error {
 	return nil
 }
 
-// endLimit is how long a command may take to end once its standard input is closed.
+// endLimit is how long a command may take to end after its standard input is closed.
 const endLimit = 5 * time.Second
 
-// process is a command that runs.
+// process is a running command.
 type process struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
-	acks  chan struct{} // one for each line of the standard output, until that ends; nil if lines do not acknowledge
-	// abandoned says that a context has ended during a batch: some of its lines may be neither written nor acknowledged. A feed that reads again after
-	// an error ends the context of its batch, too. Then the batch comes again, to a command that is started anew.
+	acks  chan struct{} // one value for each line of the standard output, closed when that ends; nil without Acknowledge
+	// abandoned is true if a context has ended during a batch: some of its lines may be neither written nor acknowledged. This also happens when
+	// a feed is read again after an error. The batch then comes again, to a new process.
 	abandoned bool
 }
 
@@ -120,7 +120,7 @@ func (c *Command) start() (*process, error) {
 	p := &process{cmd: exec.Command(c.Args[0], c.Args[1:]...)}
 	detach(p.cmd)
 	p.cmd.Stderr = c.Stderr
-	p.cmd.WaitDelay = endLimit // what it has started may keep its output open
+	p.cmd.WaitDelay = endLimit // processes that it has started may keep its output open
 	var err error
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (c *Command) start() (*process, error) {
 	return p, nil
 }
 
-// readAcks sends once for each line.
+// readAcks sends a value for each line, and closes acks at the end of out.
 func readAcks(out io.Reader, acks chan<- struct{}) {
 	defer close(acks)
 	for lines := bufio.NewReader(out); ; {
@@ -156,7 +156,7 @@ func readAcks(out io.Reader, acks chan<- struct{}) {
 
 var errLines = errors.New("the command has written more lines than it was given, so that they cannot acknowledge changes")
 
-// give writes lines and waits until each is acknowledged.
+// give writes lines. If acknowledge is set, it waits until each is acknowledged.
 func (p *process) give(ctx context.Context, lines []byte, acknowledge bool) error {
 	if !acknowledge {
 		return p.write(ctx, lines)
@@ -196,9 +196,9 @@ func (p *process) give(ctx context.Context, lines []byte, acknowledge bool) erro
 }
 
 const (
-	// pieceSize is how many bytes are written at once, if lines are not longer: what a pipe takes on Linux.
+	// pieceSize is the maximum number of bytes in one write, unless a line is longer. A pipe on Linux holds that many.
 	pieceSize = 64 << 10
-	// stuckLimit is how long a write may take once the watcher is told to end. Then the command's standard input is closed, even within a line.
+	// stuckLimit is how long a write may take after the context has ended. Then the command's standard input is closed, even within a line.
 	stuckLimit = time.Second
 )
 
@@ -219,7 +219,7 @@ func (p *process) write(ctx context.Context, lines []byte) error {
 	return nil
 }
 
-// wholeLines returns the first lines that fit into a piece, at least one.
+// wholeLines returns the first lines that fit into pieceSize, at least one.
 func wholeLines(lines []byte) []byte {
 	if len(lines) <= pieceSize {
 		return lines
@@ -230,22 +230,22 @@ func wholeLines(lines []byte) []byte {
 	return lines[:bytes.IndexByte(lines, '\n')+1]
 }
 
-// end lets the command end, and returns how it has. What it has started may go on, and keep its output open.
+// end closes the command's input, waits for its end and returns its error. Processes that it has started may continue and keep its output open.
 func (p *process) end() error {
 	p.stdin.Close()
 	force := time.AfterFunc(endLimit, func() { kill(p.cmd.Process) })
 	defer force.Stop()
 	if p.acks != nil {
-		go p.drain() // until Wait closes the pipe
+		go p.drain() // Wait closes the pipe, which ends drain
 	}
 	err := p.cmd.Wait()
 	if errors.Is(err, exec.ErrWaitDelay) {
-		return nil // it has ended with 0
+		return nil // the command itself has exited with status 0
 	}
 	return err
 }
 
-// drain takes acknowledgements that no batch waits for, until the command has closed its output.
+// drain discards acknowledgements until the command has closed its output.
 func (p *process) drain() {
 	for range p.acks {
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/watch/jsonlines"
 )
 
-// batch has n changes, each with a value of some bytes.
+// batch returns a transaction of n changes, each with a value of size bytes.
 func batch(n, size int) []*watch.Transaction {
 	columns := []watch.Column{{Name: "V", Type: &sppb.Type{Code: sppb.TypeCode_STRING}}}
 	tx := new(watch.Transaction)
@@ -44,7 +44,8 @@ func linesOf(t *testing.T, list []*watch.Transaction) string {
 
 func shell(script string) []string { return []string{"/bin/sh", "-c", script} }
 
-// TestCommand: a command gets all lines of all batches, more than a pipe holds, in order, and ends when the handler is closed. Its output comes out.
+// TestCommand: a command gets all lines of all batches in order, even more than a pipe holds. It ends when the handler is closed, and its output
+// is passed on.
 func TestCommand(t *testing.T) {
 	var out bytes.Buffer
 	c := &Command{Args: shell("cat; echo end"), Stdout: &out}
@@ -68,7 +69,7 @@ func TestCommand(t *testing.T) {
 // TestAcknowledges: a batch is delivered when the command has written a line for each of its lines, even if both pipes are full.
 func TestAcknowledges(t *testing.T) {
 	done := filepath.Join(t.TempDir(), "done")
-	// A line is in the file before it acknowledges: tee promises no order of its outputs.
+	// Each line is in the file before it is acknowledged. tee would not guarantee that order.
 	c := &Command{Args: shell(`while IFS= read -r line; do printf '%s\n' "$line" >&3; printf '%s\n' "$line"; done 3> ` + done), Acknowledge: true}
 	list := batch(400, 1000)
 	for n := 1; n <= 2; n++ {
@@ -86,7 +87,7 @@ func TestAcknowledges(t *testing.T) {
 
 func fatal(err error) bool { return reflect.TypeOf(err) == reflect.TypeOf(watch.Fatal(err)) }
 
-// TestCommandFails: a command that ends with an error before it has acknowledged is started again with the next call.
+// TestCommandFails: a command that fails before it has acknowledged a batch is started again with the next call.
 func TestCommandFails(t *testing.T) {
 	first := filepath.Join(t.TempDir(), "first")
 	c := &Command{Args: shell("if test ! -e " + first + "; then touch " + first + "; read -r line; echo done; exit 3; fi; cat"), Acknowledge: true}
@@ -102,7 +103,7 @@ func TestCommandFails(t *testing.T) {
 	}
 }
 
-// TestCommandEnds: what ends the watcher.
+// TestCommandEnds: some ways in which a command ends also end the watcher.
 func TestCommandEnds(t *testing.T) {
 	for _, c := range []struct {
 		script      string
@@ -131,7 +132,7 @@ func TestCommandEnds(t *testing.T) {
 	}
 }
 
-// TestStop: a watcher that ends while a command is slow leaves the call, and the command has got whole lines alone.
+// TestStop: a watcher that must end does not wait for a slow command. The command has got only whole lines.
 func TestStop(t *testing.T) {
 	got := filepath.Join(t.TempDir(), "got")
 	c := &Command{Args: shell("read -r line; echo \"$line\"; cat > " + got), Acknowledge: true}
@@ -153,8 +154,9 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestAbandoned: when the context of a batch ends and the watcher does not, as when a change stream is read again after an error, the batch comes again to
-// a new command. Acknowledgements of the first batch do not count for the next, and the first command does not end the watcher.
+// TestAbandoned: the context of a batch ends but the watcher does not, as when a change stream is read again after an error. The batch then comes
+// again to a new command. Acknowledgements of the first batch do not count for the second, and the end of the first command does not end the
+// watcher.
 func TestAbandoned(t *testing.T) {
 	for _, acknowledge := range []bool{false, true} {
 		dir := t.TempDir()
@@ -162,7 +164,7 @@ func TestAbandoned(t *testing.T) {
 		first := "read -r line; touch " + reading + "; until test -e " + proceed + "; do sleep 0.01; done; cat > /dev/null"
 		script := "if test -e " + reading + "; then tee " + got + "; else " + first + "; fi"
 		c := &Command{Args: shell(script), Acknowledge: acknowledge}
-		list := batch(2000, 100) // more than the pipe takes
+		list := batch(2000, 100) // more than the pipe holds
 		ctx, cancel := context.WithCancel(t.Context())
 		result := make(chan error)
 		go func() { result <- c.HandleBatch(ctx, list) }()
@@ -188,7 +190,7 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
-// TestGrandchild: a command ends, though what it has started in another session keeps its output open.
+// TestGrandchild: end returns although a process that the command has started in another session keeps its output open.
 func TestGrandchild(t *testing.T) {
 	if _, err := exec.LookPath("setsid"); err != nil {
 		t.Skip(err)

@@ -7,8 +7,8 @@ import (
 	"os/exec"
 )
 
-// detach does nothing: process groups are Unix's.
+// detach does nothing, since only Unix has process groups.
 func detach(*exec.Cmd) {}
 
-// kill ends the command.
+// kill kills the command.
 func kill(p *os.Process) { p.Kill() }

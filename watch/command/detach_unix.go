@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// detach puts the command into a process group of its own: an interrupt at the keyboard ends the watcher, which then lets the command end.
+// detach puts the command into a process group of its own: Ctrl-C then ends only the watcher, which closes the command in order.
 func detach(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// kill ends the command with what it has started.
+// kill kills the command and all processes of its group.
 func kill(p *os.Process) { syscall.Kill(-p.Pid, syscall.SIGKILL) }

@@ -1,10 +1,10 @@
-// Package jsonlines writes changes as lines of JSON, one object for each, in the terms of Spanner's change streams:
+// Package jsonlines writes changes as JSON lines, one object for each change, with the field names of Spanner's change streams:
 //
 //	{"commit_timestamp":"2026-11-22T10:00:00.123456Z","table_name":"Singers","mod_type":"UPSERT","keys":{"SingerId":1},"new_values":{"Name":"Bob"}}
 //
-// mod_type is UPSERT for a row that a poll has found, and new_values has all of its columns but the key's. Changes from a change stream have INSERT, UPDATE
-// or DELETE, what the stream captures as new_values and old_values, and record_sequence, server_transaction_id, transaction_tag and
-// is_system_transaction where they say something. A table of a named schema is "music.Singers".
+// For a polled row, mod_type is UPSERT and new_values has all columns except the key's. For a change from a change stream, mod_type is INSERT,
+// UPDATE or DELETE, and new_values and old_values have what the stream captures. Such a change also has record_sequence, server_transaction_id,
+// transaction_tag and is_system_transaction if these are not empty. The name of a table in a named schema is, for example, "music.Singers".
 //
 // Imports of this module: watch.
 package jsonlines
@@ -19,15 +19,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/watch"
 )
 
-// Writer is a handler that writes each change as a line. It has taken the changes once the underlying writer has.
+// Writer is a handler that writes each change as a line. Changes are handled when the underlying writer has taken them.
 type Writer struct {
 	mu  sync.Mutex
 	out io.Writer
 	b   []byte
 }
 
-// NewWriter returns a handler that writes to out, in one call of Write for all transactions that are at hand.
-// An error of Write is fatal: out may have taken a part.
+// NewWriter returns a handler that writes to out. It calls Write once for all transactions that are ready. An error of Write is fatal, since out
+// may have taken a part.
 func NewWriter(out io.Writer) *Writer { return &Writer{out: out} }
 
 // Handle writes one transaction.

@@ -25,7 +25,7 @@ var (
 	at   = time.Date(2026, 11, 22, 10, 0, 0, 123456000, time.UTC)
 )
 
-// TestLines pins the lines of a row that a poll has found and of a change stream's records.
+// TestLines compares the lines of a polled row and of change stream records with the expected text.
 func TestLines(t *testing.T) {
 	bob, eve := structpb.NewStringValue("Bob"), structpb.NewStringValue("Eve")
 	polled := &watch.Transaction{CommitTimestamp: at, Changes: []watch.Change{
@@ -54,7 +54,7 @@ type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-// TestBrokenWriter: the error of a writer comes back, and a value that has no form is an error that names its column.
+// TestBrokenWriter: the error of a writer is returned. A value that cannot be encoded is an error that names its column.
 func TestBrokenWriter(t *testing.T) {
 	tx := &watch.Transaction{CommitTimestamp: at, Changes: []watch.Change{{CommitTimestamp: at, Key: key}}}
 	if err := NewWriter(brokenWriter{}).Handle(context.Background(), tx); !errors.Is(err, io.ErrClosedPipe) {

@@ -22,8 +22,8 @@ import (
 //	ARRAY                               an array
 //	NULL                                null
 //
-// The publisher of Google's Java library writes the same. A program that keeps numbers as 64-bit floats, as JavaScript does, must parse those of
-// INT64 itself if they exceed 2^53.
+// The publisher of Google's Java library writes the same. A program that keeps numbers as 64-bit floats, as JavaScript does, must parse INT64
+// values itself if they exceed 2^53.
 func AppendValue(b []byte, t *sppb.Type, v *structpb.Value) ([]byte, error) {
 	if _, null := v.GetKind().(*structpb.Value_NullValue); null {
 		return append(b, "null"...), nil
@@ -50,7 +50,7 @@ func AppendValue(b []byte, t *sppb.Type, v *structpb.Value) ([]byte, error) {
 	return AppendString(b, v.GetStringValue()), nil
 }
 
-// appendFloat appends a number. What is none comes as a string.
+// appendFloat appends a number. Spanner's API sends NaN and the infinities as strings, and so they stay.
 func appendFloat(b []byte, v *structpb.Value, bits int) ([]byte, error) {
 	number, ok := v.GetKind().(*structpb.Value_NumberValue)
 	if !ok {
@@ -61,7 +61,7 @@ func appendFloat(b []byte, v *structpb.Value, bits int) ([]byte, error) {
 		return nil, fmt.Errorf("%v comes as a number, want a string", f)
 	}
 	format := byte('f')
-	if size := math.Abs(f); size != 0 && (size < 1e-6 || size >= 1e21) { // ECMAScript's rule, which encoding/json follows as well
+	if size := math.Abs(f); size != 0 && (size < 1e-6 || size >= 1e21) { // the rule of ECMAScript, which encoding/json also follows
 		format = 'e'
 	}
 	return strconv.AppendFloat(b, f, format, -1, bits), nil
@@ -84,7 +84,7 @@ func appendArray(b []byte, element *sppb.Type, values []*structpb.Value) (_ []by
 func AppendString(b []byte, s string) []byte {
 	const digits = "0123456789abcdef"
 	b = append(b, '"')
-	done := 0 // bytes of s that are in b
+	done := 0 // the number of bytes of s that are in b
 	for i, r := range s {
 		if r >= ' ' && r != '"' && r != '\\' && r != utf8.RuneError { // RFC 8259, section 7
 			continue

@@ -15,7 +15,7 @@ func arrayOf(element *sppb.Type) *sppb.Type {
 	return &sppb.Type{Code: sppb.TypeCode_ARRAY, ArrayElementType: element}
 }
 
-// TestValues: each type has the form that the comment of AppendValue says.
+// TestValues: each type has the form in the comment of AppendValue.
 func TestValues(t *testing.T) {
 	text, null := structpb.NewStringValue, structpb.NewNullValue()
 	list := func(values ...*structpb.Value) *structpb.Value {

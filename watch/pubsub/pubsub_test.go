@@ -24,7 +24,7 @@ import (
 
 var at = time.Date(2026, 11, 22, 10, 0, 0, 123456000, time.UTC)
 
-// fake starts Google's fake of Pub/Sub and a client of it.
+// fake starts Google's fake Pub/Sub server and returns a client for it.
 func fake(t *testing.T, options ...pstest.ServerReactorOption) (*pstest.Server, *pubsub.Client) {
 	t.Helper()
 	server := pstest.NewServer(options...)
@@ -38,7 +38,7 @@ func fake(t *testing.T, options ...pstest.ServerReactorOption) (*pstest.Server, 
 	return server, client
 }
 
-// change is the n-th of a key.
+// change returns the n-th change of a key.
 func change(table, key string, n int) watch.Change {
 	id := watch.Column{Name: "Id", Type: &sppb.Type{Code: sppb.TypeCode_STRING}}
 	number := watch.Column{Name: "N", Type: &sppb.Type{Code: sppb.TypeCode_INT64}}
@@ -49,7 +49,7 @@ func change(table, key string, n int) watch.Change {
 	}
 }
 
-// TestPublish: messages have the data, attributes, topics and ordering keys that the package comment says.
+// TestPublish: messages have the data, attributes, topics and ordering keys that the package comment describes.
 func TestPublish(t *testing.T) {
 	server, client := fake(t)
 	s := &Sink{Client: client, Topic: "spanner-%project%-%instance%-%database%-%catalog%-%schema%-%table%", Create: true}
@@ -76,7 +76,7 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// full refuses the messages of keys from 5 on, with an error after which the client does not try again, while refuse is set.
+// full refuses messages with keys from 5 on while refuse is set, with an error that the client does not retry.
 type full struct{ refuse *atomic.Bool }
 
 func (f full) React(request any) (handled bool, reply any, err error) {
@@ -87,7 +87,8 @@ func (f full) React(request any) (handled bool, reply any, err error) {
 	return false, nil, nil
 }
 
-// TestOrder: messages of one key are published in order, also when Pub/Sub refuses some for a while, and the handler returns only when all are taken.
+// TestOrder: messages of one key are published in order, even if Pub/Sub refuses some for a while. The handler returns only when all are
+// acknowledged.
 func TestOrder(t *testing.T) {
 	var refuse atomic.Bool
 	refuse.Store(true)
@@ -110,7 +111,7 @@ func TestOrder(t *testing.T) {
 	if err := s.HandleBatch(t.Context(), list); err != nil {
 		t.Fatal(err)
 	}
-	all := server.Messages()[keys/2*changes:] // those of the first call were taken from half of the keys
+	all := server.Messages()[keys/2*changes:] // in the first call, Pub/Sub has taken the messages of half of the keys
 	next := map[string]int{}
 	for _, m := range all {
 		if want := fmt.Sprintf(`{"Id":%q,"N":%d}`, strings.Split(m.OrderingKey, `"`)[3], next[m.OrderingKey]); string(m.Data) != want {
@@ -125,7 +126,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestRefused: errors of topics and of encoders come back, and no message is published then.
+// TestRefused: errors of creating topics and of encoders are returned, and no message is published.
 func TestRefused(t *testing.T) {
 	server, client := fake(t, pstest.WithErrorInjection("CreateTopic", codes.PermissionDenied, "not yours"))
 	tx := &watch.Transaction{Changes: []watch.Change{change("A", "x", 1)}}
@@ -149,7 +150,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// away is a Pub/Sub that does not answer until it is back.
+// away is a Pub/Sub server that does not answer until back is closed.
 type away struct {
 	asked chan struct{}
 	back  chan struct{}
@@ -164,8 +165,8 @@ func (a away) React(any) (handled bool, reply any, err error) {
 	return false, nil, nil
 }
 
-// TestAway: when the watcher is told to end while Pub/Sub does not answer, the handler returns, and so does Close; a batch that comes again meanwhile, as
-// when a feed is read again, waits until the fate of the first is known.
+// TestAway: when the watcher must end while Pub/Sub does not answer, the handler and Close return. If the batch comes again meanwhile, as when a
+// feed is read again, it waits for the result of the first one.
 func TestAway(t *testing.T) {
 	a := away{make(chan struct{}, 1), make(chan struct{})}
 	server, client := fake(t, pstest.ServerReactorOption{FuncName: "Publish", Reactor: a})
@@ -201,7 +202,7 @@ func TestAway(t *testing.T) {
 func TestCloseWhileAway(t *testing.T) {
 	a := away{make(chan struct{}, 1), make(chan struct{})}
 	_, client := fake(t, pstest.ServerReactorOption{FuncName: "Publish", Reactor: a})
-	defer close(a.back) // before the fake is closed
+	defer close(a.back) // must be before the fake server is closed
 	s := &Sink{Client: client, Topic: "changes", Create: true}
 	ctx, cancel := context.WithCancel(t.Context())
 	result := make(chan error)

@@ -1,11 +1,11 @@
-// Package pubsub publishes changes to Google Pub/Sub, as the publisher of Google's Java library Spanner Change Watcher does: a message for each, whose data is
-// the row in JSON or in Avro's binary encoding, with the attributes Database, Catalog, Schema, Table and Timestamp.
+// Package pubsub publishes changes to Google Pub/Sub, as the publisher of Google's Java library Spanner Change Watcher does. Each change becomes
+// a message. Its data is the row in JSON or in Avro's binary encoding, and its attributes are Database, Catalog, Schema, Table and Timestamp.
 //
-// A change is delivered when Pub/Sub has acknowledged its message. Messages have the table and the key as ordering key, so that subscriptions with message
-// ordering get those of one key in the order of their commits.
+// A change is delivered when Pub/Sub has acknowledged its message. The ordering key of a message is the table and the row's key, so that
+// subscriptions with message ordering get the changes of one key in the order of their commits.
 //
-// What a change stream has recorded is no whole row: as JSON it is the object of package jsonlines, with old and new values, and in Avro a column that was not
-// recorded is null. Its messages have one more attribute, ModType: INSERT, UPDATE or DELETE.
+// A record of a change stream is not a whole row. In JSON it is the object of package jsonlines, with old and new values. In Avro, a column that
+// was not recorded is null. Its message has one more attribute, ModType: INSERT, UPDATE or DELETE.
 //
 // Imports of this module: watch, watch/jsonlines.
 package pubsub
@@ -33,20 +33,20 @@ import (
 // Sink is a handler that publishes changes.
 type Sink struct {
 	Client *pubsub.Client
-	// Topic is the name of the topic for a table, an id in the client's project or projects/P/topics/T, in which %project%, %instance%, %database%, %catalog%,
-	// %schema% and %table% stand for the names of the table and of what it is in.
+	// Topic is the name of the topic for a table: an id in the client's project or projects/P/topics/T. In it, %project%, %instance%, %database%,
+	// %catalog%, %schema% and %table% stand for the parts of the table's full name.
 	Topic string
-	// Encode makes a message's data of a change; nil is JSON.
+	// Encode returns the message data of a change; nil is JSON.
 	Encode func(ctx context.Context, tx *watch.Transaction, c *watch.Change) ([]byte, error)
-	// Create has topics made that do not exist.
+	// Create makes the sink create topics that do not exist.
 	Create bool
 
 	mu         sync.Mutex
 	publishers map[string]*pubsub.Publisher // by topic
-	left       []chan error                 // batches that Pub/Sub has not acknowledged when their contexts ended; each gets one error or nil
+	left       []chan error                 // batches that Pub/Sub had not acknowledged when their contexts ended; each channel gets one error or nil
 }
 
-// JSON encodes a row that a poll has found as an object of its columns, and what a change stream has recorded as jsonlines.AppendChange does.
+// JSON encodes a polled row as an object of its columns, and a record of a change stream as jsonlines.AppendChange does.
 func JSON(_ context.Context, tx *watch.Transaction, c *watch.Change) ([]byte, error) {
 	if c.Kind == watch.Upsert {
 		return jsonlines.AppendRow(nil, c.Values)
@@ -59,17 +59,17 @@ func (s *Sink) Handle(ctx context.Context, tx *watch.Transaction) error {
 	return s.HandleBatch(ctx, []*watch.Transaction{tx})
 }
 
-// sent is a message on its way.
+// sent is a message that was given to the client and whose result is not known yet.
 type sent struct {
 	publisher *pubsub.Publisher
 	key       string
 	result    *pubsub.PublishResult
 }
 
-// endLimit is how long Pub/Sub may take to acknowledge what is under way once the watcher is told to end. The client itself tries for a minute.
+// endLimit is how long HandleBatch waits for Pub/Sub's acknowledgements after its context has ended. The client itself tries for a minute.
 const endLimit = time.Second
 
-// HandleBatch publishes all changes and waits until Pub/Sub has acknowledged them. After an error all have to come again.
+// HandleBatch publishes all changes and waits until Pub/Sub has acknowledged them. After an error all of them must come again.
 func (s *Sink) HandleBatch(ctx context.Context, list []*watch.Transaction) error {
 	if err := s.awaitLeft(ctx); err != nil {
 		return err
@@ -103,12 +103,13 @@ func (s *Sink) HandleBatch(ctx context.Context, list []*watch.Transaction) error
 	}
 }
 
-// acknowledge waits until messages are acknowledged or have failed, all of them: one that was still under way when its key is resumed could overtake others.
+// acknowledge waits until every message is acknowledged or has failed. If it did not wait for all, a message could overtake others when its key
+// is resumed.
 func acknowledge(all []sent, failed error) error {
 	flush(all)
 	for _, message := range all {
 		if _, err := message.result.Get(context.Background()); err != nil {
-			message.publisher.ResumePublish(message.key) // the key's next messages were refused, so that none overtakes this one
+			message.publisher.ResumePublish(message.key) // the client refused later messages of the key, so that none overtakes this one
 			if failed == nil || errors.As(failed, new(pubsub.ErrPublishingPaused)) {
 				failed = fmt.Errorf("publishing to %s: %w", message.publisher, err)
 			}
@@ -117,15 +118,15 @@ func acknowledge(all []sent, failed error) error {
 	return failed
 }
 
-// leave keeps a batch whose context has ended before Pub/Sub has acknowledged it.
+// leave keeps a batch that Pub/Sub had not acknowledged when its context ended.
 func (s *Sink) leave(acknowledged chan error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.left = append(s.left, acknowledged)
 }
 
-// awaitLeft waits until Pub/Sub has answered for batches whose contexts have ended, as that of a feed does which is read again after an error: their
-// changes come again, and must not be overtaken.
+// awaitLeft waits until Pub/Sub has answered for the batches whose contexts have ended. A context ends, for example, when a feed is read again
+// after an error. The changes of these batches come again, and their old messages must not overtake the new ones.
 func (s *Sink) awaitLeft(ctx context.Context) error {
 	s.mu.Lock()
 	left := s.left
@@ -144,7 +145,7 @@ func (s *Sink) awaitLeft(ctx context.Context) error {
 	return nil
 }
 
-// flush sends what is under way, and does not wait for more messages to send with it.
+// flush sends queued messages at once, instead of waiting for more messages to send with them.
 func flush(all []sent) {
 	flushed := map[*pubsub.Publisher]bool{}
 	for _, message := range all {
@@ -191,10 +192,10 @@ func attributes(c *watch.Change) map[string]string {
 	return list
 }
 
-// maxOrderingKey is in bytes: https://cloud.google.com/pubsub/quotas#resource_limits.
+// maxOrderingKey is the limit in bytes: https://cloud.google.com/pubsub/quotas#resource_limits.
 const maxOrderingKey = 1024
 
-// orderingKey is the table and the key: Singers{"SingerId":1}, or the hash of that if it is too long.
+// orderingKey returns the table and the key, such as Singers{"SingerId":1}, or the SHA-256 of that in hex if it is too long.
 func orderingKey(c *watch.Change) (string, error) {
 	key, err := jsonlines.AppendRow([]byte(c.Table.String()), c.Key)
 	if err != nil {
@@ -207,7 +208,7 @@ func orderingKey(c *watch.Change) (string, error) {
 	return string(key), nil
 }
 
-// TopicOf is the topic of a table.
+// TopicOf returns the topic of a table, by a template as in Sink.Topic.
 func TopicOf(template string, t watch.TableID) string {
 	var project, instance, database string
 	if part := strings.Split(t.Database, "/"); len(part) == 6 {
@@ -217,7 +218,7 @@ func TopicOf(template string, t watch.TableID) string {
 		"%catalog%", t.Catalog, "%schema%", t.Schema, "%table%", t.Name).Replace(template)
 }
 
-// publisher returns that of a topic, which is made if it has to be.
+// publisher returns the publisher of a topic. It creates the topic if Create is set.
 func (s *Sink) publisher(ctx context.Context, topic string) (*pubsub.Publisher, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -243,8 +244,8 @@ func (s *Sink) publisher(ctx context.Context, topic string) (*pubsub.Publisher, 
 	return p, nil
 }
 
-// Close ends the sink. It does not wait for messages that Pub/Sub has not acknowledged when the context of their batch ended: their changes come again. The
-// client stays open.
+// Close stops the publishers; the client stays open. If the context of a batch has ended before Pub/Sub has acknowledged it, Close does not wait
+// for its messages: their changes come again.
 func (s *Sink) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package disktest is a disk for tests: a file system in memory that has a size, so that it can be full, and that fails where a test wants
-// it to; and a store that refuses batches.
+// Package disktest has a disk for tests: a file system in memory with a size, so that it can be full, and with failures that a test
+// chooses. It also has a store that refuses batches.
 //
 // Imports of this module: kv.
 package disktest
@@ -13,7 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
-// Disk is a file system of one directory, which forgets what was not synced when it is cloned.
+// Disk is a file system of one directory. A clone of it (Crash) lacks what was not synced.
 type Disk struct {
 	vfs.FS
 	Files *vfs.MemFS // without the size and without failures
@@ -21,11 +21,11 @@ type Disk struct {
 	size  uint64
 
 	mu    sync.Mutex
-	taken uint64 // by others
+	taken uint64 // bytes taken by other programs
 	fail  func(errorfs.Op) error
 }
 
-// New makes a disk of so many bytes, for the files of dir.
+// New makes a disk of size bytes, for the files of dir.
 func New(dir string, size uint64) *Disk { return newDisk(vfs.NewCrashableMem(), dir, size) }
 
 func newDisk(files *vfs.MemFS, dir string, size uint64) *Disk {
@@ -34,12 +34,13 @@ func newDisk(files *vfs.MemFS, dir string, size uint64) *Disk {
 	return d
 }
 
-// Crash makes a disk of what is on this one after a loss of power. It neither fails nor has files of others.
+// Crash returns a disk with the files that this one has after a loss of power. On the new disk, no operation fails and no space is taken
+// by other programs.
 func (d *Disk) Crash(cfg vfs.CrashCloneCfg) *Disk {
 	return newDisk(d.Files.CrashClone(cfg), d.dir, d.size)
 }
 
-// Fail has every operation call f first: its error, if it is not nil, is that of the operation. nil ends that.
+// Fail makes every operation call f first and fail with its error, if that is not nil. Fail(nil) ends that.
 func (d *Disk) Fail(f func(errorfs.Op) error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -56,11 +57,11 @@ func (d *Disk) maybeFail(op errorfs.Op) error {
 	return f(op)
 }
 
-// Fill has others take what is free, and more as soon as it is: all files together can only become smaller. Empty takes it back.
+// Fill makes other programs take all space, also space that becomes free later, so files can only shrink. Empty frees the space again.
 func (d *Disk) Fill()  { d.take(d.size) }
 func (d *Disk) Empty() { d.take(0) }
 
-// Leave has others take what is free but n bytes.
+// Leave makes other programs take all free space except n bytes.
 func (d *Disk) Leave(n uint64) { d.take(d.Free() - min(n, d.Free())) }
 
 func (d *Disk) take(n uint64) {
@@ -69,7 +70,7 @@ func (d *Disk) take(n uint64) {
 	d.taken = n
 }
 
-// Free is how many bytes are free.
+// Free returns the number of free bytes.
 func (d *Disk) Free() uint64 {
 	d.mu.Lock()
 	used := d.taken
@@ -117,7 +118,7 @@ type sizedFile struct {
 	disk *Disk
 }
 
-// Write writes what there is room for, as operating systems do.
+// Write writes as many bytes as there is room for, as operating systems do.
 func (f sizedFile) Write(p []byte) (n int, err error) {
 	if free := f.disk.Free(); free < uint64(len(p)) {
 		n, _ = f.File.Write(p[:free])

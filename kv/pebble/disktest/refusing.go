@@ -7,7 +7,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// Refusing is a store that refuses batches when a test wants it to, as one does whose disk is full and whose reserve is used up.
+// Refusing is a store that refuses batches when a test wants it to, like a store whose disk is full and whose reserve is used up.
 type Refusing struct {
 	kv.Store
 
@@ -15,7 +15,7 @@ type Refusing struct {
 	refuse func() bool
 }
 
-// When has every commit call f first, which says whether it is refused. nil ends that.
+// When makes every commit call f first. The commit is refused if f returns true. When(nil) ends that.
 func (r *Refusing) When(f func() bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

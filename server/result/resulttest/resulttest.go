@@ -1,4 +1,4 @@
-// Package resulttest does with the messages of a result what clients do, for tests.
+// Package resulttest decodes the messages of a result as clients do, for tests.
 //
 // Imports of this module: nothing.
 package resulttest
@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// Assemble joins the messages of a stream, or of its parts, to values as clients do.
+// Assemble joins the messages of a stream, or of its resumed parts, to values as clients do.
 func Assemble(list []*spannerpb.PartialResultSet) []*structpb.Value {
 	var values []*structpb.Value
 	chunked := false

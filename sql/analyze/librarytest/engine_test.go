@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestEngine checks what engine.go takes for granted: that there is one variable by which handles find their instance, how instances are
-// made and called, and the message that has a statement analyzed.
+// TestEngine checks the assumptions of engine.go about the library: one variable by which handles find their instance, the functions that
+// make and call instances, and the message that asks for the analysis of a statement.
 func TestEngine(t *testing.T) {
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", library).Output()
 	if err != nil {
@@ -45,7 +45,7 @@ func TestEngine(t *testing.T) {
 	}
 }
 
-// TestOwned checks that every handle which sql/analyze has the library make goes through own, which takes its finalizer away.
+// TestOwned checks that every handle which sql/analyze gets from the library goes through own, which removes its finalizer.
 func TestOwned(t *testing.T) {
 	files, err := filepath.Glob("../*.go")
 	if err != nil {
@@ -58,7 +58,7 @@ func TestOwned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		makers := map[ast.Node]bool{} // within own(...)
+		makers := map[ast.Node]bool{} // the calls that are arguments of own
 		ast.Inspect(file, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
 			if !ok {

@@ -19,8 +19,8 @@ const (
 	linking = "../handle.go" // the file with the directives for methods that free
 )
 
-// TestLinknames checks that the library has each method that sql/analyze links to, and that the method still frees what its handle points
-// to, once.
+// TestLinknames checks that the library has each method that sql/analyze links to, and that the method still frees the object of its
+// handle, and only once.
 func TestLinknames(t *testing.T) {
 	links := linknames(t)
 	if len(links) == 0 {
@@ -42,7 +42,7 @@ func TestLinknames(t *testing.T) {
 	}
 }
 
-// TestBroken checks that the test above finds each way in which a library may have changed.
+// TestBroken checks that link.check finds each way in which the library may have changed.
 func TestBroken(t *testing.T) {
 	l := link{local: "freeOutput", receiver: "Output", method: "free"}
 	const sound = "func (h *Output) free() {\n\tif h.ptr != 0 {\n\t\trelease(h)\n\t\th.ptr = 0\n\t}\n}\n\nfunc newOutput() { runtime.SetFinalizer(h, (*Output).free) }\n"
@@ -66,7 +66,7 @@ type link struct{ local, receiver, method string }
 
 var directive = regexp.MustCompile(`^//go:linkname (\w+) ` + regexp.QuoteMeta(library) + `\.\(\*(\w+)\)\.(\w+)$`)
 
-// linknames reads the directives of sql/analyze, and checks that each stands above a function of the method's receiver alone.
+// linknames reads the directives of sql/analyze. It checks that each stands above a function whose only parameter is the method's receiver.
 func linknames(t *testing.T) []link {
 	t.Helper()
 	fset := token.NewFileSet()
@@ -94,7 +94,7 @@ func linknames(t *testing.T) []link {
 	return links
 }
 
-// sourceOf is the text of the library's files.
+// sourceOf returns the text of the library's source files.
 func sourceOf(t *testing.T, dir string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -115,7 +115,7 @@ func sourceOf(t *testing.T, dir string) string {
 	return all.String()
 }
 
-// check says what is wrong with the method in the library's source; "" if nothing is.
+// check returns the fault of the method in the library's source; "" if there is none.
 func (l link) check(source string) string {
 	name := fmt.Sprintf("(*%s).%s", l.receiver, l.method)
 	begins := regexp.MustCompile(fmt.Sprintf(`(?m)^func \(\w+ \*%s\) %s\(`, l.receiver, l.method)).FindStringIndex(source)
@@ -142,7 +142,7 @@ func (l link) check(source string) string {
 	return ""
 }
 
-// finalizer is how the library has a handle freed by Go's collector.
+// finalizer returns the library's code that lets Go's collector free a handle.
 func (l link) finalizer() string {
 	return fmt.Sprintf("runtime.SetFinalizer(h, (*%s).%s)", l.receiver, l.method)
 }
