@@ -16,11 +16,11 @@ const (
 // An Account counts the memory that one request, statement, stream or transaction takes from a budget. One goroutine may use it at a time. A nil
 // account counts nothing and refuses nothing.
 type Account struct {
-	budget *Budget
-	kind   Kind
-	most   int64 // maximum of used
-	used   int64 // bytes charged to the account
-	taken  int64 // bytes taken from the budget
+	budget   *Budget
+	kind     Kind
+	most     int64 // maximum of used
+	used     int64 // bytes charged to the account
+	reserved int64 // bytes taken from the budget
 }
 
 // Open opens an account, which must be closed.
@@ -61,17 +61,17 @@ func (a *Account) Grow(ctx context.Context, n int64, others ...*Account) error {
 		a.budget.refused[a.kind].Add(1)
 		return usererror.TooMuchMemory(a.used+n, a.most)
 	}
-	held := a.taken
+	held := a.reserved
 	for _, o := range others {
 		if o != nil {
-			held += o.taken
+			held += o.reserved
 		}
 	}
-	if err := a.budget.take(ctx, step, held, small && held+step <= smallBytes, a.kind); err != nil {
+	if err := a.budget.reserve(ctx, step, held, small && held+step <= smallBytes, a.kind); err != nil {
 		a.used -= n
 		return err
 	}
-	a.taken += step
+	a.reserved += step
 	return nil
 }
 
@@ -81,11 +81,11 @@ func (a *Account) TryGrow(n int64) bool {
 	if step == 0 {
 		return true
 	}
-	if a.used > a.most || !a.budget.tryTake(step, small, a.kind) {
+	if a.used > a.most || !a.budget.tryReserve(step, small, a.kind) {
 		a.used -= n
 		return false
 	}
-	a.taken += step
+	a.reserved += step
 	return true
 }
 
@@ -108,19 +108,19 @@ func (a *Account) step(n int64) (step int64, small bool) {
 		return 0, false
 	}
 	a.used += n
-	lacking := a.used - FreeBytes - a.taken
+	lacking := a.used - FreeBytes - a.reserved
 	if lacking <= 0 {
 		return 0, false
 	}
 	step = (lacking + stepBytes - 1) / stepBytes * stepBytes
-	return step, a.taken+step <= smallBytes
+	return step, a.reserved+step <= smallBytes
 }
 
 // Add moves the charges of b to a and leaves b as if it were closed. Both must belong to one budget, and neither may be of kind Statement.
 func (a *Account) Add(b *Account) {
 	a.used += b.used
-	a.taken += b.taken
-	b.used, b.taken = 0, 0
+	a.reserved += b.reserved
+	b.used, b.reserved = 0, 0
 }
 
 // Shrink gives n bytes back.
@@ -130,10 +130,10 @@ func (a *Account) Shrink(n int64) {
 	}
 	a.used -= n
 	need := max(a.used-FreeBytes, 0)
-	if spare := a.taken - need; spare > 2*stepBytes || need == 0 && spare > 0 {
+	if spare := a.reserved - need; spare > 2*stepBytes || need == 0 && spare > 0 {
 		spare = spare / stepBytes * stepBytes
-		a.taken -= spare
-		a.budget.give(spare, a.kind)
+		a.reserved -= spare
+		a.budget.release(spare, a.kind)
 	}
 }
 
@@ -142,8 +142,8 @@ func (a *Account) Close() {
 	if a == nil {
 		return
 	}
-	if a.taken > 0 {
-		a.budget.give(a.taken, a.kind)
+	if a.reserved > 0 {
+		a.budget.release(a.reserved, a.kind)
 	}
-	a.used, a.taken = 0, 0
+	a.used, a.reserved = 0, 0
 }

@@ -16,7 +16,7 @@ const (
 	MaxWait = 2 * time.Second
 	// 1/reserved of the budget is kept for accounts of at most smallBytes, such as the rows that a stream is sending. So small requests go on
 	// while large ones have taken all they may.
-	reserved   = 16
+	smallShare = 16
 	smallBytes = 1 << 20
 	// A statement may take 1/statementShare of the budget. All statements together, without small ones, may take 1/statementsShare. Beyond
 	// that they spill to disk. Commits cannot spill, and find room in the rest.
@@ -54,10 +54,10 @@ func (k Kind) String() string { return kindNames[k] }
 type Budget struct {
 	limit int64
 
-	mu      sync.Mutex
-	taken   int64
-	byKind  [kinds]int64 // taken by accounts of each kind
-	waiting []*waiter    // in the order of arrival
+	mu       sync.Mutex
+	reserved int64
+	byKind   [kinds]int64 // taken by accounts of each kind
+	waiting  []*waiter    // in the order of arrival
 
 	refused [kinds]atomic.Int64
 }
@@ -84,15 +84,15 @@ func (b *Budget) SessionBytes() int64 { return b.limit / sessionsShare }
 
 // Usage describes the state of a budget at a moment.
 type Usage struct {
-	Limit, Taken int64        // bytes
-	Waiting      int          // accounts
-	Refused      [kinds]int64 // since the start, by Kind
+	Limit, Reserved int64        // bytes
+	Waiting         int          // accounts
+	Refused         [kinds]int64 // since the start, by Kind
 }
 
 // Usage returns the current state of the budget.
 func (b *Budget) Usage() Usage {
 	b.mu.Lock()
-	u := Usage{Limit: b.limit, Taken: b.taken, Waiting: len(b.waiting)}
+	u := Usage{Limit: b.limit, Reserved: b.reserved, Waiting: len(b.waiting)}
 	b.mu.Unlock()
 	for k := range b.refused {
 		u.Refused[k] = b.refused[k].Load()
@@ -105,17 +105,17 @@ func (b *Budget) allowed(small bool) int64 {
 	if small {
 		return b.limit
 	}
-	return b.limit - b.limit/reserved
+	return b.limit - b.limit/smallShare
 }
 
-// tryTake takes n bytes and returns true, if there is room.
-func (b *Budget) tryTake(n int64, small bool, kind Kind) bool {
+// tryReserve takes n bytes and returns true, if there is room.
+func (b *Budget) tryReserve(n int64, small bool, kind Kind) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.takeLocked(n, small, kind)
+	return b.reserveLocked(n, small, kind)
 }
 
-func (b *Budget) takeLocked(n int64, small bool, kind Kind) bool {
+func (b *Budget) reserveLocked(n int64, small bool, kind Kind) bool {
 	all := b.byKind[kind] + n
 	switch {
 	case kind == Statement && !small && all > b.limit/statementsShare,
@@ -123,25 +123,25 @@ func (b *Budget) takeLocked(n int64, small bool, kind Kind) bool {
 		kind == Session && all > b.SessionBytes():
 		return false
 	case kind == Spilling:
-		small = all <= b.limit/reserved/2
+		small = all <= b.limit/smallShare/2
 	}
-	if b.taken+n > b.allowed(small) {
+	if b.reserved+n > b.allowed(small) {
 		return false
 	}
-	b.taken += n
+	b.reserved += n
 	b.byKind[kind] += n
 	return true
 }
 
-// give gives n bytes back, and serves the waiters for which there is room now. A waiter that needs much does not block later ones that need less.
-func (b *Budget) give(n int64, kind Kind) {
+// release gives n bytes back, and serves the waiters for which there is room now. A waiter that needs much does not block later ones that need less.
+func (b *Budget) release(n int64, kind Kind) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.taken -= n
+	b.reserved -= n
 	b.byKind[kind] -= n
 	still := b.waiting[:0]
 	for _, w := range b.waiting {
-		if b.takeLocked(w.n, w.small, w.kind) {
+		if b.reserveLocked(w.n, w.small, w.kind) {
 			close(w.done)
 		} else {
 			still = append(still, w)
@@ -151,10 +151,10 @@ func (b *Budget) give(n int64, kind Kind) {
 	b.waiting = still
 }
 
-// take takes n bytes for an account of a kind, and waits for room. held are the bytes of the budget that the request has already.
-func (b *Budget) take(ctx context.Context, n, held int64, small bool, kind Kind) error {
+// reserve takes n bytes for an account of a kind, and waits for room. held are the bytes of the budget that the request has already.
+func (b *Budget) reserve(ctx context.Context, n, held int64, small bool, kind Kind) error {
 	b.mu.Lock()
-	if b.takeLocked(n, small, kind) {
+	if b.reserveLocked(n, small, kind) {
 		b.mu.Unlock()
 		return nil
 	}

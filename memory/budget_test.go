@@ -14,21 +14,21 @@ import (
 
 const mib = 1 << 20
 
-func taken(b *Budget) int64 { return b.Usage().Taken }
+func reservedBytes(b *Budget) int64 { return b.Usage().Reserved }
 
 // TestFreeBytes: an account below FreeBytes takes nothing of the budget, so that small requests share no counter.
 func TestFreeBytes(t *testing.T) {
 	b := NewBudget(mib)
 	a := b.Open(Request)
-	if !a.TryGrow(FreeBytes) || taken(b) != 0 {
-		t.Errorf("%d bytes are taken for the first %d", taken(b), FreeBytes)
+	if !a.TryGrow(FreeBytes) || reservedBytes(b) != 0 {
+		t.Errorf("%d bytes are taken for the first %d", reservedBytes(b), FreeBytes)
 	}
-	if !a.TryGrow(1) || taken(b) != stepBytes {
-		t.Errorf("one more byte takes %d", taken(b))
+	if !a.TryGrow(1) || reservedBytes(b) != stepBytes {
+		t.Errorf("one more byte takes %d", reservedBytes(b))
 	}
 	a.Shrink(1)
-	if taken(b) != 0 || a.Used() != FreeBytes {
-		t.Errorf("after giving it back %d are taken, %d used", taken(b), a.Used())
+	if reservedBytes(b) != 0 || a.Used() != FreeBytes {
+		t.Errorf("after giving it back %d are taken, %d used", reservedBytes(b), a.Used())
 	}
 }
 
@@ -38,20 +38,20 @@ func TestSteps(t *testing.T) {
 	a := b.Open(Request)
 	for range 100 {
 		a.TryGrow(100_000)
-		if over := taken(b) - a.Used(); over > stepBytes || over < -FreeBytes {
-			t.Fatalf("%d taken for %d", taken(b), a.Used())
+		if over := reservedBytes(b) - a.Used(); over > stepBytes || over < -FreeBytes {
+			t.Fatalf("%d taken for %d", reservedBytes(b), a.Used())
 		}
 	}
 	for range 100 {
 		a.Shrink(100_000)
-		if over := taken(b) - a.Used(); over > 3*stepBytes || over < -FreeBytes {
-			t.Fatalf("%d taken for %d", taken(b), a.Used())
+		if over := reservedBytes(b) - a.Used(); over > 3*stepBytes || over < -FreeBytes {
+			t.Fatalf("%d taken for %d", reservedBytes(b), a.Used())
 		}
 	}
 	a.TryGrow(5 * mib)
 	a.Close()
-	if taken(b) != 0 || a.Used() != 0 {
-		t.Errorf("a closed account keeps %d", taken(b))
+	if reservedBytes(b) != 0 || a.Used() != 0 {
+		t.Errorf("a closed account keeps %d", reservedBytes(b))
 	}
 }
 
@@ -134,7 +134,7 @@ func TestNeverFits(t *testing.T) {
 		if err := a.Grow(t.Context(), n); !errors.As(err, &e) || e.Code != codes.ResourceExhausted || e.RetryAfter != 0 {
 			t.Errorf("%v of %d bytes: %v", kind, n, err)
 		}
-		if a.TryGrow(n) || a.Used() != 0 || taken(b) != 0 {
+		if a.TryGrow(n) || a.Used() != 0 || reservedBytes(b) != 0 {
 			t.Errorf("%v of %d bytes has room", kind, n)
 		}
 	}
@@ -201,7 +201,7 @@ func TestStatements(t *testing.T) {
 		for a.TryGrow(mib) {
 		}
 	}
-	if took := taken(b); took > 32*mib+20*smallBytes || took < 32*mib {
+	if took := reservedBytes(b); took > 32*mib+20*smallBytes || took < 32*mib {
 		t.Errorf("they take %d", took)
 	}
 	if !b.Open(Transaction).TryGrow(30 * mib) {
@@ -210,7 +210,7 @@ func TestStatements(t *testing.T) {
 	for _, a := range all {
 		a.Close()
 	}
-	if took := taken(b); took > 31*mib {
+	if took := reservedBytes(b); took > 31*mib {
 		t.Errorf("%d are taken after they have ended", took)
 	}
 }
@@ -233,17 +233,17 @@ func TestSpillingShare(t *testing.T) {
 	if !large.TryGrow(60 << 20) {
 		t.Fatal("there is no room for the large account")
 	}
-	grow := func() (n int64) {
+	fill := func() (n int64) {
 		for b.Open(Spilling).TryGrow(1 << 20) {
 			n++
 		}
 		return n
 	}
-	if n := grow(); n != 2 {
+	if n := fill(); n != 2 {
 		t.Errorf("%d MiB beside the large account, want 2", n)
 	}
 	large.Close()
-	if n := grow(); n != 6 {
+	if n := fill(); n != 6 {
 		t.Errorf("%d MiB more, want 6", n)
 	}
 }

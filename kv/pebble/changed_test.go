@@ -78,14 +78,14 @@ func TestChangedIterLeavesOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	ingest(t, s, fs, version("z-foreign", 1))
-	seen, found := walk(t, s, 6)
-	if seen == 0 || seen > 20 || found != "k100@9 " {
-		t.Errorf("saw %d versions, among them %s", seen, found)
+	count, found := walk(t, s, 6)
+	if count == 0 || count > 20 || found != "k100@9 " {
+		t.Errorf("saw %d versions, among them %s", count, found)
 	}
 }
 
 // walk counts the versions that a ChangedIter shows, and tells those at or above since.
-func walk(t *testing.T, s kv.Store, since uint64) (seen int, found string) {
+func walk(t *testing.T, s kv.Store, since uint64) (count int, found string) {
 	t.Helper()
 	it, err := s.ChangedIter(nil, nil, since)
 	if err != nil {
@@ -93,7 +93,7 @@ func walk(t *testing.T, s kv.Store, since uint64) (seen int, found string) {
 	}
 	defer it.Close()
 	for ok := it.First(); ok; ok = it.Next() {
-		seen++
+		count++
 		if v := versionOf(it.Key()); v >= since {
 			found += fmt.Sprintf("%s@%d ", strings.Trim(string(it.Key()[:split(it.Key())]), "\x00\x01"), v)
 		}
@@ -101,7 +101,7 @@ func walk(t *testing.T, s kv.Store, since uint64) (seen int, found string) {
 	if err := it.Error(); err != nil {
 		t.Error(err)
 	}
-	return seen, found
+	return count, found
 }
 
 // TestChangedIter compares what a ChangedIter shows at or above random versions with what all iterators do, while versions are written, deleted one by

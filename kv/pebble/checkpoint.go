@@ -63,8 +63,8 @@ func resolved(dir string) string {
 	if err != nil {
 		return dir
 	}
-	if real, err := filepath.EvalSymlinks(whole); err == nil {
-		return real
+	if resolved, err := filepath.EvalSymlinks(whole); err == nil {
+		return resolved
 	}
 	return whole
 }

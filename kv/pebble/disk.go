@@ -156,7 +156,7 @@ func (d *disk) admit(n int, useReserve bool) error {
 func (d *disk) look(n int64, useReserve bool) error {
 	err := d.pileUp(useReserve)
 	if err == nil {
-		err = d.take(n, useReserve)
+		err = d.tryAdmit(n, useReserve)
 	}
 	if err != nil {
 		d.lookAtNext()
@@ -184,8 +184,8 @@ func (d *disk) pileUp(useReserve bool) error {
 	return usererror.CompactionFails(d.dir, failed.err)
 }
 
-// take admits n bytes if the disk has room for them.
-func (d *disk) take(n int64, useReserve bool) error {
+// tryAdmit admits n bytes if the disk has room for them.
+func (d *disk) tryAdmit(n int64, useReserve bool) error {
 	room := int64(d.memTable)
 	if d.limited {
 		d.mu.Lock()

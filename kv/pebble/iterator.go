@@ -64,7 +64,7 @@ func (s *Store) PointIter() (kv.Iterator, error) {
 	if err := s.guard.failure(); err != nil {
 		return nil, err
 	}
-	if it := s.idle.take(s.writes.Load()); it != nil {
+	if it := s.idle.get(s.writes.Load()); it != nil {
 		return it, nil
 	}
 	// Read before the iterator is made: it sees at least these writes.
@@ -111,7 +111,7 @@ func (it *pointIterator) Close() error {
 	return it.iterator.Close()
 }
 
-func (l *iterators) take(writes uint64) *pointIterator {
+func (l *iterators) get(writes uint64) *pointIterator {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := len(l.list)

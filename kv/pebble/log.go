@@ -63,8 +63,8 @@ type logScan struct {
 	broken bool // the chunk at end is not readable
 	// offsets are the first, second and last of the different synced offsets in chunks after end, in ascending order; 0 for those not
 	// seen yet.
-	offsets [3]uint64
-	seen    int
+	offsets     [3]uint64
+	offsetCount int
 }
 
 // read reads the chunks of a block until one is not valid. It returns where it stopped in the block. ok is true if no chunk was invalid.
@@ -105,10 +105,10 @@ func (s *logScan) ahead(block []byte, at int) {
 // shown notes the synced offset of a chunk after the damage.
 func (s *logScan) shown(synced uint64) {
 	switch {
-	case s.seen == 0 || s.seen < len(s.offsets) && synced > s.offsets[s.seen-1]:
-		s.offsets[s.seen] = synced
-		s.seen++
-	case s.seen == len(s.offsets):
+	case s.offsetCount == 0 || s.offsetCount < len(s.offsets) && synced > s.offsets[s.offsetCount-1]:
+		s.offsets[s.offsetCount] = synced
+		s.offsetCount++
+	case s.offsetCount == len(s.offsets):
 		s.offsets[2] = max(s.offsets[2], synced)
 	}
 }
@@ -120,11 +120,11 @@ func (s *logScan) shown(synced uint64) {
 // offset. The chunk with the first offset was written before the end of the sync that led to the second offset. So were the bytes before that
 // chunk, including the damage. The sync that led to the third offset began afterwards, so it covered them.
 func (s *logScan) proof() int64 {
-	if s.seen == 0 {
+	if s.offsetCount == 0 {
 		return 0
 	}
-	shown := int64(s.offsets[s.seen-1])
-	if s.seen == len(s.offsets) {
+	shown := int64(s.offsets[s.offsetCount-1])
+	if s.offsetCount == len(s.offsets) {
 		return max(shown, s.end+1)
 	}
 	return shown

@@ -19,10 +19,10 @@ const (
 
 // freeing runs the jobs that FreeSpace has begun, one at a time.
 type freeing struct {
-	ctx  context.Context // until close
-	end  context.CancelFunc
-	all  *sync.WaitGroup
-	turn *sync.Mutex
+	ctx context.Context // until close
+	end context.CancelFunc
+	all *sync.WaitGroup
+	mu  *sync.Mutex
 }
 
 func newFreeing() freeing {
@@ -42,8 +42,8 @@ func (s *Store) FreeSpace(lower, upper []byte) {
 	}
 	f := &s.freeing
 	f.all.Go(func() {
-		f.turn.Lock()
-		defer f.turn.Unlock()
+		f.mu.Lock()
+		defer f.mu.Unlock()
 		if err := s.freeSpace(f.ctx, lower, upper); err != nil && f.ctx.Err() == nil {
 			messages{}.background(fmt.Errorf("free the space of what was deleted: %w", err))
 		}

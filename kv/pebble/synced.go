@@ -139,7 +139,7 @@ func (n *notes) after(first, places int) ring {
 	return r
 }
 
-func (r *ring) take() (place int) {
+func (r *ring) nextPlace() (place int) {
 	place = r.first + r.next%r.places
 	r.next++
 	return place
@@ -211,7 +211,7 @@ func (fs *syncedFS) make(name string, create func() (vfs.File, error)) (vfs.File
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	if place < 0 {
-		place = kind.take()
+		place = kind.nextPlace()
 		fs.earlier[place] = note{}
 	}
 	noted := &notedFile{File: f, fs: fs, note: n, place: place}

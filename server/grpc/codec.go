@@ -59,7 +59,7 @@ func (t *transport) decode(data mem.BufferSlice) error {
 	if size > limit {
 		return usererror.RequestTooLarge(limit)
 	}
-	if charged := t.receipt.take(); charged != nil {
+	if charged := t.receipt.detachAccount(); charged != nil {
 		call.Memory.Add(charged)
 	} else if err := call.Charge(t.ctx, size); err != nil {
 		return err

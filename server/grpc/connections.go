@@ -216,15 +216,15 @@ func (r *receipt) received() (refusal error) {
 	return nil
 }
 
-// take returns the account that was charged while the request was received; nil if there is none. The caller owns it.
-func (r *receipt) take() *memory.Account {
+// detachAccount returns the account that was charged while the request was received; nil if there is none. The caller owns it.
+func (r *receipt) detachAccount() *memory.Account {
 	up := r.upload.Load()
 	if up == nil {
 		return nil
 	}
 	r.conn.mu.Lock()
 	defer r.conn.mu.Unlock()
-	return up.take()
+	return up.detachAccount()
 }
 
 // remove removes a receipt from the list. The caller holds c.mu.

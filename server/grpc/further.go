@@ -39,7 +39,7 @@ func (t *transport) Receive(m proto.Message, charge *memory.Account) error {
 // decode decodes the request and charges for it.
 func (f *further) decode(data mem.BufferSlice) error {
 	size, limit := data.Len(), rpc.MaxBytes(f.message)
-	if charged := f.receipt.take(); charged != nil {
+	if charged := f.receipt.detachAccount(); charged != nil {
 		f.charge.Add(charged)
 	} else if err := f.charge.Grow(f.ctx, int64(size)*rpc.UploadFactor); err != nil {
 		return err

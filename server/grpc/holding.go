@@ -44,23 +44,23 @@ func newHolding(budget *memory.Budget) *holding {
 	return h
 }
 
-// take holds n more bytes; charged is the message's own account or nil. If there is no room it waits as memory.Account.Grow does.
-func (h *holding) take(ctx context.Context, n int64, charged *memory.Account) error {
+// reserve holds n more bytes; charged is the message's own account or nil. If there is no room it waits as memory.Account.Grow does.
+func (h *holding) reserve(ctx context.Context, n int64, charged *memory.Account) error {
 	if now := h.bytes.Add(n); charged == nil && now <= h.room.Load() || h.settle(charged) {
 		return nil
 	}
 	more := h.budget.Open(memory.Stream)
 	if err := more.Grow(ctx, n+memory.FreeBytes); err != nil {
-		h.give(n)
+		h.release(n)
 		return err
 	}
 	h.settle(more)
 	return nil
 }
 
-// tryTake holds n more bytes, or fails with RESOURCE_EXHAUSTED if there is no room. A few bytes find room like a small account,
+// tryReserve holds n more bytes, or fails with RESOURCE_EXHAUSTED if there is no room. A few bytes find room like a small account,
 // even if the connection holds much.
-func (h *holding) tryTake(n int64) error {
+func (h *holding) tryReserve(n int64) error {
 	if h.bytes.Add(n) <= h.room.Load() || h.settle(nil) {
 		return nil
 	}
@@ -69,12 +69,12 @@ func (h *holding) tryTake(n int64) error {
 		h.settle(more)
 		return nil
 	}
-	h.give(n)
+	h.release(n)
 	return more.Refusal(n)
 }
 
-// give releases n bytes.
-func (h *holding) give(n int64) {
+// release releases n bytes.
+func (h *holding) release(n int64) {
 	h.bytes.Add(-n)
 	if h.room.Load() > freeHolding {
 		h.settle(nil)
@@ -110,7 +110,7 @@ func (h *holding) isWanted() bool {
 		return false
 	}
 	u := h.budget.Usage()
-	return u.Waiting > 0 || u.Taken > u.Limit/2
+	return u.Waiting > 0 || u.Reserved > u.Limit/2
 }
 
 // close releases everything, when the connection has ended.
@@ -129,7 +129,7 @@ func (h *holding) poolOf(n int) mem.BufferPool {
 		return h
 	}
 	m := &heldMessage{&heldOnce{holding: h, n: int64(n)}}
-	runtime.AddCleanup(m, (*heldOnce).give, m.held)
+	runtime.AddCleanup(m, (*heldOnce).release, m.held)
 	return m
 }
 
@@ -141,7 +141,7 @@ func (m *heldMessage) Get(n int) *[]byte { return rpc.Buffers.Get(n) }
 
 // Put implements mem.BufferPool.
 func (m *heldMessage) Put(b *[]byte) {
-	m.held.give()
+	m.held.release()
 	rpc.Buffers.Put(b)
 }
 
@@ -152,9 +152,9 @@ type heldOnce struct {
 	given   atomic.Bool
 }
 
-func (o *heldOnce) give() {
+func (o *heldOnce) release() {
 	if o.given.CompareAndSwap(false, true) {
-		o.holding.give(o.n)
+		o.holding.release(o.n)
 	}
 }
 
@@ -163,6 +163,6 @@ func (h *holding) Get(n int) *[]byte { return rpc.Buffers.Get(n) }
 
 // Put implements mem.BufferPool.
 func (h *holding) Put(b *[]byte) {
-	h.give(int64(cap(*b)))
+	h.release(int64(cap(*b)))
 	rpc.Buffers.Put(b)
 }

@@ -41,7 +41,7 @@ func TestStalled(t *testing.T) {
 				}
 			}()
 			conn := open(t, all, server)
-			if err := conn.held.take(context.Background(), c.held, nil); err != nil {
+			if err := conn.held.reserve(context.Background(), c.held, nil); err != nil {
 				t.Fatal(err)
 			}
 			for now := range 2*limit + 2 {
@@ -56,8 +56,8 @@ func TestStalled(t *testing.T) {
 				t.Errorf("%d connections are open", n)
 			}
 			_ = conn.Close()
-			if taken := all.uploads.budget.Usage().Taken; taken != 0 {
-				t.Errorf("%d bytes are taken after the end", taken)
+			if reserved := all.uploads.budget.Usage().Reserved; reserved != 0 {
+				t.Errorf("%d bytes are taken after the end", reserved)
 			}
 		})
 	}
@@ -92,13 +92,13 @@ func TestHoldingCostsNothingWhileItIsSmall(t *testing.T) {
 	h := newHolding(b)
 	message := make([]byte, 4<<10)
 	if n := testing.AllocsPerRun(100, func() {
-		_ = h.take(context.Background(), int64(cap(message)), nil)
-		h.give(int64(cap(message)))
+		_ = h.reserve(context.Background(), int64(cap(message)), nil)
+		h.release(int64(cap(message)))
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
-	if taken := b.Usage().Taken; taken != 0 || h.bytes.Load() != 0 || h.room.Load() != freeHolding {
-		t.Errorf("%d bytes are taken, %d held", taken, h.bytes.Load())
+	if reserved := b.Usage().Reserved; reserved != 0 || h.bytes.Load() != 0 || h.room.Load() != freeHolding {
+		t.Errorf("%d bytes are taken, %d held", reserved, h.bytes.Load())
 	}
 }
 
@@ -107,26 +107,26 @@ func TestHoldingCostsNothingWhileItIsSmall(t *testing.T) {
 func TestHoldingLetsSmallOnesIn(t *testing.T) {
 	b := memory.NewBudget(16 * mib)
 	h := newHolding(b)
-	if err := h.tryTake(2 * mib); err != nil {
+	if err := h.tryReserve(2 * mib); err != nil {
 		t.Fatal(err)
 	}
 	other := b.Open(memory.Request)
-	if !other.TryGrow(15*mib - b.Usage().Taken + memory.FreeBytes) {
+	if !other.TryGrow(15*mib - b.Usage().Reserved + memory.FreeBytes) {
 		t.Fatal("no room")
 	}
 	if other.TryGrow(mib / 4) {
 		t.Fatal("there is room left for large accounts")
 	}
-	if err := h.tryTake(mib / 4); err != nil {
+	if err := h.tryReserve(mib / 4); err != nil {
 		t.Error(err)
 	}
-	if err := h.tryTake(2 * mib); err == nil {
+	if err := h.tryReserve(2 * mib); err == nil {
 		t.Error("much more is held than there is room for")
 	}
-	h.give(2*mib + mib/4)
+	h.release(2*mib + mib/4)
 	other.Close()
-	if taken := b.Usage().Taken; taken != 0 {
-		t.Errorf("%d bytes are taken at the end", taken)
+	if reserved := b.Usage().Reserved; reserved != 0 {
+		t.Errorf("%d bytes are taken at the end", reserved)
 	}
 }
 
@@ -134,7 +134,7 @@ func TestHoldingLetsSmallOnesIn(t *testing.T) {
 func TestForgottenMessage(t *testing.T) {
 	h := newHolding(memory.NewBudget(8 * mib))
 	for range 2 {
-		if err := h.take(context.Background(), 2*mib, nil); err != nil {
+		if err := h.reserve(context.Background(), 2*mib, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -34,11 +34,11 @@ type inbound struct {
 
 	unproductive int // frames since the last one with content
 
-	written outgoing
-	sent    atomic.Int64 // bytes of replies that the library has begun to write
-	seen    int64        // value of sent at the last call of stalled
-	seenAt  int64        // tick since which sent has this value
-	held    *holding
+	written    outgoing
+	sent       atomic.Int64 // bytes of replies that the library has begun to write
+	lastSent   int64        // value of sent at the last call of stalled
+	lastSentAt int64        // tick since which sent has this value
+	held       *holding
 
 	mu     sync.Mutex
 	block  int                // bytes of the last stream's headers
@@ -155,7 +155,7 @@ func (c *inbound) continued(length int) {
 // hold holds the bytes of the newest stream's headers until it ends. It fails if there is no room. The caller holds c.mu.
 func (c *inbound) hold() error {
 	n := int64(streamBytes + headerFactor*c.block)
-	if err := c.held.tryTake(n); err != nil {
+	if err := c.held.tryReserve(n); err != nil {
 		return err
 	}
 	c.opened[c.last] = n
@@ -319,7 +319,7 @@ func (c *inbound) end(stream uint32) {
 	if n, ok := c.opened[stream]; ok {
 		delete(c.opened, stream)
 		c.owed -= n
-		c.held.give(n)
+		c.held.release(n)
 	}
 }
 
@@ -329,10 +329,10 @@ func (c *inbound) stalled(tick int64) bool {
 	c.mu.Lock()
 	waiting := c.held.isWanted() && c.held.bytes.Load() > c.owed
 	c.mu.Unlock()
-	if sent := c.sent.Load(); !waiting || sent != c.seen || c.seenAt == 0 {
-		c.seen, c.seenAt = sent, tick
+	if sent := c.sent.Load(); !waiting || sent != c.lastSent || c.lastSentAt == 0 {
+		c.lastSent, c.lastSentAt = sent, tick
 	}
-	return tick-c.seenAt > int64(listener.ReplyTime/watchEvery)
+	return tick-c.lastSentAt > int64(listener.ReplyTime/watchEvery)
 }
 
 // behind reports whether an upload of the connection comes too slowly.

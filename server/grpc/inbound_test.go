@@ -86,7 +86,7 @@ func TestStreamsAreForgotten(t *testing.T) {
 		c := all[0]
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return c.last == uint32(2*rounds*len(ends)-1) && len(c.open) == 0 && c.begun.stream == 0 && budget.Usage().Taken == 0
+		return c.last == uint32(2*rounds*len(ends)-1) && len(c.open) == 0 && c.begun.stream == 0 && budget.Usage().Reserved == 0
 	}
 	for !forgotten() {
 		time.Sleep(time.Millisecond)

@@ -27,20 +27,20 @@ func describe(d *rpc.Dispatcher, s *rpc.Service) *grpc.ServiceDesc {
 
 func unaryHandler(d *rpc.Dispatcher, m *rpc.Method) grpc.MethodHandler {
 	return func(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
-		return newTransport(ctx, nil).serve(d, m, decode)
+		return newTransport(ctx, nil).handle(d, m, decode)
 	}
 }
 
 func streamHandler(d *rpc.Dispatcher, m *rpc.Method) grpc.StreamHandler {
 	return func(_ any, stream grpc.ServerStream) error {
-		_, err := newTransport(stream.Context(), stream).serve(d, m, stream.RecvMsg)
+		_, err := newTransport(stream.Context(), stream).handle(d, m, stream.RecvMsg)
 		return err
 	}
 }
 
-// serve takes the request through its life and releases the transport, unless the transport is the reply. Its error is a gRPC
+// handle takes the request through its life and releases the transport, unless the transport is the reply. Its error is a gRPC
 // status.
-func (t *transport) serve(d *rpc.Dispatcher, m *rpc.Method, decode func(any) error) (reply any, err error) {
+func (t *transport) handle(d *rpc.Dispatcher, m *rpc.Method, decode func(any) error) (reply any, err error) {
 	d.Begin(&t.call, m, t)
 	if err = t.receive(decode); err == nil {
 		reply, err = t.call.Run(t.ctx)

@@ -105,7 +105,7 @@ func (t *transport) hold(m any) error {
 		}
 	}
 	message, charged := f.Detach()
-	if err := t.receipt.conn.held.take(t.ctx, int64(cap(*message)), charged); err != nil {
+	if err := t.receipt.conn.held.reserve(t.ctx, int64(cap(*message)), charged); err != nil {
 		rpc.Buffers.Put(message)
 		return err
 	}

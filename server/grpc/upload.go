@@ -68,8 +68,8 @@ func (u *upload) begin(tick int64) error {
 	return account.Refusal(need)
 }
 
-// take returns the upload's account, or nil if nothing is charged, and ends its receipt. The caller owns the account.
-func (u *upload) take() *memory.Account {
+// detachAccount returns the upload's account, or nil if nothing is charged, and ends its receipt. The caller owns the account.
+func (u *upload) detachAccount() *memory.Account {
 	account := u.account
 	if u.waiting > 0 {
 		u.all.waiting.Add(-int64(u.waiting))
@@ -83,7 +83,7 @@ func (u *upload) take() *memory.Account {
 
 // end releases the upload's charges, unless its request was decoded.
 func (u *upload) end() {
-	u.take().Close()
+	u.detachAccount().Close()
 	for _, a := range u.charged {
 		a.Close()
 	}

@@ -20,9 +20,9 @@ type Disk struct {
 	dir   string
 	size  uint64
 
-	mu    sync.Mutex
-	taken uint64 // bytes taken by other programs
-	fail  func(errorfs.Op) error
+	mu         sync.Mutex
+	otherBytes uint64 // bytes taken by other programs
+	fail       func(errorfs.Op) error
 }
 
 // New makes a disk of size bytes, for the files of dir.
@@ -58,22 +58,22 @@ func (d *Disk) maybeFail(op errorfs.Op) error {
 }
 
 // Fill makes other programs take all space, also space that becomes free later, so files can only shrink. Empty frees the space again.
-func (d *Disk) Fill()  { d.take(d.size) }
-func (d *Disk) Empty() { d.take(0) }
+func (d *Disk) Fill()  { d.setOtherBytes(d.size) }
+func (d *Disk) Empty() { d.setOtherBytes(0) }
 
 // Leave makes other programs take all free space except n bytes.
-func (d *Disk) Leave(n uint64) { d.take(d.Free() - min(n, d.Free())) }
+func (d *Disk) Leave(n uint64) { d.setOtherBytes(d.Free() - min(n, d.Free())) }
 
-func (d *Disk) take(n uint64) {
+func (d *Disk) setOtherBytes(n uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.taken = n
+	d.otherBytes = n
 }
 
 // Free returns the number of free bytes.
 func (d *Disk) Free() uint64 {
 	d.mu.Lock()
-	used := d.taken
+	used := d.otherBytes
 	d.mu.Unlock()
 	names, _ := d.Files.List(d.dir)
 	for _, name := range names {
