@@ -23,16 +23,16 @@ type Oracle interface {
 	Visible() mvcc.Timestamp
 	// CloseAt makes Visible at least at, which is a timestamp that the clock has shown.
 	CloseAt(ctx context.Context, at mvcc.Timestamp) error
-	// Take gives out the timestamp of a commit whose batch is b. Also after an error, the caller must land or abandon the flight if it is not nil.
-	Take(b kv.Batch) (mvcc.Timestamp, Flight, error)
+	// Begin gives out the timestamp of a commit whose batch is b. Also after an error, the caller must finish or abandon the commit if it is not nil.
+	Begin(b kv.Batch) (mvcc.Timestamp, PendingCommit, error)
 }
 
-// A Flight is a commit that has its timestamp and is not visible yet. Its methods return when it is visible or given up. So they wait for all
+// A PendingCommit is a commit that has its timestamp and is not visible yet. Its methods return when it is visible or given up. So they wait for all
 // commits before it.
-type Flight interface {
+type PendingCommit interface {
 	// Land is called with the result of the batch's Commit. It returns that error, or one of the store. After an error other than kv.ErrRefused it
 	// is unknown what the store has kept, and nothing commits any more.
-	Land(committed error) error
+	Finish(committed error) error
 	// Abandon gives the timestamp up, instead of a call of the batch's Commit.
 	Abandon() error
 }
@@ -51,11 +51,11 @@ type Config struct {
 // Each commit writes its records to the partitions that live at its timestamp. Reshape takes its timestamp T while it holds mu, and publishes the
 // new partitions before it unlocks mu. A commit takes its timestamp first and then looks up the partitions (At). A commit above T has to wait for
 // mu, and finds the new ones. A commit below T finds the old ones, which are kept until the next Reshape. The next Reshape waits until all
-// commits below T have landed.
+// commits below T have finished.
 type Log struct {
 	cfg Config
 
-	reshaping sync.Mutex // held by one Reshape until its flight has landed
+	reshaping sync.Mutex // held by one Reshape until its commit has finished
 
 	mu      sync.RWMutex // guards the fields below, and the stored streams and partitions
 	streams map[schema.ChangeStreamID]*stream
@@ -84,7 +84,7 @@ func (l *Log) Close(why error) {
 	}
 }
 
-// At returns the partitions of a stream that live at ts, which is the timestamp of a commit that has not landed yet. It returns nil if there is no
+// At returns the partitions of a stream that live at ts, which is the timestamp of a commit that is still pending. It returns nil if there is no
 // such stream.
 func (l *Log) At(id schema.ChangeStreamID, ts mvcc.Timestamp) *Partitions {
 	l.mu.RLock()

@@ -168,8 +168,8 @@ func (p *Partition) nextWake() <-chan struct{} {
 func (l *Log) Reshape(id schema.ChangeStreamID, bounds func() [][]byte) error {
 	l.reshaping.Lock()
 	defer l.reshaping.Unlock()
-	ended, land := l.reshape(id, bounds())
-	if err := land(); err != nil {
+	ended, finish := l.reshape(id, bounds())
+	if err := finish(); err != nil {
 		return err
 	}
 	for _, p := range ended {
@@ -178,8 +178,8 @@ func (l *Log) Reshape(id schema.ChangeStreamID, bounds func() [][]byte) error {
 	return nil
 }
 
-// reshape does all of Reshape except the landing. The caller must call land without mu, since land waits for commits that may wait for mu.
-func (l *Log) reshape(id schema.ChangeStreamID, bounds [][]byte) (ended []*Partition, land func() error) {
+// reshape does all of Reshape except the end of the commit. The caller must call Finish without mu, since Finish waits for commits that may wait for mu.
+func (l *Log) reshape(id schema.ChangeStreamID, bounds [][]byte) (ended []*Partition, finish func() error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.streams[id]
@@ -189,8 +189,8 @@ func (l *Log) reshape(id schema.ChangeStreamID, bounds [][]byte) (ended []*Parti
 	b := l.cfg.Store.NewBatch()
 	defer b.Close()
 	b.UseReserve()
-	at, flight, err := l.cfg.Oracle.Take(b)
-	if flight == nil {
+	at, pending, err := l.cfg.Oracle.Begin(b)
+	if pending == nil {
 		return nil, func() error { return err }
 	}
 	before := s.last
@@ -199,19 +199,19 @@ func (l *Log) reshape(id schema.ChangeStreamID, bounds [][]byte) (ended []*Parti
 		err = putCut(b, next, endings, before)
 	}
 	if err != nil {
-		s.takeBack(before)
-		return nil, func() error { return errors.Join(fmt.Errorf("build partitions: %w", err), flight.Abandon()) }
+		s.revert(before)
+		return nil, func() error { return errors.Join(fmt.Errorf("build partitions: %w", err), pending.Abandon()) }
 	}
 	if err = b.Commit(); err != nil {
-		s.takeBack(before)
-		return nil, func() error { return flight.Land(err) }
+		s.revert(before)
+		return nil, func() error { return pending.Finish(err) }
 	}
 	s.previous, s.current = s.current, next
 	for p, e := range endings {
 		p.ending.Store(e)
 		ended = append(ended, p)
 	}
-	return ended, func() error { return flight.Land(nil) }
+	return ended, func() error { return pending.Finish(nil) }
 }
 
 // putCut adds the results of cut to a batch: the endings, and the partitions with numbers above before.
@@ -227,8 +227,8 @@ func putCut(b kv.Batch, next *Partitions, endings map[*Partition]*ending, before
 	return err
 }
 
-// takeBack removes the partitions with numbers above before.
-func (s *stream) takeBack(before PartitionID) {
+// revert removes the partitions with numbers above before.
+func (s *stream) revert(before PartitionID) {
 	for ; s.last > before; s.last-- {
 		delete(s.partitions, s.last)
 	}

@@ -191,7 +191,7 @@ func (r *Reader) fill() error {
 	if end != nil {
 		limit = min(limit, end.until-1)
 	}
-	if err := r.take(limit); err != nil || len(r.rows) > 0 {
+	if err := r.fetch(limit); err != nil || len(r.rows) > 0 {
 		r.quiet = r.log.cfg.Clock()
 		return err
 	}
@@ -208,15 +208,15 @@ func (r *Reader) fill() error {
 	return r.wait(wake)
 }
 
-// take reads the records up to a timestamp, but at most a chunk. It has no iterator open while it waits for memory, since an open iterator keeps the
+// fetch reads the records up to a timestamp, but at most a chunk. It has no iterator open while it waits for memory, since an open iterator keeps the
 // store from freeing files and memory.
-func (r *Reader) take(limit mvcc.Timestamp) error {
+func (r *Reader) fetch(limit mvcc.Timestamp) error {
 	if r.next.Timestamp > limit {
 		return nil
 	}
 	r.forget()
 	for {
-		lacking, err := r.takeChunk(limit)
+		lacking, err := r.fetchChunk(limit)
 		if err == nil && lacking > 0 {
 			err = r.Memory.Grow(r.ctx, int64(lacking))
 		}
@@ -230,8 +230,8 @@ func (r *Reader) take(limit mvcc.Timestamp) error {
 	}
 }
 
-// takeChunk reads as many records as there is memory for. If there is no memory for the first one, it reads nothing and returns the lacking bytes.
-func (r *Reader) takeChunk(limit mvcc.Timestamp) (lacking int, err error) {
+// fetchChunk reads as many records as there is memory for. If there is no memory for the first one, it reads nothing and returns the lacking bytes.
+func (r *Reader) fetchChunk(limit mvcc.Timestamp) (lacking int, err error) {
 	p := r.partition
 	it, err := r.log.cfg.Store.NewIter(p.appendKey(nil, r.next), p.appendKey(nil, Position{Timestamp: limit + 1}))
 	if err != nil {
@@ -376,7 +376,7 @@ func (r *Reader) beat() error {
 	if end := r.partition.ending.Load(); end != nil {
 		limit = min(limit, end.until-1)
 	}
-	if err := r.take(limit); err != nil {
+	if err := r.fetch(limit); err != nil {
 		return err
 	}
 	r.quiet = r.log.cfg.Clock()

@@ -75,7 +75,7 @@ func (w *world) create(streams ...*schema.ChangeStream) mvcc.Timestamp {
 	w.t.Helper()
 	b := w.store.NewBatch()
 	defer b.Close()
-	at, flight, err := w.oracle.Take(b)
+	at, pending, err := w.oracle.Begin(b)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func (w *world) create(streams ...*schema.ChangeStream) mvcc.Timestamp {
 	if err := change.End(b.Commit()); err != nil {
 		w.t.Fatal(err)
 	}
-	if err := flight.Land(nil); err != nil {
+	if err := pending.Finish(nil); err != nil {
 		w.t.Fatal(err)
 	}
 	return at
@@ -105,7 +105,7 @@ func (w *world) commit(keys ...string) mvcc.Timestamp {
 func (w *world) tryCommit(keys ...string) (at mvcc.Timestamp, err error) {
 	b := w.store.NewBatch()
 	defer b.Close()
-	at, flight, err := w.oracle.Take(b)
+	at, pending, err := w.oracle.Begin(b)
 	if err != nil {
 		return 0, err
 	}
@@ -122,7 +122,7 @@ func (w *world) tryCommit(keys ...string) (at mvcc.Timestamp, err error) {
 		}
 		touched = append(touched, p)
 	}
-	if err := flight.Land(b.Commit()); err != nil {
+	if err := pending.Finish(b.Commit()); err != nil {
 		return 0, err
 	}
 	for _, p := range touched {

@@ -173,11 +173,11 @@ func TestSavepointTakesRecords(t *testing.T) {
 	savepoint, size := tx.Savepoint(), tx.Stats().Bytes
 	for range 2 {
 		insert("b", strings.Repeat("x", 1<<20))
-		if used := budget.Usage().Taken; used < 2*copies<<20 {
+		if used := budget.Usage().Reserved; used < 2*copies<<20 {
 			t.Errorf("a row of 1 MiB and its record are charged %d bytes", used)
 		}
 		tx.RollbackTo(savepoint)
-		if now, used := tx.Stats().Bytes, budget.Usage().Taken; now != size || used > chargeBytes {
+		if now, used := tx.Stats().Bytes, budget.Usage().Reserved; now != size || used > chargeBytes {
 			t.Errorf("after the rollback: %d bytes, %d before; %d charged", now, size, used)
 		}
 	}

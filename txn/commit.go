@@ -214,7 +214,7 @@ func (t *Tx) write(ctx context.Context, opts CommitOptions) (mvcc.Timestamp, err
 	o := t.m.oracle
 	b := t.m.versions.NewBatch()
 	defer b.Close()
-	f, err := o.take()
+	f, err := o.begin()
 	if err != nil {
 		return 0, err
 	}
@@ -226,14 +226,14 @@ func (t *Tx) write(ctx context.Context, opts CommitOptions) (mvcc.Timestamp, err
 	if b.KV().Len() < longCommit {
 		defer cpu.Waiting(ctx)()
 	}
-	err = o.land(f, b.Commit())
-	t.m.landings.add(&where)
+	err = o.finish(f, b.Commit())
+	t.m.recentCommits.add(&where)
 	touched.Wake()
 	return f.ts, err
 }
 
 // appendRecords adds the records of change streams to a batch.
-func (t *Tx) appendRecords(b kv.Batch, f *flight) (changestream.Touched, error) {
+func (t *Tx) appendRecords(b kv.Batch, f *pendingCommit) (changestream.Touched, error) {
 	if t.changes.Len() == 0 {
 		return nil, nil
 	}
@@ -245,8 +245,8 @@ func (t *Tx) appendRecords(b kv.Batch, f *flight) (changestream.Touched, error) 
 // then. A shorter batch takes microseconds to write. Its goroutine counts as waiting at once and leaves its thread to others.
 const longCommit = 64 << 10
 
-// fill adds the writes to a batch and their keys to where. It replaces each pending commit timestamp by that of the flight.
-func (t *Tx) fill(b *mvcc.Batch, f *flight, where *written) (err error) {
+// fill adds the writes to a batch and their keys to where. It replaces each pending commit timestamp by that of the commit.
+func (t *Tx) fill(b *mvcc.Batch, f *pendingCommit, where *written) (err error) {
 	if run := t.onlyRun(); run != nil {
 		for i := range run.Len() {
 			where.add(run.Key(i))
@@ -278,7 +278,7 @@ func (t *Tx) fill(b *mvcc.Batch, f *flight, where *written) (err error) {
 }
 
 // putOutcome adds the outcome to the batch, if a client may ask for it.
-func (t *Tx) putOutcome(b kv.Batch, f *flight, opts CommitOptions) error {
+func (t *Tx) putOutcome(b kv.Batch, f *pendingCommit, opts CommitOptions) error {
 	if t.opts.ID == (ClientID{}) {
 		return nil
 	}

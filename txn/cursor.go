@@ -38,7 +38,7 @@ func (c *cursor) open(start, end string) (err error) {
 	c.start, c.end = start, end
 	c.baseOK, c.baseRead = false, false
 	if c.growing != nil {
-		c.growing.landed = c.t.m.landings.count.Load()
+		c.growing.commits = c.t.m.recentCommits.count.Load()
 	}
 	if c.base, err = c.t.m.versions.Scan([]byte(start), []byte(end), c.at, c.reverse); err != nil {
 		return c.t.storeError(err)
@@ -104,7 +104,7 @@ func (c *cursor) Next() bool {
 	}
 	more := c.step()
 	if c.growing != nil {
-		more = c.secure(more)
+		more = c.lockNextKey(more)
 	}
 	c.ended = !more
 	if err := c.t.check(); err != nil {

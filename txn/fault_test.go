@@ -126,7 +126,7 @@ func (r *faultRun) run() {
 	store, err := pebble.Open("data", r.disk)
 	if err == nil {
 		store.OnFailure(func(error) { r.failed.Store(true) })
-		r.serve(store)
+		r.runClients(store)
 		if err := store.Close(); (err != nil) != r.failed.Load() {
 			r.t.Errorf("%v: failed is %v, and close says %v", r.fault, r.failed.Load(), err)
 		}
@@ -148,8 +148,8 @@ func (f fault) String() string {
 	return fmt.Sprintf("%s at call %d", f.kind.name, f.at)
 }
 
-// serve runs the clients, and reports whether the store goes on afterwards.
-func (r *faultRun) serve(store kv.Store) {
+// runClients runs the clients, and reports whether the store goes on afterwards.
+func (r *faultRun) runClients(store kv.Store) {
 	oracle, err := NewOracle(store, r.clock.now)
 	if err != nil {
 		return

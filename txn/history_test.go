@@ -69,12 +69,12 @@ type ran struct {
 	began, ended int64 // by workload.clock
 	tx           *Tx
 	ts           mvcc.Timestamp
-	reads        []seen
+	reads        []observedRead
 	wrote        map[string]string // "" is a delete
 }
 
-// seen is one read, with the transaction's own writes before it.
-type seen struct {
+// observedRead is one read, with the transaction's own writes before it.
+type observedRead struct {
 	start, end string // end is empty for a point
 	own        map[string]string
 	found      string
@@ -150,13 +150,13 @@ func (r *ran) step(ctx context.Context, rng *rand.Rand) error {
 	a := string(historyKeys[rng.IntN(len(historyKeys))])
 	switch rng.IntN(5) {
 	case 0, 1:
-		return r.read(ctx, seen{start: a}, lock)
+		return r.read(ctx, observedRead{start: a}, lock)
 	case 2:
 		b := string(historyKeys[rng.IntN(len(historyKeys))] + 1)
 		if rng.IntN(2) == 0 {
-			return r.readPart(ctx, seen{start: a, end: b}, 1+rng.IntN(3), table.ScanOptions{Lock: lock, Reverse: rng.IntN(2) == 0, Partial: true})
+			return r.readPart(ctx, observedRead{start: a, end: b}, 1+rng.IntN(3), table.ScanOptions{Lock: lock, Reverse: rng.IntN(2) == 0, Partial: true})
 		}
-		return r.read(ctx, seen{start: a, end: b}, lock)
+		return r.read(ctx, observedRead{start: a, end: b}, lock)
 	}
 	return r.write(ctx, r.tx, rng)
 }
@@ -171,7 +171,7 @@ func (r *ran) write(ctx context.Context, w table.Writer, rng *rand.Rand) error {
 	return w.Put(ctx, key(k), []byte(r.wrote[k]), nil, nil)
 }
 
-func (r *ran) read(ctx context.Context, s seen, lock table.Lock) (err error) {
+func (r *ran) read(ctx context.Context, s observedRead, lock table.Lock) (err error) {
 	s.own = maps.Clone(r.wrote)
 	s.found, err = s.from(ctx, r.tx, nil, lock)
 	if err == nil {
@@ -181,7 +181,7 @@ func (r *ran) read(ctx context.Context, s seen, lock table.Lock) (err error) {
 }
 
 // readPart reads up to limit rows of a range. It records as read only the part of the range that it has scanned.
-func (r *ran) readPart(ctx context.Context, s seen, limit int, opts table.ScanOptions) error {
+func (r *ran) readPart(ctx context.Context, s observedRead, limit int, opts table.ScanOptions) error {
 	s.own = maps.Clone(r.wrote)
 	c, err := r.tx.Scan(ctx, table.Span{Start: key(s.start), End: key(s.end)}, opts)
 	if err != nil {
@@ -212,7 +212,7 @@ func (r *ran) readPart(ctx context.Context, s seen, limit int, opts table.ScanOp
 }
 
 // from reads the point or range in a view and merges the own writes into the result.
-func (s seen) from(ctx context.Context, view table.View, own map[string]string, lock table.Lock) (string, error) {
+func (s observedRead) from(ctx context.Context, view table.View, own map[string]string, lock table.Lock) (string, error) {
 	rows := map[string]string{}
 	if s.end == "" {
 		val, ok, err := view.Get(ctx, key(s.start), lock)

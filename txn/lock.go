@@ -67,18 +67,18 @@ func (r *request) isPoint() bool { return r.end == "" }
 // overlaps reports whether two requests share a key, whatever their modes.
 func (r *request) overlaps(o *request) bool {
 	switch {
-	case !r.meets(o):
+	case !r.rangesOverlap(o):
 		return false
 	case r.run != nil:
-		return r.hits(o)
+		return r.runIntersects(o)
 	case o.run != nil:
-		return o.hits(r)
+		return o.runIntersects(r)
 	}
 	return true
 }
 
-// meets reports whether the points or ranges of two requests overlap. It ignores runs.
-func (r *request) meets(o *request) bool {
+// rangesOverlap reports whether the points or ranges of two requests overlap. It ignores runs.
+func (r *request) rangesOverlap(o *request) bool {
 	switch {
 	case r.isPoint() && o.isPoint():
 		return r.start == o.start
@@ -99,7 +99,7 @@ func (r *request) covers(o *request) bool {
 		return o.isPoint() && r.start == o.start
 	}
 	if r.run != nil {
-		return o.isPoint() && r.hits(o)
+		return o.isPoint() && r.runIntersects(o)
 	}
 	return r.start <= o.start && (o.end <= r.end && !o.isPoint() || o.isPoint() && o.start < r.end)
 }
@@ -114,13 +114,13 @@ func (r *request) blocks(o *request) bool {
 
 // acquire locks a point (end is empty) or a range for t. It waits for locks that conflict.
 func (l *lockTable) acquire(ctx context.Context, t *Tx, start, end string, mode table.Lock) error {
-	_, err := l.grow(ctx, nil, &request{tx: t, start: start, end: end, mode: mode})
+	_, err := l.acquireOrExtend(ctx, nil, &request{tx: t, start: start, end: end, mode: mode})
 	return err
 }
 
-// grow acquires r. held may be a range that r's transaction has locked in the same mode and that is adjacent to r. If nothing
+// acquireOrExtend acquires r. held may be a range that r's transaction has locked in the same mode and that is adjacent to r. If nothing
 // blocks r, grow extends held instead of adding a lock. It returns the lock that the next call may pass as held, or nil.
-func (l *lockTable) grow(ctx context.Context, held, r *request) (*request, error) {
+func (l *lockTable) acquireOrExtend(ctx context.Context, held, r *request) (*request, error) {
 	l.mu.Lock()
 	if err := r.tx.check(); err != nil {
 		l.mu.Unlock()
@@ -132,7 +132,7 @@ func (l *lockTable) grow(ctx context.Context, held, r *request) (*request, error
 		l.mu.Unlock()
 		return nil, nil
 	case !blocked && held != nil:
-		l.ranges.stretch(held, r)
+		l.ranges.extend(held, r)
 		l.mu.Unlock()
 		return held, nil
 	}
@@ -243,7 +243,7 @@ func (l *lockTable) withdraw(r *request) bool {
 	}
 	l.waiting = slices.Delete(l.waiting, i, i+1)
 	l.remove(r)
-	l.serve([]*request{r})
+	l.grantWaiting([]*request{r})
 	return true
 }
 
@@ -287,15 +287,15 @@ func (l *lockTable) release(t *Tx) {
 		}
 		close(r.ready)
 	}
-	l.serve(held)
+	l.grantWaiting(held)
 }
 
-// maxFiltered is the maximum number of released locks that serve compares with every waiting request. If there are more, it is
+// maxFiltered is the maximum number of released locks that grantWaiting compares with every waiting request. If there are more, it is
 // cheaper to look up the conflicts of each waiting request in the table.
 const maxFiltered = 16
 
-// serve grants the waiting requests that nothing blocks any longer, oldest first. gone are the requests that were removed.
-func (l *lockTable) serve(gone []*request) {
+// grantWaiting grants the waiting requests that nothing blocks any longer, oldest first. gone are the requests that were removed.
+func (l *lockTable) grantWaiting(gone []*request) {
 	for i := 0; i < len(l.waiting); i++ {
 		r := l.waiting[i]
 		if len(gone) <= maxFiltered && !slices.ContainsFunc(gone, r.overlaps) {
@@ -322,7 +322,7 @@ func (l *lockTable) each(r *request, f func(*request) bool) {
 			if key >= r.end {
 				return false
 			}
-			if r.run != nil && !r.hits(o) {
+			if r.run != nil && !r.runIntersects(o) {
 				return true
 			}
 			for ; o != nil && more; o = o.next {

@@ -42,10 +42,10 @@ func testLocksAreCharged(t *testing.T) {
 			}
 		}
 	}
-	if due := tx.memory.charged; due != chunks*chargeBytes || budget.Usage().Taken < due { // the budget rounds up
-		t.Errorf("%d locks are charged %d bytes, %d of the budget; want %d", chunks*chargeLocks, due, budget.Usage().Taken, chunks*chargeBytes)
+	if due := tx.memory.charged; due != chunks*chargeBytes || budget.Usage().Reserved < due { // the budget rounds up
+		t.Errorf("%d locks are charged %d bytes, %d of the budget; want %d", chunks*chargeLocks, due, budget.Usage().Reserved, chunks*chargeBytes)
 	}
-	if err := tx.Rollback(); err != nil || budget.Usage().Taken != 0 {
-		t.Errorf("after the end %d bytes are charged: %v", budget.Usage().Taken, err)
+	if err := tx.Rollback(); err != nil || budget.Usage().Reserved != 0 {
+		t.Errorf("after the end %d bytes are charged: %v", budget.Usage().Reserved, err)
 	}
 }

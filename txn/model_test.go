@@ -160,14 +160,14 @@ func (m *model) at(ts mvcc.Timestamp, own map[string]string) map[string]string {
 	rows := map[string]string{}
 	for _, c := range m.commits {
 		if c.ts <= ts {
-			lay(rows, c.wrote)
+			applyWrites(rows, c.wrote)
 		}
 	}
-	lay(rows, own)
+	applyWrites(rows, own)
 	return rows
 }
 
-func lay(rows, wrote map[string]string) {
+func applyWrites(rows, wrote map[string]string) {
 	for k, v := range wrote {
 		if v == "" {
 			delete(rows, k)

@@ -71,21 +71,21 @@ type Oracle struct {
 
 	visible  atomic.Int64 // the watermark: strong reads read at it
 	durable  atomic.Int64 // the bound that is on disk
-	inFlight atomic.Int32 // length of flights
+	inFlight atomic.Int32 // length of pending
 
 	reserving sync.Mutex // held while extend writes a bound; commits write theirs without it
 
 	mu      sync.Mutex
-	last    mvcc.Timestamp // the newest timestamp given out or read at; later ones are above it
-	claimed mvcc.Timestamp // the bound that is on disk or being written
-	flights []*flight      // commits with a timestamp that are not yet visible; oldest first
-	failed  error          // set if the store may have lost a commit, or is closed; then every commit fails
+	last    mvcc.Timestamp   // the newest timestamp given out or read at; later ones are above it
+	claimed mvcc.Timestamp   // the bound that is on disk or being written
+	pending []*pendingCommit // commits with a timestamp that are not yet visible; oldest first
+	failed  error            // set if the store may have lost a commit, or is closed; then every commit fails
 
 	renewing bool // a goroutine extends the bound for later reads
 }
 
-// flight is a commit that has its timestamp and is not yet visible.
-type flight struct {
+// pendingCommit is a commit that has its timestamp and is not yet visible.
+type pendingCommit struct {
 	ts    mvcc.Timestamp
 	bound mvcc.Timestamp // the bound that its batch must write, or 0
 	old   mvcc.Timestamp // the bound on disk that its batch deletes
@@ -111,12 +111,12 @@ func NewOracle(store kv.Store, clock func() time.Time) (*Oracle, error) {
 // reserved but not used, so that a restart does not begin ahead of the clock.
 // Later commits fail. When it returns, the oracle does not use the store any more.
 func (o *Oracle) Close() error {
-	landed := o.landed(context.Background(), o.newest())
+	waitErr := o.awaitCommits(context.Background(), o.newest())
 	o.reserving.Lock() // waits for a renewal that is writing; a later one finds the oracle closed or failed
 	defer o.reserving.Unlock()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if err := cmp.Or(landed, o.failed); err != nil {
+	if err := cmp.Or(waitErr, o.failed); err != nil {
 		return err
 	}
 	o.failed = errClosed
@@ -169,8 +169,8 @@ func (o *Oracle) approach(now mvcc.Timestamp) mvcc.Timestamp {
 		return o.Visible()
 	}
 	at := min(now, mvcc.Timestamp(o.durable.Load()))
-	if len(o.flights) > 0 {
-		at = min(at, o.flights[0].ts-1)
+	if len(o.pending) > 0 {
+		at = min(at, o.pending[0].ts-1)
 	}
 	o.last = max(o.last, at)
 	o.show(at)
@@ -221,7 +221,7 @@ func (o *Oracle) CloseAt(ctx context.Context, at mvcc.Timestamp) error {
 	o.mu.Lock()
 	o.last = max(o.last, at)
 	o.mu.Unlock()
-	return o.landed(ctx, at)
+	return o.awaitCommits(ctx, at)
 }
 
 // awaitClock waits for the clock, or for timestamps given out ahead of it, to get to at.
@@ -248,20 +248,20 @@ func (o *Oracle) newest() mvcc.Timestamp {
 	return o.last
 }
 
-// landed waits until no commit at or below at is in flight, then lets visible reach at. at is at or below last.
-func (o *Oracle) landed(ctx context.Context, at mvcc.Timestamp) error {
+// awaitCommits waits until no commit at or below at is in flight, then lets visible reach at. at is at or below last.
+func (o *Oracle) awaitCommits(ctx context.Context, at mvcc.Timestamp) error {
 	for {
 		o.mu.Lock()
 		if o.failed != nil {
 			defer o.mu.Unlock()
 			return o.failed
 		}
-		if len(o.flights) == 0 || o.flights[0].ts > at {
+		if len(o.pending) == 0 || o.pending[0].ts > at {
 			o.show(at)
 			o.mu.Unlock()
 			return nil
 		}
-		wake := o.flights[0].waiter()
+		wake := o.pending[0].waiter()
 		o.mu.Unlock()
 		select {
 		case <-wake:
@@ -271,8 +271,8 @@ func (o *Oracle) landed(ctx context.Context, at mvcc.Timestamp) error {
 	}
 }
 
-// waiter returns a channel that is closed when the flight is gone or the store fails. The caller holds the oracle's mu.
-func (f *flight) waiter() chan struct{} {
+// waiter returns a channel that is closed when the commit is no longer pending or the store fails. The caller holds the oracle's mu.
+func (f *pendingCommit) waiter() chan struct{} {
 	if f.wake == nil {
 		f.wake = make(chan struct{})
 	}
@@ -287,8 +287,8 @@ func (o *Oracle) show(at mvcc.Timestamp) {
 	}
 }
 
-// take gives out the next timestamp. The caller must land the flight.
-func (o *Oracle) take() (*flight, error) {
+// begin gives out the next timestamp. The caller must finish the commit.
+func (o *Oracle) begin() (*pendingCommit, error) {
 	now := mvcc.TimestampOf(o.clock())
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -296,7 +296,7 @@ func (o *Oracle) take() (*flight, error) {
 		return nil, o.failed
 	}
 	o.last = max(o.last+1, now)
-	f := &flight{ts: o.last}
+	f := &pendingCommit{ts: o.last}
 	// Every batch above the durable bound writes a bound of its own, for it may become durable without the others. A batch near the claimed
 	// bound writes the next one, so that few batches are above the durable bound.
 	durable := mvcc.Timestamp(o.durable.Load())
@@ -307,7 +307,7 @@ func (o *Oracle) take() (*flight, error) {
 	if near || f.ts > durable {
 		f.bound, f.old = o.claimed, durable
 	}
-	o.flights = append(o.flights, f)
+	o.pending = append(o.pending, f)
 	o.inFlight.Add(1)
 	return f, nil
 }
@@ -315,18 +315,18 @@ func (o *Oracle) take() (*flight, error) {
 // commitAt gives fn a timestamp and a function that commits one batch at it. It returns when the timestamp is visible. If fn fails, it has
 // committed nothing, or the commit has failed.
 func (o *Oracle) commitAt(fn func(ts mvcc.Timestamp, commit func(kv.Batch) error) error) (err error) {
-	f, err := o.take()
+	f, err := o.begin()
 	if err != nil {
 		return err
 	}
 	var written bool
 	var committed error
 	defer func() { // also if fn panics: it must not hold up every commit of the store
-		landed := o.abandon
+		finish := o.abandon
 		if written {
-			landed = func(f *flight) error { return o.land(f, committed) }
+			finish = func(f *pendingCommit) error { return o.finish(f, committed) }
 		}
-		err = cmp.Or(err, landed(f))
+		err = cmp.Or(err, finish(f))
 	}()
 	return fn(f.ts, func(b kv.Batch) error {
 		if err := f.putReservation(b); err != nil {
@@ -341,37 +341,37 @@ func (o *Oracle) commitAt(fn func(ts mvcc.Timestamp, commit func(kv.Batch) error
 // errCut is the error of a commit that panicked, so that it did not return one.
 var errCut = errors.New("the commit was cut short")
 
-// Take implements changestream.Oracle. When the caller lands the flight, it must not hold a mutex that other commits wait for. It may hold one
+// Begin implements changestream.Oracle. When the caller finishes the commit, it must not hold a mutex that other commits wait for. It may hold one
 // when it calls Take.
-func (o *Oracle) Take(b kv.Batch) (mvcc.Timestamp, changestream.Flight, error) {
-	f, err := o.take()
+func (o *Oracle) Begin(b kv.Batch) (mvcc.Timestamp, changestream.PendingCommit, error) {
+	f, err := o.begin()
 	if err != nil {
 		return 0, nil, err
 	}
-	return f.ts, taken{o, f}, f.putReservation(b)
+	return f.ts, commitHandle{o, f}, f.putReservation(b)
 }
 
-// taken is a flight that Take has given out.
-type taken struct {
+// commitHandle is a pending commit that Begin has returned.
+type commitHandle struct {
 	o *Oracle
-	f *flight
+	f *pendingCommit
 }
 
-func (t taken) Land(committed error) error { return t.o.land(t.f, committed) }
-func (t taken) Abandon() error             { return t.o.abandon(t.f) }
+func (t commitHandle) Finish(committed error) error { return t.o.finish(t.f, committed) }
+func (t commitHandle) Abandon() error               { return t.o.abandon(t.f) }
 
-// abandon lands a flight whose batch was not written.
-func (o *Oracle) abandon(f *flight) error {
+// abandon finishes a commit whose batch was not written.
+func (o *Oracle) abandon(f *pendingCommit) error {
 	f.bound = 0
-	return o.land(f, nil)
+	return o.finish(f, nil)
 }
 
-// land ends a flight. err is the result of Commit of its batch. land returns when the commit is visible, so it waits for all commits with lower
+// finish ends a pending commit. err is the result of Commit of its batch. finish returns when the commit is visible, so it waits for all commits with lower
 // timestamps.
 //
 // If the store has refused the batch, nothing of it was written. If the store failed, it is unknown what it kept. Then no commit becomes visible
 // any more, and every later one fails.
-func (o *Oracle) land(f *flight, err error) error {
+func (o *Oracle) finish(f *pendingCommit, err error) error {
 	if errors.Is(err, kv.ErrRefused) {
 		return cmp.Or(o.abandon(f), err)
 	}
@@ -404,26 +404,26 @@ func (o *Oracle) land(f *flight, err error) error {
 	return nil
 }
 
-// advance moves visible past the flights that are done, up to the first one that is not. The caller holds mu.
+// advance moves visible past the commits that are done, up to the first one that is not. The caller holds mu.
 func (o *Oracle) advance() {
 	n := 0
-	for ; n < len(o.flights) && o.flights[n].done; n++ {
-		f := o.flights[n]
+	for ; n < len(o.pending) && o.pending[n].done; n++ {
+		f := o.pending[n]
 		o.show(f.ts)
 		f.gone = true
 		if f.wake != nil {
 			close(f.wake)
 		}
 	}
-	o.flights = slices.Delete(o.flights, 0, n)
+	o.pending = slices.Delete(o.pending, 0, n)
 	o.inFlight.Add(int32(-n))
-	if len(o.flights) == 0 {
+	if len(o.pending) == 0 {
 		o.show(o.last)
 	}
 }
 
 func (o *Oracle) wakeAll() {
-	for _, f := range o.flights {
+	for _, f := range o.pending {
 		if f.wake != nil {
 			close(f.wake)
 			f.wake = nil
@@ -440,8 +440,8 @@ func boundKey(bound mvcc.Timestamp) []byte {
 	return append(binary.BigEndian.AppendUint64(key, uint64(bound)), 0)
 }
 
-// putReservation adds the reservation of a flight to its batch.
-func (f *flight) putReservation(b kv.Batch) error {
+// putReservation adds the reservation of a pending commit to its batch.
+func (f *pendingCommit) putReservation(b kv.Batch) error {
 	if f.bound == 0 {
 		return nil
 	}

@@ -76,8 +76,8 @@ func (m *Manager) Outcome(id ClientID) (outcome Outcome, ok bool, err error) {
 	return outcome, ok, err
 }
 
-// Outlived reports whether a transaction began so long ago that the outcome of its commit may have been deleted.
-func (m *Manager) Outlived(id ClientID) bool { return id.Began() < m.oracle.outcomesFrom() }
+// Expired reports whether a transaction began so long ago that the outcome of its commit may have been deleted.
+func (m *Manager) Expired(id ClientID) bool { return id.Began() < m.oracle.outcomesFrom() }
 
 // outcomesFrom returns the time since which all outcomes are kept.
 func (o *Oracle) outcomesFrom() mvcc.Timestamp {

@@ -42,11 +42,11 @@ func TestOutcomes(t *testing.T) {
 		}
 		return Outcome{Timestamp: ts, Mutations: 7, Isolation: RepeatableRead}
 	}
-	want := func(id ClientID, want Outcome, outlived bool) {
+	want := func(id ClientID, want Outcome, expired bool) {
 		t.Helper()
 		got, ok, err := m.Outcome(id)
-		if err != nil || got != want || ok != (want != Outcome{}) || m.Outlived(id) != outlived {
-			t.Errorf("outcome %+v, %v, %v, outlived %v; want %+v, %v", got, ok, err, m.Outlived(id), want, outlived)
+		if err != nil || got != want || ok != (want != Outcome{}) || m.Expired(id) != expired {
+			t.Errorf("outcome %+v, %v, %v, expired %v; want %+v, %v", got, ok, err, m.Expired(id), want, expired)
 		}
 	}
 

@@ -92,8 +92,8 @@ func join(left, right *rangeNode) *rangeNode {
 	}
 }
 
-// stretch extends r, which is in the tree, by an adjacent range on either side.
-func (t *rangeTree) stretch(r, by *request) {
+// extend extends r, which is in the tree, by an adjacent range on either side.
+func (t *rangeTree) extend(r, by *request) {
 	if by.start == r.end {
 		r.end = by.end
 		t.root.raise(r)

@@ -5,42 +5,42 @@ import (
 	"sync/atomic"
 )
 
-// landings counts the commits that had something to write, and keeps the keys of the newest ones. A scan that reads keys before it locks them
-// asks landings whether a commit may have written there in between: see scanLock.
-type landings struct {
+// recentCommits counts the commits that had something to write, and keeps the keys of the newest ones. A scan that reads keys before it locks them
+// asks recentCommits whether a commit may have written there in between: see scanLock.
+type recentCommits struct {
 	count  atomic.Uint64 // commits; each counts itself when it is visible or has failed, before it releases its locks
 	mu     sync.Mutex
-	newest *[keptLandings]written // commit n is at n modulo keptLandings; nil before the first commit
+	newest *[keptCommits]written // commit n is at n modulo keptCommits; nil before the first commit
 }
 
-// keptLandings is the number of commits whose keys are kept. A scan that falls further behind reads its range again.
-const keptLandings = 64
+// keptCommits is the number of commits whose keys are kept. A scan that falls further behind reads its range again.
+const keptCommits = 64
 
 // add counts a commit and keeps its keys.
-func (l *landings) add(w *written) {
+func (l *recentCommits) add(w *written) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.newest == nil {
-		l.newest = new([keptLandings]written)
+		l.newest = new([keptCommits]written)
 	}
 	n := l.count.Load() + 1
-	l.newest[n%keptLandings] = *w
+	l.newest[n%keptCommits] = *w
 	l.count.Store(n)
 }
 
 // quiet returns the number of commits so far. quiet is true if no commit after the one numbered since can have written in [start, end).
-func (l *landings) quiet(since uint64, start, end string) (count uint64, quiet bool) {
+func (l *recentCommits) quiet(since uint64, start, end string) (count uint64, quiet bool) {
 	if count = l.count.Load(); count == since {
 		return count, true
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	count = l.count.Load()
-	if count-since > keptLandings {
+	if count-since > keptCommits {
 		return count, false
 	}
 	for n := since + 1; n <= count; n++ {
-		if l.newest[n%keptLandings].meets(start, end) {
+		if l.newest[n%keptCommits].mayOverlap(start, end) {
 			return count, false
 		}
 	}
@@ -87,8 +87,8 @@ func (w *written) widen(key []byte) {
 	}
 }
 
-// meets reports whether one of the keys may lie in [start, end).
-func (w *written) meets(start, end string) bool {
+// mayOverlap reports whether one of the keys may lie in [start, end).
+func (w *written) mayOverlap(start, end string) bool {
 	if w.many {
 		return w.keys[0].before(end) && w.keys[1].reaches(start)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // TestScanBesideCommits: a scan that locks as it goes reads a range again only if a commit may have written in it before the lock, or if there were
-// more commits than landings keeps. It misses no row.
+// more commits than recentCommits keeps. It misses no row.
 func TestScanBesideCommits(t *testing.T) {
 	ctx := context.Background()
 	for _, c := range []struct {
@@ -35,7 +35,7 @@ func TestScanBesideCommits(t *testing.T) {
 		for _, step := range c.steps {
 			words := strings.Fields(step)
 			if words[0] == "many" {
-				for i := range keptLandings + 1 {
+				for i := range keptCommits + 1 {
 					blindCommit(t, m, fmt.Appendf(nil, "zz%d\x00", i), nil)
 				}
 			} else {
@@ -58,7 +58,7 @@ func TestScanBesideCommits(t *testing.T) {
 // TestScanBehindCommitsElsewhere: commits that write outside the rest of the span do not make the scan read again, however many they are.
 func TestScanBehindCommitsElsewhere(t *testing.T) {
 	m := newManager(t, openStore(t, vfs.NewMem(), "data"), time.Now)
-	for i := range 3 * keptLandings {
+	for i := range 3 * keptCommits {
 		blindCommit(t, m, rowKey(i), nil)
 	}
 	scan, err := m.Begin(Options{}).Scan(context.Background(), table.Span{Start: []byte{0x80}, End: []byte{0xf0}}, table.ScanOptions{Partial: true})
@@ -83,7 +83,7 @@ func TestWrittenMeets(t *testing.T) {
 	for _, c := range []struct {
 		keys       []string
 		start, end string
-		meets      bool
+		want       bool
 	}{
 		{nil, "a", "z", false},
 		{[]string{"c"}, "a", "c", false},
@@ -107,7 +107,7 @@ func TestWrittenMeets(t *testing.T) {
 		for _, k := range c.keys {
 			w.add([]byte(k))
 		}
-		if got := w.meets(c.start, c.end); got != c.meets {
+		if got := w.mayOverlap(c.start, c.end); got != c.want {
 			t.Errorf("%q and [%q, %q): %v", c.keys, c.start, c.end, got)
 		}
 	}

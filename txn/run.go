@@ -82,7 +82,7 @@ func (r *Request) bufferRun(run *table.Run) (due int64, err error) {
 	if t.closed.Load() && !r.mutates {
 		return 0, usererror.CommitCalled()
 	}
-	if err := t.grow(run.Bytes()); err != nil {
+	if err := t.addWriteBytes(run.Bytes()); err != nil {
 		return 0, err
 	}
 	t.run = run

@@ -12,12 +12,12 @@ import (
 // acquireRun locks the keys of a run exclusively with one request. Other transactions may still write keys between them.
 func (l *lockTable) acquireRun(ctx context.Context, t *Tx, run *table.Run) error {
 	first, last := run.Key(0), run.Key(run.Len()-1)
-	_, err := l.grow(ctx, nil, &request{tx: t, start: string(first), end: string(mvcc.After(nil, last)), mode: table.LockExclusive, run: run})
+	_, err := l.acquireOrExtend(ctx, nil, &request{tx: t, start: string(first), end: string(mvcc.After(nil, last)), mode: table.LockExclusive, run: run})
 	return err
 }
 
-// hits reports whether o's point, range or run contains any key of r's run.
-func (r *request) hits(o *request) bool {
+// runIntersects reports whether o's point, range or run contains any key of r's run.
+func (r *request) runIntersects(o *request) bool {
 	i := r.run.From(0, unsafe.Slice(unsafe.StringData(o.start), len(o.start)))
 	if i == r.run.Len() {
 		return false

@@ -12,8 +12,8 @@ import (
 //
 // The cursor finds the next key, locks the range up to it, and only then shows
 // it. Another transaction may commit into that range after the cursor has read
-// it and before the cursor has the lock. A commit adds itself to landings before
-// it releases its locks. So if landings has no new commit that may have written in
+// it and before the cursor has the lock. A commit adds itself to recentCommits before
+// it releases its locks. So if recentCommits has no new commit that may have written in
 // the range, the cursor has missed nothing. Otherwise it reads the range again,
 // which is locked now.
 type scanLock struct {
@@ -21,15 +21,15 @@ type scanLock struct {
 	mode       table.Lock
 	start, end string   // the part of the span that is not locked yet
 	held       *request // the lock to extend; nil if the next part needs a new lock
-	landed     uint64   // landings.count at a time since which no commit has written in the range that the cursor has yet to show
+	commits    uint64   // recentCommits.count at a time since which no commit has written in the range that the cursor has yet to show
 	skipped    []byte   // the argument of the last SkipTo
 	after      []byte   // scratch: the end of the range to lock
 }
 
-// secure locks the range up to the key that c has found, or up to the end of
+// lockNextKey locks the range up to the key that c has found, or up to the end of
 // the span if it found none (more is false). It reports whether there is a key
 // to show, which may differ from more once the range is locked.
-func (c *cursor) secure(more bool) bool {
+func (c *cursor) lockNextKey(more bool) bool {
 	for c.err == nil {
 		l := c.growing
 		start, end := c.unlocked(more)
@@ -46,11 +46,11 @@ func (c *cursor) secure(more bool) bool {
 			}
 			return more
 		}
-		if landed, quiet := c.t.m.landings.quiet(l.landed, from, to); quiet {
-			l.landed = landed
+		if commits, quiet := c.t.m.recentCommits.quiet(l.commits, from, to); quiet {
+			l.commits = commits
 			return more
 		}
-		if _, quiet := c.t.m.landings.quiet(l.landed, start, end); quiet {
+		if _, quiet := c.t.m.recentCommits.quiet(l.commits, start, end); quiet {
 			return more
 		}
 		if c.err = c.reopen(from, to); c.err == nil {
@@ -75,7 +75,7 @@ func (c *cursor) unlocked(more bool) (start, end string) {
 }
 
 func (l *scanLock) lock(c *cursor, start, end string) (err error) {
-	l.held, err = c.t.m.locks.grow(l.ctx, l.held, &request{tx: c.t, start: start, end: end, mode: l.mode})
+	l.held, err = c.t.m.locks.acquireOrExtend(l.ctx, l.held, &request{tx: c.t, start: start, end: end, mode: l.mode})
 	if c.reverse {
 		l.end = start
 	} else {

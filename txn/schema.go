@@ -14,7 +14,7 @@ import (
 // transactions a change may abort. The lock table's mu guards all fields except
 // turn. catalog is stored under the mutex and may be read without it.
 type schemaGate struct {
-	turn       chan struct{} // holds one token while a schema change runs, so that one runs at a time
+	sem        chan struct{} // holds one token while a schema change runs, so that one runs at a time
 	open       chan struct{} // closed when the running change ends; nil if none runs
 	committing int           // commits past their point of no return
 	drained    chan struct{} // closed when committing falls to 0
@@ -40,8 +40,8 @@ type schemaGate struct {
 // back-filling, belongs into transactions before it.
 func (m *Manager) ChangeSchema(ctx context.Context, next *schema.Catalog, fn func(ts mvcc.Timestamp, commit func(kv.Batch) error) error) error {
 	select {
-	case m.schema.turn <- struct{}{}:
-		defer func() { <-m.schema.turn }()
+	case m.schema.sem <- struct{}{}:
+		defer func() { <-m.schema.sem }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}

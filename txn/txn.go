@@ -69,14 +69,14 @@ type Config struct {
 
 // Manager runs the transactions of one database. It may be used by many goroutines.
 type Manager struct {
-	versions  *mvcc.Versions
-	oracle    *Oracle
-	clock     func() time.Time
-	retention atomic.Int64 // time.Duration
-	ids       atomic.Uint64
-	landings  landings
-	delays    delays
-	streams   *changestream.Log
+	versions      *mvcc.Versions
+	oracle        *Oracle
+	clock         func() time.Time
+	retention     atomic.Int64 // time.Duration
+	ids           atomic.Uint64
+	recentCommits recentCommits
+	delays        delays
+	streams       *changestream.Log
 
 	waited func(*LockWait)
 
@@ -91,7 +91,7 @@ func NewManager(versions *mvcc.Versions, oracle *Oracle, cfg Config) *Manager {
 		cfg.Retention = DefaultRetention
 	}
 	m.SetRetention(cfg.Retention)
-	m.schema.turn = make(chan struct{}, 1)
+	m.schema.sem = make(chan struct{}, 1)
 	m.schema.dependents = map[*Tx]struct{}{}
 	m.schema.catalog.Store(cfg.Catalog)
 	m.locks.m = m
@@ -104,8 +104,8 @@ func (m *Manager) SetRetention(d time.Duration) { m.retention.Store(int64(d)) }
 // Retention returns how long versions are kept.
 func (m *Manager) Retention() time.Duration { return time.Duration(m.retention.Load()) }
 
-// Landed counts the commits that had something to write since the Manager was made.
-func (m *Manager) Landed() uint64 { return m.landings.count.Load() }
+// Commits counts the commits that had something to write since the Manager was made.
+func (m *Manager) Commits() uint64 { return m.recentCommits.count.Load() }
 
 // Now returns the clock's time, or the newest timestamp that reads see if the clock has gone back behind it.
 func (m *Manager) Now() mvcc.Timestamp { return m.oracle.Now() }

@@ -70,7 +70,7 @@ func (r *Request) buffer(key string, w write) (due int64, err error) {
 	if replaced {
 		t.size -= len(key) + len(old.val)
 	}
-	if err := t.grow(len(key) + len(w.val)); err != nil {
+	if err := t.addWriteBytes(len(key) + len(w.val)); err != nil {
 		return 0, err
 	}
 	t.memory.writes += int64(t.size-before) * copies
@@ -80,8 +80,8 @@ func (r *Request) buffer(key string, w write) (due int64, err error) {
 	return t.memory.due(), nil
 }
 
-// grow adds bytes to the size of the commit, and fails if that becomes too large. The caller holds the transaction's mu.
-func (t *Tx) grow(bytes int) error {
+// addWriteBytes adds bytes to the size of the commit, and fails if that becomes too large. The caller holds the transaction's mu.
+func (t *Tx) addWriteBytes(bytes int) error {
 	if t.size += bytes; t.size > table.MaxCommitBytes && !t.opts.AnySize {
 		return usererror.CommitTooLarge(table.MaxCommitBytes)
 	}
@@ -138,7 +138,7 @@ func (r *Request) bufferMod(m changestream.Mod) (size int, due int64, err error)
 		return 0, 0, usererror.CommitCalled()
 	}
 	size, kept := t.changes.Add(m)
-	if err := t.grow(size); err != nil {
+	if err := t.addWriteBytes(size); err != nil {
 		return 0, 0, err
 	}
 	t.memory.writes += int64(kept)
