@@ -122,7 +122,7 @@ type handOut func(ctx context.Context, list []*Transaction, after []Checkpoint) 
 // deliver gives the handler the rows of the change sets in list. It leaves out a change set of which no row is left.
 func (r *changeSetReader) deliver(ctx context.Context, list []*Transaction, after []Checkpoint, hand handOut) error {
 	for len(list) > 0 {
-		n, sets := r.take(list)
+		n, sets := r.batchSize(list)
 		if sets > changeSetsAtOnce {
 			if err := r.deliverLarge(ctx, list[0], after[0], hand); err != nil {
 				return err
@@ -155,8 +155,8 @@ func (r *changeSetReader) deliver(ctx context.Context, list []*Transaction, afte
 	return nil
 }
 
-// take returns how many of the first transactions one statement reads the rows for, and the number of their change sets.
-func (r *changeSetReader) take(list []*Transaction) (n, sets int) {
+// batchSize returns how many of the first transactions one statement reads the rows for, and the number of their change sets.
+func (r *changeSetReader) batchSize(list []*Transaction) (n, sets int) {
 	n, sets = 1, len(list[0].Changes)
 	for n < len(list) && sets+len(list[n].Changes) <= r.atOnce {
 		sets += len(list[n].Changes)

@@ -17,7 +17,7 @@ import (
 func TestHandlerFails(t *testing.T) {
 	c := connect(t, singers)
 	r := newRecorder()
-	calls, seen := 0, make(chan struct{})
+	calls, called := 0, make(chan struct{})
 	r.fail = func(tx *watch.Transaction) error {
 		calls++
 		switch calls {
@@ -26,7 +26,7 @@ func TestHandlerFails(t *testing.T) {
 		case 3:
 			panic("the handler's mistake")
 		case 4:
-			close(seen)
+			close(called)
 			return errTest
 		}
 		return nil
@@ -35,7 +35,7 @@ func TestHandlerFails(t *testing.T) {
 	apply(t, c, singer(1, "a"))
 	apply(t, c, singer(2, "b"))
 	apply(t, c, singer(3, "c"))
-	<-seen
+	<-called
 	for w.Metrics()[0].HandlerFailures != 3 {
 		time.Sleep(time.Millisecond)
 	}

@@ -15,15 +15,15 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// lane runs one feed: it is the feed's Sink, calls the handler, stores checkpoints and tries again after errors.
-type lane struct {
+// feedRunner runs one feed: it is the feed's Sink, calls the handler, stores checkpoints and tries again after errors.
+type feedRunner struct {
 	w      *Watcher
 	feed   Feed
 	id     FeedID
 	cancel context.CancelFunc
 	retry  chan struct{} // receives a value when the feed must be tried again after a lasting error
 	over   chan struct{} // run closes it when it returns
-	before *lane         // a removed lane of the same feed that may still run; nil if there is none
+	before *feedRunner   // a removed runner of the same feed that may still run; nil if there is none
 
 	mu         sync.Mutex
 	state      State // note derives it from the errors
@@ -40,7 +40,7 @@ type lane struct {
 	stored     Checkpoint
 	metrics    FeedMetrics
 
-	tried []time.Time // timestamps that this lane may have stored in the repository; only the storing goroutine uses it
+	tried []time.Time // timestamps that this runner may have stored in the repository; only the storing goroutine uses it
 }
 
 const (
@@ -82,9 +82,9 @@ func lasting(err error) bool {
 }
 
 // run reads the feed until ctx ends, the feed ends, or the handler returns a fatal error.
-func (l *lane) run(ctx context.Context) {
+func (l *feedRunner) run(ctx context.Context) {
 	defer close(l.over)
-	defer l.w.laneOver()
+	defer l.w.runnerOver()
 	defer l.note(func() { l.ended = true })
 	if l.before != nil { // its handler may still run, and it stores a last checkpoint
 		<-l.before.over
@@ -125,12 +125,12 @@ func (l *lane) run(ctx context.Context) {
 	}
 }
 
-// count returns the sum of the feed's figures, from this lane and those before it.
-func (l *lane) count() FeedMetrics {
+// count returns the sum of the feed's figures, from this runner and those before it.
+func (l *feedRunner) count() FeedMetrics {
 	l.mu.Lock()
 	before, m := l.before, l.metrics
 	l.mu.Unlock()
-	if before != nil { // this lane starts from the figures of that one, and has counted nothing yet
+	if before != nil { // this runner starts from the figures of that one, and has counted nothing yet
 		m = before.count()
 	}
 	m.Feed = l.id
@@ -138,12 +138,12 @@ func (l *lane) count() FeedMetrics {
 }
 
 // wait waits until the feed must be tried again after an error. It returns false if ctx ends first.
-func (l *lane) wait(ctx context.Context, err error, failures int) bool {
+func (l *feedRunner) wait(ctx context.Context, err error, failures int) bool {
 	l.note(func() { l.readErr = err })
 	if !lasting(err) {
 		return sleep(ctx, pause(failures))
 	}
-	l.w.laneOver()
+	l.w.runnerOver()
 	select {
 	case <-l.retry:
 		return true
@@ -152,8 +152,8 @@ func (l *lane) wait(ctx context.Context, err error, failures int) bool {
 	}
 }
 
-// note applies a change to the lane's fields, derives its state, and logs a change of state. The caller must not hold mu.
-func (l *lane) note(change func()) {
+// note applies a change to the runner's fields, derives its state, and logs a change of state. The caller must not hold mu.
+func (l *feedRunner) note(change func()) {
 	l.mu.Lock()
 	change()
 	before := l.state
@@ -185,11 +185,11 @@ func (l *lane) note(change func()) {
 	}
 }
 
-func (l *lane) name() slog.Attr { return slog.String("feed", l.id.String()) }
+func (l *feedRunner) name() slog.Attr { return slog.String("feed", l.id.String()) }
 
 // load gets the checkpoint from the repository. If there is none, the feed starts where the watcher does. load stores that start at once: if the
 // watcher stops before anything changes, the next one begins there, too. It returns false if ctx ends.
-func (l *lane) load(ctx context.Context) bool {
+func (l *feedRunner) load(ctx context.Context) bool {
 	for failures := 0; ; failures++ {
 		c, ok, err := l.w.o.Repository.Load(ctx, l.id)
 		if err == nil && !ok {
@@ -213,7 +213,7 @@ func (l *lane) load(ctx context.Context) bool {
 }
 
 // Deliver implements Sink.
-func (l *lane) Deliver(ctx context.Context, list []*Transaction) (int, error) {
+func (l *feedRunner) Deliver(ctx context.Context, list []*Transaction) (int, error) {
 	if h, ok := l.w.o.Handler.(BatchHandler); ok {
 		if len(list) == 0 {
 			return 0, nil
@@ -232,7 +232,7 @@ func (l *lane) Deliver(ctx context.Context, list []*Transaction) (int, error) {
 }
 
 // call calls the handler until it takes the transactions, returns a fatal error, or ctx ends.
-func (l *lane) call(ctx context.Context, list []*Transaction, handle func() error) error {
+func (l *feedRunner) call(ctx context.Context, list []*Transaction, handle func() error) error {
 	for failures := 0; ; failures++ {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -252,7 +252,7 @@ func (l *lane) call(ctx context.Context, list []*Transaction, handle func() erro
 	}
 }
 
-func (l *lane) handled(list []*Transaction, took time.Duration, err error) {
+func (l *feedRunner) handled(list []*Transaction, took time.Duration, err error) {
 	l.note(func() {
 		if !isFatal(err) { // a fatal error ends Run
 			l.handleErr = err
@@ -280,7 +280,7 @@ func recovered(f func() error) (err error) {
 }
 
 // Checkpoint implements Sink.
-func (l *lane) Checkpoint(c Checkpoint) {
+func (l *feedRunner) Checkpoint(c Checkpoint) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.checkpoint = c
@@ -290,7 +290,7 @@ func (l *lane) Checkpoint(c Checkpoint) {
 }
 
 // Delivered implements Sink.
-func (l *lane) Delivered(until time.Time) {
+func (l *feedRunner) Delivered(until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if until.After(l.delivered) {
@@ -299,14 +299,14 @@ func (l *lane) Delivered(until time.Time) {
 }
 
 // Stored implements Sink.
-func (l *lane) Stored() Checkpoint {
+func (l *feedRunner) Stored() Checkpoint {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.stored
 }
 
 // Observe implements Sink.
-func (l *lane) Observe(r Reading) {
+func (l *feedRunner) Observe(r Reading) {
 	l.note(func() {
 		if r.Pruned > 0 {
 			l.metrics.Pruned += int64(r.Pruned)
@@ -325,13 +325,13 @@ func (l *lane) Observe(r Reading) {
 }
 
 // Report implements Sink.
-func (l *lane) Report(err error) {
+func (l *feedRunner) Report(err error) {
 	l.note(func() { l.reported = err })
 	l.w.log.Warn("the feed goes on after an error", l.name(), "error", err)
 }
 
 // storeAll stores the checkpoint whenever it has moved, and once more when ctx ends.
-func (l *lane) storeAll(ctx context.Context) {
+func (l *feedRunner) storeAll(ctx context.Context) {
 	for sleep(ctx, l.w.o.CheckpointInterval) {
 		l.store(ctx)
 	}
@@ -340,7 +340,7 @@ func (l *lane) storeAll(ctx context.Context) {
 	l.store(ctx)
 }
 
-func (l *lane) store(ctx context.Context) {
+func (l *feedRunner) store(ctx context.Context) {
 	l.mu.Lock()
 	c := l.checkpoint
 	same := c.Position == l.stored.Position && c.Timestamp.Equal(l.stored.Timestamp)
@@ -365,9 +365,9 @@ func (l *lane) store(ctx context.Context) {
 	}
 }
 
-// replace stores a checkpoint over one that this lane has stored or tried to store. If it finds any other one, a second watcher delivers the same
+// replace stores a checkpoint over one that this runner has stored or tried to store. If it finds any other one, a second watcher delivers the same
 // feed: both would overwrite each other's progress. replace then returns a fatal error.
-func (l *lane) replace(ctx context.Context, c Checkpoint) error {
+func (l *feedRunner) replace(ctx context.Context, c Checkpoint) error {
 	before, ok, err := l.w.o.Repository.Load(ctx, l.id)
 	if err != nil {
 		return err
@@ -388,8 +388,8 @@ func (l *lane) replace(ctx context.Context, c Checkpoint) error {
 // stalled is the time without a read after which health reports a feed as Retrying.
 const stalled = 30 * time.Second
 
-// health returns the state of the lane for Watcher.Health.
-func (l *lane) health() FeedHealth {
+// health returns the state of the runner for Watcher.Health.
+func (l *feedRunner) health() FeedHealth {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h := FeedHealth{Feed: l.id, State: l.state, Since: l.since, Delivered: l.delivered, Err: errors.Join(l.readErr, l.handleErr, l.storeErr, l.reported)}

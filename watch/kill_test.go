@@ -164,7 +164,7 @@ func (k *killRun) watchAndKill(ctx context.Context, rnd *rand.Rand, o watch.Opti
 	life, kill := context.WithCancel(ctx)
 	defer kill()
 	began := map[string]int{} // the newest versions that this watcher has delivered
-	calls, last, restart, taken := 0, 1+rnd.IntN(25), rnd.IntN(50), rnd.IntN(2) == 0
+	calls, last, restart, handled := 0, 1+rnd.IntN(25), rnd.IntN(50), rnd.IntN(2) == 0
 	var restarted sync.WaitGroup
 	o.Handler = watch.HandlerFunc(func(_ context.Context, tx *watch.Transaction) error {
 		if calls++; calls == restart {
@@ -172,7 +172,7 @@ func (k *killRun) watchAndKill(ctx context.Context, rnd *rand.Rand, o watch.Opti
 		}
 		if calls >= last {
 			kill()
-			if !taken {
+			if !handled {
 				return errTest
 			}
 		}

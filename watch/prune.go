@@ -53,14 +53,14 @@ func newPruner(p *poll, d *described, commit string) (*pruner, error) {
 
 // run prunes until ctx ends. It reports errors, and tries again at the next tick.
 func (p *pruner) run(ctx context.Context, out Sink) {
-	turn := time.NewTicker(min(max(p.after/10, minPruneInterval), maxPruneInterval))
-	defer turn.Stop()
+	ticker := time.NewTicker(min(max(p.after/10, minPruneInterval), maxPruneInterval))
+	defer ticker.Stop()
 	for {
 		if err := p.prune(ctx, out); err != nil && ctx.Err() == nil {
 			out.Report(err)
 		}
 		select {
-		case <-turn.C:
+		case <-ticker.C:
 		case <-ctx.Done():
 			return
 		}

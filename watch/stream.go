@@ -305,7 +305,7 @@ type streamPartition struct {
 	heartbeat time.Time // everything up to this timestamp has been read
 
 	queue    []*streamTransaction // transactions that were read and are not yet delivered, in the order of their records
-	taken    int                  // the number of transactions at the head of queue that are on their way to the handler
+	popped   int                  // the number of transactions at the head of queue that are on their way to the handler
 	changes  int                  // in the queue
 	bytes    int                  // of JSON in the queue
 	ended    bool

@@ -169,7 +169,7 @@ func TestStreamRestarts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(7, 0))
-			got := &deliveries{t: t, of: map[string][]string{}, seen: map[string]bool{}}
+			got := &deliveries{t: t, of: map[string][]string{}, delivered: map[string]bool{}}
 			want := map[string][]string{} // the values of each key, in order
 			var mu sync.Mutex
 			written := make(chan struct{})
@@ -229,11 +229,11 @@ func TestStreamRestarts(t *testing.T) {
 
 // deliveries is a handler that keeps the values of each key, in the order of their first delivery.
 type deliveries struct {
-	t    *testing.T
-	mu   sync.Mutex
-	of   map[string][]string
-	seen map[string]bool
-	n    int
+	t         *testing.T
+	mu        sync.Mutex
+	of        map[string][]string
+	delivered map[string]bool
+	n         int
 }
 
 func (d *deliveries) Handle(_ context.Context, tx *watch.Transaction) error {
@@ -246,8 +246,8 @@ func (d *deliveries) Handle(_ context.Context, tx *watch.Transaction) error {
 			d.t.Error(err)
 		}
 		key := c.Key.Values[0].GetStringValue()
-		if !d.seen[key+"="+value] {
-			d.seen[key+"="+value] = true
+		if !d.delivered[key+"="+value] {
+			d.delivered[key+"="+value] = true
 			d.of[key] = append(d.of[key], value)
 			d.n++
 		}

@@ -31,7 +31,7 @@ type streamTransaction struct {
 	records    []*dataRecord
 	want       int // the number of records that the transaction has
 	partitions []*streamPartition
-	taken      bool
+	popped     bool
 }
 
 // addData adds a record to its transaction, and the transaction to the queue of the partition. The caller holds mu.
@@ -60,8 +60,8 @@ func (r *streamReader) addData(p *streamPartition, d *dataRecord) {
 	}
 }
 
-// take marks and returns the transactions that can be delivered, in a valid order. The caller holds mu.
-func (r *streamReader) take() (list []*streamTransaction) {
+// popReady marks and returns the transactions that can be delivered, in a valid order. The caller holds mu.
+func (r *streamReader) popReady() (list []*streamTransaction) {
 	for len(r.candidates) > 0 {
 		tx := r.candidates[0]
 		r.candidates[0] = nil // so that the array does not keep the transaction in memory
@@ -69,7 +69,7 @@ func (r *streamReader) take() (list []*streamTransaction) {
 		if !tx.ready() {
 			continue
 		}
-		tx.taken = true
+		tx.popped = true
 		list = append(list, tx)
 		for _, p := range tx.partitions {
 			r.candidates = append(r.candidates, p.next()...)
@@ -79,22 +79,22 @@ func (r *streamReader) take() (list []*streamTransaction) {
 }
 
 func (tx *streamTransaction) ready() bool {
-	if tx.taken || len(tx.records) < tx.want {
+	if tx.popped || len(tx.records) < tx.want {
 		return false
 	}
-	return !slices.ContainsFunc(tx.partitions, func(p *streamPartition) bool { return !p.queue[p.taken].commit.Equal(tx.commit) })
+	return !slices.ContainsFunc(tx.partitions, func(p *streamPartition) bool { return !p.queue[p.popped].commit.Equal(tx.commit) })
 }
 
 // next returns the transactions with the lowest timestamp that are not on their way to the handler. The caller holds mu.
 func (p *streamPartition) next() []*streamTransaction {
-	for p.taken < len(p.queue) && p.queue[p.taken].taken {
-		p.taken++
+	for p.popped < len(p.queue) && p.queue[p.popped].popped {
+		p.popped++
 	}
-	n := p.taken
-	for n < len(p.queue) && p.queue[n].commit.Equal(p.queue[p.taken].commit) {
+	n := p.popped
+	for n < len(p.queue) && p.queue[n].commit.Equal(p.queue[p.popped].commit) {
 		n++
 	}
-	return p.queue[p.taken:n]
+	return p.queue[p.popped:n]
 }
 
 // remove removes a transaction from the queue. The caller holds mu.
@@ -103,8 +103,8 @@ func (p *streamPartition) remove(tx *streamTransaction) {
 	copy(p.queue[1:at+1], p.queue[:at])
 	p.queue[0] = nil // so that the array does not keep a transaction in memory
 	p.queue = p.queue[1:]
-	if at < p.taken {
-		p.taken--
+	if at < p.popped {
+		p.popped--
 	}
 }
 
@@ -127,7 +127,7 @@ func (r *streamReader) deliver() error {
 			return r.ctx.Err()
 		}
 		r.mu.Lock()
-		list := r.take()
+		list := r.popReady()
 		r.mu.Unlock()
 		if err := r.handOut(list); err != nil {
 			return err
@@ -148,15 +148,15 @@ func (r *streamReader) handOut(list []*streamTransaction) error {
 		out = append(out, r.transaction(tx)...)
 		last = append(last, len(out))
 	}
-	taken := 0
+	handled := 0
 	var err error
 	if len(out) > 0 {
-		taken, err = r.out.Deliver(r.ctx, out)
+		handled, err = r.out.Deliver(r.ctx, out)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i, tx := range list {
-		if last[i] > taken {
+		if last[i] > handled {
 			break
 		}
 		r.delivered(tx)

@@ -11,7 +11,7 @@ import (
 
 // delivering is a Sink that keeps the ids of transactions.
 type delivering struct {
-	lane
+	feedRunner
 	ids []string
 }
 
@@ -35,7 +35,7 @@ func TestSharedTimestamps(t *testing.T) {
 	step := func(want string) {
 		t.Helper()
 		out.ids = nil
-		if err := r.handOut(r.take()); err != nil {
+		if err := r.handOut(r.popReady()); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Join(out.ids, " "); got != want {
@@ -57,7 +57,7 @@ func TestSharedTimestamps(t *testing.T) {
 	step("")
 	record(b, 2, "one", 4)
 	step("one last")
-	if len(a.queue)+len(b.queue)+a.taken+b.taken+a.changes+b.changes+len(r.transactions) != 0 {
+	if len(a.queue)+len(b.queue)+a.popped+b.popped+a.changes+b.changes+len(r.transactions) != 0 {
 		t.Errorf("left: %v, %v, %v", a, b, r.transactions)
 	}
 }
@@ -71,7 +71,7 @@ func TestDeliveredIsForgotten(t *testing.T) {
 		r.addData(p, &dataRecord{commit: day.Add(time.Duration(i) * time.Second), transaction: "tx", records: 1})
 	}
 	queue, candidates := p.queue, r.candidates
-	if err := r.handOut(r.take()); err != nil {
+	if err := r.handOut(r.popReady()); err != nil {
 		t.Fatal(err)
 	}
 	for i := range queue {
@@ -99,7 +99,7 @@ func TestLargeChangesWait(t *testing.T) {
 		if read {
 			t.Error("a partition with much that is not delivered is read further")
 		}
-		if err := r.handOut(r.take()); err != nil {
+		if err := r.handOut(r.popReady()); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()

@@ -129,11 +129,11 @@ func (i Interval) shards(from, to time.Time) []string {
 	if unit.cycle == 0 && to.Sub(from) > maxTimeShards*unit.step {
 		return nil
 	}
-	seen := map[string]bool{}
+	listed := map[string]bool{}
 	var list []string
 	for t := from.UTC().Truncate(unit.step); !t.After(to); t = t.Add(unit.step) {
-		if shard := i.text(t); !seen[shard] {
-			seen[shard] = true
+		if shard := i.text(t); !listed[shard] {
+			listed[shard] = true
 			list = append(list, i.Shard(t))
 		}
 	}

@@ -37,15 +37,15 @@ type Watcher struct {
 	o      Options
 	log    *slog.Logger
 	start  time.Time
-	failed chan struct{} // a lane has failed with a lasting error, or has ended
+	failed chan struct{} // a runner has failed with a lasting error, or has ended
 
 	mu      sync.Mutex
 	running bool
-	lanes   map[FeedID]*lane
-	gone    map[FeedID]*lane // lanes of feeds that the source no longer lists
-	listed  bool             // the source has listed its feeds
-	fail    func(error)      // ends Run
-	ended   sync.WaitGroup   // counts all running lanes, also those in gone
+	runners map[FeedID]*feedRunner
+	gone    map[FeedID]*feedRunner // runners of feeds that the source no longer lists
+	listed  bool                   // the source has listed its feeds
+	fail    func(error)            // ends Run
+	ended   sync.WaitGroup         // counts all running runners, also those in gone
 }
 
 // New returns a watcher. It does not contact the database.
@@ -80,7 +80,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 		w.mu.Unlock()
 		return errors.New("watch: Run was called while it runs")
 	}
-	w.running, w.listed, w.lanes, w.gone, w.fail = true, false, map[FeedID]*lane{}, map[FeedID]*lane{}, cancel
+	w.running, w.listed, w.runners, w.gone, w.fail = true, false, map[FeedID]*feedRunner{}, map[FeedID]*feedRunner{}, cancel
 	w.mu.Unlock()
 	err := w.supervise(ctx)
 	if ctx.Err() != nil {
@@ -96,7 +96,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	return err
 }
 
-// supervise starts lanes for the feeds that the source lists, and stops the lanes of feeds that it no longer lists.
+// supervise starts runners for the feeds that the source lists, and stops the runners of feeds that it no longer lists.
 func (w *Watcher) supervise(ctx context.Context) error {
 	if err := w.again(ctx, "the repository", func() error { return w.o.Repository.Check(ctx) }); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (w *Watcher) warnOfAbsent(ctx context.Context, feeds int) {
 	}
 }
 
-// discover asks the source for its feeds at the next tick, or when a lane is over. If the source fails, discover returns the known feeds.
+// discover asks the source for its feeds at the next tick, or when a runner is over. If the source fails, discover returns the known feeds.
 func (w *Watcher) discover(ctx context.Context, tick <-chan time.Time, known []Feed) ([]Feed, error) {
 	select {
 	case <-ctx.Done():
@@ -212,20 +212,20 @@ func (w *Watcher) arrange(ctx context.Context, feeds []Feed) {
 	for _, f := range feeds {
 		id := f.ID()
 		listed[id] = true
-		if w.lanes[id] != nil {
+		if w.runners[id] != nil {
 			continue
 		}
 		ctx, cancel := context.WithCancel(ctx)
-		l := &lane{w: w, feed: f, id: id, cancel: cancel, retry: make(chan struct{}, 1), over: make(chan struct{}), before: w.gone[id], since: time.Now()}
+		l := &feedRunner{w: w, feed: f, id: id, cancel: cancel, retry: make(chan struct{}, 1), over: make(chan struct{}), before: w.gone[id], since: time.Now()}
 		delete(w.gone, id)
-		w.lanes[id] = l
+		w.runners[id] = l
 		w.ended.Go(func() { l.run(ctx) })
 	}
-	for id, l := range w.lanes {
+	for id, l := range w.runners {
 		if !listed[id] {
 			w.log.Warn("the feed is gone", l.name())
 			l.cancel()
-			delete(w.lanes, id)
+			delete(w.runners, id)
 			w.gone[id] = l
 		}
 	}
@@ -258,24 +258,24 @@ func (w *Watcher) retryFailed() {
 	}
 }
 
-// laneOver makes the watcher ask the source at once whether the feed still exists.
-func (w *Watcher) laneOver() {
+// runnerOver makes the watcher ask the source at once whether the feed still exists.
+func (w *Watcher) runnerOver() {
 	select {
 	case w.failed <- struct{}{}:
 	default:
 	}
 }
 
-// all returns the lanes of the feeds that the source lists, in the order of their names.
-func (w *Watcher) all() []*lane {
+// all returns the runners of the feeds that the source lists, in the order of their names.
+func (w *Watcher) all() []*feedRunner {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return inOrder(slices.Collect(maps.Values(w.lanes)))
+	return inOrder(slices.Collect(maps.Values(w.runners)))
 }
 
-func inOrder(lanes []*lane) []*lane {
-	slices.SortFunc(lanes, func(a, b *lane) int { return cmp.Compare(a.id.String(), b.id.String()) })
-	return lanes
+func inOrder(runners []*feedRunner) []*feedRunner {
+	slices.SortFunc(runners, func(a, b *feedRunner) int { return cmp.Compare(a.id.String(), b.id.String()) })
+	return runners
 }
 
 // Health returns the current state of the watcher and its feeds.
@@ -298,10 +298,10 @@ func (w *Watcher) Health() Health {
 // Metrics returns the figures of each feed, in the order of their names. It includes feeds that are gone.
 func (w *Watcher) Metrics() []FeedMetrics {
 	w.mu.Lock()
-	lanes := slices.AppendSeq(slices.Collect(maps.Values(w.lanes)), maps.Values(w.gone))
+	runners := slices.AppendSeq(slices.Collect(maps.Values(w.runners)), maps.Values(w.gone))
 	w.mu.Unlock()
 	var list []FeedMetrics
-	for _, l := range inOrder(lanes) {
+	for _, l := range inOrder(runners) {
 		list = append(list, l.count())
 	}
 	return list

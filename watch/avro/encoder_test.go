@@ -93,12 +93,12 @@ func TestEncoderOfSomeColumns(t *testing.T) {
 	}
 	e := NewEncoder(client)
 	a, b := changeOf(watch.Upsert, "K", "1", "A", "2"), changeOf(watch.Upsert, "B", "3", "K", "1")
-	for turn, c := range []*watch.Change{a, b, a, b, changeOf(watch.Upsert, "K", "1", "A", "2")} {
-		if turn == 2 {
+	for i, c := range []*watch.Change{a, b, a, b, changeOf(watch.Upsert, "K", "1", "A", "2")} {
+		if i == 2 {
 			client.Close() // another query would fail
 		}
 		if _, err := e.Encode(t.Context(), nil, c); err != nil {
-			t.Errorf("turn %d: %v", turn, err)
+			t.Errorf("turn %d: %v", i, err)
 		}
 	}
 }

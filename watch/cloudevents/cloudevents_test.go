@@ -171,7 +171,7 @@ func TestRefusals(t *testing.T) {
 // TestOrder: events of one key are posted in order, one at a time, and concurrently with other keys. A redirect with status 307 keeps the event.
 func TestOrder(t *testing.T) {
 	var mu sync.Mutex
-	seen := map[string][]int{}
+	received := map[string][]int{}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/" {
 			http.Redirect(w, r, "/moved", http.StatusTemporaryRedirect)
@@ -186,7 +186,7 @@ func TestOrder(t *testing.T) {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		seen[line.Keys.ID] = append(seen[line.Keys.ID], line.NewValues.N)
+		received[line.Keys.ID] = append(received[line.Keys.ID], line.NewValues.N)
 	}))
 	var opened atomic.Int32
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
@@ -212,10 +212,10 @@ func TestOrder(t *testing.T) {
 	if n := opened.Load(); n > DefaultConnections {
 		t.Errorf("%d connections, want at most %d", n, DefaultConnections)
 	}
-	if len(seen) != keys {
-		t.Errorf("%d keys, want %d", len(seen), keys)
+	if len(received) != keys {
+		t.Errorf("%d keys, want %d", len(received), keys)
 	}
-	for key, got := range seen {
+	for key, got := range received {
 		for n := range changes {
 			if len(got) != changes || got[n] != n {
 				t.Errorf("key %s: %v", key, got)

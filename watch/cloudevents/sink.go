@@ -54,7 +54,7 @@ type Sink struct {
 
 	mu sync.Mutex
 	// taken holds the ids of events that the server has taken in calls that have not succeeded yet.
-	taken map[string]bool
+	accepted map[string]bool
 }
 
 // DefaultConnections is the default maximum number of concurrent requests.
@@ -93,7 +93,7 @@ func (s *Sink) HandleBatch(ctx context.Context, list []*watch.Transaction) error
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range events {
-		delete(s.taken, e.id)
+		delete(s.accepted, e.id)
 	}
 	return nil
 }
@@ -134,26 +134,26 @@ func firstOf(list []error) (first error) {
 // postAll posts events one after the other until one fails. It skips those that were taken before.
 func (s *Sink) postAll(ctx context.Context, list []event) error {
 	for _, e := range list {
-		if s.wasTaken(e) {
+		if s.wasAccepted(e) {
 			continue
 		}
 		if err := s.post(ctx, e); err != nil {
 			return err
 		}
 		s.mu.Lock()
-		if s.taken == nil {
-			s.taken = map[string]bool{}
+		if s.accepted == nil {
+			s.accepted = map[string]bool{}
 		}
-		s.taken[e.id] = true
+		s.accepted[e.id] = true
 		s.mu.Unlock()
 	}
 	return nil
 }
 
-func (s *Sink) wasTaken(e event) bool {
+func (s *Sink) wasAccepted(e event) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.taken[e.id]
+	return s.accepted[e.id]
 }
 
 const typePrefix = "com.github.crowfoot-db.crowfoot.change."

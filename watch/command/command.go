@@ -66,7 +66,7 @@ func (c *Command) HandleBatch(ctx context.Context, list []*watch.Transaction) (e
 			return err
 		}
 	}
-	err = c.running.give(ctx, c.lines, c.Acknowledge)
+	err = c.running.send(ctx, c.lines, c.Acknowledge)
 	c.running.abandoned = ctx.Err() != nil
 	if err == nil || c.running.abandoned {
 		return err
@@ -156,8 +156,8 @@ func readAcks(out io.Reader, acks chan<- struct{}) {
 
 var errLines = errors.New("the command has written more lines than it was given, so that they cannot acknowledge changes")
 
-// give writes lines. If acknowledge is set, it waits until each is acknowledged.
-func (p *process) give(ctx context.Context, lines []byte, acknowledge bool) error {
+// send writes lines. If acknowledge is set, it waits until each is acknowledged.
+func (p *process) send(ctx context.Context, lines []byte, acknowledge bool) error {
 	if !acknowledge {
 		return p.write(ctx, lines)
 	}

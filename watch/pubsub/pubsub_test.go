@@ -150,13 +150,13 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// away is a Pub/Sub server that does not answer until back is closed.
-type away struct {
+// stalledServer is a Pub/Sub server that does not answer until back is closed.
+type stalledServer struct {
 	asked chan struct{}
 	back  chan struct{}
 }
 
-func (a away) React(any) (handled bool, reply any, err error) {
+func (a stalledServer) React(any) (handled bool, reply any, err error) {
 	select {
 	case a.asked <- struct{}{}:
 	default:
@@ -168,7 +168,7 @@ func (a away) React(any) (handled bool, reply any, err error) {
 // TestAway: when the watcher must end while Pub/Sub does not answer, the handler and Close return. If the batch comes again meanwhile, as when a
 // feed is read again, it waits for the result of the first one.
 func TestAway(t *testing.T) {
-	a := away{make(chan struct{}, 1), make(chan struct{})}
+	a := stalledServer{make(chan struct{}, 1), make(chan struct{})}
 	server, client := fake(t, pstest.ServerReactorOption{FuncName: "Publish", Reactor: a})
 	s := &Sink{Client: client, Topic: "changes", Create: true}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -200,7 +200,7 @@ func TestAway(t *testing.T) {
 
 // TestCloseWhileAway: Close does not wait for a Pub/Sub that does not answer.
 func TestCloseWhileAway(t *testing.T) {
-	a := away{make(chan struct{}, 1), make(chan struct{})}
+	a := stalledServer{make(chan struct{}, 1), make(chan struct{})}
 	_, client := fake(t, pstest.ServerReactorOption{FuncName: "Publish", Reactor: a})
 	defer close(a.back) // must be before the fake server is closed
 	s := &Sink{Client: client, Topic: "changes", Create: true}
