@@ -17,7 +17,7 @@ const (
 // generation and makes the young one the old one. A look-up that finds an entry in the old generation moves it to the
 // young one. The cache charges its entries to memory, unless memory is nil. The zero value is ready to use.
 type cache[T any] struct {
-	memory *keeper
+	memory *cacheBudget
 
 	mu         sync.RWMutex
 	young, old map[string]T
@@ -72,7 +72,7 @@ func (c *cache[T]) find(key []byte) (T, bool) {
 // put adds an entry, unless there is no memory for it.
 func (c *cache[T]) put(key string, v T) {
 	size := entrySize(key)
-	if !c.memory.take(c, size) {
+	if !c.memory.reserve(c, size) {
 		return
 	}
 	c.mu.Lock()
@@ -106,16 +106,16 @@ func (c *cache[T]) remove(key string) (dropped int64) {
 func (c *cache[T]) insert(key string, v T) (dropped int64) {
 	size := entrySize(key)
 	if c.young == nil || len(c.young) >= cacheEntries || c.bytes[0]+size > cacheBytes {
-		dropped = c.turn()
+		dropped = c.rotate()
 	}
 	c.young[key] = v
 	c.bytes[0] += size
 	return dropped
 }
 
-// turn drops the old generation, begins a new young one, and returns the bytes that it has freed. The caller holds
+// rotate drops the old generation, begins a new young one, and returns the bytes that it has freed. The caller holds
 // c.mu.
-func (c *cache[T]) turn() (dropped int64) {
+func (c *cache[T]) rotate() (dropped int64) {
 	dropped = c.bytes[1]
 	c.old, c.young = c.young, make(map[string]T)
 	c.bytes = [2]int64{0, c.bytes[0]}
@@ -126,7 +126,7 @@ func (c *cache[T]) turn() (dropped int64) {
 func (c *cache[T]) age() (dropped int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.turn()
+	return c.rotate()
 }
 
 // close drops all entries. The cache keeps no entries from now on.

@@ -6,9 +6,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/memory"
 )
 
-// keeper charges a budget for memory that outlives a request: the caches of all databases, and sessions. When the
-// budget is exhausted, all caches drop entries that were not used lately. A nil keeper counts nothing.
-type keeper struct {
+// cacheBudget charges a budget for memory that outlives a request: the caches of all databases, and sessions. When the
+// budget is exhausted, all caches drop entries that were not used lately. A nil cacheBudget counts nothing.
+type cacheBudget struct {
 	mu       sync.Mutex
 	budget   *memory.Budget
 	caches   *memory.Account
@@ -20,17 +20,17 @@ type keeper struct {
 // aging is a cache that can make room. age drops old entries and returns the number of bytes that it has freed.
 type aging interface{ age() int64 }
 
-// newKeeper returns a keeper that charges a budget. It returns nil for a nil budget: only each cache's own limit
+// newCacheBudget returns a cacheBudget that charges a budget. It returns nil for a nil budget: only each cache's own limit
 // applies then.
-func newKeeper(b *memory.Budget) *keeper {
+func newCacheBudget(b *memory.Budget) *cacheBudget {
 	if b == nil {
 		return nil
 	}
-	return &keeper{budget: b, caches: b.Open(memory.Cache), sessions: b.Open(memory.Session), members: map[aging]bool{}}
+	return &cacheBudget{budget: b, caches: b.Open(memory.Cache), sessions: b.Open(memory.Session), members: map[aging]bool{}}
 }
 
-// take charges n bytes for an entry of a cache, and reports whether there is room.
-func (k *keeper) take(c aging, n int64) bool {
+// reserve charges n bytes for an entry of a cache, and reports whether there is room.
+func (k *cacheBudget) reserve(c aging, n int64) bool {
 	if k == nil {
 		return true
 	}
@@ -40,11 +40,11 @@ func (k *keeper) take(c aging, n int64) bool {
 	if k.since += n; k.since > k.budget.Usage().Limit/2 {
 		k.age() // so that caches always hold some recently used entries
 	}
-	return k.grow(k.caches, n)
+	return k.tryGrow(k.caches, n)
 }
 
-// grow charges n bytes to an account, and reports whether there is room. The caller holds k.mu.
-func (k *keeper) grow(a *memory.Account, n int64) bool {
+// tryGrow charges n bytes to an account, and reports whether there is room. The caller holds k.mu.
+func (k *cacheBudget) tryGrow(a *memory.Account, n int64) bool {
 	for range 2 { // the second age drops entries that the first has moved to the old generation
 		if a.TryGrow(n) {
 			return true
@@ -54,7 +54,7 @@ func (k *keeper) grow(a *memory.Account, n int64) bool {
 	return a.TryGrow(n)
 }
 
-func (k *keeper) age() {
+func (k *cacheBudget) age() {
 	k.since = 0
 	for c := range k.members {
 		k.caches.Shrink(c.age())
@@ -62,7 +62,7 @@ func (k *keeper) age() {
 }
 
 // free gives n bytes of a cache back.
-func (k *keeper) free(n int64) {
+func (k *cacheBudget) free(n int64) {
 	if k == nil || n == 0 {
 		return
 	}
@@ -72,7 +72,7 @@ func (k *keeper) free(n int64) {
 }
 
 // leave removes a closed cache from those that age.
-func (k *keeper) leave(c aging) {
+func (k *cacheBudget) leave(c aging) {
 	if k == nil {
 		return
 	}
@@ -93,7 +93,7 @@ const accountStep = 256 << 10
 // KeepSessions charges n bytes for sessions. It fails with RESOURCE_EXHAUSTED if sessions have taken all the memory
 // that they may.
 func (r *Registry) KeepSessions(n int64, multiplexed bool) error {
-	k := r.keeper
+	k := r.cacheBudget
 	if k == nil {
 		return nil
 	}
@@ -103,7 +103,7 @@ func (r *Registry) KeepSessions(n int64, multiplexed bool) error {
 	if !multiplexed {
 		share -= share / multiplexedShare
 	}
-	if k.sessions.Used()+n > share || !k.grow(k.sessions, n) {
+	if k.sessions.Used()+n > share || !k.tryGrow(k.sessions, n) {
 		return k.sessions.Refusal(n)
 	}
 	return nil
@@ -111,7 +111,7 @@ func (r *Registry) KeepSessions(n int64, multiplexed bool) error {
 
 // FreeSessions gives back n bytes that KeepSessions has charged.
 func (r *Registry) FreeSessions(n int64) {
-	k := r.keeper
+	k := r.cacheBudget
 	if k == nil {
 		return
 	}

@@ -12,7 +12,7 @@ import (
 // used again and again stay, even in a database with few requests. A dropped database gives all of its memory back.
 func TestCachesShareMemory(t *testing.T) {
 	budget := memory.NewBudget(4 << 20)
-	k := newKeeper(budget)
+	k := newCacheBudget(budget)
 	busy, quiet := cache[int]{memory: k}, cache[int]{memory: k}
 	quiet.put("used", 1)
 	for i := range 10_000 {
@@ -20,8 +20,8 @@ func TestCachesShareMemory(t *testing.T) {
 		if _, ok := quiet.get("used"); !ok {
 			t.Fatalf("after %d texts of another database one that is used again and again is gone", i)
 		}
-		if taken := budget.Usage().Taken; taken > 4<<20 {
-			t.Fatalf("%d bytes are taken", taken)
+		if reserved := budget.Usage().Reserved; reserved > 4<<20 {
+			t.Fatalf("%d bytes are taken", reserved)
 		}
 	}
 	if n := len(busy.young) + len(busy.old); n < 100 {
@@ -30,16 +30,16 @@ func TestCachesShareMemory(t *testing.T) {
 	busy.close()
 	busy.put("late", 1)
 	quiet.close()
-	if u := budget.Usage(); u.Taken != 0 || len(k.members) != 0 {
-		t.Errorf("%d bytes are taken by closed caches, and %d of them are known", u.Taken, len(k.members))
+	if u := budget.Usage(); u.Reserved != 0 || len(k.members) != 0 {
+		t.Errorf("%d bytes are taken by closed caches, and %d of them are known", u.Reserved, len(k.members))
 	}
 }
 
 // TestSessionsMakeRoom checks that sessions evict prepared statements, up to half of the budget.
 func TestSessionsMakeRoom(t *testing.T) {
 	budget := memory.NewBudget(4 << 20)
-	r := &Registry{cfg: Config{Kept: budget}, keeper: newKeeper(budget)}
-	texts := cache[int]{memory: r.keeper}
+	r := &Registry{cfg: Config{Kept: budget}, cacheBudget: newCacheBudget(budget)}
+	texts := cache[int]{memory: r.cacheBudget}
 	for i := range 1000 {
 		texts.put(fmt.Sprint(i), i)
 	}
@@ -64,18 +64,18 @@ func TestSessionsMakeRoom(t *testing.T) {
 // TestDropGivesStatementsBack checks that the statements of a dropped database are no longer charged.
 func TestDropGivesStatementsBack(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
-	taken := func() int64 { return b.Kept().Taken }
-	before := taken()
+	reserved := func() int64 { return b.Kept().Reserved }
+	before := reserved()
 	for i := range 100 {
 		b.mustPrepare(fmt.Sprintf("SELECT K AS k%d FROM T", i))
 	}
-	if n := taken() - before; n < 100*entryBytes {
+	if n := reserved() - before; n < 100*entryBytes {
 		t.Errorf("100 statements are charged %d bytes", n)
 	}
 	if err := dropDatabase(b.Registry); err != nil {
 		t.Fatal(err)
 	}
-	if n := taken(); n != 0 {
+	if n := reserved(); n != 0 {
 		t.Errorf("%d bytes are taken after the drop", n)
 	}
 }

@@ -170,7 +170,7 @@ func TestForgetRefused(t *testing.T) {
 		a.now.Add((2 * time.Hour).Microseconds())
 	}
 	change("ALTER TABLE T ADD COLUMN V INT64", "CREATE TABLE U (K INT64, FOREIGN KEY (K) REFERENCES T (K)) PRIMARY KEY (K)")
-	past := a.db.outlived(a.db.txns.Earliest())
+	past := a.db.findObsolete(a.db.txns.Earliest())
 	store.commits = 0
 	if err := a.db.forget(past); !errors.Is(err, errFailing) {
 		t.Fatalf("versions are forgotten, error: %v", err)

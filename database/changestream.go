@@ -83,7 +83,7 @@ func (d *Database) boundsOf(c *schema.Catalog, s *schema.ChangeStream) (bounds [
 // watchedSpaces returns the key ranges of the root tables above the tables that a change stream watches. A root table's
 // range also holds the rows of all tables interleaved in it.
 func watchedSpaces(c *schema.Catalog, s *schema.ChangeStream) (spaces []table.Span) {
-	seen := map[*schema.Table]bool{}
+	roots := map[*schema.Table]bool{}
 	for t := range c.Tables() {
 		if !s.Watches(t) {
 			continue
@@ -91,8 +91,8 @@ func watchedSpaces(c *schema.Catalog, s *schema.ChangeStream) (spaces []table.Sp
 		for t.Parent != nil {
 			t = t.Parent
 		}
-		if !seen[t] {
-			seen[t] = true
+		if !roots[t] {
+			roots[t] = true
 			space, _ := table.TableLayout(t).Space()
 			spaces = append(spaces, space)
 		}

@@ -38,7 +38,7 @@ import (
 // from the usual, then its mods: keys, new values, old values. The commit timestamp is printed as COMMIT.
 func TestChangeStreamRecords(t *testing.T) {
 	datadriven.Walk(t, "testdata/change_streams", func(t *testing.T, path string) {
-		s := &streamScript{aged: newAged(t), seen: map[string]bool{}}
+		s := &streamScript{aged: newAged(t), printed: map[string]bool{}}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			err := s.run(d)
 			out := s.records()
@@ -52,7 +52,7 @@ func TestChangeStreamRecords(t *testing.T) {
 
 type streamScript struct {
 	*aged
-	seen map[string]bool // the keys of records that were printed
+	printed map[string]bool // the keys of records that were printed
 }
 
 func (s *streamScript) run(d *datadriven.TestData) error {
@@ -211,10 +211,10 @@ func (s *streamScript) records() string {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		if s.seen[string(it.Key())] {
+		if s.printed[string(it.Key())] {
 			continue
 		}
-		s.seen[string(it.Key())] = true
+		s.printed[string(it.Key())] = true
 		key := it.Key()[len(prefix):] // space, stream, partition, timestamp, sequence, 00
 		stream := s.streamName(schema.ChangeStreamID(binary.BigEndian.Uint64(key[4:])))
 		list = append(list, stored{binary.BigEndian.Uint64(key[4+8+8:]), s.record(stream, val)})

@@ -274,11 +274,11 @@ func (w *streamWorld) readStream(s *schema.ChangeStream, begin, end mvcc.Timesta
 		return nil, err
 	}
 	var todo []childPartition
-	seen := map[string]bool{}
+	visited := map[string]bool{}
 	add := func(list []childPartition) {
 		for _, c := range list {
-			if !seen[c.token] {
-				seen[c.token] = true
+			if !visited[c.token] {
+				visited[c.token] = true
 				todo = append(todo, c)
 			}
 		}
@@ -466,11 +466,11 @@ func (r *replica) text(at mvcc.Timestamp) string {
 	for name, rows := range r.rows {
 		columns := watchedColumns(c, c.ChangeStream(r.stream), name)
 		for key, row := range rows {
-			seen := map[string]any{}
+			values := map[string]any{}
 			for _, col := range columns {
-				seen[col] = row[col]
+				values[col] = row[col]
 			}
-			lines = append(lines, fmt.Sprint(name, key, seen))
+			lines = append(lines, fmt.Sprint(name, key, values))
 		}
 	}
 	slices.Sort(lines)

@@ -52,8 +52,8 @@ type copying struct {
 	task
 	copies *columnar.Copies
 	woken  chan struct{} // holds a token when the catalog has changed
-	turn   sync.Mutex    // held for a step of the upkeep
-	upkeep upkeep        // guarded by turn
+	stepMu sync.Mutex    // held for a step of the upkeep
+	upkeep upkeep        // guarded by stepMu
 
 	mu      sync.Mutex
 	changed map[schema.TableID]int64 // number of rows of a copy that have changed since they were copied, approximately
@@ -107,8 +107,8 @@ const forever time.Duration = 1<<63 - 1
 
 // step takes the next step of the upkeep, and returns the pause after it.
 func (c *copying) step(ctx context.Context) (pause time.Duration) {
-	c.turn.Lock()
-	defer c.turn.Unlock()
+	c.stepMu.Lock()
+	defer c.stepMu.Unlock()
 	u := &c.upkeep
 	err := u.follow(u.Catalog())
 	if err == nil && len(u.wanted) == 0 && u.copying.copies.Swept() {
@@ -172,7 +172,7 @@ func (u *upkeep) step(ctx context.Context) (pause time.Duration, err error) {
 		return forever, nil
 	}
 	account := u.registry.account.Task(taskCopies)
-	if u.changes.isTime(u.registry.cfg.Clock(), u.txns.Landed()) {
+	if u.changes.isTime(u.registry.cfg.Clock(), u.txns.Commits()) {
 		account.Do(ctx, func(ctx context.Context) { err = u.count(ctx) })
 		if err != nil {
 			return 0, err

@@ -34,9 +34,9 @@ func newCopied(t *testing.T, statements ...string) copied {
 }
 
 // hold keeps the upkeep in the background from running.
-func (c copied) hold() { c.db.copying.turn.Lock() }
+func (c copied) hold() { c.db.copying.stepMu.Lock() }
 
-func (c copied) letGo() { c.db.copying.turn.Unlock() }
+func (c copied) letGo() { c.db.copying.stepMu.Unlock() }
 
 // upkeep does all work that is due.
 func (c copied) upkeep() error {

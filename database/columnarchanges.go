@@ -139,7 +139,7 @@ func (u *upkeep) count(ctx context.Context) (err error) {
 // chunk.
 func (u *upkeep) pass(ctx context.Context) error {
 	began, c := u.registry.cfg.Clock(), &u.changes
-	commits := u.txns.Landed()
+	commits := u.txns.Commits()
 	snapshot, err := u.txns.Snapshot(ctx, txn.Bound{Kind: txn.Strong})
 	if err != nil {
 		return err

@@ -36,9 +36,9 @@ const shareMerged = 2
 // copyWork is one piece of work of the upkeep.
 type copyWork struct {
 	*wantedCopy
-	kind copyKind
-	span table.Span // the keys to write
-	goes bool       // this is the rest of a span, after a chunk that was full
+	kind      copyKind
+	span      table.Span // the keys to write
+	continued bool       // this is the rest of a span, after a chunk that was full
 }
 
 // copyKind is the reason for a copyWork, the most urgent first.
@@ -53,7 +53,7 @@ const (
 
 // rest returns how long the upkeep rests after work of this kind that took this long.
 func (u *upkeep) rest(kind copyKind, took time.Duration) time.Duration {
-	commits := u.txns.Landed()
+	commits := u.txns.Commits()
 	beside := commits != u.commits && kind != build
 	u.commits = commits
 	if beside {
@@ -116,7 +116,7 @@ func (u *upkeep) workOn(w *wantedCopy, now time.Time) (list []copyWork) {
 				add(renew, w.space())
 			}
 			renewed = true
-		case changes.rows >= muchOf(c), w.hasDropped(c):
+		case changes.rows >= rewriteThreshold(c), w.hasDropped(c):
 			add(rewrite, c.Span)
 		case changes.rows > c.Rows/shareSettled && !now.Before(settled):
 			add(rewrite, c.Span)
@@ -129,8 +129,8 @@ func (u *upkeep) workOn(w *wantedCopy, now time.Time) (list []copyWork) {
 	return list
 }
 
-// muchOf returns the number of changed rows from which on a chunk is rewritten while changes go on.
-func muchOf(c columnar.Chunk) int64 { return max(c.Rows/shareChanged, fewChanged) }
+// rewriteThreshold returns the number of changed rows from which on a chunk is rewritten while changes go on.
+func rewriteThreshold(c columnar.Chunk) int64 { return max(c.Rows/shareChanged, fewChanged) }
 
 // hasDropped reports whether a chunk has columns that the table no longer has.
 func (w *wantedCopy) hasDropped(c columnar.Chunk) bool {
@@ -145,13 +145,13 @@ func mergeable(a, b columnar.Chunk) bool {
 
 // work does the first work in the queue, then rests. Only one database of the store works at a time.
 func (u *upkeep) work(ctx context.Context) error {
-	turn := u.registry.copying
+	sem := u.registry.copying
 	select {
-	case turn <- struct{}{}:
+	case sem <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { <-turn }()
+	defer func() { <-sem }()
 	w := u.queue[0]
 	u.queue = u.queue[1:]
 	var err error
@@ -190,18 +190,18 @@ func (u *upkeep) do(ctx context.Context, w copyWork) error {
 	switch {
 	case w.kind == renew:
 		return u.renew(ctx, w.wantedCopy, src)
-	case w.kind == rewrite && !w.goes:
-		if over, err := u.overcounted(ctx, w, src); over || err != nil {
+	case w.kind == rewrite && !w.continued:
+		if done, err := u.recount(ctx, w, src); done || err != nil {
 			return err
 		}
 	}
-	src.Rows = u.halfOf(w)
+	src.Rows = u.splitRows(w)
 	made, err := w.Write(ctx, src, w.span)
 	if err != nil {
 		return err
 	}
 	if bytes.Compare(made.Span.End, w.span.End) < 0 { // the chunk is full
-		w.span.Start, w.goes = made.Span.End, true
+		w.span.Start, w.continued = made.Span.End, true
 		u.queue = append(u.queue, w)
 	}
 	if w.kind == merge {
@@ -212,10 +212,10 @@ func (u *upkeep) do(ctx context.Context, w copyWork) error {
 	return nil
 }
 
-// halfOf returns the number of rows for the first of the two chunks into which a chunk that has grown too large is
+// splitRows returns the number of rows for the first of the two chunks into which a chunk that has grown too large is
 // divided. It is about half, so that both have room for more. It is 0 if the chunk is not divided. The last chunk is
 // never halved, since its table may grow in the order of the keys.
-func (u *upkeep) halfOf(w copyWork) int {
+func (u *upkeep) splitRows(w copyWork) int {
 	if w.kind != rewrite || bytes.Equal(w.span.End, w.space().End) {
 		return 0
 	}
@@ -230,20 +230,20 @@ func (u *upkeep) halfOf(w copyWork) int {
 	return 0
 }
 
-// overcounted counts the changed rows of a chunk again, up to the number that a rewrite needs, since copyChanges may
+// recount counts the changed rows of a chunk again, up to the number that a rewrite needs, since copyChanges may
 // have counted a row several times. It reports whether they are too few for a rewrite, and then corrects the count.
-func (u *upkeep) overcounted(ctx context.Context, w copyWork, src columnar.Source) (bool, error) {
+func (u *upkeep) recount(ctx context.Context, w copyWork, src columnar.Source) (bool, error) {
 	id := w.layout.ID()
 	for _, c := range w.Chunks() {
-		much, counted := muchOf(c), u.changes.of(id, c.Number)
-		if !bytes.Equal(c.Span.Start, w.span.Start) || counted.rows < much {
+		threshold, counted := rewriteThreshold(c), u.changes.of(id, c.Number)
+		if !bytes.Equal(c.Span.Start, w.span.Start) || counted.rows < threshold {
 			continue
 		}
-		n, err := w.Changed(ctx, src, c, int(much))
+		n, err := w.Changed(ctx, src, c, int(threshold))
 		if errors.Is(err, mvcc.ErrCollected) {
 			return false, nil
 		}
-		if err != nil || int64(n) >= much {
+		if err != nil || int64(n) >= threshold {
 			return false, err
 		}
 		u.changes.set(id, c.Number, chunkChanges{int64(n), counted.since})

@@ -63,19 +63,19 @@ func (d *Database) ReadColumns(ctx context.Context, read table.Read, view table.
 }
 
 func (c *columnReads) open(read exec.ColumnRead) (exec.ColumnSource, error) {
-	copy := c.copies.Of(read.Projection.ID())
-	if copy == nil {
+	tableCopy := c.copies.Of(read.Projection.ID())
+	if tableCopy == nil {
 		return nil, nil
 	}
 	of := columnar.Read{Projection: read.Projection, Spans: read.Spans, At: c.view.Timestamp(), Memory: c.memory}
-	e := copy.Estimate(of)
+	e := tableCopy.Estimate(of)
 	if read.Method == plan.ColumnarScan && e.Chunks == 0 || read.Method != plan.ColumnarScan && !isCheaper(e) {
 		return nil, nil
 	}
 	if t, ok := c.view.(interface{ ReadCopy([]table.Span, int64) }); ok {
 		t.ReadCopy(read.Spans, e.Rows)
 	}
-	return &columnSource{reader: copy.Open(c.ctx, c.view, of), columns: read.Projection.Columns, viewers: make([]arrays.Viewer, len(read.Projection.Columns)), chunks: e.Chunks}, nil
+	return &columnSource{reader: tableCopy.Open(c.ctx, c.view, of), columns: read.Projection.Columns, viewers: make([]arrays.Viewer, len(read.Projection.Columns)), chunks: e.Chunks}, nil
 }
 
 // Reading a chunk decodes all of its rows. That takes a fraction of the time of reading all of them one by one, but

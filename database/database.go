@@ -176,7 +176,7 @@ func (r *Registry) openDatabase(rec databaseRecord) (*Database, error) {
 	if d.interrupted.Load() != nil {
 		return d, nil
 	}
-	if err := d.takeBackTentative(context.Background()); err != nil && !errors.Is(err, kv.ErrRefused) { // the next schema change does it
+	if err := d.revertTentative(context.Background()); err != nil && !errors.Is(err, kv.ErrRefused) { // the next schema change does it
 		return nil, err
 	}
 	return d, nil

@@ -144,7 +144,7 @@ func (d *Database) change(ctx context.Context, s statement) (mvcc.Timestamp, err
 		again.statement = s
 		return again.run(ctx)
 	}
-	if err := d.takeBackTentative(ctx); err != nil {
+	if err := d.revertTentative(ctx); err != nil {
 		return 0, err
 	}
 	old := d.Catalog()
@@ -153,7 +153,7 @@ func (d *Database) change(ctx context.Context, s statement) (mvcc.Timestamp, err
 		return 0, err
 	}
 	if what.Nothing {
-		return d.passOver(s)
+		return d.recordNoOp(s)
 	}
 	if !what.OfRows() {
 		return d.publish(ctx, publication{catalog: next, garbage: spacesOf(what.DroppedTables, what.DroppedIndexes), statement: &s})
@@ -171,8 +171,8 @@ func (r *Registry) apply(ctx context.Context, c *schema.Catalog, stmt string, se
 	return next, what, err
 }
 
-// passOver records that a statement without any effect has run.
-func (d *Database) passOver(s statement) (mvcc.Timestamp, error) {
+// recordNoOp records that a statement without any effect has run.
+func (d *Database) recordNoOp(s statement) (mvcc.Timestamp, error) {
 	at := d.registry.oracle.Now()
 	if s.operation.Name == "" {
 		return at, nil
@@ -202,15 +202,15 @@ func (d *Database) undo(ctx context.Context, old *schema.Catalog, cause error) e
 	if d.Catalog() == old {
 		return cause
 	}
-	if err := d.takeBack(context.WithoutCancel(ctx), old); err != nil {
+	if err := d.revert(context.WithoutCancel(ctx), old); err != nil {
 		return fmt.Errorf("undo schema change (%v): %w", cause, err)
 	}
 	return cause
 }
 
-// takeBack publishes an older catalog again. The keys of tables and indexes that only the newest catalog has become
+// revert publishes an older catalog again. The keys of tables and indexes that only the newest catalog has become
 // garbage.
-func (d *Database) takeBack(ctx context.Context, old *schema.Catalog) error {
+func (d *Database) revert(ctx context.Context, old *schema.Catalog) error {
 	tables, indexes := d.Catalog().Without(old)
 	unread := slices.DeleteFunc(slices.Clone(indexes), d.hasServed)
 	if _, err := d.publish(ctx, publication{catalog: old.After(d.Catalog()), garbage: spacesOf(tables, indexes)}); err != nil {
@@ -318,14 +318,14 @@ func (d *Database) abandon(op *SchemaOperation) error {
 	}
 	if d.tryLockSchema() {
 		defer d.unlockSchema()
-		return d.takeBackInterrupted(c)
+		return d.revertInterrupted(c)
 	}
 	go d.whileOpen(d.background.ctx, func(ctx context.Context) error {
 		if d.lockSchema(ctx) != nil {
 			return nil // the next process undoes it
 		}
 		defer d.unlockSchema()
-		if err := d.takeBackInterrupted(c); err != nil {
+		if err := d.revertInterrupted(c); err != nil {
 			d.log().Error("take back a cancelled schema change; the next change does it", slog.Any("error", err))
 		}
 		return nil
@@ -333,18 +333,18 @@ func (d *Database) abandon(op *SchemaOperation) error {
 	return nil
 }
 
-// takeBackInterrupted undoes a change that the last process left unfinished, unless another goroutine has taken it. The
+// revertInterrupted undoes a change that the last process left unfinished, unless another goroutine has taken it. The
 // caller holds the schema lock.
-func (d *Database) takeBackInterrupted(c *rowsChange) error {
+func (d *Database) revertInterrupted(c *rowsChange) error {
 	if !d.interrupted.CompareAndSwap(c, nil) {
 		return nil
 	}
-	return d.takeBackTentative(context.WithoutCancel(d.background.ctx))
+	return d.revertTentative(context.WithoutCancel(d.background.ctx))
 }
 
-// takeBackTentative undoes an unfinished change: one that the last process left, or one that failed while the store
+// revertTentative undoes an unfinished change: one that the last process left, or one that failed while the store
 // refused the writes of its undo. The caller holds the schema lock, or is the only user of the database.
-func (d *Database) takeBackTentative(ctx context.Context) error {
+func (d *Database) revertTentative(ctx context.Context) error {
 	if !d.newest().tentative.Load() {
 		return nil
 	}
@@ -352,7 +352,7 @@ func (d *Database) takeBackTentative(ctx context.Context) error {
 	if before == nil {
 		return fmt.Errorf("schema version %d of %s is half made and no version is before it", d.Catalog().Version, d.name)
 	}
-	if err := d.takeBack(ctx, before.catalog); err != nil {
+	if err := d.revert(ctx, before.catalog); err != nil {
 		return fmt.Errorf("take back schema version %d: %w", d.Catalog().Version, err)
 	}
 	return d.jobs.Forget(ctx, rowsJobs)

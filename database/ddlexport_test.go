@@ -27,7 +27,7 @@ func TestDDLOfExports(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	make := func(id string, protos []byte, ddl ...string) {
+	create := func(id string, protos []byte, ddl ...string) {
 		t.Helper()
 		op, err := client.CreateDatabase(t.Context(), &databasepb.CreateDatabaseRequest{Parent: instance, CreateStatement: "CREATE DATABASE `" + id + "`", ExtraStatements: ddl, ProtoDescriptors: protos})
 		if err == nil {
@@ -54,8 +54,8 @@ func TestDDLOfExports(t *testing.T) {
 			}
 			return renamed
 		}
-		make(from, protos, rename(ddl, "round-trip", from)...)
-		make(to, nil)
+		create(from, protos, rename(ddl, "round-trip", from)...)
+		create(to, nil)
 		was := printed(from)
 		rows, err := spanner.NewClientWithConfig(t.Context(), instance+"/databases/"+from, spanner.ClientConfig{DisableNativeMetrics: true})
 		if err != nil {

@@ -54,27 +54,27 @@ func (d *Database) collect(ctx context.Context) (err error) {
 	if err := d.collectStreams(); err != nil {
 		return err
 	}
-	past := d.outlived(horizon)
+	past := d.findObsolete(horizon)
 	if _, err := d.txns.Collect(ctx, horizon, past.owns()); err != nil {
 		return fmt.Errorf("collect row versions: %w", err)
 	}
 	return d.forget(past)
 }
 
-// outlived holds schema versions that are too old for any read, and the keys of the tables and indexes that only they
+// obsoleteVersions holds schema versions that are too old for any read, and the keys of the tables and indexes that only they
 // use.
-type outlived struct {
+type obsoleteVersions struct {
 	versions []*version
 	spans    []table.Span    // key ranges of tables and indexes that are not interleaved
 	layouts  []*table.Layout // of interleaved ones, whose keys lie between the keys of others
 }
 
-// outlived finds the schema versions that were replaced before the horizon. While a schema change runs, which may take
+// findObsolete finds the schema versions that were replaced before the horizon. While a schema change runs, which may take
 // hours, it finds none. It never returns the newest version that is not tentative, nor the versions after it, since a
 // change may have to go back to it.
-func (d *Database) outlived(horizon mvcc.Timestamp) *outlived {
+func (d *Database) findObsolete(horizon mvcc.Timestamp) *obsoleteVersions {
 	if !d.tryLockSchema() {
-		return new(outlived)
+		return new(obsoleteVersions)
 	}
 	defer d.unlockSchema() // an object that no version has now never appears in a later one
 	list := *d.versions.Load()
@@ -83,7 +83,7 @@ func (d *Database) outlived(horizon mvcc.Timestamp) *outlived {
 	for kept < settled && list[kept+1].at <= horizon {
 		kept++
 	}
-	past := &outlived{versions: list[:kept]}
+	past := &obsoleteVersions{versions: list[:kept]}
 	for _, v := range list[1 : kept+1] {
 		past.spans = append(past.spans, v.garbage...)
 	}
@@ -137,7 +137,7 @@ func droppedBetween(v, next *version) (list []*table.Layout) {
 
 // owns returns a function that reports whether a key belongs to one of the interleaved tables or indexes; nil if there
 // are none.
-func (o *outlived) owns() func(key []byte) bool {
+func (o *obsoleteVersions) owns() func(key []byte) bool {
 	if len(o.layouts) == 0 {
 		return nil
 	}
@@ -149,7 +149,7 @@ func (o *outlived) owns() func(key []byte) bool {
 // forget deletes the schema versions, and the keys of their tables and indexes that are not interleaved. The keys of
 // interleaved ones have been collected already. If a schema change has begun meanwhile, forget leaves the work to the
 // next collection.
-func (d *Database) forget(past *outlived) error {
+func (d *Database) forget(past *obsoleteVersions) error {
 	if len(past.versions) == 0 || !d.tryLockSchema() {
 		return nil
 	}

@@ -76,14 +76,14 @@ var (
 // step runs a random statement. It may fail, which is part of the history.
 func (p *past) step(rng *rand.Rand) {
 	p.now.Add(rng.Int64N((5 * time.Minute).Microseconds()))
-	any := func(list ...string) string { return list[rng.IntN(len(list))] }
-	names := strings.NewReplacer("$T", any("A", "B"), "$C", any("X", "Y"), "$N", fmt.Sprint(rng.IntN(20)))
+	pick := func(list ...string) string { return list[rng.IntN(len(list))] }
+	names := strings.NewReplacer("$T", pick("A", "B"), "$C", pick("X", "Y"), "$N", fmt.Sprint(rng.IntN(20)))
 	var err error
 	switch n := rng.IntN(100); {
 	case n < 55:
-		err = p.db.UpdateSchema(context.Background(), []string{names.Replace(any(schemaHistory...))}, nil)
+		err = p.db.UpdateSchema(context.Background(), []string{names.Replace(pick(schemaHistory...))}, nil)
 	case n < 90:
-		sql := names.Replace(any(rowHistory...))
+		sql := names.Replace(pick(rowHistory...))
 		err = p.db.jobs.Transact(context.Background(), func(w table.Writer) error { return p.execute(w, sql) })
 	case n < 95:
 		p.close()

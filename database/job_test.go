@@ -48,19 +48,19 @@ func TestSchemaChangeProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	b = b.reopen() // moves the rows from memory to files, which have sizes
-	var seen []int
+	var progress []int
 	err := b.db.UpdateSchema(context.Background(), []string{"CREATE INDEX ByV ON T(V)", "DROP INDEX ByV"}, &SchemaOperation{Progress: func(p Progress) {
 		if p.Percent == 100 != !p.Commit.IsZero() {
 			t.Errorf("%+v", p)
 		}
-		seen = append(seen, 100*p.Statement+p.Percent)
+		progress = append(progress, 100*p.Statement+p.Percent)
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	middle := slices.ContainsFunc(seen, func(p int) bool { return p > 20 && p < 80 })
-	if !slices.IsSorted(seen) || !middle || seen[len(seen)-2] != 100 || seen[len(seen)-1] != 200 {
-		t.Errorf("progress: %v", seen)
+	middle := slices.ContainsFunc(progress, func(p int) bool { return p > 20 && p < 80 })
+	if !slices.IsSorted(progress) || !middle || progress[len(progress)-2] != 100 || progress[len(progress)-1] != 200 {
+		t.Errorf("progress: %v", progress)
 	}
 }
 

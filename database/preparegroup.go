@@ -7,19 +7,19 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 )
 
-// flights lets one of many concurrent requests with the same text prepare it, while the others wait for the result. The
+// prepareGroup lets one of many concurrent requests with the same text prepare it, while the others wait for the result. The
 // zero value is ready to use.
 //
 // The request that prepares does so on its own goroutine, so that it is charged the CPU time
 // (golang.org/x/sync/singleflight would start another goroutine for those who wait with a context). When its context
 // ends, only its own request fails: one of the waiting requests prepares next.
-type flights struct {
+type prepareGroup struct {
 	mu    sync.Mutex
-	byKey map[string]*flight
+	byKey map[string]*prepareCall
 }
 
-// flight is one preparation. Waiters may read s, err and gone once done is closed.
-type flight struct {
+// prepareCall is one preparation. Waiters may read s, err and gone once done is closed.
+type prepareCall struct {
 	done chan struct{}
 	s    *Statement
 	err  error
@@ -28,7 +28,7 @@ type flight struct {
 
 // do calls prepare for a key and returns the result. If another request is preparing the key, it waits for that result
 // instead.
-func (f *flights) do(ctx context.Context, key string, prepare func() (*Statement, error)) (*Statement, error) {
+func (f *prepareGroup) do(ctx context.Context, key string, prepare func() (*Statement, error)) (*Statement, error) {
 	for {
 		under, first := f.join(key)
 		if first {
@@ -43,8 +43,8 @@ func (f *flights) do(ctx context.Context, key string, prepare func() (*Statement
 	}
 }
 
-// wait waits until the flight has ended, or ctx ends.
-func (f *flight) wait(ctx context.Context) error {
+// wait waits until the preparation has ended, or ctx ends.
+func (f *prepareCall) wait(ctx context.Context) error {
 	defer cpu.Waiting(ctx)()
 	select {
 	case <-f.done:
@@ -54,23 +54,23 @@ func (f *flight) wait(ctx context.Context) error {
 	}
 }
 
-// join returns the flight of a key; first is true if it has begun it.
-func (f *flights) join(key string) (under *flight, first bool) {
+// join returns the preparation of a key; first is true if it has begun it.
+func (f *prepareGroup) join(key string) (under *prepareCall, first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if under = f.byKey[key]; under != nil {
 		return under, false
 	}
-	under = &flight{done: make(chan struct{})}
+	under = &prepareCall{done: make(chan struct{})}
 	if f.byKey == nil {
-		f.byKey = map[string]*flight{}
+		f.byKey = map[string]*prepareCall{}
 	}
 	f.byKey[key] = under
 	return under, true
 }
 
 // lead prepares the statement for all requests that join. They go on even if prepare panics.
-func (f *flights) lead(ctx context.Context, key string, under *flight, prepare func() (*Statement, error)) (*Statement, error) {
+func (f *prepareGroup) lead(ctx context.Context, key string, under *prepareCall, prepare func() (*Statement, error)) (*Statement, error) {
 	under.gone = true
 	defer func() {
 		f.mu.Lock()

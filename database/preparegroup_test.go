@@ -33,7 +33,7 @@ func TestPrepareOnce(t *testing.T) {
 // TestFlight sends ten requests with the same key at once: one prepares it, and the others get its result.
 func TestFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var f flights
+		var f prepareGroup
 		release := make(chan struct{})
 		prepared := 0
 		want := &Statement{}
@@ -65,7 +65,7 @@ func TestFlight(t *testing.T) {
 // and another one prepares.
 func TestFlightCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var f flights
+		var f prepareGroup
 		want := &Statement{}
 		// start starts a request and returns its cancel function and the channel of its result.
 		start := func(prepare func(context.Context) (*Statement, error)) (context.CancelFunc, chan error) {

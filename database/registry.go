@@ -48,13 +48,13 @@ type Config struct {
 // Every request looks up a database, so look-ups take no lock. mu serialises changes, which are durable before they
 // take effect. mu is not held while anything waits for long work.
 type Registry struct {
-	store    kv.Store
-	versions *mvcc.Store
-	oracle   *txn.Oracle
-	cfg      Config
-	account  *cpu.Account
-	identity Identity
-	keeper   *keeper
+	store       kv.Store
+	versions    *mvcc.Store
+	oracle      *txn.Oracle
+	cfg         Config
+	account     *cpu.Account
+	identity    Identity
+	cacheBudget *cacheBudget
 
 	mu        sync.Mutex
 	instances map[string]*Instance
@@ -79,18 +79,18 @@ func Open(store kv.Store, cfg Config) (*Registry, error) {
 		return nil, fmt.Errorf("open timestamp oracle: %w", err)
 	}
 	r := &Registry{
-		store:     store,
-		versions:  mvcc.New(store),
-		oracle:    oracle,
-		cfg:       cfg,
-		account:   cpu.NewAccount(),
-		keeper:    newKeeper(cfg.Kept),
-		instances: map[string]*Instance{},
-		creating:  map[string]bool{},
-		dropping:  map[string]*Dropped{},
-		nextSpace: 1,
-		deleting:  make(chan struct{}, 1),
-		copying:   make(chan struct{}, 1),
+		store:       store,
+		versions:    mvcc.New(store),
+		oracle:      oracle,
+		cfg:         cfg,
+		account:     cpu.NewAccount(),
+		cacheBudget: newCacheBudget(cfg.Kept),
+		instances:   map[string]*Instance{},
+		creating:    map[string]bool{},
+		dropping:    map[string]*Dropped{},
+		nextSpace:   1,
+		deleting:    make(chan struct{}, 1),
+		copying:     make(chan struct{}, 1),
 	}
 	if cfg.NoStatistics {
 		r.account = cpu.NoAccount()

@@ -96,11 +96,11 @@ func (d *Database) deletionPolicies() []stats.DeletionPolicy {
 
 // deleteExpired makes passes until ctx ends. Only one database of the store makes a pass at a time.
 func (d *Database) deleteExpired(ctx context.Context) {
-	turn := d.registry.deleting
+	sem := d.registry.deleting
 	interval := firstInterval
 	for sleep(ctx, interval) {
 		select {
-		case turn <- struct{}{}:
+		case sem <- struct{}{}:
 		case <-ctx.Done():
 			return
 		}
@@ -108,7 +108,7 @@ func (d *Database) deleteExpired(ctx context.Context) {
 		d.registry.account.Task(taskRowDeletion).Do(ctx, d.passPolicies)
 		interval = d.registry.cfg.Clock().Sub(began) * shareOfPasses
 		interval = min(max(interval, shortestInterval), longestInterval)
-		<-turn
+		<-sem
 	}
 }
 

@@ -103,8 +103,8 @@ func TestTransactionsBesideSchemaChanges(t *testing.T) {
 }
 
 func fillIn(rng *rand.Rand, statement string) string {
-	any := func(list ...string) string { return list[rng.IntN(len(list))] }
-	return strings.NewReplacer("$T", any("A", "B", "C"), "$C", any("X", "Y"), "$N", fmt.Sprint(rng.IntN(20)), "$M", fmt.Sprint(rng.IntN(20))).Replace(statement)
+	pick := func(list ...string) string { return list[rng.IntN(len(list))] }
+	return strings.NewReplacer("$T", pick("A", "B", "C"), "$C", pick("X", "Y"), "$N", fmt.Sprint(rng.IntN(20)), "$M", fmt.Sprint(rng.IntN(20))).Replace(statement)
 }
 
 // unbroken fails the test if a query of broken counts a violation.

@@ -242,11 +242,11 @@ func (m *schemaModel) remove(own func(at int) *tableModel, at int, key rowKey) {
 	delete(t.rows, key)
 	for i, other := range m.tables {
 		for k, row := range other.rows {
-			goes := other.parent == t.name && other.cascade && k[0] == key[0]
+			cascaded := other.parent == t.name && other.cascade && k[0] == key[0]
 			for name, to := range other.foreign {
-				goes = goes || to == t.name && other.cascades[name] && row["X"] == number(key[0])
+				cascaded = cascaded || to == t.name && other.cascades[name] && row["X"] == number(key[0])
 			}
-			if goes {
+			if cascaded {
 				m.remove(own, i, k)
 			}
 		}
@@ -346,11 +346,11 @@ func (t *tableModel) entry(x indexModel, k rowKey, row map[string]cell) (key str
 }
 
 func (t *tableModel) repeats(x indexModel) bool {
-	seen := map[string]bool{}
+	keys := map[string]bool{}
 	return t.any(func(k rowKey, row map[string]cell) bool {
 		key, _, ok := t.entry(x, k, row)
-		again := ok && seen[key]
-		seen[key] = seen[key] || ok
+		again := ok && keys[key]
+		keys[key] = keys[key] || ok
 		return again
 	})
 }

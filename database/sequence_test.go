@@ -28,8 +28,8 @@ var withSequences = []string{
 
 const nextOfS = "SELECT GET_NEXT_SEQUENCE_VALUE(SEQUENCE S)"
 
-// taken runs a statement in a transaction, commits it or rolls it back, and returns the single column of its rows.
-func (b *bed) taken(sql string, commit bool) ([]int64, error) {
+// queryInTx runs a statement in a transaction, commits it or rolls it back, and returns the single column of its rows.
+func (b *bed) queryInTx(sql string, commit bool) ([]int64, error) {
 	tx := b.db.Transactions().Begin(txn.Options{})
 	defer tx.Rollback()
 	list, err := b.keysIn(tx, sql)
@@ -106,10 +106,10 @@ func TestSequenceLife(t *testing.T) {
 	}
 	is("NULL NULL")
 	for _, commit := range []bool{false, true} {
-		if _, err := b.taken(nextOfS, commit); err != nil {
+		if _, err := b.queryInTx(nextOfS, commit); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.taken("INSERT INTO T (V) VALUES (1), (2) THEN RETURN Id", commit); err != nil {
+		if _, err := b.queryInTx("INSERT INTO T (V) VALUES (1), (2) THEN RETURN Id", commit); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -213,13 +213,13 @@ type handedOut struct {
 	t            *testing.T
 	mu           sync.Mutex
 	changed      *sync.Cond // signals, with mu, that the fields below have changed
-	seen         [2]map[int64]bool
+	values       [2]map[int64]bool
 	transactions int  // number that have ended
 	failed       bool // a client has stopped because of an error
 }
 
 func newHandedOut(t *testing.T) *handedOut {
-	h := &handedOut{t: t, seen: [2]map[int64]bool{{}, {}}}
+	h := &handedOut{t: t, values: [2]map[int64]bool{{}, {}}}
 	h.changed = sync.NewCond(&h.mu)
 	return h
 }
@@ -231,10 +231,10 @@ func (h *handedOut) add(counter int, list []int64) {
 	h.transactions++
 	h.changed.Broadcast()
 	for _, v := range list {
-		if v <= 0 || h.seen[counter][v] {
+		if v <= 0 || h.values[counter][v] {
 			h.t.Errorf("%d of counter %d came again", v, counter)
 		}
-		h.seen[counter][v] = true
+		h.values[counter][v] = true
 	}
 }
 
@@ -261,8 +261,8 @@ func (h *handedOut) crash(fs *vfs.MemFS, rng *rand.Rand) (*vfs.MemFS, *handedOut
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	after := newHandedOut(h.t)
-	for i, seen := range h.seen {
-		maps.Copy(after.seen[i], seen)
+	for i, values := range h.values {
+		maps.Copy(after.values[i], values)
 	}
 	return fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng}), after
 }
@@ -312,10 +312,10 @@ func TestSequenceModel(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(h.seen[0]) == 0 || len(h.seen[1]) == 0 {
+	if len(h.values[0]) == 0 || len(h.values[1]) == 0 {
 		t.Error("nothing was taken")
 	}
-	t.Logf("%d and %d values", len(h.seen[0]), len(h.seen[1]))
+	t.Logf("%d and %d values", len(h.values[0]), len(h.values[1]))
 }
 
 func (b *bed) takeAtRandom(h *handedOut, rng *rand.Rand, stop chan struct{}) {
@@ -330,7 +330,7 @@ func (b *bed) takeAtRandom(h *handedOut, rng *rand.Rand, stop chan struct{}) {
 			nextOfS, "INSERT INTO D (V) VALUES (1), (2) THEN RETURN Id", "INSERT INTO T (V) VALUES (1), (2), (3) THEN RETURN Id",
 			"INSERT INTO T (V) SELECT V FROM UNNEST(GENERATE_ARRAY(1, 400)) AS V THEN RETURN Id",
 		}[which]
-		list, err := b.taken(sql, rng.IntN(2) == 0)
+		list, err := b.queryInTx(sql, rng.IntN(2) == 0)
 		if code := usererror.CodeOf(err); code != codes.OK && code != codes.Aborted {
 			h.fail(err)
 			return

@@ -57,11 +57,11 @@ type Prepared struct {
 	Needs   *Needs
 	Typical cpu.Typical // typical CPU time of an execution
 	// Brief says that the statement only looks up rows by their complete keys.
-	Brief bool
+	PointReads bool
 	// TakesValues says that the statement itself takes values of sequences, which a read-only transaction may not.
 	TakesValues bool
 	// Point says that the statement is brief and looks up one row at most.
-	Point bool
+	PointRead bool
 
 	// copied says that the plan's scans may read columnar copies.
 	copied bool
@@ -158,7 +158,7 @@ func (v *version) plan(ctx context.Context, sql string, params map[string]*value
 	}
 	values, _ := p.Sequences()
 	s.copied, s.TakesValues = copiesOf(v.catalog, p), len(values) > 0
-	s.Plan, s.program, s.Accesses, s.Dependencies, s.Brief, s.Point = p, program, accessesOf(p), dependenciesOf(v.catalog, p, found.Objects), isBrief(p), isPoint(p)
+	s.Plan, s.program, s.Accesses, s.Dependencies, s.PointReads, s.PointRead = p, program, accessesOf(p), dependenciesOf(v.catalog, p, found.Objects), isPointReads(p), isPoint(p)
 	for name, t := range found.Inferred {
 		s.Undeclared = append(s.Undeclared, plan.Param{Name: name, Type: t})
 	}
@@ -210,7 +210,7 @@ func statementKey(sql string, params map[string]*value.Type, opts Options) strin
 	return b.String()
 }
 
-func isBrief(p *plan.Plan) bool {
+func isPointReads(p *plan.Plan) bool {
 	r := p.Read
 	if r == nil || r.Index != nil || r.Seeks == nil {
 		return false
@@ -228,7 +228,7 @@ func isBrief(p *plan.Plan) bool {
 }
 
 func isPoint(p *plan.Plan) bool {
-	if !isBrief(p) || len(p.Read.Seeks) != 1 {
+	if !isPointReads(p) || len(p.Read.Seeks) != 1 {
 		return false
 	}
 	for _, part := range p.Read.Seeks[0].Parts {

@@ -44,7 +44,7 @@ type version struct {
 	analyzing   sync.Mutex
 	analyzer    *analyze.Analyzer // made at first use
 	statements  cache[*Statement]
-	preparing   flights
+	preparing   prepareGroup
 	generic     cache[*genericSlot] // by normalized text
 	projections cache[*Projection]
 	mutations   cache[*Mutations] // by kind, table and columns
@@ -59,7 +59,7 @@ func newVersion(d *Database, c *schema.Catalog, at mvcc.Timestamp) *version {
 		zone = time.UTC // never happens: the option was checked when it was set
 	}
 	v := &version{at: at, catalog: c, zone: zone, copies: d.Copies(), memory: d.registry.cfg.Memory, statistics: d.statistics.tables, tables: table.NewDescriptors(c), sequences: d.sequences.In(c)}
-	k := d.registry.keeper
+	k := d.registry.cacheBudget
 	v.statements.memory, v.generic.memory, v.projections.memory, v.mutations.memory = k, k, k, k
 	return v
 }

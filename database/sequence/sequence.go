@@ -65,9 +65,9 @@ func (c *Counters) Next(name string, g *schema.Generator) (int64, error) {
 	return n.named(name, g)
 }
 
-// named is take with errors for users.
+// named is nextValue with errors for users.
 func (n *counter) named(name string, g *schema.Generator) (int64, error) {
-	v, err := n.take(g)
+	v, err := n.nextValue(g)
 	if err != nil && errors.Is(err, errExhausted) {
 		return 0, usererror.SequenceExhausted(name)
 	}
@@ -224,13 +224,13 @@ var (
 	errClosed    = errors.New("the counters are closed")
 )
 
-// take takes the next number, and returns its value.
-func (n *counter) take(g *schema.Generator) (int64, error) {
+// nextValue takes the next number, and returns its value.
+func (n *counter) nextValue(g *schema.Generator) (int64, error) {
 	at := n.next.Add(1) - 1
 	bound := n.bound.Load()
 	v := reverse(at)
 	if at < 0 || at >= bound || g.Skips(v) {
-		return n.takeSlowly(at, g)
+		return n.nextValueSlow(at, g)
 	}
 	if at == bound-ahead {
 		return v, n.reserveAhead(at)
@@ -238,8 +238,8 @@ func (n *counter) take(g *schema.Generator) (int64, error) {
 	return v, nil
 }
 
-// takeSlowly is take for a number that is not reserved yet, or whose value is skipped.
-func (n *counter) takeSlowly(at int64, g *schema.Generator) (int64, error) {
+// nextValueSlow is nextValue for a number that is not reserved yet, or whose value is skipped.
+func (n *counter) nextValueSlow(at int64, g *schema.Generator) (int64, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.closed {
@@ -259,9 +259,9 @@ func (n *counter) takeSlowly(at int64, g *schema.Generator) (int64, error) {
 		}
 		// Others take numbers meanwhile. Go on with the first number that they have not taken and whose value is not
 		// skipped.
-		if taken := n.next.Load(); taken > to {
+		if next := n.next.Load(); next > to {
 			at = n.next.Add(1) - 1
-		} else if n.next.CompareAndSwap(taken, to+1) {
+		} else if n.next.CompareAndSwap(next, to+1) {
 			at = to
 		}
 	}

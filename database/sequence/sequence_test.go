@@ -67,27 +67,27 @@ func TestRestart(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	store, c := open(t, fs)
 	g := &schema.Generator{Counter: 7}
-	take := func(want int64) {
+	wantNext := func(want int64) {
 		t.Helper()
 		if v, err := c.Next("s", g); err != nil || reverse(v) != want {
 			t.Fatalf("counter %d, %v; want %d", reverse(v), err, want)
 		}
 	}
-	take(1)
-	take(2)
+	wantNext(1)
+	wantNext(2)
 	closeAll(t, store, c)
 	if _, err := c.Next("s", g); !errors.Is(err, errClosed) {
 		t.Errorf("after Close: %v", err)
 	}
 	store, c = open(t, fs)
-	take(3)
+	wantNext(3)
 	crashed := fs.CrashClone(vfs.CrashCloneCfg{})
 	closeAll(t, store, c)
 	store, c = open(t, crashed)
 	if next, ok, _ := c.State(g); !ok || next != 3+block {
 		t.Errorf("after a crash the state is %d, %t", next, ok)
 	}
-	take(3 + block)
+	wantNext(3 + block)
 	closeAll(t, store, c)
 }
 
@@ -105,7 +105,7 @@ func TestCrashes(t *testing.T) {
 			var mu sync.Mutex
 			var crashed *vfs.MemFS
 			var before []int64 // the values given out before the crash
-			var taken []int64
+			var values []int64
 			var all sync.WaitGroup
 			for range 4 {
 				all.Go(func() {
@@ -115,9 +115,9 @@ func TestCrashes(t *testing.T) {
 						if err != nil || g.Skips(v) || v < 0 {
 							t.Errorf("%d, %v", v, err)
 						}
-						taken = append(taken, v)
-						if len(taken) == cut {
-							before = slices.Clone(taken)
+						values = append(values, v)
+						if len(values) == cut {
+							before = slices.Clone(values)
 							crashed = fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng})
 						}
 						mu.Unlock()
@@ -126,8 +126,8 @@ func TestCrashes(t *testing.T) {
 			}
 			all.Wait()
 			closeAll(t, store, c)
-			slices.Sort(taken)
-			if len(slices.Compact(taken)) != 4*block {
+			slices.Sort(values)
+			if len(slices.Compact(values)) != 4*block {
 				t.Fatalf("seed %d: a value was given out twice", seed)
 			}
 			for _, v := range before {

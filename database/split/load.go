@@ -95,8 +95,8 @@ func (l *loads) of(m *minuteLoads, start, limit []byte) *splitLoad {
 	return load
 }
 
-// take removes and returns the loads of a minute, in order of the keys.
-func (l *loads) take(minute int64) (list []*splitLoad) {
+// drain removes and returns the loads of a minute, in order of the keys.
+func (l *loads) drain(minute int64) (list []*splitLoad) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range l.minutes {
@@ -114,7 +114,7 @@ func (l *loads) take(minute int64) (list []*splitLoad) {
 // Loads returns the splits that had a load in the minute before end, as SPLIT_STATS shows them, in order of the keys.
 func (m *Manager) Loads(end time.Time) []stats.SplitLoad {
 	var list []stats.SplitLoad
-	for _, l := range m.loads.take(minuteOf(end) - 1) {
+	for _, l := range m.loads.drain(minuteOf(end) - 1) {
 		score := l.score()
 		if score == 0 {
 			continue

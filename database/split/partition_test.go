@@ -36,13 +36,13 @@ func (w *world) partition(l *table.Layout, spans []table.Span, size, most int64)
 	_, all := read(spans)
 	list, err := w.Partition(ctx, Partitioning{Layout: l, Spans: spans, View: view, Bytes: size, Most: most})
 	w.ok(err)
-	var seen []string
+	var partKeys []string
 	for _, span := range list {
 		p, keys := read(table.Within(spans, span))
-		parts, seen, begins = append(parts, p), append(seen, keys...), append(begins, w.keyText(span.Start))
+		parts, partKeys, begins = append(parts, p), append(partKeys, keys...), append(begins, w.keyText(span.Start))
 	}
-	if strings.Join(seen, "|") != strings.Join(all, "|") {
-		w.Errorf("%s: the parts have %d rows, or others, not the %d", l.Name(), len(seen), len(all))
+	if strings.Join(partKeys, "|") != strings.Join(all, "|") {
+		w.Errorf("%s: the parts have %d rows, or others, not the %d", l.Name(), len(partKeys), len(all))
 	}
 	return parts, begins
 }

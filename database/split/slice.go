@@ -68,8 +68,8 @@ func (p *Partitioning) readSlices(ctx context.Context) (list []slice, err error)
 	rows := p.read(ctx, p.Spans)
 	defer rows.Close()
 	each, charge := 1.0, int64(0)
-	for seen := 0; ; seen++ {
-		if seen%partitionRows == 0 {
+	for scanned := 0; ; scanned++ {
+		if scanned%partitionRows == 0 {
 			if err := errors.Join(ctx.Err(), p.Memory.Grow(ctx, charge)); err != nil {
 				return nil, err
 			}
@@ -101,9 +101,9 @@ func joinPairs(list []slice) []slice {
 	return list[:len(list)/2]
 }
 
-// halve divides a span in halves, recursively, until a part has at most each bytes on disk, or one key. It calls take
+// halve divides a span in halves, recursively, until a part has at most each bytes on disk, or one key. It calls emit
 // with each part, in order.
-func (m *Manager) halve(ctx context.Context, span table.Span, each uint64, take func(span table.Span, size uint64) error) error {
+func (m *Manager) halve(ctx context.Context, span table.Span, each uint64, emit func(span table.Span, size uint64) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -112,19 +112,19 @@ func (m *Manager) halve(ctx context.Context, span table.Span, each uint64, take 
 		return err
 	}
 	if size <= each {
-		return take(span, size)
+		return emit(span, size)
 	}
 	bound, err := m.half(span, size)
 	if err != nil {
 		return err
 	}
 	if bound == nil {
-		return take(span, size)
+		return emit(span, size)
 	}
-	if err := m.halve(ctx, table.Span{Start: span.Start, End: bound}, each, take); err != nil {
+	if err := m.halve(ctx, table.Span{Start: span.Start, End: bound}, each, emit); err != nil {
 		return err
 	}
-	return m.halve(ctx, table.Span{Start: bound, End: span.End}, each, take)
+	return m.halve(ctx, table.Span{Start: bound, End: span.End}, each, emit)
 }
 
 // half returns the stored key nearest to the middle of a span of size bytes, with keys on both sides of it; nil if the

@@ -135,11 +135,11 @@ func (t batchTracker) ReadCopy(spans []table.Span, rows int64) {
 // GetEach implements table.BatchView.
 func (t batchTracker) GetEach(ctx context.Context, keys [][]byte, since mvcc.Timestamp, found func(i int, val []byte, ok bool) bool) error {
 	return t.batch.GetEach(ctx, keys, since, func(i int, val []byte, ok bool) bool {
-		taken := found(i, val, ok)
-		if taken {
+		accepted := found(i, val, ok)
+		if accepted {
 			t.got(keys[i])
 		}
-		return taken
+		return accepted
 	})
 }
 
