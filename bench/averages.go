@@ -119,14 +119,14 @@ func (r *run) averagesOf(ctx context.Context, call asked, end time.Time) (s Stat
 	ctx, cancel := context.WithTimeout(ctx, statisticsLimit)
 	defer cancel()
 	a.End, a.Table, s.SQL = end, "READ_STATS_TOP_"+r.Interval.suffix(), readAverages
-	find, take := r.readFingerprint, a.ofRead
+	find, scan := r.readFingerprint, a.ofRead
 	if call.text != "" {
 		a.Table, s.SQL = "QUERY_STATS_TOP_"+r.Interval.suffix(), queryAverages
-		find, take = r.queryFingerprint, a.ofQuery
+		find, scan = r.queryFingerprint, a.ofQuery
 	}
 	s.SQL = fmt.Sprintf(s.SQL, a.Table)
 	if a.Fingerprint, err = find(ctx, a.Table, call, end); err == nil {
-		err = r.statisticRows(ctx, &s, map[string]any{"fingerprint": a.Fingerprint, "end": end}, take)
+		err = r.statisticRows(ctx, &s, map[string]any{"fingerprint": a.Fingerprint, "end": end}, scan)
 	}
 	return s, a, err
 }

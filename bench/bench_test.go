@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	defer stop()
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == "start":
-		if err := serve(ctx, os.Args[2:]); err != nil {
+		if err := runServer(ctx, os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -69,7 +69,7 @@ func reader(libraries string) {
 	}
 }
 
-func serve(ctx context.Context, args []string) error {
+func runServer(ctx context.Context, args []string) error {
 	var o crowfoot.Options
 	var name string
 	flags := flag.NewFlagSet("start", flag.ExitOnError)

@@ -75,12 +75,12 @@ func duration(us float64) string {
 // barCharts draws the measures of a benchmark. It draws one chart for each metric that at least one measure has.
 func (r *Report) barCharts(measures []*Measure, colors map[string]int) (list []chart) {
 	for _, metric := range barMetrics {
-		longest, any := 0.0, false
+		longest, found := 0.0, false
 		for _, m := range measures {
 			v, _, ok := metric.value(m)
-			longest, any = max(longest, v), any || ok
+			longest, found = max(longest, v), found || ok
 		}
-		if any {
+		if found {
 			list = append(list, chart{metric.title, r.bars(measures, colors, metric, longest)})
 		}
 	}

@@ -38,7 +38,7 @@ func newDelayedConn(c net.Conn, half time.Duration) *delayedConn {
 	d := &delayedConn{Conn: c, out: newDelayLine(half), in: newDelayLine(half)}
 	go func() {
 		for {
-			piece, err := d.out.take()
+			piece, err := d.out.pop()
 			if err == nil {
 				_, err = c.Write(piece)
 			}
@@ -81,7 +81,7 @@ func (d *delayedConn) Write(p []byte) (int, error) {
 // Read may be called by one goroutine at a time.
 func (d *delayedConn) Read(p []byte) (int, error) {
 	if len(d.rest) == 0 {
-		piece, err := d.in.take()
+		piece, err := d.in.pop()
 		if err != nil {
 			return 0, err
 		}
@@ -106,7 +106,7 @@ type delayLine struct {
 	changed *sync.Cond
 	pieces  []delayedBytes
 	size    int
-	err     error // the error of put; take returns it once all pieces are taken
+	err     error // the error of put; pop returns it once all pieces are taken
 }
 
 type delayedBytes struct {
@@ -136,8 +136,8 @@ func (l *delayLine) put(piece []byte) error {
 	return nil
 }
 
-// take returns the first piece. It waits until that piece is due. Only one goroutine may call it.
-func (l *delayLine) take() ([]byte, error) {
+// pop returns the first piece. It waits until that piece is due. Only one goroutine may call it.
+func (l *delayLine) pop() ([]byte, error) {
 	l.mu.Lock()
 	for l.err == nil && len(l.pieces) == 0 {
 		l.changed.Wait()
@@ -155,7 +155,7 @@ func (l *delayLine) take() ([]byte, error) {
 	return first.bytes, nil
 }
 
-// end makes put fail, and take once no piece is left. If end is called again, the first error stays.
+// end makes put fail, and pop once no piece is left. If end is called again, the first error stays.
 func (l *delayLine) end(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

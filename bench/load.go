@@ -92,7 +92,7 @@ type load struct {
 
 	began    time.Time
 	used     time.Duration // the server's CPU time at the end of the last turn; 0 before the first
-	taken    atomic.Int64  // operations that clients have taken, in an open loop or by count
+	issued   atomic.Int64  // operations that clients have taken, in an open loop or by count
 	recorder recorder
 }
 
@@ -168,7 +168,7 @@ func (l *load) ends(now time.Time) bool {
 // share returns the part of the turn that is over, from 0 to 1.
 func (l *load) share(now time.Time) float64 {
 	if l.count > 0 {
-		return min(1, float64(l.taken.Load())/float64(l.count))
+		return min(1, float64(l.issued.Load())/float64(l.count))
 	}
 	return min(1, now.Sub(l.began).Seconds()/l.lasts.Seconds())
 }
@@ -251,14 +251,14 @@ func (l *load) closed(ctx context.Context, c call) error {
 // more reports whether a client of a closed loop sends another operation.
 func (l *load) more(now time.Time) bool {
 	if l.count > 0 {
-		return l.taken.Add(1) <= l.count
+		return l.issued.Add(1) <= l.count
 	}
 	return now.Sub(l.began) < l.lasts
 }
 
 func (l *load) open(ctx context.Context, c call) error {
 	for time.Since(l.began) < l.lasts {
-		due := time.Duration(float64(l.taken.Add(1)-1) / l.rate * float64(time.Second))
+		due := time.Duration(float64(l.issued.Add(1)-1) / l.rate * float64(time.Second))
 		if due >= l.lasts {
 			return nil
 		}
@@ -282,5 +282,5 @@ func (l *load) open(ctx context.Context, c call) error {
 
 // unsent returns the number of operations that were due and never sent, because the server was too slow for the rate.
 func (l *load) unsent() int64 {
-	return max(0, int64(l.rate*l.lasts.Seconds())-l.taken.Load())
+	return max(0, int64(l.rate*l.lasts.Seconds())-l.issued.Load())
 }

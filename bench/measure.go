@@ -60,10 +60,10 @@ type Measure struct {
 	asked    []asked
 	// intervalEnd ends the interval of the server's statistics into which all operations fell. It is zero if there is
 	// none.
-	intervalEnd time.Time
-	counted     methodCounts            // by the server, over all turns
-	turn        *hdrhistogram.Histogram // in microseconds, of the last of Turns
-	used        time.Duration           // the server's CPU time in the last of Turns
+	intervalEnd  time.Time
+	counted      methodCounts            // by the server, over all turns
+	roundLatency *hdrhistogram.Histogram // in microseconds, of the last of Turns
+	used         time.Duration           // the server's CPU time in the last of Turns
 }
 
 // Turn holds the results of one turn of a path.
@@ -117,12 +117,12 @@ const fromProcess = "process"
 // begin starts a turn.
 func (m *Measure) begin() {
 	m.Turns = append(m.Turns, Turn{})
-	m.turn, m.used = newHistogram(), 0
+	m.roundLatency, m.used = newHistogram(), 0
 }
 
 // add adds a window to the turn that begin has started, and updates the figures.
 func (m *Measure) add(w window) {
-	m.addToTurn(w)
+	m.addToRound(w)
 	m.latency.Merge(w.latency)
 	m.Rows += w.rows
 	m.elapsed += w.elapsed
@@ -150,12 +150,12 @@ func (m *Measure) fail(err error) {
 	m.Failed, m.Operations, m.Turns = oneLine(err), 0, nil
 }
 
-func (m *Measure) addToTurn(w window) {
+func (m *Measure) addToRound(w window) {
 	t := &m.Turns[len(m.Turns)-1]
-	m.turn.Merge(w.latency)
+	m.roundLatency.Merge(w.latency)
 	m.used += w.cpu
-	t.Operations, t.Rows, t.Seconds = m.turn.TotalCount(), t.Rows+w.rows, t.Seconds+w.elapsed.Seconds()
-	t.Mean, t.P50, t.P99 = m.turn.Mean(), m.turn.ValueAtQuantile(50), m.turn.ValueAtQuantile(99)
+	t.Operations, t.Rows, t.Seconds = m.roundLatency.TotalCount(), t.Rows+w.rows, t.Seconds+w.elapsed.Seconds()
+	t.Mean, t.P50, t.P99 = m.roundLatency.Mean(), m.roundLatency.ValueAtQuantile(50), m.roundLatency.ValueAtQuantile(99)
 	if m.metered && t.Operations > 0 {
 		cpu := float64(m.used.Nanoseconds()) / 1e3 / float64(t.Operations)
 		t.CPU = &cpu

@@ -165,11 +165,11 @@ func (o own) prepare(ctx context.Context, r *run) ([]experiment, error) {
 		}
 	}
 	e := experiment{name: "own", title: "own workload"}
-	seen := map[string]int{}
+	counts := map[string]int{}
 	for _, w := range o.workloads {
 		p := w.path()
-		if seen[p.name]++; seen[p.name] > 1 {
-			p.name = fmt.Sprintf("%s (%d)", p.name, seen[p.name])
+		if counts[p.name]++; counts[p.name] > 1 {
+			p.name = fmt.Sprintf("%s (%d)", p.name, counts[p.name])
 		}
 		e.paths = append(e.paths, p)
 	}

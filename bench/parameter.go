@@ -63,8 +63,8 @@ func parseParameter(line string) (p parameter, err error) {
 	kind, text := strings.ToUpper(m[2]), strings.TrimSpace(m[3])
 	if a := arrayForm.FindStringSubmatch(kind); a != nil {
 		p.draw, err = arrayRule(a[1], text)
-	} else if make, ok := rules[kind]; ok {
-		p.draw, err = make(text)
+	} else if parse, ok := rules[kind]; ok {
+		p.draw, err = parse(text)
 	} else {
 		err = fmt.Errorf("unknown type %s", m[2])
 	}
@@ -269,11 +269,11 @@ func arrayRule(kind, text string) (rule, error) {
 // elements returns a rule that draws n different values.
 func elements[T comparable](n int, draw rule) rule {
 	return func(r *rand.Rand, above map[string]any) any {
-		list, seen := make([]T, 0, n), make(map[T]bool, n)
+		list, chosen := make([]T, 0, n), make(map[T]bool, n)
 		for tries := n * triesPerElement; len(list) < n && tries > 0; tries-- {
 			v, _ := draw(r, above).(T)
-			if !seen[v] {
-				seen[v] = true
+			if !chosen[v] {
+				chosen[v] = true
 				list = append(list, v)
 			}
 		}

@@ -73,7 +73,7 @@ type retrieval struct {
 	rawCanned    *rawClient
 	flightCanned *flightClient
 	recorded     []string // names of the files that canned sends
-	flight       *flightClient
+	flightSQL    *flightClient
 	schema       *arrow.Schema // of the table
 	files        []retrievedFile
 	rewritten    string   // a Parquet file written by pyarrow
@@ -146,7 +146,7 @@ func (b *retrieval) connect(ctx context.Context, r *run) (err error) {
 			return err
 		}
 	}
-	b.flight, err = dialFlight(b.address, r.target.database)
+	b.flightSQL, err = dialFlight(b.address, r.target.database)
 	return err
 }
 
@@ -170,7 +170,7 @@ func (b *retrieval) startCanned(ctx context.Context, r *run) error {
 			return record("frames", func(w io.Writer) error { return b.raw.record(ctx, b.table.query(), w) })
 		},
 		func() error {
-			return record("batches", func(w io.Writer) error { return b.flight.recordFlight(ctx, b.table.query(), w) })
+			return record("batches", func(w io.Writer) error { return b.flightSQL.recordFlight(ctx, b.table.query(), w) })
 		},
 		func() error {
 			return b.canned.start(ctx, "", "bench", "ceiling", "--frames", b.recorded[0], "--batches", b.recorded[1])
@@ -251,7 +251,7 @@ func (b *retrieval) byRaw(c *rawClient, request rawRequest) operation {
 }
 
 // byFlight reads by Arrow Flight SQL into Arrow's record batches, with n streams.
-func (b *retrieval) byFlight(n int) operation { return b.flightFrom(b.flight, b.table.query(), n) }
+func (b *retrieval) byFlight(n int) operation { return b.flightFrom(b.flightSQL, b.table.query(), n) }
 
 func (b *retrieval) byCannedFlight(n int) operation {
 	return b.flightFrom(b.flightCanned, b.table.query(), n)
@@ -266,7 +266,7 @@ func (b *retrieval) flightFrom(c *flightClient, query string, n int) operation {
 
 // close stops and removes what prepare has started and written.
 func (b *retrieval) close() error {
-	errs := []error{b.raw.close(), b.rawCanned.close(), b.flight.close(), b.flightCanned.close(), b.python.stop(), b.java.stop()}
+	errs := []error{b.raw.close(), b.rawCanned.close(), b.flightSQL.close(), b.flightCanned.close(), b.python.stop(), b.java.stop()}
 	for _, c := range b.connections {
 		c.disconnect()
 	}

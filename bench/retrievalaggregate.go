@@ -34,7 +34,7 @@ func (b *retrieval) aggregate() experiment {
 			return b.totals(func(visit func(arrow.RecordBatch) error) error { return b.eachBatch(ctx, b.files[0], 1, visit) })
 		}},
 		{name: overFlight, method: "DoGet", clients: 1, codec: flightCodec, copy: b.copyUse(), op: func(ctx context.Context, _ call) (int, error) {
-			return b.totals(func(visit func(arrow.RecordBatch) error) error { return b.flight.each(ctx, t.query(), 1, visit) })
+			return b.totals(func(visit func(arrow.RecordBatch) error) error { return b.flightSQL.each(ctx, t.query(), 1, visit) })
 		}},
 		{name: overGoClient, method: aggregateMethod, clients: 1, codec: rowCodec, copy: b.copyUse(), op: b.aggregateObjects},
 	}

@@ -88,6 +88,6 @@ func (b *retrieval) fromTarget(paths []path) []path {
 	return append(paths,
 		path{name: officialSQL + noColumnar, method: aggregateMethod, op: b.bySQL(query), codec: rowCodec, copy: copyOff},
 		path{name: rawSQL + noColumnar, method: aggregateMethod, op: b.byRaw(b.raw, b.raw.sql(query)), codec: rowCodec, copy: copyOff},
-		path{name: viaFlight + noColumnar, method: "DoGet", op: b.flightFrom(b.flight, query, 1), codec: flightCodec, copy: copyOff},
+		path{name: viaFlight + noColumnar, method: "DoGet", op: b.flightFrom(b.flightSQL, query, 1), codec: flightCodec, copy: copyOff},
 	)
 }

@@ -109,7 +109,7 @@ func (b *retrieval) fromJava() (paths []path) {
 		}
 	}
 	if b.java.can(librarySpanner) {
-		url := "jdbc:cloudspanner://" + b.address + "/" + b.flight.database + ";usePlainText=true"
+		url := "jdbc:cloudspanner://" + b.address + "/" + b.flightSQL.database + ";usePlainText=true"
 		remote(b.byWorker(b.java, jdbcSpanner, rowCodec, "jdbc", url, query), aggregateMethod, nil)
 		if b.java.can(librarySPL) {
 			remote(b.byWorker(b.java, splSpanner, rowCodec, "spl", bySPL(spannerDriver, url)), aggregateMethod, nil)
@@ -121,5 +121,5 @@ func (b *retrieval) fromJava() (paths []path) {
 // flightURL returns the JDBC URL of a Flight SQL server. The driver sends parameters that it does not know as
 // headers.
 func (b *retrieval) flightURL(address string) string {
-	return "jdbc:arrow-flight-sql://" + address + "/?useEncryption=false&database=" + b.flight.database + "&" + maxPartitions + "=1"
+	return "jdbc:arrow-flight-sql://" + address + "/?useEncryption=false&database=" + b.flightSQL.database + "&" + maxPartitions + "=1"
 }

@@ -85,7 +85,7 @@ func (b *retrieval) fromADBC() (paths []path) {
 	if !b.python.can("adbc") {
 		return nil
 	}
-	p := b.byWorker(b.python, viaADBC, flightCodec, "adbc", b.address, b.flight.database, b.table.query())
+	p := b.byWorker(b.python, viaADBC, flightCodec, "adbc", b.address, b.flightSQL.database, b.table.query())
 	p.method, p.local = "DoGet", false
 	return []path{p}
 }

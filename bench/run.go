@@ -145,14 +145,14 @@ const warmUpShare = 10
 func (r *run) length(experiments []experiment) (total float64) {
 	for _, e := range experiments {
 		for round := range r.Rounds + 1 {
-			total += float64(len(r.clientsOf(e))*len(e.paths)) * r.turnLength(round)
+			total += float64(len(r.clientsOf(e))*len(e.paths)) * r.roundLength(round)
 		}
 	}
 	return total
 }
 
-// turnLength returns the length of one turn of a path in a round, in the same unit. Round 0 warms up.
-func (r *run) turnLength(round int) float64 {
+// roundLength returns the length of one turn of a path in a round, in the same unit. Round 0 warms up.
+func (r *run) roundLength(round int) float64 {
 	if round == 0 {
 		return 1. / warmUpShare
 	}
@@ -196,7 +196,7 @@ func (r *run) experiment(ctx context.Context, benchmark string, e experiment, cl
 			if m.Failed != "" {
 				continue
 			}
-			err := r.turn(ctx, e.paths[i], first+i, loads[i], round)
+			err := r.runRound(ctx, e.paths[i], first+i, loads[i], round)
 			switch {
 			case err == nil:
 			case e.paths[i].peer && ctx.Err() == nil && !errors.Is(err, errServerEnded):
@@ -230,8 +230,8 @@ func (r *run) serverOf(p path) *server {
 	return &r.target.server
 }
 
-// turn runs one path for one turn.
-func (r *run) turn(ctx context.Context, p path, measure int, l *load, round int) error {
+// runRound runs one path for one turn.
+func (r *run) runRound(ctx context.Context, p path, measure int, l *load, round int) error {
 	m := r.report.Measures[measure]
 	warm := round == 0
 	l.lasts, l.count = r.Each/time.Duration(r.Rounds), int64(r.Count/r.Rounds)
@@ -241,7 +241,7 @@ func (r *run) turn(ctx context.Context, p path, measure int, l *load, round int)
 	if m.Rate > 0 {
 		l.count = 0 // an open loop stops by time
 	}
-	l.taken.Store(0)
+	l.issued.Store(0)
 	if !warm {
 		m.begin()
 	}
@@ -254,7 +254,7 @@ func (r *run) turn(ctx context.Context, p path, measure int, l *load, round int)
 		if !warm {
 			m.add(w)
 		}
-		r.screen.window(m, round, r.Rounds, r.turnLength(round), w)
+		r.screen.window(m, round, r.Rounds, r.roundLength(round), w)
 	})
 	err = errors.Join(err, ended())
 	if !warm {
@@ -263,7 +263,7 @@ func (r *run) turn(ctx context.Context, p path, measure int, l *load, round int)
 	if err != nil {
 		return err
 	}
-	r.screen.turnEnds(m, round, r.Rounds, r.turnLength(round))
+	r.screen.turnEnds(m, round, r.Rounds, r.roundLength(round))
 	after, err := r.serverOf(p).counts(ctx)
 	if err == nil && !warm {
 		m.count(before, after)

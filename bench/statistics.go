@@ -151,8 +151,8 @@ func (r *run) ask(ctx context.Context, s Statistic) Statistic {
 	return s
 }
 
-// statisticRows runs the query of a statistic. It keeps the rows as text and calls take with each of them.
-func (r *run) statisticRows(ctx context.Context, s *Statistic, params map[string]any, take func(*spanner.Row) error) error {
+// statisticRows runs the query of a statistic. It keeps the rows as text and calls scan with each of them.
+func (r *run) statisticRows(ctx context.Context, s *Statistic, params map[string]any, scan func(*spanner.Row) error) error {
 	it := r.target.client.Single().Query(ctx, spanner.Statement{SQL: s.SQL, Params: params})
 	err := it.Do(func(row *spanner.Row) error {
 		values := make([]string, row.Size())
@@ -160,7 +160,7 @@ func (r *run) statisticRows(ctx context.Context, s *Statistic, params map[string
 			values[i] = valueText(row.ColumnValue(i))
 		}
 		s.Rows = append(s.Rows, values)
-		return take(row)
+		return scan(row)
 	})
 	for _, f := range it.Metadata.GetRowType().GetFields() {
 		s.Columns = append(s.Columns, f.Name)

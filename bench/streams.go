@@ -65,11 +65,11 @@ func Streams(ctx context.Context, s StreamsSettings) (err error) {
 // streamRun is the state of a run of Streams.
 type streamRun struct {
 	StreamsSettings
-	target *target
-	table  *retrievedTable
-	limit  int64 // bytes
-	raw    *rawClient
-	flight *flightClient
+	target    *target
+	table     *retrievedTable
+	limit     int64 // bytes
+	raw       *rawClient
+	flightSQL *flightClient
 }
 
 // streamWay is one way to stream the table.
@@ -87,10 +87,10 @@ func (r *streamRun) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.raw.close()) }()
-	if r.flight, err = dialFlight(r.target.address, r.target.database); err != nil {
+	if r.flightSQL, err = dialFlight(r.target.address, r.target.database); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.flight.close()) }()
+	defer func() { err = errors.Join(err, r.flightSQL.close()) }()
 	ways := []streamWay{
 		{"READ", r.byRaw(r.raw.read(r.table.name, r.table.columns))},
 		{"SQL", r.byRaw(r.raw.sql(r.table.query()))},
@@ -136,7 +136,7 @@ func (r *streamRun) byRaw(request rawRequest) func(context.Context, func() error
 }
 
 func (r *streamRun) byFlight(ctx context.Context, message func() error) (rows int64, err error) {
-	err = r.flight.each(ctx, r.table.query(), 1, func(batch arrow.RecordBatch) error {
+	err = r.flightSQL.each(ctx, r.table.query(), 1, func(batch arrow.RecordBatch) error {
 		rows += batch.NumRows()
 		return message()
 	})

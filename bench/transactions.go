@@ -47,8 +47,8 @@ func (t *Transactions) add(commits int64, total, commit float64, columns []strin
 	if all == 0 {
 		return
 	}
-	old, new := float64(t.Commits)/all, float64(commits)/all
-	t.Latency, t.CommitLatency = t.Latency*old+total*new, t.CommitLatency*old+commit*new
+	before, added := float64(t.Commits)/all, float64(commits)/all
+	t.Latency, t.CommitLatency = t.Latency*before+total*added, t.CommitLatency*before+commit*added
 	t.Commits += commits
 	t.ReadColumns = columns
 }

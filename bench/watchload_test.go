@@ -58,12 +58,12 @@ func TestSingerKeys(t *testing.T) {
 			t.Errorf("number %d has the key %d, which has the number %d", number, key, singerNumber(key))
 		}
 	}
-	seen := map[int64]bool{}
+	parts := map[int64]bool{}
 	for number := range int64(100_000) {
-		seen[singerKey(number)>>11] = true // 2^20 parts of the key space
+		parts[singerKey(number)>>11] = true // 2^20 parts of the key space
 	}
-	if len(seen) < 90_000 {
-		t.Errorf("100,000 keys are in %d of a million parts of the key space", len(seen))
+	if len(parts) < 90_000 {
+		t.Errorf("100,000 keys are in %d of a million parts of the key space", len(parts))
 	}
 	for _, foreign := range []int64{-1, keySpace, math.MaxInt64} {
 		if n := singerNumber(foreign); n >= 0 {

@@ -18,11 +18,11 @@ func newPace(l Load) *pace { return &pace{Load: l, rand: rand.New(rand.NewPCG(l.
 // next returns the next transaction. The gaps between two transactions average to the rate. They are all equal, or
 // exponentially distributed like those of independent requests.
 func (p *pace) next() (due time.Duration, rows int) {
-	gap := 1.0
+	interval := 1.0
 	if !p.Even {
-		gap = p.rand.ExpFloat64()
+		interval = p.rand.ExpFloat64()
 	}
-	p.due += gap / p.Transactions
+	p.due += interval / p.Transactions
 	return time.Duration(p.due * float64(time.Second)), p.rows()
 }
 

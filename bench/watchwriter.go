@@ -38,7 +38,7 @@ func (w *writer) run(ctx context.Context, lasts time.Duration) error {
 
 func (w *writer) update(ctx context.Context, rows *singers, lasts time.Duration) error {
 	for {
-		due, number, n := w.take(lasts)
+		due, number, n := w.nextTransaction(lasts)
 		if n == 0 {
 			return nil
 		}
@@ -52,9 +52,9 @@ func (w *writer) update(ctx context.Context, rows *singers, lasts time.Duration)
 	}
 }
 
-// take returns the next transaction: when it is due, the number of its first change, and its number of rows. rows is
+// nextTransaction returns the next transaction: when it is due, the number of its first change, and its number of rows. rows is
 // 0 when the time is over.
-func (w *writer) take(lasts time.Duration) (due time.Duration, number int64, rows int) {
+func (w *writer) nextTransaction(lasts time.Duration) (due time.Duration, number int64, rows int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {

@@ -67,12 +67,12 @@ func (w *writeFile) word(text string) error {
 		w.mutations = append(w.mutations, func(drawn map[string]any) *spanner.Mutation { return spanner.Delete(table, keyOf(parts, drawn)) })
 		return err
 	}
-	make, ok := writeWords[word]
+	mutation, ok := writeWords[word]
 	if !ok {
 		return fmt.Errorf("unknown mutation %q: there are insert, update, insert_or_update and replace TABLE COLUMN = VALUE, and delete TABLE key VALUE", word)
 	}
 	columns, values, err := w.assignments(rest)
-	w.mutations = append(w.mutations, func(drawn map[string]any) *spanner.Mutation { return make(table, columns, keyOf(values, drawn)) })
+	w.mutations = append(w.mutations, func(drawn map[string]any) *spanner.Mutation { return mutation(table, columns, keyOf(values, drawn)) })
 	return err
 }
 
