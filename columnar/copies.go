@@ -55,12 +55,12 @@ func (c *Copies) Make(id schema.TableID) *Copy {
 }
 
 func (c *Copies) make(id schema.TableID) *Copy {
-	copy := c.byID[id]
-	if copy == nil {
-		copy = newCopy(c, id)
-		c.byID[id] = copy
+	tableCopy := c.byID[id]
+	if tableCopy == nil {
+		tableCopy = newCopy(c, id)
+		c.byID[id] = tableCopy
 	}
-	return copy
+	return tableCopy
 }
 
 // All returns the copies in the order of the numbers of their tables and indexes.
@@ -72,17 +72,17 @@ func (c *Copies) All() []*Copy {
 
 // Drop removes the copy of a table or index, if there is one. Open Readers go on. Drop waits while a chunk of the copy is being written.
 func (c *Copies) Drop(id schema.TableID) error {
-	copy := c.Of(id)
-	if copy == nil {
+	tableCopy := c.Of(id)
+	if tableCopy == nil {
 		return nil
 	}
-	if err := copy.drop(); err != nil {
+	if err := tableCopy.drop(); err != nil {
 		return err
 	}
 	c.mu.Lock()
-	if c.byID[id] == copy {
+	if c.byID[id] == tableCopy {
 		delete(c.byID, id)
-		c.dropped = append(c.dropped, copy)
+		c.dropped = append(c.dropped, tableCopy)
 	}
 	c.mu.Unlock()
 	if err := c.Sweep(); err != nil && !errors.Is(err, kv.ErrRefused) {
@@ -93,16 +93,16 @@ func (c *Copies) Drop(id schema.TableID) error {
 
 // Sweep deletes the blobs of dead chunks that no Reader can use any more. Copy.Write and Reader.Close do so for one copy.
 func (c *Copies) Sweep() error {
-	for _, copy := range c.All() {
-		if err := copy.sweep(); err != nil {
+	for _, tableCopy := range c.All() {
+		if err := tableCopy.sweep(); err != nil {
 			return err
 		}
 	}
 	c.mu.Lock()
 	dropped := slices.Clone(c.dropped)
 	c.mu.Unlock()
-	for _, copy := range dropped {
-		if err := copy.sweep(); err != nil {
+	for _, tableCopy := range dropped {
+		if err := tableCopy.sweep(); err != nil {
 			return err
 		}
 	}
@@ -151,10 +151,10 @@ func (c *Copies) load() error {
 			found, dead = &chunk{blobs: &blobs{unreadable: true}}, true // reads use the rows of the table instead
 		}
 		found.number = number
-		copy := c.make(id)
+		tableCopy := c.make(id)
 		c.last.Store(max(c.last.Load(), number))
 		if dead {
-			copy.dead = append(copy.dead, found.blobs)
+			tableCopy.dead = append(tableCopy.dead, found.blobs)
 		} else {
 			live[id] = append(live[id], found)
 		}

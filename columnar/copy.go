@@ -189,17 +189,17 @@ func (c *Copy) gone() bool {
 // sweep deletes the blobs that no directory has any more.
 func (c *Copy) sweep() error {
 	c.mu.Lock()
-	taken := c.dead
-	c.dead, c.sweeping = nil, c.sweeping+len(taken)
+	dead := c.dead
+	c.dead, c.sweeping = nil, c.sweeping+len(dead)
 	c.mu.Unlock()
-	left, err := taken, error(nil)
+	left, err := dead, error(nil)
 	for len(left) > 0 && err == nil {
 		if err = c.erase(left[0]); err == nil {
 			left = left[1:]
 		}
 	}
 	c.mu.Lock()
-	c.dead, c.sweeping = append(c.dead, left...), c.sweeping-len(taken)
+	c.dead, c.sweeping = append(c.dead, left...), c.sweeping-len(dead)
 	c.mu.Unlock()
 	if err != nil {
 		return fmt.Errorf("delete blobs of a columnar copy: %w", err)

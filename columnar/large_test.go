@@ -42,8 +42,8 @@ func TestLargeRows(t *testing.T) {
 	if !slices.Equal(rows, []int64{1, 1, 2, 2, 1, 1}) {
 		t.Errorf("chunks have %d rows", rows)
 	}
-	if taken := budget.Usage().Taken; taken > 0 {
-		t.Errorf("%d bytes are charged after the chunks were written", taken)
+	if reserved := budget.Usage().Reserved; reserved > 0 {
+		t.Errorf("%d bytes are charged after the chunks were written", reserved)
 	}
 	// A change of a few bytes has the chunks merged; none of their rows is copied with others.
 	h.commit(table.Mutation{Op: table.InsertOrUpdate, Table: tab, Columns: tab.Columns, Rows: [][]value.Value{{value.OfInt64(3), value.OfBytes([]byte("small"))}}})
@@ -54,15 +54,15 @@ func TestLargeRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	most := int64(0)
-	got, err := h.fromCopy(c, read, func(*Reader) { most = max(most, budget.Usage().Taken) })
+	got, err := h.fromCopy(c, read, func(*Reader) { most = max(most, budget.Usage().Reserved) })
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%d rows, %v", len(got), err)
 	}
 	if most < largest || most > 5*largest {
 		t.Errorf("%d bytes were charged", most)
 	}
-	if taken := budget.Usage().Taken; taken > 0 {
-		t.Errorf("%d bytes are charged after the read", taken)
+	if reserved := budget.Usage().Reserved; reserved > 0 {
+		t.Errorf("%d bytes are charged after the read", reserved)
 	}
 	// Without room, a read and a write are refused.
 	small := memory.NewBudget(4 << 20).Open(memory.Request)

@@ -44,7 +44,7 @@ type merge struct {
 	pending  bool // changes is on a changed row that is not yet merged, in the current span or after it
 	change   bool // the pending row is in the current span, and comes before row at or replaces it
 	at       int
-	seen     []byte // the key of the last change merged in the current span; empty before the first
+	lastKey  []byte // the key of the last change merged in the current span; empty before the first
 }
 
 // openMerge begins to read the spans of a segment that has a chunk. The error is mvcc.ErrCollected if some changes since the chunk's timestamp may
@@ -67,8 +67,8 @@ func (m *merge) close() error { return m.changes.Close() }
 // left returns the ranges to read from the table after changes has failed: those with no rows returned or in the batch.
 func (m *merge) left() []table.Span {
 	spans := append([]table.Span(nil), m.spans...)
-	if len(m.seen) > 0 {
-		spans[0].Start = table.Ranges([]table.Span{{Start: m.seen}})[0].End
+	if len(m.lastKey) > 0 {
+		spans[0].Start = table.Ranges([]table.Span{{Start: m.lastKey}})[0].End
 	}
 	return spans
 }
@@ -82,11 +82,11 @@ func (m *merge) next() (n int, more bool, err error) {
 				return 0, false, err
 			}
 		}
-		if n, err := m.gap(); n > 0 || err != nil {
+		if n, err := m.emitUnchanged(); n > 0 || err != nil {
 			return n, true, err
 		}
 		if m.change {
-			if err := m.lay(); err != nil {
+			if err := m.applyChange(); err != nil {
 				return 0, false, err
 			}
 		} else {
@@ -102,7 +102,7 @@ func (m *merge) next() (n int, more bool, err error) {
 // begin begins the first of the remaining spans: it finds the span's rows in the chunk, and its first change.
 func (m *merge) begin() (err error) {
 	span := m.spans[0]
-	m.from, m.to, m.seen = m.to, int(m.chunk.rows), m.seen[:0] // begin after the rows of the span before
+	m.from, m.to, m.lastKey = m.to, int(m.chunk.rows), m.lastKey[:0] // begin after the rows of the span before
 	if !m.chunk.within(span) {
 		if m.from, err = m.find(span.Start, m.from, m.to); err != nil {
 			return err
@@ -156,9 +156,9 @@ func (m *merge) find(bound []byte, from, to int) (int, error) {
 	return keys.find(bound, from, to)
 }
 
-// gap handles the rows before the next change. If they are at least minSlice, it makes them the run and returns their number. Fewer rows are added to
+// emitUnchanged handles the rows before the next change. If they are at least minSlice, it makes them the run and returns their number. Fewer rows are added to
 // the batch. If there are many and the batch has rows, it returns the batch first.
-func (m *merge) gap() (n int, err error) {
+func (m *merge) emitUnchanged() (n int, err error) {
 	to := m.to
 	if m.change {
 		to = m.at
@@ -187,9 +187,9 @@ func (m *merge) gap() (n int, err error) {
 	return 0, nil
 }
 
-// lay merges the next change: it skips the chunk's row with the same key, if there is one, and adds the changed row to the batch unless that was
+// applyChange merges the next change: it skips the chunk's row with the same key, if there is one, and adds the changed row to the batch unless that was
 // deleted.
-func (m *merge) lay() error {
+func (m *merge) applyChange() error {
 	key := m.changes.Key()
 	if m.at < m.to {
 		keys, err := m.columns.loadKeys()
@@ -213,7 +213,7 @@ func (m *merge) lay() error {
 		}
 		m.batchRows++
 	}
-	m.seen = append(m.seen[:0], key...)
+	m.lastKey = append(m.lastKey[:0], key...)
 	m.pending = false
 	return m.advance()
 }

@@ -156,11 +156,11 @@ func (m *model) write() {
 			mut.Columns = append(mut.Columns, c)
 		}
 	}
-	seen := map[string]bool{}
+	rowKeys := map[string]bool{}
 	for range 1 + m.rng.IntN(12) {
 		row := m.row(mut.Columns)
-		if key := fmt.Sprint(textOfAll(mut.Columns, row)[:len(t.Key)]); !seen[key] { // a commit writes a key once
-			seen[key] = true
+		if key := fmt.Sprint(textOfAll(mut.Columns, row)[:len(t.Key)]); !rowKeys[key] { // a commit writes a key once
+			rowKeys[key] = true
 			mut.Rows = append(mut.Rows, row)
 		}
 	}

@@ -133,8 +133,8 @@ func (s *side) append(dst []byte, i int, c *schema.Column) ([]byte, error) {
 // Orphans returns a message for each blob that belongs to no record of a chunk.
 func (c *Copies) Orphans(ctx context.Context) (list []string, err error) {
 	named := map[schema.TableID]map[uint64][]schema.ColumnID{}
-	for _, copy := range c.All() {
-		named[copy.id] = copy.named()
+	for _, tableCopy := range c.All() {
+		named[tableCopy.id] = tableCopy.named()
 	}
 	prefix := spacePrefix(columnName, c.rows.Space())
 	it, err := c.rows.KV().NewIter(within(prefix))

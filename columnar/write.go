@@ -68,49 +68,49 @@ func (w *writer) fill(ctx context.Context, span table.Span) (end []byte, err err
 		if n == 0 {
 			return span.End, nil
 		}
-		taken, err := w.take(ctx, r, n)
+		added, err := w.appendRows(ctx, r, n)
 		if err != nil {
 			return nil, err
 		}
-		if taken < n {
+		if added < n {
 			return w.endBehind(w.rows - 1)
 		}
 	}
 }
 
-// stepRows is the number of rows that take adds at a time. It halves the step when the chunk would become too large.
+// stepRows is the number of rows that appendRows adds at a time. It halves the step when the chunk would become too large.
 const stepRows = 256
 
-// take adds rows of r's current run, which has n rows, until the chunk is full. It returns the number of rows added.
-func (w *writer) take(ctx context.Context, r *Reader, n int) (taken int, err error) {
-	for step := stepRows; taken < n; {
-		to := min(taken+step, n, taken+w.maxRows()-w.rows)
+// appendRows adds rows of r's current run, which has n rows, until the chunk is full. It returns the number of rows added.
+func (w *writer) appendRows(ctx context.Context, r *Reader, n int) (added int, err error) {
+	for step := stepRows; added < n; {
+		to := min(added+step, n, added+w.maxRows()-w.rows)
 		size := int64(0)
 		for i := range w.src.Columns {
-			size += sizeOf(r.Array(i).Data(), taken, to)
+			size += sizeOf(r.Array(i).Data(), added, to)
 		}
 		switch {
-		case to == taken:
-			return taken, nil
-		case w.bytes+size > w.copy.maxBytes && to > taken+1:
-			step = (to - taken) / 2
+		case to == added:
+			return added, nil
+		case w.bytes+size > w.copy.maxBytes && to > added+1:
+			step = (to - added) / 2
 			continue
 		case w.bytes+size > w.copy.maxBytes && w.rows > 0:
-			return taken, nil
+			return added, nil
 		}
 		for i := range w.src.Columns {
-			if err := w.batch.AppendArray(i, r.Array(i), taken, to); err != nil {
-				return taken, err
+			if err := w.batch.AppendArray(i, r.Array(i), added, to); err != nil {
+				return added, err
 			}
 		}
-		w.rows += to - taken
+		w.rows += to - added
 		w.bytes += size
-		taken = to
+		added = to
 		if err := w.charge(ctx, w.batch.Size()); err != nil {
-			return taken, err
+			return added, err
 		}
 	}
-	return taken, nil
+	return added, nil
 }
 
 func (w *writer) maxRows() int {

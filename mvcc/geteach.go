@@ -25,11 +25,11 @@ func (v *Versions) GetEach(keys [][]byte, at, since Timestamp, found func(i int,
 
 // each is the state of one GetEach.
 type each struct {
-	versions      *Versions
-	at, since     Timestamp
-	recent, whole kv.Iterator // nil until they are needed
-	hits, misses  int         // keys found and not found by recent
-	seek          []byte
+	versions           *Versions
+	at, since          Timestamp
+	recent, whole      kv.Iterator // nil until they are needed
+	recentHits, misses int         // keys found and not found by recent
+	seek               []byte
 }
 
 func (e *each) get(key []byte) (val []byte, ok bool, err error) {
@@ -45,7 +45,7 @@ func (e *each) get(key []byte) (val []byte, ok bool, err error) {
 			return nil, false, err
 		}
 		if version >= e.since {
-			e.hits++
+			e.recentHits++
 			return val, ok, nil
 		}
 		e.misses++
@@ -64,7 +64,7 @@ const minRecent = 16
 
 // pays reports whether get should look among recent versions first: since is known, and most keys so far were found there.
 func (e *each) pays() bool {
-	return e.since > 0 && (e.hits+e.misses < minRecent || e.hits > e.misses)
+	return e.since > 0 && (e.recentHits+e.misses < minRecent || e.recentHits > e.misses)
 }
 
 func (e *each) close() {

@@ -56,8 +56,8 @@ func (c *Catalog) DefaultNeeds(t *Table, given []*Column) (needs []Need) {
 		if slices.Contains(given, col) {
 			continue
 		}
-		if taken := c.SequenceNeeds(col); taken != nil {
-			needs = append(append(needs, TableNeed(t, PrivilegeInsert, col)), taken...)
+		if sequenceNeeds := c.SequenceNeeds(col); sequenceNeeds != nil {
+			needs = append(append(needs, TableNeed(t, PrivilegeInsert, col)), sequenceNeeds...)
 		}
 	}
 	return needs

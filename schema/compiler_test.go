@@ -23,7 +23,7 @@ func (wordCompiler) CompileExpr(catalog *Catalog, t *Table, sql string, want *va
 	}
 	e := &Expr{SQL: sql, Eval: func([]value.Value) (value.Value, error) { return value.Null(want.Kind), nil }}
 	lexer := newLexer(sql)
-	seen := map[*Column]bool{}
+	used := map[*Column]bool{}
 	for lexer.next() == nil && lexer.Token.Kind != token.TokenEOF {
 		if lexer.Token.Kind != token.TokenIdent {
 			continue
@@ -32,8 +32,8 @@ func (wordCompiler) CompileExpr(catalog *Catalog, t *Table, sql string, want *va
 			e.Functions = append(e.Functions, f)
 		}
 		c := t.Column(lexer.Token.AsString)
-		if c != nil && !seen[c] {
-			seen[c] = true
+		if c != nil && !used[c] {
+			used[c] = true
 			e.Uses = append(e.Uses, c)
 		}
 		if strings.HasPrefix(lexer.Token.AsString, "missing") {

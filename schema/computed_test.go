@@ -20,12 +20,12 @@ func TestOriginOfMany(t *testing.T) {
 		e := &Expr{SQL: strings.Join(names, " + "), Uses: slices.Clone(columns)}
 		columns = append(columns, &Column{ID: ColumnID(i + 2), Name: fmt.Sprintf("C%d", i), Type: value.Int64Type, KeyOrdinal: -1, Generated: e})
 	}
-	seen := map[string]bool{}
+	texts := map[string]bool{}
 	for _, c := range columns {
 		text := c.ComputedFrom()
-		if len(text) > 100 || seen[text] {
+		if len(text) > 100 || texts[text] {
 			t.Errorf("%s: %.200s", c.Name, text)
 		}
-		seen[text] = true
+		texts[text] = true
 	}
 }

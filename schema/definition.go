@@ -85,15 +85,15 @@ func definedNames(list []defined) string {
 
 // reaches reports whether an object names another one, directly or through others.
 func (c *Catalog) reaches(o defined, id TableID) bool {
-	seen := map[TableID]bool{}
+	visited := map[TableID]bool{}
 	var visit func(o defined) bool
 	visit = func(o defined) bool {
 		for _, u := range o.definition().Uses {
 			if u.ID == id {
 				return true
 			}
-			if next := c.definedBy(u.ID); next != nil && !seen[u.ID] {
-				seen[u.ID] = true
+			if next := c.definedBy(u.ID); next != nil && !visited[u.ID] {
+				visited[u.ID] = true
 				if visit(next) {
 					return true
 				}

@@ -104,12 +104,12 @@ func (d *draft) relink(t *Table) {
 // dependents returns t and all tables that refer to it, directly or through others, because they are interleaved in it
 // or have foreign keys to it.
 func (c *Catalog) dependents(t *Table) []*Table {
-	seen := map[TableID]bool{t.ID: true}
+	visited := map[TableID]bool{t.ID: true}
 	list := []*Table{t}
 	for at := 0; at < len(list); at++ {
 		for x := range c.referrersOf(list[at]) {
-			if !seen[x.ID] {
-				seen[x.ID] = true
+			if !visited[x.ID] {
+				visited[x.ID] = true
 				list = append(list, x)
 			}
 		}

@@ -196,17 +196,17 @@ func checkGeneratedKey(t *Table, c *Column) error {
 
 // checkCycle returns an error if a chain of generated columns leads from start back to itself.
 func checkCycle(start *Column) error {
-	seen := map[*Column]bool{}
+	visited := map[*Column]bool{}
 	var visit func(c *Column, path string) error
 	visit = func(c *Column, path string) error {
 		for _, u := range c.Generated.Uses {
 			if u == start {
 				return usererror.GeneratedCycle(path)
 			}
-			if u.Generated == nil || seen[u] {
+			if u.Generated == nil || visited[u] {
 				continue
 			}
-			seen[u] = true
+			visited[u] = true
 			if err := visit(u, path+","+u.Name); err != nil {
 				return err
 			}

@@ -42,12 +42,12 @@ func (g *Generator) Skips(v int64) bool {
 
 // newGenerator makes a generator with a new counter from the clauses of a statement.
 func (d *draft) newGenerator(clauses []ast.SequenceParam) (g Generator, err error) {
-	seen := map[reflect.Type]bool{}
+	clauseTypes := map[reflect.Type]bool{}
 	for _, c := range clauses {
-		if seen[reflect.TypeOf(c)] {
+		if clauseTypes[reflect.TypeOf(c)] {
 			return g, usererror.SequenceClauseTwice()
 		}
-		seen[reflect.TypeOf(c)] = true
+		clauseTypes[reflect.TypeOf(c)] = true
 		switch c := c.(type) {
 		case *ast.BitReversedPositive:
 			g.NamesKind = true

@@ -95,7 +95,7 @@ func (d *draft) grantPrivileges(s *ast.Grant) error {
 		if err := d.checkGranted(g); err != nil {
 			return err
 		}
-		d.give(role, g)
+		d.grant(role, g)
 		return nil
 	}))
 }
@@ -105,7 +105,7 @@ func (d *draft) revokePrivileges(s *ast.Revoke) error {
 		return d.changeGrants(d.grantRoles(p, s.Roles, true))
 	}
 	return d.changeGrants(d.eachGranting(s.Privilege, s.Roles, func(role string, g granting) error {
-		d.take(role, g)
+		d.revoke(role, g)
 		return nil
 	}))
 }
@@ -151,8 +151,8 @@ func (d *draft) checkGranted(g granting) error {
 	return nil
 }
 
-// give adds privileges to those of a role. A privilege on a whole table replaces the same privilege on columns.
-func (d *draft) give(role string, g granting) {
+// grant adds privileges to those of a role. A privilege on a whole table replaces the same privilege on columns.
+func (d *draft) grant(role string, g granting) {
 	if g.on == 0 && g.schema == "" && role == PublicRole {
 		d.setDefaultUsage(true)
 		return
@@ -177,8 +177,8 @@ func (d *draft) give(role string, g granting) {
 	d.replaceGrant(old, next)
 }
 
-// take removes privileges from those of a role. Revoking columns does not change a privilege on the whole table.
-func (d *draft) take(role string, g granting) {
+// revoke removes privileges from those of a role. Revoking columns does not change a privilege on the whole table.
+func (d *draft) revoke(role string, g granting) {
 	if g.on == 0 && g.schema == "" && role == PublicRole {
 		d.setDefaultUsage(false)
 		return

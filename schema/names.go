@@ -44,11 +44,11 @@ func (d *draft) checkFreeKey(key, name string) error {
 	if !ok {
 		return nil
 	}
-	taken := d.nameOf(found, name)
-	if taken == name {
+	existing := d.nameOf(found, name)
+	if existing == name {
 		return usererror.DuplicateName(name)
 	}
-	return usererror.NamesDifferInCase(name, taken)
+	return usererror.NamesDifferInCase(name, existing)
 }
 
 // nameOf returns the full name of found as it was created. name may differ from it in case.

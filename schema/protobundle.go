@@ -315,14 +315,14 @@ func (d *draft) useProtoBundle(old, b *ProtoBundle) error {
 
 // redefinedMessage reports whether a field of a message, or the type of a field, has changed. It ignores removed
 // fields, because an expression that reads one does not compile. It skips the messages in seen.
-func redefinedMessage(was, is protoreflect.MessageDescriptor, seen map[protoreflect.FullName]bool) bool {
+func redefinedMessage(was, is protoreflect.MessageDescriptor, visited map[protoreflect.FullName]bool) bool {
 	if was == nil || is == nil {
 		return was != is
 	}
-	if seen[was.FullName()] {
+	if visited[was.FullName()] {
 		return false
 	}
-	seen[was.FullName()] = true
+	visited[was.FullName()] = true
 	for i := range was.Fields().Len() {
 		f := was.Fields().Get(i)
 		g := is.Fields().ByName(f.Name())
@@ -335,7 +335,7 @@ func redefinedMessage(was, is protoreflect.MessageDescriptor, seen map[protorefl
 		if f.Number() != g.Number() || f.Kind() != g.Kind() || f.Cardinality() != g.Cardinality() || !f.Default().Equal(g.Default()) {
 			return true
 		}
-		if redefinedEnum(f.Enum(), g.Enum()) || redefinedMessage(f.Message(), g.Message(), seen) {
+		if redefinedEnum(f.Enum(), g.Enum()) || redefinedMessage(f.Message(), g.Message(), visited) {
 			return true
 		}
 	}

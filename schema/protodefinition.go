@@ -37,7 +37,7 @@ func (e *Expr) roots() (list []*value.Type) {
 
 // definitions returns a hash of the definitions of all types that an expression may read; "" if there are none.
 func (e *Expr) definitions() string {
-	d := describer{bundle: e.bundle, seen: map[protoreflect.FullName]bool{}}
+	d := describer{bundle: e.bundle, visited: map[protoreflect.FullName]bool{}}
 	for _, t := range e.roots() {
 		d.enum(t.Enumeration())
 		d.message(t.Message())
@@ -47,25 +47,25 @@ func (e *Expr) definitions() string {
 
 // isRedefined reports whether another bundle changes a type that an expression may read. Additions do not count.
 func (e *Expr) isRedefined(in *ProtoBundle) bool {
-	seen := map[protoreflect.FullName]bool{}
+	visited := map[protoreflect.FullName]bool{}
 	return slices.ContainsFunc(e.roots(), func(was *value.Type) bool {
 		is := in.Type(was.Name)
-		return is == nil || redefinedMessage(was.Message(), is.Message(), seen) || redefinedEnum(was.Enumeration(), is.Enumeration())
+		return is == nil || redefinedMessage(was.Message(), is.Message(), visited) || redefinedEnum(was.Enumeration(), is.Enumeration())
 	})
 }
 
 // describer writes all that SQL can find out about types: names and numbers, and how fields are encoded and printed.
 type describer struct {
-	bundle *ProtoBundle
-	seen   map[protoreflect.FullName]bool
-	text   strings.Builder
+	bundle  *ProtoBundle
+	visited map[protoreflect.FullName]bool
+	text    strings.Builder
 }
 
 func (d *describer) message(m protoreflect.MessageDescriptor) {
-	if m == nil || d.seen[m.FullName()] {
+	if m == nil || d.visited[m.FullName()] {
 		return
 	}
-	d.seen[m.FullName()] = true
+	d.visited[m.FullName()] = true
 	fmt.Fprintf(&d.text, "message %s\n", m.FullName())
 	var fields []protoreflect.FieldDescriptor
 	for i := range m.Fields().Len() {
@@ -101,10 +101,10 @@ func (d *describer) message(m protoreflect.MessageDescriptor) {
 }
 
 func (d *describer) enum(e protoreflect.EnumDescriptor) {
-	if e == nil || d.seen[e.FullName()] {
+	if e == nil || d.visited[e.FullName()] {
 		return
 	}
-	d.seen[e.FullName()] = true
+	d.visited[e.FullName()] = true
 	fmt.Fprintf(&d.text, "enum %s %t\n", e.FullName(), e.IsClosed())
 	for i := range e.Values().Len() {
 		v := e.Values().Get(i)

@@ -268,7 +268,7 @@ var reservedPackages = []string{"spanner", "tech.spanner"}
 
 // check returns an error for linked types that Spanner refuses.
 func (p *protoTypes) check(names []string) error {
-	seen := map[protoreflect.FullName]bool{}
+	visited := map[protoreflect.FullName]bool{}
 	for _, name := range names {
 		for _, reserved := range reservedPackages {
 			if strings.HasPrefix(name, reserved+".") {
@@ -280,7 +280,7 @@ func (p *protoTypes) check(names []string) error {
 			return usererror.MissingProtoDescriptor(name)
 		}
 		if m := t.Message(); m != nil {
-			if err := checkMessage(m, seen); err != nil {
+			if err := checkMessage(m, visited); err != nil {
 				return err
 			}
 		}
@@ -289,11 +289,11 @@ func (p *protoTypes) check(names []string) error {
 }
 
 // checkMessage checks a message and the messages of its fields.
-func checkMessage(m protoreflect.MessageDescriptor, seen map[protoreflect.FullName]bool) error {
-	if seen[m.FullName()] {
+func checkMessage(m protoreflect.MessageDescriptor, visited map[protoreflect.FullName]bool) error {
+	if visited[m.FullName()] {
 		return nil
 	}
-	seen[m.FullName()] = true
+	visited[m.FullName()] = true
 	if m.Extensions().Len() > 0 {
 		return usererror.ProtoExtensions(string(m.FullName()))
 	}
@@ -302,7 +302,7 @@ func checkMessage(m protoreflect.MessageDescriptor, seen map[protoreflect.FullNa
 	}
 	for i := range m.Fields().Len() {
 		if f := m.Fields().Get(i).Message(); f != nil {
-			if err := checkMessage(f, seen); err != nil {
+			if err := checkMessage(f, visited); err != nil {
 				return err
 			}
 		}

@@ -25,8 +25,8 @@ const (
 // sampler chooses the executions to profile: the first of each minute and every profileEvery-th, but at most
 // keepProfiles per minute.
 type sampler struct {
-	calls atomic.Uint32
-	taken atomic.Uint32 // in this minute
+	calls    atomic.Uint32
+	profiled atomic.Uint32 // in this minute
 }
 
 const profileEvery = 1 << 10
@@ -40,12 +40,12 @@ func (c *Collector) WantProfile() bool {
 	if n != 1 && n%profileEvery != 0 {
 		return false
 	}
-	return c.sampler.taken.Add(1) <= keepProfiles
+	return c.sampler.profiled.Add(1) <= keepProfiles
 }
 
 func (s *sampler) begin() {
 	s.calls.Store(0)
-	s.taken.Store(0)
+	s.profiled.Store(0)
 }
 
 // Profile keeps a profile if it is among the slowest of its interval. It drops one that is too long, because half a plan is

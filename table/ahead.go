@@ -85,9 +85,9 @@ func (a *ahead) sort() {
 
 func (a *ahead) key(i int32) []byte { return a.points[i].key.of(a.keys) }
 
-// take returns the row that was read ahead for key. read is false if key is not the next announced key, or if its row
+// pop returns the row that was read ahead for key. read is false if key is not the next announced key, or if its row
 // was not read.
-func (a *ahead) take(key []byte) (val []byte, ok, read bool) {
+func (a *ahead) pop(key []byte) (val []byte, ok, read bool) {
 	if a == nil || a.next == len(a.points) {
 		return nil, false, false
 	}

@@ -34,16 +34,16 @@ type Chunk struct {
 func FindChunk(ctx context.Context, view View, l *Layout, after []byte, limits Limits) (Chunk, error) {
 	rows := Read{Projection: &Projection{Layout: l}, Spans: []Span{l.rest(after)}, Partial: true, AllowPending: true}.Open(ctx, view)
 	defer rows.Close()
-	return limits.take(rows, after, func() (bool, error) { return true, nil })
+	return limits.readChunk(rows, after, func() (bool, error) { return true, nil })
 }
 
-// take reads rows until the chunk is full. A chunk has at most limits.Rows rows for which wanted returns true, and at
+// readChunk reads rows until the chunk is full. A chunk has at most limits.Rows rows for which wanted returns true, and at
 // most ChunkRows rows with limits.Bytes bytes in all.
-func (limits Limits) take(rows *Rows, after []byte, wanted func() (bool, error)) (Chunk, error) {
+func (limits Limits) readChunk(rows *Rows, after []byte, wanted func() (bool, error)) (Chunk, error) {
 	c := Chunk{After: after, Last: after}
 	var last []byte
-	for seen := int64(0); ; seen++ {
-		if c.Rows == limits.Rows || seen == ChunkRows {
+	for scanned := int64(0); ; scanned++ {
+		if c.Rows == limits.Rows || scanned == ChunkRows {
 			c.More = true
 			return c, nil
 		}
@@ -52,7 +52,7 @@ func (limits Limits) take(rows *Rows, after []byte, wanted func() (bool, error))
 			return c, err
 		}
 		size := int64(rows.StoredSize())
-		if seen > 0 && c.Bytes+size > limits.Bytes {
+		if scanned > 0 && c.Bytes+size > limits.Bytes {
 			c.More = true
 			return c, nil
 		}

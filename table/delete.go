@@ -96,7 +96,7 @@ func whole(l *Layout, span Span) Read {
 func collect(ctx context.Context, view View, read Read, limits Limits) (found []Stored, more bool, err error) {
 	rows := read.Open(ctx, view)
 	defer rows.Close()
-	c, err := limits.take(rows, nil, func() (bool, error) {
+	c, err := limits.readChunk(rows, nil, func() (bool, error) {
 		found = append(found, rows.Stored())
 		return true, nil
 	})

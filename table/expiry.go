@@ -33,7 +33,7 @@ func FindExpired(ctx context.Context, view View, t *schema.Table, before time.Ti
 	rows := Read{Projection: e.Projection, Spans: spans, Partial: true}.Open(ctx, view)
 	defer rows.Close()
 	var vals []value.Value
-	chunk, err = limits.take(rows, after, func() (bool, error) {
+	chunk, err = limits.readChunk(rows, after, func() (bool, error) {
 		vals = rows.Values(vals[:0])
 		at := vals[len(vals)-1]
 		if !e.expired(at) {

@@ -32,8 +32,8 @@ func TestLargeRows(t *testing.T) {
 			if ok, err := rows.Next(); !ok || err != nil {
 				t.Fatalf("%s: %v, %v", name, ok, err)
 			}
-			if taken := budget.Usage().Taken; (n > LargeRow) != (taken >= int64(2*n)) {
-				t.Errorf("%s: a row of %d bytes: %d bytes are taken", name, n, taken)
+			if reserved := budget.Usage().Reserved; (n > LargeRow) != (reserved >= int64(2*n)) {
+				t.Errorf("%s: a row of %d bytes: %d bytes are taken", name, n, reserved)
 			}
 			if wire := len(rows.AppendWire(nil)); n > LargeRow && rows.Size() < wire {
 				t.Errorf("%s: a row of %d bytes was taken for one of %d", name, wire, rows.Size())
@@ -42,8 +42,8 @@ func TestLargeRows(t *testing.T) {
 		if _, err := rows.Next(); usererror.CodeOf(err) != codes.ResourceExhausted {
 			t.Errorf("%s: the row that is too large: %v", name, err)
 		}
-		if err := rows.Close(); err != nil || budget.Usage().Taken != 0 {
-			t.Errorf("%s: closed: %v, %d bytes are taken", name, err, budget.Usage().Taken)
+		if err := rows.Close(); err != nil || budget.Usage().Reserved != 0 {
+			t.Errorf("%s: closed: %v, %d bytes are taken", name, err, budget.Usage().Reserved)
 		}
 	}
 }
@@ -100,8 +100,8 @@ func TestLargeRowsKeepTheirCharge(t *testing.T) {
 			t.Error("a small row keeps the charge of the one before")
 		}
 		other.Close()
-		if err := rows.Close(); err != nil || budget.Usage().Taken != 0 {
-			t.Errorf("closed: %v, %d bytes are taken", err, budget.Usage().Taken)
+		if err := rows.Close(); err != nil || budget.Usage().Reserved != 0 {
+			t.Errorf("closed: %v, %d bytes are taken", err, budget.Usage().Reserved)
 		}
 	})
 }

@@ -470,13 +470,13 @@ func (m *model) violations() []codes.Code {
 			}
 		}
 		for _, x := range t.Indexes {
-			seen := map[string]bool{}
+			keys := map[string]bool{}
 			for _, row := range m.rows[t] {
 				if key := indexKeyText(row, x.Key); x.Unique && newIndexTarget(x).holds(row) {
-					if seen[key] {
+					if keys[key] {
 						failures = append(failures, codes.AlreadyExists)
 					}
-					seen[key] = true
+					keys[key] = true
 				}
 			}
 		}

@@ -59,7 +59,7 @@ func (c *Changes) mutateRow(ctx context.Context, b *rowBuilder, vals []value.Val
 // updateByKey updates the row whose key is among vals.
 func (c *Changes) updateByKey(ctx context.Context, b *rowBuilder, vals []value.Value) error {
 	clear(b.row)
-	b.give(b.row, vals)
+	b.set(b.row, vals)
 	if err := c.checkValues(b.table, b.columns, b.row); err != nil {
 		return err
 	}

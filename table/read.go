@@ -142,7 +142,7 @@ func (r *Read) scanOptions() ScanOptions {
 }
 
 func (r *Rows) get(key []byte) (bool, error) {
-	val, ok, read := r.ahead.take(key)
+	val, ok, read := r.ahead.pop(key)
 	if !read {
 		var err error
 		if val, ok, err = r.view.Get(r.ctx, key, r.read.Lock); err != nil {

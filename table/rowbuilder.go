@@ -168,7 +168,7 @@ func (b *rowBuilder) count() {
 // fillNew makes row the new row with these values, and checks each of its columns.
 func (b *rowBuilder) fillNew(c *Changes, row []value.Value, vals []value.Value) error {
 	clear(row)
-	b.give(row, vals)
+	b.set(row, vals)
 	if err := c.checkValues(b.table, b.columns, row); err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (b *rowBuilder) fillNew(c *Changes, row []value.Value, vals []value.Value) 
 // propose makes row the new row with these values, without checks.
 func (b *rowBuilder) propose(row []value.Value, vals []value.Value) error {
 	clear(row)
-	b.give(row, vals)
+	b.set(row, vals)
 	if err := b.fillOmitted(row); err != nil {
 		return err
 	}
@@ -212,8 +212,8 @@ func (b *rowBuilder) checkProposed(c *Changes, row []value.Value) error {
 	return c.checkValues(b.table, b.generated, row)
 }
 
-// give puts the given values in row.
-func (b *rowBuilder) give(row []value.Value, vals []value.Value) {
+// set puts the given values in row.
+func (b *rowBuilder) set(row []value.Value, vals []value.Value) {
 	for i, col := range b.columns {
 		row[col.Ordinal] = vals[i]
 	}
@@ -256,7 +256,7 @@ func (b *rowBuilder) generateNew(row []value.Value) error {
 
 // fillUpdate turns row from the old values to the new ones, and checks the columns that change.
 func (b *rowBuilder) fillUpdate(c *Changes, row []value.Value, vals []value.Value) error {
-	b.give(row, vals)
+	b.set(row, vals)
 	if err := c.checkValues(b.table, b.columns, row); err != nil {
 		return err
 	}

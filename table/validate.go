@@ -32,7 +32,7 @@ func Validate(ctx context.Context, view View, v schema.Validation, now time.Time
 	rows := Read{Projection: p, Spans: []Span{p.rest(after)}, Partial: true, AllowPending: true}.Open(ctx, view)
 	defer rows.Close()
 	var vals []value.Value
-	return limits.take(rows, after, func() (bool, error) {
+	return limits.readChunk(rows, after, func() (bool, error) {
 		vals = rows.Values(vals[:0])
 		return true, check.row(ctx, rows.Key(), vals)
 	})
@@ -230,7 +230,7 @@ func validateUnique(ctx context.Context, view View, x *schema.Index, after []byt
 	}
 	rows := Read{Projection: p, Spans: []Span{p.rest(after)}, Partial: true, AllowPending: true}.Open(ctx, view)
 	defer rows.Close()
-	return limits.take(rows, after, func() (bool, error) {
+	return limits.readChunk(rows, after, func() (bool, error) {
 		key := rows.Key()
 		if bytes.Equal(declared(key), last) {
 			vals, err := p.DecodeKey(nil, key)

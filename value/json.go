@@ -75,8 +75,8 @@ func (p *jsonParser) unexpected(wanted string) error {
 	return fmt.Errorf("expected %s at offset %d, found %q", wanted, p.pos, r)
 }
 
-// take skips white space, and then takes c if it comes next.
-func (p *jsonParser) take(c byte) bool {
+// accept skips white space, and then takes c if it comes next.
+func (p *jsonParser) accept(c byte) bool {
 	if p.skipSpace() && p.text[p.pos] == c {
 		p.pos++
 		return true
@@ -117,9 +117,9 @@ func (p *jsonParser) value(depth int) error {
 
 // array reads the rest of an array after [.
 func (p *jsonParser) array(depth int) error {
-	for first := true; !p.take(']'); first = false {
+	for first := true; !p.accept(']'); first = false {
 		if !first {
-			if !p.take(',') {
+			if !p.accept(',') {
 				return p.unexpected("',' or ']'")
 			}
 			p.dst = append(p.dst, ',')
@@ -135,9 +135,9 @@ func (p *jsonParser) array(depth int) error {
 // object reads the rest of an object after {.
 func (p *jsonParser) object(depth int) error {
 	base := len(p.members)
-	for first := true; !p.take('}'); first = false {
+	for first := true; !p.accept('}'); first = false {
 		if !first {
-			if !p.take(',') {
+			if !p.accept(',') {
 				return p.unexpected("',' or '}'")
 			}
 			p.dst = append(p.dst, ',')
@@ -161,7 +161,7 @@ func (p *jsonParser) readMember(depth int) error {
 		return err
 	}
 	m.nameEnd = len(p.dst)
-	if !p.take(':') {
+	if !p.accept(':') {
 		return p.unexpected("':'")
 	}
 	p.dst = append(p.dst, ':')

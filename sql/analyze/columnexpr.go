@@ -120,7 +120,7 @@ func number(e tree.Expr, columns map[int]*schema.Column) (uses []*schema.Column)
 			if c == nil {
 				return
 			}
-			if _, seen := places[e.Col.ID]; !seen {
+			if _, ok := places[e.Col.ID]; !ok {
 				places[e.Col.ID] = len(uses)
 				uses = append(uses, c)
 			}

@@ -132,7 +132,7 @@ func TestParallel(t *testing.T) {
 	a := fuzzAnalyzer(t)
 	texts := []string{heavyText(6_000), "SELECT * FROM T JOIN U USING (K)", "SELECT S, COUNT(*) FROM T WHERE N > 1.5 GROUP BY S", "INSERT INTO U (K, V) VALUES (1, 2), (3, NULL)"}
 	want := make([]string, len(texts))
-	print := func(i int) string {
+	dump := func(i int) string {
 		stmt, _, err := a.Statement(t.Context(), texts[i], nil, Options{})
 		if err != nil {
 			t.Error(err)
@@ -141,13 +141,13 @@ func TestParallel(t *testing.T) {
 		return tree.Print(stmt)
 	}
 	for i := range texts {
-		want[i] = print(i)
+		want[i] = dump(i)
 	}
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
 			for j := range 10 {
-				if at := (i + j) % len(texts); print(at) != want[at] {
+				if at := (i + j) % len(texts); dump(at) != want[at] {
 					t.Errorf("%.50s...: the tree is another one", texts[at])
 				}
 			}

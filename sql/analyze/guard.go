@@ -48,7 +48,7 @@ func guard(sql string, columns func(name string) int) (weight int, err error) {
 			return 0, err
 		}
 		g.load.add(g.token, g.name, in, len(g.open)-1)
-		if err := g.take(); err != nil {
+		if err := g.addToken(); err != nil {
 			return 0, err
 		}
 	}
@@ -103,18 +103,18 @@ func (l levels) max(m levels) levels {
 	return levels{max(l.all, m.all), max(l.betweens, m.betweens)}
 }
 
-func (g *group) stretch() levels {
+func (g *group) currentLevels() levels {
 	return levels{g.ops + g.inner.all, g.betweens + g.inner.betweens}
 }
 
 func (g *group) levels() levels {
-	l := g.deepest.max(g.stretch())
+	l := g.deepest.max(g.currentLevels())
 	l.all += g.stages
 	return l
 }
 
 func (g *group) endStretch() {
-	g.deepest = g.deepest.max(g.stretch())
+	g.deepest = g.deepest.max(g.currentLevels())
 	g.inner = levels{}
 	g.ops, g.betweens, g.pending = 0, 0, 0
 }
@@ -125,7 +125,7 @@ func (g *group) begin(clause string) {
 	g.endStretch()
 }
 
-func (g *gauge) take() error {
+func (g *gauge) addToken() error {
 	top := &g.open[len(g.open)-1]
 	name := g.name
 	g.name = g.token == "."

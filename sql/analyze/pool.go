@@ -87,13 +87,13 @@ func (p *pool) wait(ctx context.Context, q *queue, weight int) error {
 	w := q.join(weight)
 	p.mu.Unlock()
 	select {
-	case <-w.turn:
+	case <-w.ready:
 		return nil
 	default:
 	}
 	defer cpu.Waiting(ctx)()
 	select {
-	case <-w.turn:
+	case <-w.ready:
 		return nil
 	case <-ctx.Done():
 	}
@@ -111,8 +111,8 @@ func (p *pool) done(q *queue) {
 
 // lend calls f with an engine, and turns panics of the library into errors.
 func (p *pool) lend(ctx context.Context, alone bool, f func(*engine)) (err error) {
-	e := p.take(alone)
-	defer func() { p.give(e) }()
+	e := p.get(alone)
+	defer func() { p.put(e) }()
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -138,8 +138,8 @@ func (p *pool) lend(ctx context.Context, alone bool, f func(*engine)) (err error
 	return nil
 }
 
-// take returns an idle engine or makes one, which is not started yet. If alone is set, it always makes a new one.
-func (p *pool) take(alone bool) *engine {
+// get returns an idle engine or makes one, which is not started yet. If alone is set, it always makes a new one.
+func (p *pool) get(alone bool) *engine {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	e := &engine{discard: alone}
@@ -151,8 +151,8 @@ func (p *pool) take(alone bool) *engine {
 	return e
 }
 
-// give takes an engine back, and frees the schemas that forget has marked in the meantime.
-func (p *pool) give(e *engine) {
+// put takes an engine back, and frees the schemas that forget has marked in the meantime.
+func (p *pool) put(e *engine) {
 	e.ctx = context.Background()
 	for {
 		p.mu.Lock()
@@ -190,7 +190,7 @@ func (p *pool) forget(a *Analyzer) {
 	})
 	p.mu.Unlock()
 	for _, e := range have {
-		p.give(e)
+		p.put(e)
 	}
 }
 
@@ -204,14 +204,14 @@ type queue struct {
 type waiter struct {
 	weight int
 	passed int // number of later statements that got their turn first
-	turn   chan struct{}
+	ready  chan struct{}
 }
 
 // maxPassed is the maximum number of later, lighter statements that may pass a heavier one.
 const maxPassed = 16
 
 func (q *queue) join(weight int) *waiter {
-	w := &waiter{weight: weight, turn: make(chan struct{})}
+	w := &waiter{weight: weight, ready: make(chan struct{})}
 	q.waiting = append(q.waiting, w)
 	q.next()
 	return w
@@ -245,7 +245,7 @@ func (q *queue) next() {
 		for _, w := range q.waiting[:at] {
 			w.passed++
 		}
-		close(q.waiting[at].turn)
+		close(q.waiting[at].ready)
 		q.waiting = slices.Delete(q.waiting, at, at+1)
 		q.free--
 	}

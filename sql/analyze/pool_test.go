@@ -188,19 +188,19 @@ func TestLimitsWithoutLibrary(t *testing.T) {
 func TestHeavyIsCharged(t *testing.T) {
 	budget := memory.NewBudget(100 << 20)
 	p := newPool()
-	var taken int64
-	err := p.run(t.Context(), lightWeight+1, budget, func(*engine) { taken = budget.Usage().Taken })
-	if err != nil || taken < engineBytes {
-		t.Errorf("%d bytes were taken: %v", taken, err)
+	var reserved int64
+	err := p.run(t.Context(), lightWeight+1, budget, func(*engine) { reserved = budget.Usage().Reserved })
+	if err != nil || reserved < engineBytes {
+		t.Errorf("%d bytes were taken: %v", reserved, err)
 	}
-	if taken := budget.Usage().Taken; taken != 0 {
-		t.Errorf("%d bytes are left", taken)
+	if reserved := budget.Usage().Reserved; reserved != 0 {
+		t.Errorf("%d bytes are left", reserved)
 	}
 	err = p.run(t.Context(), 1_000_000, budget, func(*engine) { t.Error("an engine was lent") })
 	if usererror.CodeOf(err) != codes.ResourceExhausted {
 		t.Error(err)
 	}
-	if err := p.run(t.Context(), 1, budget, func(*engine) { taken = budget.Usage().Taken }); err != nil || taken != 0 {
-		t.Errorf("a light statement took %d bytes: %v", taken, err)
+	if err := p.run(t.Context(), 1, budget, func(*engine) { reserved = budget.Usage().Reserved }); err != nil || reserved != 0 {
+		t.Errorf("a light statement took %d bytes: %v", reserved, err)
 	}
 }

@@ -101,14 +101,14 @@ func quoted(name string) string {
 
 // weightOf returns the weight of the queries of views, and of the views that these name.
 func (a *Analyzer) weightOf(views []*schema.View) (weight int) {
-	seen := map[*schema.View]bool{}
+	visited := map[*schema.View]bool{}
 	for len(views) > 0 {
 		v := views[0]
 		views = views[1:]
-		if seen[v] {
+		if visited[v] {
 			continue
 		}
-		seen[v] = true
+		visited[v] = true
 		own, err := guard(v.SQL, a.columns)
 		if err != nil {
 			own = slowWeight // the guard accepted it when the view was created, so only its weight is unknown

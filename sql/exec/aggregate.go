@@ -140,17 +140,17 @@ func (o *streamOp) open(r *run) error {
 	}
 	o.count, o.last, o.ended = 0, o.last[:0], false
 	if len(o.keys) == 0 {
-		o.grow(1)
+		o.resize(1)
 	}
 	o.out.reset()
 	return o.in.open(r)
 }
 
-// grow begins new groups until there are n.
-func (o *streamOp) grow(n int) {
+// resize begins new groups until there are n.
+func (o *streamOp) resize(n int) {
 	o.count = n
 	for _, s := range o.states {
-		s.grow(n)
+		s.resize(n)
 	}
 }
 
@@ -182,7 +182,7 @@ func (o *streamOp) next(r *run) (*batch, error) {
 func (o *streamOp) emit(r *run, n int) error {
 	width := len(o.keys)
 	for i := range n {
-		if err := o.finish(r, o.out.grow(), o.last[i*width:(i+1)*width], o.states, i, nil); err != nil {
+		if err := o.finish(r, o.out.appendRow(), o.last[i*width:(i+1)*width], o.states, i, nil); err != nil {
 			return err
 		}
 	}
@@ -193,7 +193,7 @@ func (o *streamOp) emit(r *run, n int) error {
 func (o *streamOp) consume(r *run, b *batch, places []int32) error {
 	count := o.number(b.span(), places)
 	if count > o.count {
-		o.grow(count)
+		o.resize(count)
 	}
 	for _, s := range o.states {
 		if err := s.add(r, b, places, o.groups); err != nil {

@@ -71,7 +71,7 @@ func (s *selectiveState) takeFirst(r *run, args, keys []value.Value) error {
 
 func (s *selectiveState) takeSorted(r *run, args, keys []value.Value) error {
 	if s.rows == nil {
-		return s.take(r, args)
+		return s.addArgs(r, args)
 	}
 	if err := s.rows.add(r, args, keys); err != nil || !s.spills {
 		return err
@@ -148,7 +148,7 @@ func (s *selectiveState) result(r *run) (value.Value, error) {
 		if !ok {
 			break
 		}
-		if err := s.take(r, row); err != nil {
+		if err := s.addArgs(r, row); err != nil {
 			return value.Value{}, err
 		}
 	}

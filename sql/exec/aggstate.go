@@ -156,11 +156,11 @@ func (s *plainState) add(r *run, row []value.Value) error {
 	if !ok || err != nil {
 		return err
 	}
-	return s.take(r, args)
+	return s.addArgs(r, args)
 }
 
-// take adds the arguments of a row to the function's state.
-func (s *plainState) take(r *run, args []value.Value) error {
+// addArgs adds the arguments of a row to the function's state.
+func (s *plainState) addArgs(r *run, args []value.Value) error {
 	if s.fn.Collects {
 		if err := r.memory.keep(&s.held, args); err != nil {
 			return err
@@ -210,7 +210,7 @@ func (s *collectingState) move(r *run, f func(row []value.Value, more ...value.V
 	return nil
 }
 
-func (s *collectingState) restore(r *run, row []value.Value) error { return s.take(r, row) }
+func (s *collectingState) restore(r *run, row []value.Value) error { return s.addArgs(r, row) }
 
 // deferredState is the state of an aggregate that keeps its first error instead of ending the statement. The statement fails only if it uses the
 // result: see tree.AggCall.Failure.

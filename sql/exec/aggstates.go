@@ -10,7 +10,7 @@ import (
 // aggStates holds the states of an aggregate for many groups. Groups are numbered from 0.
 type aggStates interface {
 	// grow begins new groups until there are n.
-	grow(n int)
+	resize(n int)
 	// add adds the rows of b at places to their groups. The row at place i belongs to group groups[i].
 	add(r *run, b *batch, places, groups []int32) error
 	result(r *run, group int) (value.Value, error)
@@ -49,7 +49,7 @@ type columnStates struct {
 	counted chosen // the places of the rows for which where is TRUE
 }
 
-func (s *columnStates) grow(n int) { s.groups.Grow(n) }
+func (s *columnStates) resize(n int) { s.groups.Grow(n) }
 
 func (s *columnStates) add(r *run, b *batch, places, groups []int32) error {
 	if s.where != nil {
@@ -99,7 +99,7 @@ type rowStates struct {
 	list  []aggState
 }
 
-func (s *rowStates) grow(n int) {
+func (s *rowStates) resize(n int) {
 	s.list = slices.Grow(s.list, n-len(s.list))
 	for len(s.list) < n {
 		s.list = append(s.list, s.start())

@@ -182,8 +182,8 @@ func (b *batch) fill(next func() (row []value.Value, ok bool, err error)) error 
 	return nil
 }
 
-// grow appends a row and returns it. Its values are not set: the caller sets them all.
-func (b *batch) grow() []value.Value {
+// appendRow appends a row and returns it. Its values are not set: the caller sets them all.
+func (b *batch) appendRow() []value.Value {
 	at := len(b.vals)
 	if need := at + b.width; need <= cap(b.vals) {
 		b.vals = b.vals[:need]

@@ -20,11 +20,11 @@ type conflictCode struct {
 
 func (c *compiler) conflict(n *plan.DML) (*conflictCode, error) {
 	code := &conflictCode{node: n.Conflict}
-	any := !n.Conflict.Key && n.Conflict.Index == nil
-	code.key = n.Conflict.Key || any
+	anyKey := !n.Conflict.Key && n.Conflict.Index == nil
+	code.key = n.Conflict.Key || anyKey
 	var err error
 	for _, x := range n.Table.Indexes {
-		if x != n.Conflict.Index && !(any && x.Unique) {
+		if x != n.Conflict.Index && !(anyKey && x.Unique) {
 			continue
 		}
 		p, err := table.NewProjection(n.Table, x, keyColumns(n.Table))

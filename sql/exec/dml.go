@@ -157,7 +157,7 @@ func (d *change) changed(row []value.Value, action string) error {
 
 // returning adds a row of THEN RETURN. It computes the row from row, the values of node.Return.Columns.
 func (d *change) returning(row []value.Value, action string) error {
-	made := d.out.grow()
+	made := d.out.appendRow()
 	for i, f := range d.returns {
 		if f == nil {
 			made[i] = value.OfString(action)
@@ -178,15 +178,15 @@ func (d *change) update() error {
 		return err
 	}
 	nk := len(d.node.Table.Key)
-	seen := map[string]bool{} // the keys so far; used only if the input may hold a key more than once
+	updated := map[string]bool{} // the keys so far; used only if the input may hold a key more than once
 	var key []byte
 	return d.each(func(row []value.Value) error {
 		key = d.layout.AppendKey(key[:0], row[:nk])
 		if d.node.Distinct {
-			if seen[string(key)] {
+			if updated[string(key)] {
 				return usererror.UpdateTwice(d.node.Table.FullName())
 			}
-			seen[string(key)] = true
+			updated[string(key)] = true
 		}
 		return d.updateRow(key, row[nk:])
 	})
@@ -241,7 +241,7 @@ func (d *change) deleteRow(key []byte, returned []value.Value) error {
 
 // stored returns the stored row with a key. If the scan of the input has kept the row, it is not read again.
 func (d *change) stored(key []byte) (table.Stored, bool, error) {
-	if s, ok := d.run.target.take(key); ok {
+	if s, ok := d.run.target.popKey(key); ok {
 		return s, true, nil
 	}
 	return d.changes.Get(d.run.ctx, key)

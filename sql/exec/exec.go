@@ -57,8 +57,8 @@ type batchRows struct {
 	data    int64
 }
 
-// take makes next the current batch. Next will move to its first row.
-func (b *batchRows) take(next *batch) {
+// reset makes next the current batch. Next will move to its first row.
+func (b *batchRows) reset(next *batch) {
 	b.batch, b.next, b.vectors = next, 0, b.vectors[:0]
 	if next == nil || next.cols == nil {
 		return
@@ -166,7 +166,7 @@ func (q *operatorRows) pull() (more bool, err error) {
 	if q.err != nil {
 		next = nil
 	}
-	if q.take(next); next == nil {
+	if q.reset(next); next == nil {
 		if err := q.Close(); q.err == nil {
 			q.err = err
 		}

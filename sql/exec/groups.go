@@ -74,7 +74,7 @@ func (g *groups) add(r *run, b *batch, places []int32, number func(place int32) 
 	if off > 0 {
 		places = g.without(places, len(places)-off)
 	}
-	g.grow()
+	g.resizeStates()
 	for i, s := range g.states {
 		if g.aggs[i].collects() {
 			continue
@@ -156,10 +156,10 @@ func (g *groups) begin(key []value.Value, hash uint64, number int64) (entry int)
 	return g.table.addHashed(key, hash)
 }
 
-// grow makes the states of all groups that have begun.
-func (g *groups) grow() {
+// resizeStates makes the states of all groups that have begun.
+func (g *groups) resizeStates() {
 	for _, s := range g.states {
-		s.grow(g.table.len())
+		s.resize(g.table.len())
 	}
 }
 

@@ -59,7 +59,7 @@ func (o *hashOp) fill(r *run) error {
 		if g.set != nil && len(g.set) == 0 && g.table.len() == 0 {
 			key := nullsOf(g.types)
 			g.begin(key, g.table.hashOf(key), 0)
-			g.grow()
+			g.resizeStates()
 		}
 	}
 	o.filled = true
@@ -107,7 +107,7 @@ func (o *hashOp) emit(r *run, g *groups) (more bool, err error) {
 	if o.at == g.table.len() {
 		return false, nil
 	}
-	err = o.finish(r, o.out.grow(), g.table.key(o.at), g.states, o.at, g.set)
+	err = o.finish(r, o.out.appendRow(), g.table.key(o.at), g.states, o.at, g.set)
 	o.at++
 	return true, err
 }

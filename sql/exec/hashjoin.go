@@ -66,7 +66,7 @@ type hashJoinOp struct {
 	rows         []value.Value // the rows of build, flat; row i is entry i of table
 	loose        []value.Value // rows of build with NULL or NaN in the key, for a full join
 	held         held
-	seen         []bool       // the entries that have matched, for a full join
+	matched      []bool       // the entries that have matched, for a full join
 	spilled      *spilledJoin // nil if build fits into memory
 	key, joined  []value.Value
 	out          batch
@@ -87,7 +87,7 @@ func (o *hashJoinOp) open(r *run) error {
 		}
 	}
 	o.outer, o.at, o.begun, o.ended, o.rest = nil, 0, false, false, 0
-	clear(o.seen)
+	clear(o.matched)
 	o.out.reset()
 	if o.spilled != nil {
 		o.spilled.begun = false
@@ -114,7 +114,7 @@ func (o *hashJoinOp) fill(r *run) error {
 		err = o.spilled.finishBuild(r)
 	}
 	if o.node.Kind == plan.FullJoin {
-		o.seen = make([]bool, o.table.len())
+		o.matched = make([]bool, o.table.len())
 	}
 	return err
 }
@@ -246,7 +246,7 @@ func (o *hashJoinOp) match(r *run) error {
 			o.entry = -1
 			continue
 		case plan.FullJoin:
-			o.seen[entry] = true
+			o.matched[entry] = true
 		}
 		o.out.add(row, other)
 	}
@@ -281,13 +281,13 @@ func (o *hashJoinOp) finish(row []value.Value) {
 // unmatched adds the rows of build that no row of probe has matched.
 func (o *hashJoinOp) unmatched() {
 	w := len(o.rightNulls)
-	for ; o.rest < len(o.seen) && !o.out.full(); o.rest++ {
-		if !o.seen[o.rest] {
+	for ; o.rest < len(o.matched) && !o.out.full(); o.rest++ {
+		if !o.matched[o.rest] {
 			o.out.add(o.leftNulls, o.rows[o.rest*w:o.rest*w+w])
 		}
 	}
-	for ; o.rest >= len(o.seen) && (o.rest-len(o.seen))*w < len(o.loose) && !o.out.full(); o.rest++ {
-		at := (o.rest - len(o.seen)) * w
+	for ; o.rest >= len(o.matched) && (o.rest-len(o.matched))*w < len(o.loose) && !o.out.full(); o.rest++ {
+		at := (o.rest - len(o.matched)) * w
 		o.out.add(o.leftNulls, o.loose[at:at+w])
 	}
 }

@@ -123,13 +123,13 @@ func (m *rowMemory) overdraw(n int64) error {
 }
 
 // release gives back all bytes of h.
-func (m *rowMemory) release(h *held) { m.give(h, int64(*h)) }
+func (m *rowMemory) release(h *held) { m.releaseBytes(h, int64(*h)) }
 
 // shrink gives back the bytes of h except for a share of them, between 0 and 1.
-func (m *rowMemory) shrink(h *held, share float64) { m.give(h, int64(float64(*h)*(1-share))) }
+func (m *rowMemory) shrink(h *held, share float64) { m.releaseBytes(h, int64(float64(*h)*(1-share))) }
 
-// give gives back n bytes of h.
-func (m *rowMemory) give(h *held, n int64) {
+// releaseBytes gives back n bytes of h.
+func (m *rowMemory) releaseBytes(h *held, n int64) {
 	*h -= held(n)
 	m.now -= n
 	if m.short && m.now <= m.charged {

@@ -295,7 +295,7 @@ func (o *mergeScanOp) sort(r *run, s *sortedScan) error {
 		}
 		row := o.out.row(0)
 		s.sorter.keys = append(s.sorter.keys, value.OfBytes(bytes.Clone(key)))
-		if err := s.sorter.take(r, row, int64(len(key))); err != nil {
+		if err := s.sorter.addKeyed(r, row, int64(len(key))); err != nil {
 			return err
 		}
 		if err := o.out.drop(r); err != nil {

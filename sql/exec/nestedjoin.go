@@ -13,15 +13,15 @@ type nestedJoin struct {
 	run  *run
 	part joinPart
 
-	probe *spill.Reader
-	left  []value.Value // the current row of probe, and its tag
-	key   []value.Value // the key of left
-	build *spill.Reader // nil if there is no current row of probe
-	right []value.Value
-	entry int  // the number of right in build
-	hit   bool // the current row has matched
-	seen  []bool
-	rest  *spill.Reader // reads build again after the last row of probe: a full join then looks for rows that have not matched
+	probe   *spill.Reader
+	left    []value.Value // the current row of probe, and its tag
+	key     []value.Value // the key of left
+	build   *spill.Reader // nil if there is no current row of probe
+	right   []value.Value
+	entry   int  // the number of right in build
+	hit     bool // the current row has matched
+	matched []bool
+	rest    *spill.Reader // reads build again after the last row of probe: a full join then looks for rows that have not matched
 }
 
 func newNestedJoin(r *run, o *hashJoinOp, p joinPart) *nestedJoin {
@@ -34,7 +34,7 @@ func newNestedJoin(r *run, o *hashJoinOp, p joinPart) *nestedJoin {
 		j.probe = p.probe.Read()
 	}
 	if o.node.Kind == plan.FullJoin {
-		j.seen = make([]bool, p.build.Len())
+		j.matched = make([]bool, p.build.Len())
 	}
 	return j
 }
@@ -119,8 +119,8 @@ func (j *nestedJoin) match() ([]value.Value, error) {
 		if o.node.Kind == plan.SemiJoin || o.node.Kind == plan.AntiJoin {
 			break
 		}
-		if j.seen != nil {
-			j.seen[j.entry-1] = true
+		if j.matched != nil {
+			j.matched[j.entry-1] = true
 		}
 		return joined, nil
 	}
@@ -146,7 +146,7 @@ func (j *nestedJoin) unmatched(row []value.Value) (bool, error) {
 			return false, err
 		}
 		j.entry++
-		if j.seen[j.entry-1] {
+		if j.matched[j.entry-1] {
 			continue
 		}
 		number := len(j.right) - 1

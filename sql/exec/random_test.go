@@ -41,14 +41,14 @@ func randomDB(t *testing.T, r *rand.Rand) *testDB {
 		t.Fatal(out)
 	}
 	var insert strings.Builder
-	seen := map[string]bool{}
+	keys := map[string]bool{}
 	g := generator{r}
 	for range 60 {
 		key := fmt.Sprintf("%d, %s", r.IntN(8), g.literal("B"))
-		if seen[key] {
+		if keys[key] {
 			continue
 		}
-		seen[key] = true
+		keys[key] = true
 		fmt.Fprintf(&insert, "INSERT INTO T (A, B, S, F, D, L, N) VALUES (%s, %s, %s, %s, %s, %s);\n", key,
 			g.literal("S"), g.literal("F"), g.literal("D"), g.literal("L"), g.literal("N"))
 		for c := range r.IntN(3) {

@@ -100,14 +100,14 @@ func percentOf(v value.Value) (float64, error) {
 func (o *sampleOp) fill(r *run, size int64) error {
 	o.rows, o.n, o.at = nil, 0, 0
 	r.memory.release(&o.held)
-	w, seen := o.node.Width(), int64(0)
+	w, count := o.node.Width(), int64(0)
 	return drain(r, o.in, func(row []value.Value) error {
-		seen++
+		count++
 		if int64(o.n) < size {
 			o.rows = append(o.rows, row...)
 			o.n++
 			return r.memory.keep(&o.held, row)
-		} else if i := o.rand.Int64N(seen); i < size {
+		} else if i := o.rand.Int64N(count); i < size {
 			copy(o.rows[int(i)*w:], row)
 		}
 		return nil

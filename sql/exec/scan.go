@@ -473,7 +473,7 @@ func (o *systemOp) next(r *run) (*batch, error) {
 		row := o.rows[0]
 		o.rows = o.rows[1:]
 		r.stats.RowsScanned++
-		made := o.out.grow()
+		made := o.out.appendRow()
 		for i, c := range o.node.Columns {
 			made[i] = row[c.Ordinal]
 		}

@@ -120,7 +120,7 @@ func (o *computeOp) next(r *run) (*batch, error) {
 	o.out.begin()
 	for before := r.made.bytes; o.at < o.rows.n && r.made.bytes-before < computedBytes; o.at++ {
 		row := o.rows.row(o.at)
-		made := o.out.grow()
+		made := o.out.appendRow()
 		for j := range o.vectors.exprs {
 			v, err := o.vectors.exprs[j].eval(r, row)
 			if err != nil {

@@ -53,7 +53,7 @@ func (s *sorter) addBy(r *run, row []value.Value) error {
 		s.keys = s.keys[:len(s.keys)-len(keys)]
 		return nil
 	}
-	return s.take(r, row, besideRow(keys, s.computed))
+	return s.addKeyed(r, row, besideRow(keys, s.computed))
 }
 
 // addWith adds a row whose sort keys have been computed by append.
@@ -62,7 +62,7 @@ func (s *sorter) addWith(r *run, row, keys []value.Value) error {
 		return nil
 	}
 	s.keys = append(s.keys, keys...)
-	return s.take(r, row, besideRow(keys, s.computed))
+	return s.addKeyed(r, row, besideRow(keys, s.computed))
 }
 
 // tooLate reports whether a row with these keys is certainly not among the first limit rows.
@@ -70,9 +70,9 @@ func (s *sorter) tooLate(keys []value.Value) bool {
 	return s.last != nil && s.compare(keys, s.last) >= 0
 }
 
-// take adds a row. Its keys are the last values of s.keys, and take keyBytes bytes beside the row. If there are far more rows than limit, take
+// addKeyed adds a row. Its keys are the last values of s.keys, and take keyBytes bytes beside the row. If there are far more rows than limit, addKeyed
 // drops the last of them. It spills if the rows take too much memory.
-func (s *sorter) take(r *run, row []value.Value, keyBytes int64) error {
+func (s *sorter) addKeyed(r *run, row []value.Value, keyBytes int64) error {
 	if err := s.keep(r, row, keyBytes); err != nil {
 		return err
 	}

@@ -282,18 +282,18 @@ func TestSpillByAccount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, c := range map[string]struct{ budget, taken int64 }{
+	for name, c := range map[string]struct{ budget, reserved int64 }{
 		"statement's limit": {budget: 12 << 20},
-		"budget taken":      {budget: 256 << 20, taken: 239 << 20},
+		"budget taken":      {budget: 256 << 20, reserved: 239 << 20},
 		"room":              {budget: 256 << 20},
 	} {
 		budget := memory.NewBudget(c.budget)
 		other, account := budget.Open(memory.Request), budget.Open(memory.Statement)
-		if !other.TryGrow(c.taken) {
+		if !other.TryGrow(c.reserved) {
 			t.Fatalf("%s: there is no room for the other account", name)
 		}
 		env.Spill, env.Memory = db.spill, account
-		before := budget.Usage().Taken
+		before := budget.Usage().Reserved
 		got, stats, err := db.collect(t.Context(), p, program, env)
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %q %v, want %q", name, got, err, want)
@@ -301,8 +301,8 @@ func TestSpillByAccount(t *testing.T) {
 		if spilled := stats.Spilled.Rows > 0; spilled != (name != "room") {
 			t.Errorf("%s: %d rows were spilled", name, stats.Spilled.Rows)
 		}
-		if account.Used() != 0 || budget.Usage().Taken != before {
-			t.Errorf("%s: %d bytes are still charged, %d taken", name, account.Used(), budget.Usage().Taken-before)
+		if account.Used() != 0 || budget.Usage().Reserved != before {
+			t.Errorf("%s: %d bytes are still charged, %d taken", name, account.Used(), budget.Usage().Reserved-before)
 		}
 	}
 }

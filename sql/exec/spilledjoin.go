@@ -296,8 +296,8 @@ func (s *spilledJoin) lookUp(r *run, t *joinTable, probe *spill.Rows) error {
 		}
 	}
 	if s.op.node.Kind == plan.FullJoin {
-		for i, seen := range t.seen {
-			if seen {
+		for i, matched := range t.matched {
+			if matched {
 				continue
 			}
 			if err := s.out.add(unmatchedTag+t.numbers[i], s.op.join(s.op.leftNulls, t.row(i))); err != nil {
@@ -327,7 +327,7 @@ func (s *spilledJoin) lookUpRow(r *run, t *joinTable, row []value.Value, tag int
 		if o.node.Kind == plan.SemiJoin || o.node.Kind == plan.AntiJoin {
 			break
 		}
-		t.seen[entry] = true
+		t.matched[entry] = true
 		if err := s.out.add(tag, joined); err != nil {
 			return err
 		}
@@ -344,7 +344,7 @@ type joinTable struct {
 	table   *hashTable
 	rows    []value.Value // flat
 	numbers []int64
-	seen    []bool
+	matched []bool
 	held    held
 }
 
@@ -364,7 +364,7 @@ func (t *joinTable) load(r *run, list *spill.Rows) (fits bool, err error) {
 	for reader := list.Read(); ; {
 		ok, err := reader.Next(row)
 		if !ok || err != nil {
-			t.seen = make([]bool, t.table.len())
+			t.matched = make([]bool, t.table.len())
 			return true, err
 		}
 		if _, err := t.keyOf(r, t.rightKeys, row[:n]); err != nil {
@@ -383,5 +383,5 @@ func (t *joinTable) load(r *run, list *spill.Rows) (fits bool, err error) {
 
 func (t *joinTable) release(r *run) {
 	r.memory.release(&t.held)
-	t.table, t.rows, t.numbers, t.seen = nil, nil, nil, nil
+	t.table, t.rows, t.numbers, t.matched = nil, nil, nil, nil
 }

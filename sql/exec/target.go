@@ -60,8 +60,8 @@ func (t *readRows) add(r *run, s table.Stored) error {
 	return nil
 }
 
-// take returns the row with a key. It looks only behind the row that it returned last, and drops the rows between.
-func (t *readRows) take(key []byte) (table.Stored, bool) {
+// popKey returns the row with a key. It looks only behind the row that it returned last, and drops the rows between.
+func (t *readRows) popKey(key []byte) (table.Stored, bool) {
 	for len(t.rows) > 0 {
 		s := t.rows[0]
 		t.rows[0], t.rows = table.Stored{}, t.rows[1:]

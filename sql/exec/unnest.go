@@ -116,7 +116,7 @@ func (o *unnestOp) advance(r *run) (bool, error) {
 func (o *unnestOp) elements(r *run) error {
 	row := o.outer.row(o.at)
 	for ; o.element < o.length && !o.out.full(); o.element++ {
-		made := o.out.grow()
+		made := o.out.appendRow()
 		w := copy(made, row)
 		for i, list := range o.lists {
 			made[w+i] = o.nulls[i]

@@ -355,7 +355,7 @@ func (o *chosen) choose(r *run, b *batch, places []int32, cond *condition) ([]in
 	o.places = o.places[:0]
 	if cond.vector != nil && !b.isSmall() {
 		if col, ok := cond.vector(r, b, places); ok {
-			o.take(&col, places)
+			o.appendTrue(&col, places)
 			return o.places, nil
 		}
 	}
@@ -374,8 +374,8 @@ func (o *chosen) choose(r *run, b *batch, places []int32, cond *condition) ([]in
 	return o.places, nil
 }
 
-// take appends to o.places the places, among the given ones, at which col is TRUE.
-func (o *chosen) take(col *fn.Column, places []int32) {
+// appendTrue appends to o.places the places, among the given ones, at which col is TRUE.
+func (o *chosen) appendTrue(col *fn.Column, places []int32) {
 	if v := col.Vector; v != nil && v.Bools != nil && v.Nulls == nil {
 		if cap(o.places) < len(places) {
 			o.places = make([]int32, 0, max(len(places), fullBatch))

@@ -102,20 +102,20 @@ func (c *countIfs) Add(rows, groups []int32, args []Column) error {
 }
 
 type logical struct {
-	decides       bool
-	seen, decided bool
+	decides           bool
+	hasValue, decided bool
 }
 
 func (l *logical) Add(args []value.Value) error {
 	if !args[0].IsNull() {
-		l.seen = true
+		l.hasValue = true
 		l.decided = l.decided || args[0].AsBool() == l.decides
 	}
 	return nil
 }
 
 func (l *logical) Result() (value.Value, error) {
-	if !l.seen {
+	if !l.hasValue {
 		return null(value.Bool)
 	}
 	return ofBool(l.decided == l.decides)

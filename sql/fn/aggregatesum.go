@@ -333,16 +333,16 @@ func combine(f func(x, y int64) int64) func(*tree.Function) func() State {
 }
 
 type combined struct {
-	f    func(x, y int64) int64
-	bits int64
-	seen bool
+	f        func(x, y int64) int64
+	bits     int64
+	hasValue bool
 }
 
 func (c *combined) Add(args []value.Value) error {
 	switch {
 	case args[0].IsNull():
-	case !c.seen:
-		c.seen, c.bits = true, args[0].AsInt64()
+	case !c.hasValue:
+		c.hasValue, c.bits = true, args[0].AsInt64()
 	default:
 		c.bits = c.f(c.bits, args[0].AsInt64())
 	}
@@ -350,7 +350,7 @@ func (c *combined) Add(args []value.Value) error {
 }
 
 func (c *combined) Result() (value.Value, error) {
-	if !c.seen {
+	if !c.hasValue {
 		return null(value.Int64)
 	}
 	return ofInt64(c.bits)

@@ -177,20 +177,20 @@ func (s *arrayAgg) Result() (value.Value, error) {
 }
 
 type arrayConcatAgg struct {
-	elems []value.Value
-	seen  bool
+	elems    []value.Value
+	hasValue bool
 }
 
 func (s *arrayConcatAgg) Add(args []value.Value) error {
 	if !args[0].IsNull() {
-		s.seen = true
+		s.hasValue = true
 		s.elems = append(s.elems, args[0].AsList()...)
 	}
 	return nil
 }
 
 func (s *arrayConcatAgg) Result() (value.Value, error) {
-	if !s.seen {
+	if !s.hasValue {
 		return null(value.Array)
 	}
 	return value.OfArray(s.elems), nil
@@ -201,9 +201,9 @@ func stringAgg(f *tree.Function) func() State {
 }
 
 type joinedText struct {
-	kind value.Kind
-	text []byte
-	seen bool
+	kind     value.Kind
+	text     []byte
+	hasValue bool
 }
 
 func (s *joinedText) Add(args []value.Value) error {
@@ -212,19 +212,19 @@ func (s *joinedText) Add(args []value.Value) error {
 		return nil
 	case len(args) == 2 && args[1].IsNull():
 		return usererror.NullSeparator()
-	case !s.seen:
+	case !s.hasValue:
 	case len(args) == 1:
 		s.text = append(s.text, ',')
 	default:
 		s.text = append(s.text, args[1].AsBytes()...)
 	}
-	s.seen = true
+	s.hasValue = true
 	s.text = append(s.text, args[0].AsBytes()...)
 	return nil
 }
 
 func (s *joinedText) Result() (value.Value, error) {
-	if !s.seen {
+	if !s.hasValue {
 		return null(s.kind)
 	}
 	return textOf(s.kind, string(s.text)), nil

@@ -102,18 +102,18 @@ func arrayIsDistinct(f *tree.Function) body {
 	seed := maphash.MakeSeed()
 	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
 		list := a[0].AsList()
-		seen := make(map[uint64][]value.Value, len(list))
+		buckets := make(map[uint64][]value.Value, len(list))
 		for _, e := range list {
 			var h maphash.Hash
 			h.SetSeed(seed)
 			value.Hash(&h, e, elem)
 			bucket := h.Sum64()
-			for _, other := range seen[bucket] {
+			for _, other := range buckets[bucket] {
 				if value.Equal(e, other, elem) {
 					return ofBool(false)
 				}
 			}
-			seen[bucket] = append(seen[bucket], e)
+			buckets[bucket] = append(buckets[bucket], e)
 		}
 		return ofBool(true)
 	})

@@ -194,7 +194,7 @@ func (p *dateParser) runElements(format string, date bool) error {
 			p.rest = strings.TrimLeft(p.rest, asciiSpace)
 			continue
 		case e.name == "":
-			if !p.take(e.written) {
+			if !p.accept(e.written) {
 				return p.mismatch()
 			}
 			continue

@@ -137,7 +137,7 @@ func (p *dateParser) element(spec string) (size int, ok bool, err error) {
 	case composed[c] != "" && strings.IndexByte("nt%", c) < 0:
 		return 1, p.sub(composed[c]), nil
 	case c == '%':
-		return 1, p.take("%"), nil
+		return 1, p.accept("%"), nil
 	case c == 'n' || c == 't':
 		p.rest = strings.TrimLeft(p.rest, asciiSpace)
 		return 1, true, nil
@@ -171,7 +171,7 @@ func (p *dateParser) sub(format string) bool {
 		case format[i] == ' ':
 			inner.rest = strings.TrimLeft(inner.rest, asciiSpace)
 		case format[i] != '%':
-			if !inner.take(format[i : i+1]) {
+			if !inner.accept(format[i : i+1]) {
 				return false
 			}
 		default:
@@ -186,7 +186,7 @@ func (p *dateParser) sub(format string) bool {
 	return true
 }
 
-func (p *dateParser) take(s string) bool {
+func (p *dateParser) accept(s string) bool {
 	rest, ok := strings.CutPrefix(p.rest, s)
 	if ok {
 		p.rest = rest
@@ -207,7 +207,7 @@ func (p *dateParser) extendedElement(spec string) (size int, ok bool, err error)
 		}
 		return 3, p.into(&p.second, 2, 0, 60) && p.fraction(digits), nil
 	case strings.HasPrefix(spec, "Ez"):
-		return 2, p.take("Z") && p.setOffset(0) || p.offset(), nil
+		return 2, p.accept("Z") && p.setOffset(0) || p.offset(), nil
 	case len(spec) > 1 && strings.IndexByte("cCxXyYdeHImMSuUVwWg", spec[1]) >= 0:
 		_, ok, err = p.element(spec[1:])
 		return 2, ok, err
@@ -256,7 +256,7 @@ func (p *dateParser) clockElement(element byte) (ok, known bool) {
 		return p.meridian(), true
 	case 's':
 		p.unixSeen, p.calendar = true, true
-		neg := p.take("-")
+		neg := p.accept("-")
 		n, ok := p.number(12, 0, 999_999_999_999)
 		if p.unix = int64(n); neg {
 			p.unix = -p.unix
@@ -364,7 +364,7 @@ func (p *dateParser) offset() bool {
 	if !ok {
 		return false
 	}
-	p.take(":")
+	p.accept(":")
 	minutes, _ := p.number(2, 0, 59)
 	seconds := hours*3600 + minutes*60
 	if neg {

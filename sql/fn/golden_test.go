@@ -146,7 +146,7 @@ func (r *reader) cast(safe bool) (value.Value, *value.Type, error) {
 	}
 	args := []value.Value{v}
 	for _, clause := range []string{"format", "at time zone"} {
-		if r.take(clause) {
+		if r.accept(clause) {
 			v, _, err := r.literal()
 			if err != nil {
 				return v, nil, err
@@ -165,11 +165,11 @@ func (r *reader) cast(safe bool) (value.Value, *value.Type, error) {
 func (r *reader) aggregate() (value.Value, *value.Type, error) {
 	f := &tree.Function{Name: r.until("(")}
 	var rows [][]value.Value
-	for !r.take(")") {
-		if len(rows) > 0 && !r.take(",") {
+	for !r.accept(")") {
+		if len(rows) > 0 && !r.accept(",") {
 			return value.Value{}, nil, r.wrong("comma")
 		}
-		if r.take("(") {
+		if r.accept("(") {
 			row, types, err := r.arguments()
 			if err != nil {
 				return value.Value{}, nil, err
@@ -183,7 +183,7 @@ func (r *reader) aggregate() (value.Value, *value.Type, error) {
 		}
 		rows, f.Args = append(rows, []value.Value{v}), []*value.Type{t}
 	}
-	if r.take("of") {
+	if r.accept("of") {
 		t, err := r.typeName()
 		if err != nil {
 			return value.Value{}, nil, err
@@ -233,7 +233,7 @@ func aggregateSignature(f *tree.Function) string {
 // resultType reads the type after ::. Without one it takes the type in the signature, and for ANY or ARRAY there the type of the last
 // argument that fits it.
 func (r *reader) resultType(f *tree.Function, signature string) (*value.Type, error) {
-	if r.take("::") {
+	if r.accept("::") {
 		return r.typeName()
 	}
 	_, result, _ := strings.Cut(signature, "-> ")

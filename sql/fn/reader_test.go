@@ -30,7 +30,7 @@ func (r *reader) wrong(wanted string) error {
 	return &syntaxError{fmt.Sprintf("expected %s at %q", wanted, r.text)}
 }
 
-func (r *reader) take(token string) bool {
+func (r *reader) accept(token string) bool {
 	rest, ok := strings.CutPrefix(strings.TrimLeft(r.text, " "), token)
 	if ok {
 		r.text = rest
@@ -39,7 +39,7 @@ func (r *reader) take(token string) bool {
 }
 
 func (r *reader) expect(token string) {
-	if !r.take(token) {
+	if !r.accept(token) {
 		panic(r.wrong(token))
 	}
 }
@@ -67,8 +67,8 @@ func (r *reader) word() string {
 
 // arguments reads literals up to the closing parenthesis.
 func (r *reader) arguments() (args []value.Value, types []*value.Type, err error) {
-	for !r.take(")") {
-		if len(args) > 0 && !r.take(",") {
+	for !r.accept(")") {
+		if len(args) > 0 && !r.accept(",") {
 			return nil, nil, r.wrong("comma")
 		}
 		v, t, err := r.literal()
@@ -92,17 +92,17 @@ func (r *reader) literal() (value.Value, *value.Type, error) {
 		r.text = r.text[1:]
 		s, err := r.quoted()
 		return value.OfBytes([]byte(s)), value.BytesType, err
-	case r.take("["):
+	case r.accept("["):
 		return r.array()
-	case r.take("("):
+	case r.accept("("):
 		return r.structure()
-	case r.take("NULL:"):
+	case r.accept("NULL:"):
 		t, err := r.typeName()
 		if err != nil {
 			return value.Value{}, nil, err
 		}
 		return value.Null(t.Kind), t, nil
-	case r.take("raise:"):
+	case r.accept("raise:"):
 		t, err := r.typeName()
 		return value.PendingCommitTimestamp(), t, err // marks raise: this value is never an argument
 	}
@@ -143,8 +143,8 @@ func unescape(s string, quote byte) (string, error) {
 func (r *reader) array() (value.Value, *value.Type, error) {
 	var elems []value.Value
 	var elem *value.Type
-	for !r.take("]") {
-		if len(elems) > 0 && !r.take(",") {
+	for !r.accept("]") {
+		if len(elems) > 0 && !r.accept(",") {
 			return value.Value{}, nil, r.wrong("comma")
 		}
 		v, t, err := r.literal()
@@ -153,7 +153,7 @@ func (r *reader) array() (value.Value, *value.Type, error) {
 		}
 		elems, elem = append(elems, v), t
 	}
-	if r.take(":") && !strings.HasPrefix(r.text, ":") {
+	if r.accept(":") && !strings.HasPrefix(r.text, ":") {
 		t, err := r.typeName()
 		return value.OfArray(elems), t, err
 	} else if strings.HasPrefix(r.text, ":") {
@@ -165,8 +165,8 @@ func (r *reader) array() (value.Value, *value.Type, error) {
 func (r *reader) structure() (value.Value, *value.Type, error) {
 	var fields []value.Value
 	t := value.StructOf()
-	for !r.take(")") {
-		if len(fields) > 0 && !r.take(",") {
+	for !r.accept(")") {
+		if len(fields) > 0 && !r.accept(",") {
 			return value.Value{}, nil, r.wrong("comma")
 		}
 		name := ""
@@ -242,15 +242,15 @@ var scalarTypes = []*value.Type{value.BoolType, value.Int64Type, value.Float64Ty
 
 func (r *reader) typeName() (*value.Type, error) {
 	r.text = strings.TrimLeft(r.text, " ")
-	if r.take("ARRAY<") {
+	if r.accept("ARRAY<") {
 		elem, err := r.typeName()
 		r.expect(">")
 		return value.ArrayOf(elem), err
 	}
-	if r.take("STRUCT<") {
+	if r.accept("STRUCT<") {
 		t := value.StructOf()
-		for !r.take(">") {
-			r.take(",")
+		for !r.accept(">") {
+			r.accept(",")
 			name := ""
 			if i := strings.IndexAny(strings.TrimLeft(r.text, " "), " "); i == 1 {
 				name = r.word()

@@ -104,13 +104,13 @@ func place(pair value.Value) any {
 
 func layOut(list []value.Value, places map[any]int) ([]float64, error) {
 	x := make([]float64, len(places))
-	seen := make([]bool, len(places))
+	filled := make([]bool, len(places))
 	for _, e := range list {
 		i := places[place(e)] - 1
-		if seen[i] {
+		if filled[i] {
 			return nil, usererror.BadArgument(fmt.Sprintf("Duplicate index %v found in the input array.", place(e)))
 		}
-		seen[i], x[i] = true, e.AsList()[1].AsFloat64()
+		filled[i], x[i] = true, e.AsList()[1].AsFloat64()
 	}
 	return x, nil
 }

@@ -115,13 +115,13 @@ func (s *scanRel) staysIn(name string) bool {
 
 // dependOn reports whether one of columns is in sets or is generated from a column in sets.
 func dependOn(columns, sets []*schema.Column) bool {
-	seen := make(map[*schema.Column]bool) // a column may be read on many paths
+	visited := make(map[*schema.Column]bool) // a column may be read on many paths
 	var depends func(c *schema.Column) bool
 	depends = func(c *schema.Column) bool {
-		if seen[c] {
+		if visited[c] {
 			return false
 		}
-		seen[c] = true
+		visited[c] = true
 		return slices.Contains(sets, c) || c.Generated != nil && slices.ContainsFunc(c.Generated.Uses, depends)
 	}
 	return slices.ContainsFunc(columns, depends)
@@ -343,7 +343,7 @@ func (b *binder) equals() {
 			b.tuples *= maxSeekTuples
 			b.lists++
 		}
-		b.take(s)
+		b.markUsed(s)
 		b.seek.parts = append(b.seek.parts, *s)
 	}
 }
@@ -358,12 +358,12 @@ func (b *binder) between(n int) rangeSargs {
 	}
 	r.notNull = pick(b.sargs, column, sargNotNull, sargNotNull)
 	for _, s := range []*sarg{r.low, r.high, r.prefix, r.notNull} {
-		b.take(s)
+		b.markUsed(s)
 	}
 	return r
 }
 
-func (b *binder) take(s *sarg) {
+func (b *binder) markUsed(s *sarg) {
 	if s != nil && s.exact && s.cond >= 0 {
 		b.used[s.cond] = true
 	}

@@ -150,13 +150,13 @@ func (p *planner) takeOut(cond tree.Expr, own colSet) (made []tree.Computed, cro
 	}
 	args := slices.Clone(c.Args)
 	for i, a := range args {
-		if !leakproof(a) && !refsOf(a).meets(own) && !volatile(a) {
+		if !leakproof(a) && !refsOf(a).intersects(own) && !volatile(a) {
 			col := p.newCol("", a.Type())
 			made = append(made, tree.Computed{Col: col, Expr: a})
 			args[i] = &tree.Ref{Col: col}
 		}
 	}
-	if _, ok := isCall(cond, "$like"); ok && leakproof(args[0]) && leakproof(args[1]) && !refsOf(args[1]).meets(own) {
+	if _, ok := isCall(cond, "$like"); ok && leakproof(args[0]) && leakproof(args[1]) && !refsOf(args[1]).intersects(own) {
 		empty := &tree.Literal{T: args[0].Type(), Value: value.OfString("")}
 		if empty.T.Kind == value.Bytes {
 			empty.Value = value.OfBytes(nil)

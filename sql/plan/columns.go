@@ -32,7 +32,7 @@ func (s colSet) within(t colSet) bool {
 	return true
 }
 
-func (s colSet) meets(t colSet) bool {
+func (s colSet) intersects(t colSet) bool {
 	for id := range s {
 		if t[id] {
 			return true

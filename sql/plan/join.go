@@ -175,9 +175,9 @@ func equiSides(c tree.Expr, left, right colSet) (l, r tree.Expr, ok bool) {
 	switch {
 	case len(a) == 0 || len(b) == 0:
 		return nil, nil, false
-	case !a.meets(right) && !b.meets(left) && a.meets(left) && b.meets(right):
+	case !a.intersects(right) && !b.intersects(left) && a.intersects(left) && b.intersects(right):
 		return eq.Args[0], eq.Args[1], true
-	case !a.meets(left) && !b.meets(right) && a.meets(right) && b.meets(left):
+	case !a.intersects(left) && !b.intersects(right) && a.intersects(right) && b.intersects(left):
 		return eq.Args[1], eq.Args[0], true
 	}
 	return nil, nil, false

@@ -98,7 +98,7 @@ func (p *planner) orderFrom(g *joinGroup, first int) (*joinRel, float64) {
 				best = step
 			}
 		}
-		s.take(g, best)
+		s.addStep(g, best)
 	}
 	return s.tree.(*joinRel), s.cost
 }
@@ -135,7 +135,7 @@ func (p *planner) step(g *joinGroup, s *joinState, i int) *joinStep {
 		}
 	}
 	for j, c := range g.conds {
-		if !s.used[j] && !refsOf(c).meets(foreign) {
+		if !s.used[j] && !refsOf(c).intersects(foreign) {
 			step.conds = append(step.conds, c)
 			step.from = append(step.from, j)
 		}
@@ -155,7 +155,7 @@ func (p *planner) step(g *joinGroup, s *joinState, i int) *joinStep {
 	return step
 }
 
-func (s *joinState) take(g *joinGroup, step *joinStep) {
+func (s *joinState) addStep(g *joinGroup, step *joinStep) {
 	leaf := g.leaves[step.leaf]
 	j := &joinRel{kind: InnerJoin, left: s.tree, right: leaf, conds: step.conds, method: step.method}
 	if step.method == applyMethod {

@@ -70,10 +70,10 @@ func (p *Plan) ReadsSystem() bool {
 // Tables returns the tables that the statement reads or writes, each once.
 func (p *Plan) Tables() []*schema.Table {
 	var list []*schema.Table
-	seen := map[*schema.Table]bool{}
+	listed := map[*schema.Table]bool{}
 	add := func(t *schema.Table) {
-		if !seen[t] {
-			seen[t] = true
+		if !listed[t] {
+			listed[t] = true
 			list = append(list, t)
 		}
 	}

@@ -51,7 +51,7 @@ func divide(conds []tree.Expr, made colSet, offset *tree.Col) (down, stay []tree
 		made[offset.ID] = true
 	}
 	for _, c := range conds {
-		if refsOf(c).meets(made) {
+		if refsOf(c).intersects(made) {
 			stay = append(stay, c)
 		} else {
 			down = append(down, c)
@@ -83,7 +83,7 @@ func pushIntoCompute(r *computeRel, conds []tree.Expr) relation {
 	for _, c := range conds {
 		refs := refsOf(c)
 		switch {
-		case refs.meets(costly):
+		case refs.intersects(costly):
 			stay = append(stay, c)
 		case !touches(refs, made):
 			down = append(down, c)
@@ -129,9 +129,9 @@ func pushIntoJoin(r *joinRel, conds []tree.Expr) relation {
 	for _, c := range conds {
 		refs := refsOf(c)
 		switch {
-		case !refs.meets(right) && j.kind != FullJoin:
+		case !refs.intersects(right) && j.kind != FullJoin:
 			toLeft = append(toLeft, c)
-		case !refs.meets(left) && j.kind == InnerJoin:
+		case !refs.intersects(left) && j.kind == InnerJoin:
 			toRight = append(toRight, c)
 		case j.kind == InnerJoin:
 			j.conds = append(j.conds[:len(j.conds):len(j.conds)], c)
@@ -143,9 +143,9 @@ func pushIntoJoin(r *joinRel, conds []tree.Expr) relation {
 	for _, c := range j.conds {
 		refs := refsOf(c)
 		switch {
-		case !refs.meets(left) && j.kind != FullJoin:
+		case !refs.intersects(left) && j.kind != FullJoin:
 			toRight = append(toRight, c)
-		case !refs.meets(right) && (j.kind == InnerJoin || j.kind == SemiJoin):
+		case !refs.intersects(right) && (j.kind == InnerJoin || j.kind == SemiJoin):
 			toLeft = append(toLeft, c)
 		default:
 			own = append(own, c)
@@ -262,7 +262,7 @@ func pushIntoAggregate(r *aggregateRel, conds []tree.Expr) relation {
 	for _, c := range conds {
 		refs := refsOf(c)
 		switch {
-		case refs.meets(own), hasSubquery(c) && touches(refs, keys), tellsEqualApart(c, keys):
+		case refs.intersects(own), hasSubquery(c) && touches(refs, keys), tellsEqualApart(c, keys):
 			stay = append(stay, c)
 		default:
 			down = split(replaceUnlessSubquery(c, keys), down)

@@ -317,7 +317,7 @@ func (p *planner) buildBackJoin(s *scanRel, a *access, residual []tree.Expr, req
 // residualSides divides conditions into those that can be tested on an index entry, and those that need the table's row.
 func residualSides(conds []tree.Expr, row colSet) (early, late []tree.Expr) {
 	for _, c := range conds {
-		if refsOf(c).meets(row) {
+		if refsOf(c).intersects(row) {
 			late = append(late, c)
 		} else {
 			early = append(early, c)

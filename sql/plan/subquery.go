@@ -59,7 +59,7 @@ func (p *planner) semiJoin(in relation, cond tree.Expr) (joined relation, ok boo
 		conds = append(conds, split(call("$equal", q.In, &tree.Ref{Col: q.Out}), nil)...)
 	}
 	j := &joinRel{kind: kind, left: in, right: right, conds: conds, hints: q.Hints}
-	j.lateral = freeOf(right).meets(outer)
+	j.lateral = freeOf(right).intersects(outer)
 	return pushIntoJoin(j, nil), true, nil
 }
 
@@ -128,7 +128,7 @@ func unlimited(r relation) relation {
 // correlatedOf divides conditions into those that refer to columns of outer and can move out of the subquery, and the others.
 func correlatedOf(conds []tree.Expr, outer colSet) (correlated, keep []tree.Expr) {
 	for _, c := range conds {
-		if refsOf(c).meets(outer) && !hasSubquery(c) {
+		if refsOf(c).intersects(outer) && !hasSubquery(c) {
 			correlated = append(correlated, c)
 		} else {
 			keep = append(keep, c)

@@ -63,8 +63,8 @@ func (f *File) Close() error {
 	return nil
 }
 
-// take returns a block that belongs to no list: a freed block, or a new one at the end of the file.
-func (f *File) take() (block int64, err error) {
+// allocBlock returns a block that belongs to no list: a freed block, or a new one at the end of the file.
+func (f *File) allocBlock() (block int64, err error) {
 	if n := len(f.free); n > 0 {
 		block, f.free = f.free[n-1], f.free[:n-1]
 		return block, nil
@@ -84,7 +84,7 @@ func (f *File) write(b []byte) (block int64, err error) {
 	if err := f.check(); err != nil {
 		return 0, err
 	}
-	if block, err = f.take(); err != nil {
+	if block, err = f.allocBlock(); err != nil {
 		return 0, err
 	}
 	binary.BigEndian.PutUint32(b, crc32.Checksum(b[blockHead:], castagnoli))

@@ -94,7 +94,7 @@ func TestRows(t *testing.T) {
 	for i := range 20 {
 		lists = append(lists, write(t, f, r, i*1000, r.IntN(300)))
 	}
-	taken := d.Used()
+	used := d.Used()
 	for i, l := range lists {
 		n := int(l.Len())
 		check(t, l.Read(), i*1000, n)
@@ -113,8 +113,8 @@ func TestRows(t *testing.T) {
 		l := write(t, f, r, i, 200)
 		check(t, l.ReadLast(), i, 200)
 	}
-	if d.Used() != taken {
-		t.Errorf("the file grew from %d to %d bytes, though blocks were free", taken, d.Used())
+	if d.Used() != used {
+		t.Errorf("the file grew from %d to %d bytes, though blocks were free", used, d.Used())
 	}
 	if err := f.Close(); err != nil {
 		t.Fatal(err)

@@ -28,9 +28,9 @@ func Waiting(ctx context.Context) (over func()) {
 		return m.Resume
 	}
 	m.Pause()
-	t.give()
+	t.release()
 	return func() {
-		t.takeAgain()
+		t.reacquire()
 		if measured {
 			m.Resume()
 		}

@@ -20,9 +20,9 @@ func NewTurns(atOnce int) *Turns { return &Turns{free: atOnce} }
 
 type turnsKey struct{}
 
-// Take waits for a turn, in the order of the calls. The caller computes under the context it returns, and then calls end. While
+// Acquire waits for a turn, in the order of the calls. The caller computes under the context it returns, and then calls end. While
 // work under that context waits (Waiting), other executions may use the turn.
-func (t *Turns) Take(ctx context.Context) (turn context.Context, end func(), err error) {
+func (t *Turns) Acquire(ctx context.Context) (slotCtx context.Context, end func(), err error) {
 	if got := t.queue(false); got != nil {
 		over := Waiting(ctx)
 		defer over()
@@ -33,7 +33,7 @@ func (t *Turns) Take(ctx context.Context) (turn context.Context, end func(), err
 			return nil, nil, ctx.Err()
 		}
 	}
-	return context.WithValue(ctx, turnsKey{}, t), t.give, nil
+	return context.WithValue(ctx, turnsKey{}, t), t.release, nil
 }
 
 // turnsOf returns the Turns of which ctx holds a turn, or nil.
@@ -42,9 +42,9 @@ func turnsOf(ctx context.Context) *Turns {
 	return t
 }
 
-// takeAgain waits for a turn of an execution that had one before. It goes before executions that had none, because it may hold
+// reacquire waits for a turn of an execution that had one before. It goes before executions that had none, because it may hold
 // locks.
-func (t *Turns) takeAgain() {
+func (t *Turns) reacquire() {
 	if got := t.queue(true); got != nil {
 		<-got
 	}
@@ -68,8 +68,8 @@ func (t *Turns) queue(again bool) (got chan struct{}) {
 	return got
 }
 
-// give passes the turn to the first waiter, or frees it.
-func (t *Turns) give() {
+// release passes the turn to the first waiter, or frees it.
+func (t *Turns) release() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.waiting) == 0 {
@@ -90,6 +90,6 @@ func (t *Turns) leave(got chan struct{}) {
 	}
 	t.mu.Unlock()
 	if i < 0 { // give closed the channel in the meantime, so this execution has a turn to pass on
-		t.give()
+		t.release()
 	}
 }

@@ -16,7 +16,7 @@ func TestTurns(t *testing.T) {
 		next := make(chan struct{})
 		for i := range 6 {
 			go func() {
-				_, end, err := turns.Take(t.Context())
+				_, end, err := turns.Acquire(t.Context())
 				if err != nil {
 					t.Error(err)
 				}
@@ -46,18 +46,18 @@ func TestTurns(t *testing.T) {
 func TestTurnsOfWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := NewTurns(1)
-		ctx, endFirst, err := turns.Take(t.Context())
+		ctx, endFirst, err := turns.Acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		over := Waiting(ctx)
-		_, endSecond, err := turns.Take(t.Context())
+		_, endSecond, err := turns.Acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		var order []string
 		go func() {
-			_, end, _ := turns.Take(t.Context())
+			_, end, _ := turns.Acquire(t.Context())
 			order = append(order, "third")
 			end()
 		}()
@@ -84,14 +84,14 @@ func TestTurnsOfWaiting(t *testing.T) {
 func TestTurnsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := NewTurns(1)
-		_, end, err := turns.Take(t.Context())
+		_, end, err := turns.Acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		failed := make(chan error, 1)
 		go func() {
-			_, _, err := turns.Take(ctx)
+			_, _, err := turns.Acquire(ctx)
 			failed <- err
 		}()
 		synctest.Wait()

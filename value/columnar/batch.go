@@ -109,7 +109,7 @@ func (b *base) len() int { return b.n }
 // set records that a value follows.
 func (b *base) set() {
 	if b.nulls > 0 {
-		b.grow()
+		b.growBitmap()
 		b.valid[b.n>>3] |= 1 << (b.n & 7)
 	}
 	b.n++
@@ -146,12 +146,12 @@ func (b *base) null() {
 		}
 	}
 	b.nulls++
-	b.grow()
+	b.growBitmap()
 	b.n++
 }
 
-// grow makes room for the bit of the next value.
-func (b *base) grow() {
+// growBitmap makes room for the bit of the next value.
+func (b *base) growBitmap() {
 	if b.n>>3 == len(b.valid) {
 		b.valid = append(b.valid, 0)
 	}
