@@ -59,7 +59,7 @@ func NewDecoder(m Message, charge Charge) (d *Decoder, err error) {
 
 func newDecoder(schema table, charge Charge) (*Decoder, error) {
 	d := &Decoder{charge: charge, schemaBytes: schemaFactor * int64(len(schema.of.bytes)), types: map[int64]*column{}, dictionaries: map[int64]*dictionary{}}
-	if err := d.take(d.schemaBytes); err != nil {
+	if err := d.reserve(d.schemaBytes); err != nil {
 		return nil, err
 	}
 	read := false
@@ -120,7 +120,7 @@ func (d *Decoder) Close() {
 	d.charged = 0
 }
 
-func (d *Decoder) take(n int64) error {
+func (d *Decoder) reserve(n int64) error {
 	if err := d.charge(n); err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (d *Decoder) decode(m Message) (b arrow.RecordBatch, err error) {
 	}
 	read := d.readBatch(header, body)
 	d.batchBytes = read.unpacked + metadataFactor*int64(len(m.Metadata))
-	if err := d.take(d.batchBytes); err != nil {
+	if err := d.reserve(d.batchBytes); err != nil {
 		return nil, err
 	}
 	return read.record(d.columns, d.schema, header.int64(batchRows)), nil
@@ -178,14 +178,14 @@ func (d *Decoder) keep(t table, metadata, body []byte) error {
 	header, _ := t.table(dictionaryBatch)
 	read := d.readBatch(header, body)
 	made := &dictionary{bytes: read.unpacked + int64(len(body)) + metadataFactor*int64(len(metadata))}
-	if err := d.take(made.bytes); err != nil {
+	if err := d.reserve(made.bytes); err != nil {
 		return err
 	}
 	made.values = read.array(c)
 	old := d.dictionaries[id]
 	if t.bool(dictionaryIsDelta) && old != nil {
 		made.bytes += old.bytes
-		if err := d.take(made.bytes); err != nil { // the old, the delta and the joined one exist together for a moment
+		if err := d.reserve(made.bytes); err != nil { // the old, the delta and the joined one exist together for a moment
 			return err
 		}
 		joined, err := array.Concatenate([]arrow.Array{array.MakeFromData(old.values), array.MakeFromData(made.values)}, memory.DefaultAllocator)

@@ -139,7 +139,7 @@ func (f *File) readDictionary(b block) error {
 // read reads the message in a block. It charges for its bytes.
 func (f *File) read(b block) (m Message, err error) {
 	f.decoder.settle()
-	if err := f.decoder.take(b.metadata + b.body); err != nil {
+	if err := f.decoder.reserve(b.metadata + b.body); err != nil {
 		return m, err
 	}
 	all := make([]byte, b.metadata+b.body)

@@ -29,7 +29,7 @@ import (
 // columns, which needs a fraction of the CPU time. A Crowfoot server accepts a partition of Spanner's API as a command of Flight SQL, so rows,
 // timestamp and partitions are the same. If the server does not accept it, the client reads the rows.
 func (s *Snapshot) UseFlight(conn grpc.ClientConnInterface) {
-	s.flight = flight.NewClientFromConn(conn, nil)
+	s.flightClient = flight.NewClientFromConn(conn, nil)
 }
 
 // flightRetry has the pauses before a broken stream is opened again. They are those of the official client.
@@ -52,7 +52,7 @@ type flightReader struct {
 // openFlight opens a partition over Flight SQL. It returns nil if that is not possible.
 func (p *partition) openFlight(ctx context.Context) Reader {
 	header, ok := p.rows.flightHeader()
-	if !ok || p.rows.snapshot.flight == nil {
+	if !ok || p.rows.snapshot.flightClient == nil {
 		return nil
 	}
 	descriptor, err := flightCommand(p.of)
@@ -60,7 +60,7 @@ func (p *partition) openFlight(ctx context.Context) Reader {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(metadata.AppendToOutgoingContext(ctx, header...))
-	info, err := p.rows.snapshot.flight.GetFlightInfo(ctx, descriptor)
+	info, err := p.rows.snapshot.flightClient.GetFlightInfo(ctx, descriptor)
 	if err != nil || len(info.Endpoint) != 1 {
 		cancel()
 		return nil // the client then reads the partition, and reports an error if there is one
@@ -125,7 +125,7 @@ const maxFlightMessage = 1 << 30
 
 // open opens a stream, which begins at the first row of the partition.
 func (r *flightReader) open() error {
-	stream, err := r.segment.rows.snapshot.flight.DoGet(r.ctx, r.ticket, grpc.MaxCallRecvMsgSize(maxFlightMessage))
+	stream, err := r.segment.rows.snapshot.flightClient.DoGet(r.ctx, r.ticket, grpc.MaxCallRecvMsgSize(maxFlightMessage))
 	if err != nil {
 		return err
 	}

@@ -16,9 +16,9 @@ import (
 
 // Snapshot is a database at one timestamp. Everything that is read from it is consistent.
 type Snapshot struct {
-	client *spanner.Client
-	txn    *spanner.BatchReadOnlyTransaction
-	flight flight.Client // nil means that the client reads the rows
+	client       *spanner.Client
+	txn          *spanner.BatchReadOnlyTransaction
+	flightClient flight.Client // nil means that the client reads the rows
 }
 
 // NewSnapshot begins a read-only transaction: at the timestamp of a strong read, or at another timestamp within the version retention period.

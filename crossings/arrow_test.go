@@ -156,9 +156,9 @@ func (w *world) flightReading(m *model, read bool) *reading {
 			}
 			var info *flight.FlightInfo
 			if ctx := w.flightContext("max-partitions", parts); at.IsZero() && !read {
-				info, err = w.flight.Execute(ctx, text)
+				info, err = w.flightSQL.Execute(ctx, text)
 			} else {
-				info, err = w.flight.Client.GetFlightInfo(ctx, &flight.FlightDescriptor{Type: flight.DescriptorCMD, Cmd: data})
+				info, err = w.flightSQL.Client.GetFlightInfo(ctx, &flight.FlightDescriptor{Type: flight.DescriptorCMD, Cmd: data})
 			}
 			if err != nil {
 				return nil, err
@@ -176,7 +176,7 @@ func (w *world) flightReading(m *model, read bool) *reading {
 }
 
 func (w *world) ticket(t *flight.Ticket) (rows [][]cell, err error) {
-	r, err := w.flight.DoGet(w.ctx, t)
+	r, err := w.flightSQL.DoGet(w.ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -269,7 +269,7 @@ func (w *world) loadFlight() *write {
 			name := strings.TrimSuffix(schema, ".")
 			options.Schema, options.Table = &name, strings.TrimPrefix(o.table, schema)
 		}
-		_, err = w.flight.ExecuteIngest(w.flightContext("ingest-mode", loadModes[o.verb], "ingest-commits", "one"), r, options)
+		_, err = w.flightSQL.ExecuteIngest(w.flightContext("ingest-mode", loadModes[o.verb], "ingest-commits", "one"), r, options)
 		return w.strong(), err
 	}
 	return x

@@ -12,8 +12,8 @@ func init() {
 func (w *world) idle() {
 	w.endAll()
 	synctest.Wait()
-	if u := w.budget.Usage(); u.Taken != 0 {
-		w.fail("no request runs, and %d bytes are charged", u.Taken)
+	if u := w.budget.Usage(); u.Reserved != 0 {
+		w.fail("no request runs, and %d bytes are charged", u.Reserved)
 	}
 	w.countAll(budget)
 }

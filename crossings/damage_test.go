@@ -47,7 +47,7 @@ func (w *world) loadDamaged() {
 		w.fail("damaged load: %v", err)
 		return
 	}
-	tx, err := w.flight.BeginTransaction(w.flightContext())
+	tx, err := w.flightSQL.BeginTransaction(w.flightContext())
 	if err != nil {
 		w.fail("damaged load: %v", err)
 		return
@@ -114,7 +114,7 @@ func ingestMessages(table string, transaction []byte, list []arrow.RecordBatch) 
 
 // put sends messages and waits for the end of the reply.
 func (w *world) put(messages []*flight.FlightData, mode string) error {
-	stream, err := w.flight.Client.DoPut(w.flightContext("ingest-mode", mode))
+	stream, err := w.flightSQL.Client.DoPut(w.flightContext("ingest-mode", mode))
 	if err != nil {
 		return err
 	}

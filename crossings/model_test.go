@@ -419,14 +419,14 @@ func (m *model) brokenRow(t *table, r *row, ended bool) error {
 }
 
 func (m *model) repeats(t *table, x *index) bool {
-	seen := map[string]bool{}
+	entries := map[string]bool{}
 	for _, r := range t.rows {
 		cells, filtered := m.entry(t, x, r)
 		if text := line(cells); !filtered {
-			if seen[text] {
+			if entries[text] {
 				return true
 			}
-			seen[text] = true
+			entries[text] = true
 		}
 	}
 	return false

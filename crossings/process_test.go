@@ -36,20 +36,20 @@ const (
 // A process is a server with its clients. All of it runs in the test's bubble: connections are in memory, the disk is
 // in memory, and the clock is the bubble's.
 type process struct {
-	disk     *disktest.Disk
-	dir      string
-	budget   *memory.Budget
-	store    *pebble.Store
-	registry *database.Registry
-	server   *server.Server
-	db       *database.Database // nil before the database is created
-	dial     []grpc.DialOption
-	conn     *grpc.ClientConn
-	data     spannerpb.SpannerClient
-	flight   *flightsql.Client
-	client   *spanner.Client
-	sessions map[string]string // session names by role
-	log      errorLog
+	disk      *disktest.Disk
+	dir       string
+	budget    *memory.Budget
+	store     *pebble.Store
+	registry  *database.Registry
+	server    *server.Server
+	db        *database.Database // nil before the database is created
+	dial      []grpc.DialOption
+	conn      *grpc.ClientConn
+	data      spannerpb.SpannerClient
+	flightSQL *flightsql.Client
+	client    *spanner.Client
+	sessions  map[string]string // session names by role
+	log       errorLog
 }
 
 // errorLog collects the errors that the server logs, to explain a failure.
@@ -100,7 +100,7 @@ func start(disk *disktest.Disk, dir string) (p *process, err error) {
 		return nil, errors.Join(err, p.stop())
 	}
 	p.data = spannerpb.NewSpannerClient(p.conn)
-	if p.flight, err = flightsql.NewClient(endpoint, nil, nil, p.dial...); err != nil {
+	if p.flightSQL, err = flightsql.NewClient(endpoint, nil, nil, p.dial...); err != nil {
 		return nil, errors.Join(err, p.stop())
 	}
 	return p, nil
@@ -139,8 +139,8 @@ func (p *process) stop() error {
 	if p.client != nil {
 		p.client.Close()
 	}
-	if p.flight != nil {
-		errs = append(errs, p.flight.Close())
+	if p.flightSQL != nil {
+		errs = append(errs, p.flightSQL.Close())
 	}
 	if p.conn != nil {
 		errs = append(errs, p.conn.Close())

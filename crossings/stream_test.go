@@ -78,7 +78,7 @@ func (w *world) compareRecords(records []streamRecord, begin, end time.Time) (in
 			continue
 		}
 		before := w.states[i-1]
-		seen := map[string]bool{}
+		recorded := map[string]bool{}
 		for len(records) > 0 && !records[0].at.After(s.from) {
 			r := records[0]
 			t := s.m.table(r.table)
@@ -88,7 +88,7 @@ func (w *world) compareRecords(records []streamRecord, begin, end time.Time) (in
 			key := r.key(t)
 			last := !slices.ContainsFunc(records[1:], func(o streamRecord) bool { return !o.at.After(s.from) && o.table == r.table && o.key(t) == key })
 			records = records[1:]
-			seen[r.table+" "+key] = true
+			recorded[r.table+" "+key] = true
 			if !last {
 				continue
 			}
@@ -111,7 +111,7 @@ func (w *world) compareRecords(records []streamRecord, begin, end time.Time) (in
 				involved = involved.with(c.features)
 			}
 		}
-		if missing := missingRecord(before.m, s.m, seen); missing != "" && !s.changed {
+		if missing := missingRecord(before.m, s.m, recorded); missing != "" && !s.changed {
 			return involved, fmt.Errorf("no record tells what has become of %s at %s", missing, s.from.Format(time.RFC3339Nano))
 		}
 	}
@@ -119,7 +119,7 @@ func (w *world) compareRecords(records []streamRecord, begin, end time.Time) (in
 }
 
 // missingRecord returns a row that differs between two states but has no record, "" if there is none.
-func missingRecord(before, after *model, seen map[string]bool) string {
+func missingRecord(before, after *model, recorded map[string]bool) string {
 	for _, t := range after.tables {
 		was := before.table(t.name)
 		if was == nil {
@@ -127,7 +127,7 @@ func missingRecord(before, after *model, seen map[string]bool) string {
 		}
 		for _, key := range slices.Concat(sortedKeys(was.rows), sortedKeys(t.rows)) {
 			a, b := was.rows[key], t.rows[key]
-			if name := t.name + " " + key; !seen[name] && a != b && (a == nil || b == nil || fmt.Sprint(a.cells) != fmt.Sprint(b.cells)) {
+			if name := t.name + " " + key; !recorded[name] && a != b && (a == nil || b == nil || fmt.Sprint(a.cells) != fmt.Sprint(b.cells)) {
 				return name
 			}
 		}
@@ -161,7 +161,7 @@ func (w *world) records(begin, end time.Time) (all []streamRecord, err error) {
 		token string
 		from  time.Time
 	}
-	todo, seen := []partition{{"", begin}}, map[string]bool{"": true}
+	todo, visited := []partition{{"", begin}}, map[string]bool{"": true}
 	for len(todo) > 0 {
 		p := todo[0]
 		todo = todo[1:]
@@ -187,8 +187,8 @@ func (w *world) records(begin, end time.Time) (all []streamRecord, err error) {
 					f := elements(r)
 					from := textCell(f[0].GetStringValue()).time()
 					for _, c := range elements(f[2]) {
-						if name := elements(c)[0].GetStringValue(); !seen[name] {
-							seen[name] = true
+						if name := elements(c)[0].GetStringValue(); !visited[name] {
+							visited[name] = true
 							todo = append(todo, partition{name, from})
 						}
 					}

@@ -179,14 +179,14 @@ func (tx *transaction) read() {
 	tx.first()
 	m, err := tx.view(len(tx.operations))
 	if err != nil {
-		tx.give("", err)
+		tx.abandon("", err)
 		return
 	}
 	want := r.want(m)
 	rows, err := tx.query(r.what)
 	w.note("T%x: %s: %v", tx.id, r.what, err)
 	if err != nil {
-		tx.give(r.what, err)
+		tx.abandon(r.what, err)
 		return
 	}
 	got := lines(rows)
@@ -242,7 +242,7 @@ func (tx *transaction) write() {
 // refused handles the error of a statement, which the model may or may not expect. It ends the transaction.
 func (tx *transaction) refused(what string, err, refused error) {
 	if refused == nil {
-		tx.give(what, err)
+		tx.abandon(what, err)
 		return
 	}
 	if code := status.Code(err); code == codes.Internal || code == codes.Unknown {
@@ -251,8 +251,8 @@ func (tx *transaction) refused(what string, err, refused error) {
 	tx.drop()
 }
 
-// give ends the transaction after an error that the model does not predict: the transaction was aborted, or is too old.
-func (tx *transaction) give(what string, err error) {
+// abandon ends the transaction after an error that the model does not predict: the transaction was aborted, or is too old.
+func (tx *transaction) abandon(what string, err error) {
 	w := tx.w
 	w.note("T%x: %v", tx.id, err)
 	code := status.Code(err)
@@ -281,7 +281,7 @@ func (tx *transaction) end() {
 	if err != nil {
 		w.note("-- %v", err)
 		if refused == nil {
-			tx.give("commit", err)
+			tx.abandon("commit", err)
 		}
 		return
 	}

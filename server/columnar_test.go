@@ -113,7 +113,7 @@ func TestFlightColumnar(t *testing.T) {
 	h.dmlOnce(ses, "DELETE FROM Every WHERE Id > 2990")
 	h.dmlOnce(ses, "INSERT INTO Every (Id, Stamp) VALUES (-7, '0001-01-01T00:00:00Z')")
 	columnar, rows := "@{SCAN_METHOD=COLUMNAR}", "@{SCAN_METHOD=NO_COLUMNAR}"
-	f := h.flight("timestamp-unit", "us", "max-partitions", "1")
+	f := h.newFlightClient("timestamp-unit", "us", "max-partitions", "1")
 	for _, sql := range []string{
 		"SELECT * FROM Every", "SELECT Upper, Id FROM Every", "SELECT * FROM Every WHERE Id BETWEEN 100 AND 2995", "SELECT * FROM Every WHERE Id IN (-7, 2, 5, 2999)",
 		"SELECT Name, Days FROM Every WHERE MOD(Id, 3) = 1", "SELECT Id + 1 AS Next, Stamp FROM Every WHERE Name != 'changed'", "SELECT Id, Name FROM Every LIMIT 7",
@@ -126,11 +126,11 @@ func TestFlightColumnar(t *testing.T) {
 			t.Errorf("%s: %d rows, want %d\n%v\n%v", sql, len(got), len(want), got[:min(len(got), 3)], want[:min(len(want), 3)])
 		}
 	}
-	_, err = h.flight().rows(columnar + "SELECT * FROM Every")
+	_, err = h.newFlightClient().rows(columnar + "SELECT * FROM Every")
 	if h.fails(err, codes.OutOfRange); !strings.Contains(err.Error(), "timestamp-unit") {
 		t.Error(err)
 	}
-	got, err := h.flight().rows(columnar + "SELECT Stamp FROM Every WHERE Id > 0")
+	got, err := h.newFlightClient().rows(columnar + "SELECT Stamp FROM Every WHERE Id > 0")
 	if h.ok(err); len(got) != 2990 || got[0] != "1970-01-01T00:00:01.000003Z" || got[1] != "NULL" {
 		t.Errorf("%d rows, %v", len(got), got[:3])
 	}

@@ -84,7 +84,7 @@ func (c *commitWork) apply(ctx context.Context, tx *txn.Tx) func(table.Writer) e
 		return nil
 	}
 	return func(w table.Writer) error {
-		ctx, end, err := c.turn(ctx)
+		ctx, end, err := c.acquireSlot(ctx)
 		if err != nil {
 			return err
 		}
@@ -111,12 +111,12 @@ func (c *commitWork) apply(ctx context.Context, tx *txn.Tx) func(table.Writer) e
 // manyRows is the number of rows from which a commit counts as a long computation: a row takes about 10 us.
 const manyRows = 100
 
-// turn waits until the mutations may be applied. It does not wait if they are few.
-func (c *commitWork) turn(ctx context.Context) (turn context.Context, end func(), err error) {
+// acquireSlot waits until the mutations may be applied. It does not wait if they are few.
+func (c *commitWork) acquireSlot(ctx context.Context) (slotCtx context.Context, end func(), err error) {
 	if c.rows < manyRows {
 		return ctx, func() {}, nil
 	}
-	return c.turns.Take(ctx)
+	return c.turns.Acquire(ctx)
 }
 
 // touch records the accesses of the mutations, and the parts of the schema on which they depend. Consecutive mutations usually
@@ -210,10 +210,10 @@ func (s *service) commitTransaction(ctx context.Context, ses *session, req *span
 	if t.partitioned {
 		return nil, usererror.NotReadWrite("commit", "partitioned DML")
 	}
-	if err := t.takeTurn(ctx); err != nil {
+	if err := t.acquire(ctx); err != nil {
 		return nil, err
 	}
-	defer t.giveTurn()
+	defer t.release()
 	t.usage.begin()
 	defer t.usage.end()
 	open, failure := t.current()

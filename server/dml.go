@@ -119,10 +119,10 @@ func (r *storedRows) Fill(columns []value.Column, size int) (rows int, err error
 // answer. Other writing requests of the transaction wait meanwhile.
 func (sc *scope) onceBySeqno(ctx context.Context, seqno int64, request uint64, run func() replay) (replay, error) {
 	t, replays := sc.transaction, &sc.open.replays
-	if err := t.takeTurn(ctx); err != nil {
+	if err := t.acquire(ctx); err != nil {
 		return replay{}, err
 	}
-	defer t.giveTurn()
+	defer t.release()
 	if answer, ok, err := replays.find(seqno, request); ok || err != nil {
 		if err != nil && usererror.CodeOf(err) == codes.InvalidArgument && seqno < replays.last {
 			t.fail(err)

@@ -150,7 +150,7 @@ func (a *flightAPI) describe(ctx context.Context, ses *session, req *spannerpb.E
 		}
 	}
 	d = &flight.Description{Columns: stmt.Columns, IsDML: stmt.Plan.IsDML(), Transaction: sc.reply.ID}
-	d.IsPartitionable = !d.IsDML && stmt.Procedure == "" && stmt.Plan.Driving() != nil && !stmt.Brief && stmt.Plan.Partitionable() == nil
+	d.IsPartitionable = !d.IsDML && stmt.Procedure == "" && stmt.Plan.Driving() != nil && !stmt.PointReads && stmt.Plan.Partitionable() == nil
 	_, names := analyze.Parameters(req.Sql)
 	for _, name := range names {
 		if i := slices.IndexFunc(stmt.Undeclared, func(p plan.Param) bool { return strings.EqualFold(p.Name, name) }); i >= 0 {

@@ -26,7 +26,7 @@ type flightClient struct {
 	ctx context.Context
 }
 
-func (h *harness) flight(headers ...string) *flightClient {
+func (h *harness) newFlightClient(headers ...string) *flightClient {
 	h.Helper()
 	c, err := flightsql.NewClient(h.address, nil, nil, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	h.ok(err)
@@ -107,7 +107,7 @@ func TestFlightTypes(t *testing.T) {
 		(4, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
 		(5, false, CAST('nan' AS FLOAT32), CAST('inf' AS FLOAT64), 0, '', b'', '9999-12-31', '1970-01-01T00:00:00Z', JSON 'null', '00000000-0000-0000-0000-000000000000', [], [])`)
 	h.dmlOnce(ses, `INSERT INTO Keys (A, B, C, D, E, F, G, H, I, J) VALUES (CONCAT('a', CODE_POINTS_TO_STRING([0]), 'b'), b'\x00\x01\xff', -1.5, '2000-01-01T00:00:00.5Z', '2000-01-02', true, '00112233-4455-6677-8899-aabbccddeeff', -1.5, 2.5, -7), (NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)`)
-	f := h.flight()
+	f := h.newFlightClient()
 	const all = "Id, Flag, Single, Double, Price, Name, Data, Day, Stamp, Doc, Uid, Tags, Days, Upper"
 	want := []string{
 		`-3|true|1.5|-2.25|-12345678901234567890.123456789|ÿ|00ff|2024-02-29|1999-12-31T23:59:59.123456789Z|{"a":[1]}|ABEiM0RVZneImaq7zN3u/w==|["x",null,""]|["0001-01-01"]|Ÿ`,
@@ -138,23 +138,23 @@ func TestFlightTypes(t *testing.T) {
 func TestFlightRange(t *testing.T) {
 	h := newHarness(t)
 	const sql = "SELECT TIMESTAMP '9999-12-31T23:59:59.999999999Z' AS Last, TIMESTAMP '0001-01-01T00:00:00Z' AS First"
-	_, err := h.flight().rows(sql)
+	_, err := h.newFlightClient().rows(sql)
 	if h.fails(err, codes.OutOfRange); !strings.Contains(err.Error(), "Last") || !strings.Contains(err.Error(), "timestamp-unit") {
 		t.Error(err)
 	}
-	got, err := h.flight("timestamp-unit", "us").rows(sql)
+	got, err := h.newFlightClient("timestamp-unit", "us").rows(sql)
 	h.ok(err)
 	if want := "9999-12-31T23:59:59.999999Z|0001-01-01T00:00:00Z"; got[0] != want {
 		t.Errorf("%s, want %s", got[0], want)
 	}
-	_, err = h.flight("timestamp-unit", "fortnight").rows(sql)
+	_, err = h.newFlightClient("timestamp-unit", "fortnight").rows(sql)
 	h.fails(err, codes.InvalidArgument)
 }
 
 // TestFlightDatabase: a request names its database, and an error says what is wrong with the name.
 func TestFlightDatabase(t *testing.T) {
 	h := newHarness(t)
-	f := h.flight()
+	f := h.newFlightClient()
 	_, err := f.Execute(h.ctx, "SELECT 1")
 	if h.fails(err, codes.InvalidArgument); !strings.Contains(err.Error(), "projects/PROJECT/instances") {
 		t.Error(err)
@@ -176,7 +176,7 @@ func TestFlightTicket(t *testing.T) {
 	h := newHarnessAt(t, func() time.Time { return now })
 	ses := h.session(true)
 	h.dmlOnce(ses, "INSERT INTO Singers (SingerId, Name) VALUES (1, 'before')")
-	f := h.flight()
+	f := h.newFlightClient()
 	info, err := f.Execute(f.ctx, "SELECT Name FROM Singers")
 	h.ok(err)
 	h.dmlOnce(ses, "UPDATE Singers SET Name = 'after' WHERE TRUE")
@@ -187,7 +187,7 @@ func TestFlightTicket(t *testing.T) {
 		}
 	}
 	h.restart()
-	f = h.flight()
+	f = h.newFlightClient()
 	got, err := f.read(info)
 	if h.ok(err); len(got) != 1 || got[0] != "before" {
 		t.Errorf("after a restart: %q", got)
@@ -201,7 +201,7 @@ func TestFlightTicket(t *testing.T) {
 		}
 	}
 	other := newHarness(t)
-	_, _, err = other.flight().ticket(info.Endpoint[0].Ticket)
+	_, _, err = other.newFlightClient().ticket(info.Endpoint[0].Ticket)
 	h.fails(err, codes.InvalidArgument)
 	expires := info.Endpoint[0].ExpirationTime.AsTime()
 	if want := now.Add(time.Hour); expires.Sub(want).Abs() > time.Minute {

@@ -36,7 +36,7 @@ func BenchmarkCustomer(b *testing.B) {
 	columns := []string{"c_custkey", "c_name", "c_address", "c_nationkey", "c_phone", "c_acctbal", "c_mktsegment", "c_comment"}
 	read := &spannerpb.ReadRequest{Session: ses, Table: "Customer", Columns: columns, KeySet: allKeys()}
 	get := h.server.dispatcher.Services[1].Find("DoGet")
-	f := h.flight("max-partitions", "1")
+	f := h.newFlightClient("max-partitions", "1")
 	ticket := func(sql string) proto.Message {
 		info, err := f.Execute(f.ctx, sql)
 		h.ok(err)

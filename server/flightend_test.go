@@ -23,14 +23,14 @@ import (
 // TestFlightServerDies: a transaction whose server dies has written nothing, and using its handle returns an error.
 func TestFlightServerDies(t *testing.T) {
 	h := newHarnessOn(t, vfs.NewCrashableMem(), Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, testSchema)
-	f := h.flight()
+	f := h.newFlightClient()
 	tx, err := f.BeginTransaction(f.ctx)
 	h.ok(err)
 	_, err = tx.ExecuteUpdate(f.ctx, "INSERT INTO Singers (SingerId) VALUES (1)")
 	h.ok(err)
 	id := tx.ID()
 	h.crash()
-	f = h.flight()
+	f = h.newFlightClient()
 	got, err := f.rows("SELECT COUNT(*) FROM Singers")
 	if h.ok(err); got[0] != "0" {
 		t.Errorf("%s rows of a transaction that was not committed", got)
@@ -61,7 +61,7 @@ func TestDropWhileStalled(t *testing.T) {
 		for i := range 4 {
 			h.dmlOnce(h.session(true), fmt.Sprintf("INSERT INTO Singers (SingerId, Name) SELECT n, REPEAT('x', 2000) FROM UNNEST(GENERATE_ARRAY(%d, %d)) n", 2000*i, 2000*i+1999))
 		}
-		f := h.flight("max-partitions", "1")
+		f := h.newFlightClient("max-partitions", "1")
 		info, err := f.Execute(f.ctx, "SELECT Name FROM Singers")
 		h.ok(err)
 		const window = 64 << 10 // so that the client takes no more than it reads

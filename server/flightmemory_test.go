@@ -25,7 +25,7 @@ import (
 // it.
 func TestFlightUploads(t *testing.T) {
 	h, budget := newBudgetHarness(t, 64*mib)
-	f := h.flight()
+	f := h.newFlightClient()
 	next := int64(0)
 	load := func(batches int, size int) (int64, error) {
 		var list []arrow.RecordBatch
@@ -57,7 +57,7 @@ func TestFlightUploads(t *testing.T) {
 // disconnects or the query is cancelled.
 func TestFlightUnread(t *testing.T) {
 	h, budget := newBudgetHarness(t, 32*mib)
-	f := h.flight()
+	f := h.newFlightClient()
 	for i := range 10 {
 		_, err := f.ExecuteUpdate(f.ctx, fmt.Sprintf("INSERT INTO Wide (Id, A) SELECT n, REPEAT('x', 50000) FROM UNNEST(GENERATE_ARRAY(%d, %d)) n", 20*i, 20*i+19))
 		h.ok(err)
@@ -85,9 +85,9 @@ func TestFlightUnread(t *testing.T) {
 		h.ok(err)
 		_, err = stream.Recv()
 		h.ok(err)
-		eventually(func() bool { return budget.Usage().Taken > 100_000 })
-		if taken := budget.Usage().Taken; taken > 4*mib {
-			t.Errorf("%s: %d bytes", name, taken)
+		eventually(func() bool { return budget.Usage().Reserved > 100_000 })
+		if reserved := budget.Usage().Reserved; reserved > 4*mib {
+			t.Errorf("%s: %d bytes", name, reserved)
 		}
 		end(cancel)
 		for err == nil {
@@ -105,7 +105,7 @@ func TestFlightUnread(t *testing.T) {
 // fit.
 func TestFlightExpanded(t *testing.T) {
 	h, budget := newBudgetHarness(t, 64*mib)
-	f := h.flight()
+	f := h.newFlightClient()
 	load := func(rows, size int) error {
 		ids := array.NewInt64Builder(memory.DefaultAllocator)
 		indices := array.NewInt32Builder(memory.DefaultAllocator)

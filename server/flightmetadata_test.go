@@ -20,7 +20,7 @@ func TestFlightMetadata(t *testing.T) {
 		"CREATE TABLE A (K INT64, L STRING(9)) PRIMARY KEY (L DESC, K)",
 		"CREATE TABLE more.B (K INT64 NOT NULL, Tags ARRAY<UUID>, A1 INT64, A2 STRING(9), CONSTRAINT FromB FOREIGN KEY (A1, A2) REFERENCES A (K, L) ON DELETE CASCADE) PRIMARY KEY (K)",
 	})
-	f := h.flight()
+	f := h.newFlightClient()
 	show := func(info *arrowflight.FlightInfo, err error) string {
 		t.Helper()
 		h.ok(err)

@@ -55,7 +55,7 @@ func TestFlightPartition(t *testing.T) {
 	for _, p := range ofQuery.Partitions {
 		queries = append(queries, &spannerpb.ExecuteSqlRequest{Session: ses, Transaction: in, Sql: query.Sql, PartitionToken: p.PartitionToken})
 	}
-	f := h.flight()
+	f := h.newFlightClient()
 	for name, requests := range map[string][]proto.Message{"read": reads, "query": queries} {
 		var all []string
 		for _, r := range requests {

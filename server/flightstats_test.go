@@ -20,7 +20,7 @@ type flightTraffic struct {
 
 func newFlightTraffic(t *testing.T, headers ...string) *flightTraffic {
 	x := newTraffic(t)
-	return &flightTraffic{traffic: x, f: x.flight(headers...)}
+	return &flightTraffic{traffic: x, f: x.newFlightClient(headers...)}
 }
 
 // fetch reads all endpoints and checks the number of rows.
@@ -73,7 +73,7 @@ func TestFlightQueryStats(t *testing.T) {
 	last("0|6000|48000|6000|0|0|QUERY||0|0|true|false")
 
 	x.restart()
-	x.f = x.flight()
+	x.f = x.newFlightClient()
 	x.fetch(info, rows)
 	x.clock.forward(time.Hour)
 	x.shows("SELECT EXECUTION_COUNT, CAST(SUM(AVG_ROWS * EXECUTION_COUNT) AS INT64) FROM SPANNER_SYS.QUERY_STATS_TOP_HOUR WHERE TEXT = '"+sql+"' GROUP BY 1", "2|18000")

@@ -32,7 +32,7 @@ func batch(idName, textName string, ids []int64, texts []string) arrow.RecordBat
 // by order.
 func TestFlightPrepared(t *testing.T) {
 	h := newHarness(t)
-	f := h.flight()
+	f := h.newFlightClient()
 	for _, c := range []struct{ sql, id, text string }{
 		{"INSERT INTO Singers (SingerId, Name) VALUES (?, ?)", "p1", "p2"},
 		{"INSERT INTO Singers (Name, SingerId) VALUES (@name, @id)", "id", "@Name"},
@@ -84,7 +84,7 @@ func TestFlightPrepared(t *testing.T) {
 // TestFlightUpdate: a statement that writes runs once, for every command that may carry it, and returns its row count and rows.
 func TestFlightUpdate(t *testing.T) {
 	h := newHarness(t)
-	f := h.flight()
+	f := h.newFlightClient()
 	n, err := f.ExecuteUpdate(f.ctx, "INSERT INTO Singers (SingerId, Name) VALUES (1, 'a'), (2, 'b')")
 	h.ok(err)
 	if n != 2 {
@@ -122,7 +122,7 @@ func TestFlightUpdate(t *testing.T) {
 // TestFlightTransaction: the writes of a transaction are visible inside it, and outside after its commit.
 func TestFlightTransaction(t *testing.T) {
 	h := newHarness(t)
-	f := h.flight()
+	f := h.newFlightClient()
 	count := func(rows []string, err error) string {
 		h.ok(err)
 		return strings.Join(rows, "")
@@ -173,7 +173,7 @@ func TestFlightTransaction(t *testing.T) {
 // TestFlightPartitions: the endpoints of a query cover each row once, at one timestamp.
 func TestFlightPartitions(t *testing.T) {
 	h := newHarness(t)
-	f := h.flight("max-partitions", "4")
+	f := h.newFlightClient("max-partitions", "4")
 	const rows = 8000
 	h.dmlOnce(h.session(true), fmt.Sprintf("INSERT INTO Singers (SingerId, Name) SELECT n, REPEAT('x', 100) FROM UNNEST(GENERATE_ARRAY(1, %d)) n", rows))
 	info, err := f.Execute(f.ctx, "SELECT SingerId FROM Singers WHERE SingerId > 0")
@@ -184,22 +184,22 @@ func TestFlightPartitions(t *testing.T) {
 	h.dmlOnce(h.session(true), "INSERT INTO Singers (SingerId) VALUES (1000000)")
 	h.restart()
 	f.harness = h
-	got, err := h.flight().read(info)
+	got, err := h.newFlightClient().read(info)
 	h.ok(err)
 	slices.Sort(got)
 	if n := len(slices.Compact(got)); n != rows {
 		t.Errorf("%d rows", n)
 	}
-	f = h.flight("max-partitions", "64") // more than the default, limited by 1,000 rows per part
+	f = h.newFlightClient("max-partitions", "64") // more than the default, limited by 1,000 rows per part
 	info, err = f.Execute(f.ctx, "SELECT SingerId FROM Singers WHERE SingerId > 0")
 	h.ok(err)
 	if n := len(info.Endpoint); n < 6 || n > 8 {
 		t.Errorf("%d endpoints of %d rows", n, rows)
 	}
-	f = h.flight("max-partitions", "none")
+	f = h.newFlightClient("max-partitions", "none")
 	_, err = f.Execute(f.ctx, "SELECT SingerId FROM Singers")
 	h.fails(err, codes.InvalidArgument)
-	f = h.flight("max-partitions", "4")
+	f = h.newFlightClient("max-partitions", "4")
 	info, err = f.Execute(f.ctx, "SELECT COUNT(*) FROM Singers")
 	h.ok(err)
 	if n := len(info.Endpoint); n != 1 {
@@ -226,7 +226,7 @@ func TestFlightIngest(t *testing.T) {
 		create, mustExist     = flightsql.TableDefinitionOptionsTableNotExistOptionCreate, flightsql.TableDefinitionOptionsTableNotExistOptionFail
 	)
 	h := newHarness(t)
-	f := h.flight("primary-key", "id")
+	f := h.newFlightClient("primary-key", "id")
 	ids, texts := make([]int64, 30_000), make([]string, 30_000)
 	for i := range ids {
 		ids[i], texts[i] = int64(i), fmt.Sprint("text ", i)
@@ -263,14 +263,14 @@ func TestFlightIngest(t *testing.T) {
 	if got, _ := f.rows("SELECT COUNT(*) FROM Loaded"); n != 2 || got[0] != "30000" {
 		t.Errorf("%d rows in a transaction, then %s", n, got)
 	}
-	f = h.flight()
+	f = h.newFlightClient()
 	_, err = load(f.ctx, "Loaded", &flightsql.ExecuteIngestOpts{TableDefinitionOptions: ingestOptions(replace, create)}, batch("a", "b", []int64{1, 1}, []string{"x", "x"}))
 	h.ok(err)
 	if got, _ := f.rows("SELECT * FROM Loaded"); !slices.Equal(got, []string{"1|x", "1|x"}) {
 		t.Errorf("%q", got)
 	}
 	// If the new table cannot be created, the old one stays.
-	_, err = load(h.flight("primary-key", "none").ctx, "Loaded", &flightsql.ExecuteIngestOpts{TableDefinitionOptions: ingestOptions(replace, create)}, batch("a", "b", []int64{1}, []string{"x"}))
+	_, err = load(h.newFlightClient("primary-key", "none").ctx, "Loaded", &flightsql.ExecuteIngestOpts{TableDefinitionOptions: ingestOptions(replace, create)}, batch("a", "b", []int64{1}, []string{"x"}))
 	h.fails(err, codes.FailedPrecondition)
 	_, err = load(f.ctx, "Loaded", &flightsql.ExecuteIngestOpts{TableDefinitionOptions: ingestOptions(replace, create)}, durations(1, 2))
 	h.fails(err, codes.InvalidArgument)
@@ -299,13 +299,13 @@ func TestFlightIngestModes(t *testing.T) {
 	h := newHarness(t)
 	extend := ingestOptions(flightsql.TableDefinitionOptionsTableExistsOptionAppend, flightsql.TableDefinitionOptionsTableNotExistOptionFail)
 	load := func(mode string, transaction []byte, rows ...arrow.RecordBatch) (int64, error) {
-		f := h.flight("ingest-mode", mode)
+		f := h.newFlightClient("ingest-mode", mode)
 		r, err := array.NewRecordReader(rows[0].Schema(), rows)
 		h.ok(err)
 		return f.ExecuteIngest(f.ctx, r, &flightsql.ExecuteIngestOpts{Table: "Singers", TableDefinitionOptions: extend, TransactionId: transaction})
 	}
 	singers := func(ids []int64, names ...string) arrow.RecordBatch { return batch("SingerId", "Name", ids, names) }
-	f := h.flight()
+	f := h.newFlightClient()
 	want := func(what string, want ...string) {
 		t.Helper()
 		got, err := f.rows("SELECT SingerId, Name FROM Singers ORDER BY SingerId")
@@ -356,7 +356,7 @@ func TestFlightIngestModes(t *testing.T) {
 // TestFlightBadInput: invalid commands, data and handles are refused with an error that names the fault.
 func TestFlightBadInput(t *testing.T) {
 	h := newHarness(t)
-	f := h.flight()
+	f := h.newFlightClient()
 	describe := func(m proto.Message) *arrowflight.FlightDescriptor {
 		packed, err := anypb.New(m)
 		h.ok(err)
@@ -429,7 +429,7 @@ func (c collector) Send(d *arrowflight.FlightData) error {
 // the statement is refused.
 func TestFlightPreparedOutlives(t *testing.T) {
 	h := newHarness(t)
-	f := h.flight()
+	f := h.newFlightClient()
 	begin := func(f *flightClient) *flightsql.Txn {
 		tx, err := f.BeginTransaction(f.ctx)
 		h.ok(err)
@@ -479,7 +479,7 @@ func TestFlightPreparedOutlives(t *testing.T) {
 	shows("3", "3")
 
 	// Over another connection the transaction is unknown.
-	other := h.flight()
+	other := h.newFlightClient()
 	elsewhere := flightsql.NewPreparedStatement(other.Client, p.Handle())
 	elsewhere.SetParameters(batch("a", "b", []int64{4}, []string{"x"}))
 	_, err := elsewhere.ExecuteUpdate(other.ctx)
@@ -507,10 +507,10 @@ func TestFlightPreparedOutlives(t *testing.T) {
 	h.fails(insert(7), codes.FailedPrecondition)
 
 	// A restart loses the open transaction.
-	f = h.flight()
+	f = h.newFlightClient()
 	prepare(begin(f))
 	h.restart()
-	f = h.flight()
+	f = h.newFlightClient()
 	lost := flightsql.NewPreparedStatement(f.Client, p.Handle())
 	lost.SetParameters(batch("a", "b", []int64{8}, []string{"x"}))
 	_, err = lost.ExecuteUpdate(f.ctx)

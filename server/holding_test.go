@@ -49,7 +49,7 @@ func TestUnreadReplies(t *testing.T) {
 				w.begin(2*i+1, []string{"ExecuteSql", "ExecuteStreamingSql"}[i%2])
 				w.send(2*i+1, true, query, nil)
 			}
-			eventually(func() bool { return budget.Usage().Taken > 3*mib && budget.Usage().Refused[memory.Stream] > 0 })
+			eventually(func() bool { return budget.Usage().Reserved > 3*mib && budget.Usage().Refused[memory.Stream] > 0 })
 			h.session(false) // small requests of other clients still work
 			end(w, streams)
 			returned(budget)
@@ -82,8 +82,8 @@ func TestUnfinishedRequests(t *testing.T) {
 	if n := <-refused; n != streams/2 {
 		t.Errorf("%d requests were refused", n)
 	}
-	if n := budget.Usage().Refused[memory.Stream]; n < streams/2 || budget.Usage().Taken < 3*mib {
-		t.Errorf("%d requests were refused, %d bytes are taken", n, budget.Usage().Taken)
+	if n := budget.Usage().Refused[memory.Stream]; n < streams/2 || budget.Usage().Reserved < 3*mib {
+		t.Errorf("%d requests were refused, %d bytes are taken", n, budget.Usage().Reserved)
 	}
 	h.session(false) // small requests of other clients still work
 	for i := range uint32(streams) {

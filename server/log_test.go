@@ -36,8 +36,8 @@ func (l *lines) logger(level slog.Level) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(l, &slog.HandlerOptions{Level: level}))
 }
 
-// take returns the lines about a method so far, and removes all lines.
-func (l *lines) take(t *testing.T, method string) (list []map[string]any) {
+// drain returns the lines about a method so far, and removes all lines.
+func (l *lines) drain(t *testing.T, method string) (list []map[string]any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for line := range strings.Lines(l.text.String()) {
@@ -53,11 +53,11 @@ func (l *lines) take(t *testing.T, method string) (list []map[string]any) {
 	return list
 }
 
-// eventually waits until take returns a line, because a reply may come before its line.
+// eventually waits until drain returns a line, because a reply may come before its line.
 func (l *lines) eventually(t *testing.T, method string) map[string]any {
 	t.Helper()
 	var list []map[string]any
-	eventually(func() bool { list = l.take(t, method); return len(list) > 0 })
+	eventually(func() bool { list = l.drain(t, method); return len(list) > 0 })
 	return list[0]
 }
 
@@ -121,7 +121,7 @@ func TestLogOfSlowRequests(t *testing.T) {
 	if took, _ := line["latency_ms"].(float64); took < 1000 {
 		t.Errorf("took %v", took)
 	}
-	if list := log.take(t, "CreateSession"); len(list) > 0 {
+	if list := log.drain(t, "CreateSession"); len(list) > 0 {
 		t.Errorf("a session is not slow: %v", list)
 	}
 }

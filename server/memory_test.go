@@ -41,7 +41,7 @@ func newBudgetHarness(t *testing.T, bytes int64) (*harness, *memory.Budget) {
 func returned(b *memory.Budget) {
 	eventually(func() bool {
 		runtime.GC()
-		return b.Usage().Taken == 0
+		return b.Usage().Reserved == 0
 	})
 }
 
@@ -128,11 +128,11 @@ func TestUploadsThatEnd(t *testing.T) {
 	} {
 		w := h.uploader()
 		w.upload(1, 8*mib)
-		eventually(func() bool { return budget.Usage().Taken >= 31*mib })
+		eventually(func() bool { return budget.Usage().Reserved >= 31*mib })
 		w.upload(3, 7*mib) // at the same time
-		eventually(func() bool { return budget.Usage().Taken >= 59*mib })
+		eventually(func() bool { return budget.Usage().Reserved >= 59*mib })
 		w.ok(w.WriteRSTStream(3, http2.ErrCodeCancel))
-		eventually(func() bool { return budget.Usage().Taken <= 33*mib })
+		eventually(func() bool { return budget.Usage().Reserved <= 33*mib })
 		end(w)
 		returned(budget)
 		_ = w.Close()
@@ -192,7 +192,7 @@ func TestUnreadStreams(t *testing.T) {
 		h.ok(err)
 		go func() { _, _ = stream.Recv() }() // the first message, unless it is refused because others have taken too much
 	}
-	eventually(func() bool { return budget.Usage().Taken > 4*mib && budget.Usage().Waiting > 0 })
+	eventually(func() bool { return budget.Usage().Reserved > 4*mib && budget.Usage().Waiting > 0 })
 	cancel()
 	returned(budget)
 }
@@ -216,8 +216,8 @@ func TestTransactionMemory(t *testing.T) {
 		}
 	}
 	h.fails(err, codes.ResourceExhausted)
-	if n < 2 || budget.Usage().Taken < int64(n)*2_000_000 {
-		t.Errorf("after %d statements %d bytes are taken", n, budget.Usage().Taken)
+	if n < 2 || budget.Usage().Reserved < int64(n)*2_000_000 {
+		t.Errorf("after %d statements %d bytes are taken", n, budget.Usage().Reserved)
 	}
 	h.fails(insert(n, n+1), codes.ResourceExhausted) // run again, not answered from memory
 	if refused := budget.Usage().Refused[memory.Transaction]; refused != 2 {

@@ -43,10 +43,10 @@ func sampleMemory(add func(metrics.Sample), u, kept memory.Usage) {
 		add(metrics.Sample{Name: "memory_" + name, Help: help, Kind: prometheus.GaugeValue, Value: v})
 	}
 	gauge("budget_bytes", "Memory that requests may take together.", float64(u.Limit))
-	gauge("taken_bytes", "Memory that requests have taken of the budget.", float64(u.Taken))
+	gauge("taken_bytes", "Memory that requests have taken of the budget.", float64(u.Reserved))
 	gauge("waiting", "Requests that wait for room in the budget.", float64(u.Waiting))
 	gauge("kept_budget_bytes", "Memory that prepared statements and sessions may take together.", float64(kept.Limit))
-	gauge("kept_bytes", "Memory that prepared statements and sessions have taken.", float64(kept.Taken))
+	gauge("kept_bytes", "Memory that prepared statements and sessions have taken.", float64(kept.Reserved))
 	for kind, n := range u.Refused {
 		n += kept.Refused[kind]
 		add(metrics.Sample{Name: "memory_refused_total", Help: "Times that the budget had no room, by what it was for.", Kind: prometheus.CounterValue,

@@ -27,14 +27,14 @@ func (s *Server) probes() map[string]http.HandlerFunc {
 }
 
 // reading returns a handler that allows only GET and HEAD.
-func reading(serve http.HandlerFunc) http.HandlerFunc {
+func reading(handler http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
 			http.Error(w, "It is asked for by GET.", http.StatusMethodNotAllowed)
 			return
 		}
-		serve(w, r)
+		handler(w, r)
 	}
 }
 

@@ -30,17 +30,17 @@ func TestPartitions(t *testing.T) {
 	read := &spannerpb.PartitionReadRequest{Session: ses, Transaction: byID(id), Table: "Singers", Columns: []string{"SingerId"}, KeySet: allKeys()}
 	reads, err := h.data.PartitionRead(h.ctx, read)
 	h.ok(err)
-	seen := map[string]int{}
+	counts := map[string]int{}
 	for _, p := range reads.Partitions {
 		got := h.partial(h.data.StreamingRead(h.ctx, &spannerpb.ReadRequest{
 			Session: ses, Transaction: byID(id), Table: "Singers", Columns: []string{"SingerId"}, KeySet: allKeys(),
 			PartitionToken: p.PartitionToken, DataBoostEnabled: true,
 		}))
 		for _, v := range resulttest.Assemble(got) {
-			seen[v.GetStringValue()]++
+			counts[v.GetStringValue()]++
 		}
 	}
-	wantOnce(t, "PartitionRead", seen, len(rows))
+	wantOnce(t, "PartitionRead", counts, len(rows))
 	if len(reads.Partitions) != 5 {
 		t.Errorf("want a partition for each thousand rows, got %d", len(reads.Partitions))
 	}
@@ -48,19 +48,19 @@ func TestPartitions(t *testing.T) {
 	sql := "SELECT SingerId FROM Singers WHERE SingerId >= @from"
 	queries, err := h.data.PartitionQuery(h.ctx, &spannerpb.PartitionQueryRequest{Session: ses, Transaction: byID(id), Sql: sql, Params: structOf("from", "3000")})
 	h.ok(err)
-	clear(seen)
+	clear(counts)
 	for _, p := range queries.Partitions {
 		got := resulttest.Assemble(h.partial(h.data.ExecuteStreamingSql(h.ctx, &spannerpb.ExecuteSqlRequest{
 			Session: ses, Transaction: byID(id), Sql: sql, Params: structOf("from", "3000"), PartitionToken: p.PartitionToken, DataBoostEnabled: true,
 		})))
 		for _, v := range got {
-			seen[v.GetStringValue()]++
+			counts[v.GetStringValue()]++
 		}
 		if len(got) < 700 || len(got) > 1300 {
 			t.Errorf("PartitionQuery: one of %d partitions of 2000 rows has %d", len(queries.Partitions), len(got))
 		}
 	}
-	wantOnce(t, "PartitionQuery", seen, 2000)
+	wantOnce(t, "PartitionQuery", counts, 2000)
 
 	token := reads.Partitions[0].PartitionToken
 	for name, req := range map[string]*spannerpb.ReadRequest{
@@ -82,12 +82,12 @@ func TestPartitions(t *testing.T) {
 	h.fails(err, codes.InvalidArgument)
 }
 
-func wantOnce(t *testing.T, what string, seen map[string]int, rows int) {
+func wantOnce(t *testing.T, what string, counts map[string]int, rows int) {
 	t.Helper()
-	if len(seen) != rows {
-		t.Errorf("%s: want %d rows, got %d", what, rows, len(seen))
+	if len(counts) != rows {
+		t.Errorf("%s: want %d rows, got %d", what, rows, len(counts))
 	}
-	for key, n := range seen {
+	for key, n := range counts {
 		if n != 1 {
 			t.Errorf("%s: row %s is in %d partitions", what, key, n)
 		}

@@ -161,7 +161,7 @@ func (s *service) withQuery(ctx context.Context, q queryRequest, answer func(*re
 		return s.answerChangeStream(ctx, q, &sc, stmt, params, answer)
 	}
 	ctx = sc.startStatement(ctx, q.call, stmt, q.RequestOptions)
-	record.TrackSplits(stmt.Point)
+	record.TrackSplits(stmt.PointRead)
 	defer func() { err = q.call.StopStatement(err) }()
 	switch {
 	case stmt.Procedure != "":
@@ -268,10 +268,10 @@ func (s *service) answerPartitionedDML(ctx context.Context, q queryRequest, sc *
 		return err
 	}
 	t, record := sc.transaction, &q.call.Cost
-	if err := t.takeTurn(ctx); err != nil {
+	if err := t.acquire(ctx); err != nil {
 		return err
 	}
-	defer t.giveTurn()
+	defer t.release()
 	this := partitionedStatement{q.fingerprint, q.Seqno}
 	if t.statement != nil && *t.statement != this {
 		return usererror.PartitionedSecondStatement()

@@ -214,9 +214,9 @@ func (r *retrieval) run(conn *grpc.ClientConn) (got retrieved, err error) {
 		err = errors.Join(stream.SendMsg(r.Request), stream.CloseSend())
 	}
 	for err == nil {
-		seen := decodedMessage{keep: r.Keep}
-		if err = stream.RecvMsg(&seen); err == nil {
-			got.Values, got.Bytes = got.Values+seen.values, got.Bytes+seen.bytes
+		reply := decodedMessage{keep: r.Keep}
+		if err = stream.RecvMsg(&reply); err == nil {
+			got.Values, got.Bytes = got.Values+reply.values, got.Bytes+reply.bytes
 		}
 	}
 	if err == io.EOF {

@@ -298,7 +298,7 @@ func TestFlightRole(t *testing.T) {
 	h := newHarness(t)
 	h.insert(h.session(true), list("1", "Marc"))
 	h.alter("CREATE ROLE r", "GRANT SELECT(Name), INSERT ON TABLE Singers TO ROLE r")
-	all, restricted := h.flight(), h.flight("database-role", "r")
+	all, restricted := h.newFlightClient(), h.newFlightClient("database-role", "r")
 	for range 2 {
 		_, err := all.rows("SELECT * FROM Singers")
 		h.ok(err)
@@ -310,7 +310,7 @@ func TestFlightRole(t *testing.T) {
 		_, err = restricted.rows("SELECT * FROM Singers")
 		h.fails(err, codes.PermissionDenied)
 		h.restart()
-		all, restricted = h.flight(), h.flight("database-role", "r")
+		all, restricted = h.newFlightClient(), h.newFlightClient("database-role", "r")
 	}
 	_, err := restricted.ExecuteUpdate(restricted.ctx, "DELETE FROM Singers WHERE TRUE")
 	h.fails(err, codes.PermissionDenied)
@@ -321,7 +321,7 @@ func TestFlightRole(t *testing.T) {
 	}
 	_, err = restricted.ExecuteUpdate(restricted.ctx, "CREATE TABLE T (K INT64) PRIMARY KEY (K)")
 	h.fails(err, codes.PermissionDenied)
-	_, err = h.flight("database-role", "missing").rows("SELECT 1")
+	_, err = h.newFlightClient("database-role", "missing").rows("SELECT 1")
 	h.fails(err, codes.PermissionDenied)
 	info, err := restricted.GetTables(restricted.ctx, &flightsql.GetTablesOpts{IncludeSchema: true})
 	h.ok(err)
@@ -340,7 +340,7 @@ func TestFlightAfterRevoke(t *testing.T) {
 	h.alter("CREATE VIEW Names SQL SECURITY DEFINER AS SELECT s.Name FROM Singers AS s", "CREATE CHANGE STREAM Everything FOR ALL", "CREATE ROLE r",
 		"GRANT SELECT, INSERT, UPDATE ON TABLE Singers TO ROLE r", "GRANT SELECT ON VIEW Names TO ROLE r",
 		"GRANT SELECT ON CHANGE STREAM Everything TO ROLE r", "GRANT EXECUTE ON TABLE FUNCTION READ_Everything TO ROLE r")
-	f := h.flight("database-role", "r", "max-partitions", "3")
+	f := h.newFlightClient("database-role", "r", "max-partitions", "3")
 	_, err := f.GetExecuteSchema(f.ctx, "SELECT * FROM Wide")
 	h.fails(err, codes.PermissionDenied)
 	_, err = f.Prepare(f.ctx, "SELECT * FROM Wide")
@@ -391,7 +391,7 @@ func TestFlightAfterRevoke(t *testing.T) {
 	h.fails(err, codes.PermissionDenied)
 	h.fails(transaction.Commit(f.ctx), codes.Aborted)
 	for _, mode := range []string{"insert", "replace", "insert-or-update"} {
-		g := h.flight("database-role", "r", "ingest-mode", mode)
+		g := h.newFlightClient("database-role", "r", "ingest-mode", mode)
 		rows, err := array.NewRecordReader(batch("SingerId", "Name", []int64{-1}, []string{"x"}).Schema(), []arrow.RecordBatch{batch("SingerId", "Name", []int64{-1}, []string{"x"})})
 		h.ok(err)
 		_, err = g.ExecuteIngest(g.ctx, rows, &flightsql.ExecuteIngestOpts{Table: "Singers", TableDefinitionOptions: ingestOptions(
@@ -404,7 +404,7 @@ func TestFlightAfterRevoke(t *testing.T) {
 	h.ok(err)
 	keys, err := f.read(key)
 	h.ok(err)
-	if seen := slices.ContainsFunc(append(rows, keys...), func(row string) bool { return strings.Contains(row, "|Singers|") || strings.Contains(row, "|Names|") }); seen {
+	if listed := slices.ContainsFunc(append(rows, keys...), func(row string) bool { return strings.Contains(row, "|Singers|") || strings.Contains(row, "|Names|") }); listed {
 		t.Errorf("what is listed: %q, %q", rows, keys)
 	}
 	stream := h.client("r").Single().Query(h.ctx, streamStatement(time.Now(), spanner.NullTime{}, spanner.NullString{}))

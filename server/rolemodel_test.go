@@ -102,8 +102,8 @@ func some[T any](m *roleModel, list []T) (picked []T) {
 func (m *roleModel) change() {
 	role := pick(m, append(modelRoles, "public"))
 	verb, preposition := "GRANT", "TO"
-	give := m.IntN(3) > 0
-	if !give {
+	grant := m.IntN(3) > 0
+	if !grant {
 		verb, preposition = "REVOKE", "FROM"
 	}
 	target := " " + preposition + " ROLE " + role
@@ -112,18 +112,18 @@ func (m *roleModel) change() {
 		m.makeOrDrop(role)
 	case n < 4:
 		of := pick(m, modelRoles)
-		m.run(verb+" ROLE "+of+target, m.exists[of] && (!give || role != "public" && !m.enabled(of)[role]), func() {
+		m.run(verb+" ROLE "+of+target, m.exists[of] && (!grant || role != "public" && !m.enabled(of)[role]), func() {
 			delete(m.members[role], of)
-			if give {
+			if grant {
 				m.members[role][of] = true
 			}
 		})
 	case n < 14:
-		m.changeTable(verb, target, role, give)
+		m.changeTable(verb, target, role, grant)
 	default:
 		object := pick(m, slices.Sorted(maps.Keys(modelOthers)))
 		privilege := pick(m, modelOthers[object])
-		m.run(verb+" "+privilege+" ON "+object+target, true, func() { m.set(role, need{privilege, object, ""}, give) })
+		m.run(verb+" "+privilege+" ON "+object+target, true, func() { m.set(role, need{privilege, object, ""}, grant) })
 	}
 }
 
@@ -142,13 +142,13 @@ func (m *roleModel) makeOrDrop(role string) {
 }
 
 // changeTable grants or revokes a privilege on a table, or on columns of it.
-func (m *roleModel) changeTable(verb, target, role string, give bool) {
+func (m *roleModel) changeTable(verb, target, role string, grant bool) {
 	table := pick(m, modelTables)
 	privilege := pick(m, []string{"SELECT", "SELECT", "INSERT", "UPDATE", "DELETE"})
 	whole := need{privilege, table, ""}
 	if privilege == "DELETE" || m.IntN(2) == 0 {
 		m.run(verb+" "+privilege+" ON TABLE "+table+target, true, func() {
-			m.set(role, whole, give)
+			m.set(role, whole, grant)
 			for _, c := range modelColumns {
 				m.set(role, need{privilege, table, c}, false)
 			}
@@ -159,7 +159,7 @@ func (m *roleModel) changeTable(verb, target, role string, give bool) {
 	m.run(verb+" "+privilege+"("+strings.Join(columns, ", ")+") ON TABLE "+table+target, true, func() {
 		for _, c := range columns {
 			if !m.granted[role][whole] {
-				m.set(role, need{privilege, table, c}, give)
+				m.set(role, need{privilege, table, c}, grant)
 			}
 		}
 	})

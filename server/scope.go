@@ -228,7 +228,7 @@ func (sc *scope) startStatement(ctx context.Context, c *rpc.Call, s *database.St
 		Session:     sc.session.id(),
 		Priority:    o.GetPriority().String(),
 		Transaction: sc.kind(),
-	}, !sc.readOnly() || !s.Brief)
+	}, !sc.readOnly() || !s.PointReads)
 }
 
 // view returns the view that the request reads from.

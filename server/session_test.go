@@ -196,7 +196,7 @@ func TestSessionsAreCharged(t *testing.T) {
 	if !strings.Contains(err.Error(), "no memory for more sessions") {
 		t.Errorf("%v", err)
 	}
-	charged := h.kept.Usage().Taken
+	charged := h.kept.Usage().Reserved
 	if took := heapBytes() - before; took > charged*5/4 || charged > limit/2 {
 		t.Errorf("%d sessions take %d bytes and are charged %d", n, took, charged)
 	}
@@ -219,7 +219,7 @@ func TestSessionsAreCharged(t *testing.T) {
 	h.ok(err)
 	dropped.Erase()
 	h.server.data.sessions.sweep(time.Now())
-	if n := h.kept.Usage().Taken; n != 0 {
+	if n := h.kept.Usage().Reserved; n != 0 {
 		t.Errorf("after the drop of their database %d bytes are taken", n)
 	}
 }

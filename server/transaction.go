@@ -29,7 +29,7 @@ type transaction struct {
 	all     *transactions
 	session *session
 	usage   usage
-	turn    chan struct{} // holds a token while a writing request runs
+	sem     chan struct{} // holds a token while a writing request runs
 
 	partitioned bool
 	excluded    bool                  // change streams that allow it leave out this partitioned transaction
@@ -149,7 +149,7 @@ func (ts *transactions) begin(ses *session, options *spannerpb.TransactionOption
 }
 
 func (ts *transactions) newTransaction(ses *session, id []byte, key txn.ClientID) *transaction {
-	t := &transaction{id: id, key: key, all: ts, session: ses, partitioned: isPartitioned(id), excluded: id[0] == excludedID, turn: make(chan struct{}, 1)}
+	t := &transaction{id: id, key: key, all: ts, session: ses, partitioned: isPartitioned(id), excluded: id[0] == excludedID, sem: make(chan struct{}, 1)}
 	t.usage.at(ts.clock())
 	return t
 }
@@ -221,23 +221,23 @@ func (t *transaction) current() (*openTransaction, error) {
 	return t.open, t.outcome
 }
 
-// takeTurn waits until no other writing request of the transaction runs. giveTurn must follow.
-func (t *transaction) takeTurn(ctx context.Context) error {
+// acquire waits until no other writing request of the transaction runs. release must follow.
+func (t *transaction) acquire(ctx context.Context) error {
 	select {
-	case t.turn <- struct{}{}:
+	case t.sem <- struct{}{}:
 		return nil
 	default:
 	}
 	defer cpu.Waiting(ctx)()
 	select {
-	case t.turn <- struct{}{}:
+	case t.sem <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-func (t *transaction) giveTurn() { <-t.turn }
+func (t *transaction) release() { <-t.sem }
 
 // settle ends the transaction if its Tx was aborted or has failed.
 func (t *transaction) settle() {

@@ -78,7 +78,7 @@ func (ts *transactions) recall(ses *session, id []byte, key txn.ClientID) (*tran
 		return nil, err
 	case committed:
 		t.outcome, t.committed = usererror.TransactionCommitted(), &outcome
-	case txns.Outlived(key): // checked last, because the outcome may have been deleted during the lookup
+	case txns.Expired(key): // checked last, because the outcome may have been deleted during the lookup
 		return nil, usererror.TransactionNotFound(id)
 	default:
 		t.outcome = usererror.TransactionLost(retryLost)

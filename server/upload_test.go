@@ -137,7 +137,7 @@ func TestFramesOfAMessage(t *testing.T) {
 		w.begin(stream, "Commit")
 		w.send(stream, false, announce(8 * mib)[:cut], padding)
 		w.send(stream, false, announce(8 * mib)[cut:], nil)
-		eventually(func() bool { return budget.Usage().Taken >= 31*mib })
+		eventually(func() bool { return budget.Usage().Reserved >= 31*mib })
 		w.begin(stream+2, "Commit")
 		w.send(stream+2, false, announce(9 * mib)[:cut], nil)
 		w.send(stream+2, false, append(announce(9 * mib)[cut:], "beginning of a message"...), padding)
@@ -218,8 +218,8 @@ func TestManyShortUploads(t *testing.T) {
 	if n := <-refused; n != streams-17-18 {
 		t.Errorf("%d requests were refused", n)
 	}
-	if taken := budget.Usage().Taken; taken < 59*mib {
-		t.Errorf("%d bytes are taken", taken)
+	if reserved := budget.Usage().Reserved; reserved < 59*mib {
+		t.Errorf("%d bytes are taken", reserved)
 	}
 	h.session(false) // small requests still work
 	w.conn.Close()
@@ -227,7 +227,7 @@ func TestManyShortUploads(t *testing.T) {
 	w = newWire(t, dial(t, h.address))
 	w.begin(1, "Commit")
 	w.send(1, false, announce(length), nil)
-	eventually(func() bool { return budget.Usage().Taken >= 3*mib })
+	eventually(func() bool { return budget.Usage().Reserved >= 3*mib })
 	w.conn.Close()
 	returned(budget)
 }

@@ -43,7 +43,7 @@ type hiddenWorld struct {
 	*rand.Rand
 	owner, reader   hiddenAsker
 	named           string   // names in the texts of the views, which plans may show
-	seen            []string // strings among the values of the current view that the role may read
+	visible         []string // strings among the values of the current view that the role may read
 	queries, leaks  int
 	failed, returns int // queries with an error and with rows
 }
@@ -75,7 +75,7 @@ func TestHiddenRows(t *testing.T) {
 	w := &hiddenWorld{harness: newHarnessWith(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, hiddenSchema)}
 	reader, err := w.roleSession("reader")
 	w.ok(err)
-	w.owner, w.reader = hiddenAsker{w.session(true), w.flight()}, hiddenAsker{reader, w.flight("database-role", "reader")}
+	w.owner, w.reader = hiddenAsker{w.session(true), w.newFlightClient()}, hiddenAsker{reader, w.newFlightClient("database-role", "reader")}
 	w.fill()
 	for seed := from; seed < to; seed++ {
 		w.Rand = rand.New(rand.NewPCG(seed, 18))
@@ -120,7 +120,7 @@ func (w *hiddenWorld) views(seed uint64) {
 		all := textOfRows(rs)
 		rs, err = w.sql(w.owner.session, nil, 0, "SELECT K, S FROM P")
 		w.ok(err)
-		w.seen = stored.FindAllString(all+textOfRows(rs), -1)
+		w.visible = stored.FindAllString(all+textOfRows(rs), -1)
 		w.dmlOnce(w.owner.session, "DELETE FROM Seen WHERE TRUE")
 		w.dmlOnce(w.owner.session, "INSERT INTO Seen (Id, K, B, N) SELECT GENERATE_UUID(), v.K, v.B, v.N FROM "+of+" AS v")
 		for range hiddenQueries / 3 {
@@ -153,12 +153,12 @@ func (w *hiddenWorld) ask(of string) bool {
 	}
 	for _, value := range stored.FindAllString(shown, -1) {
 		// Names in the query itself are no secret.
-		if !slices.Contains(w.seen, value) && !strings.Contains(sql, value) {
+		if !slices.Contains(w.visible, value) && !strings.Contains(sql, value) {
 			what = "shows " + value
 		}
 	}
 	for _, value := range stored.FindAllString(beside, -1) {
-		if !slices.Contains(w.seen, value) && !strings.Contains(sql, value) && !strings.Contains(w.named, value) {
+		if !slices.Contains(w.visible, value) && !strings.Contains(sql, value) && !strings.Contains(w.named, value) {
 			what = "shows beside rows " + value
 		}
 	}
@@ -250,7 +250,7 @@ func (w *hiddenWorld) fails(strict bool) string {
 		return e
 	}
 	values := "NULL"
-	for _, s := range w.seen {
+	for _, s := range w.visible {
 		if s[0] == 's' {
 			values += ", '" + s + "'"
 		}

@@ -33,8 +33,8 @@ const (
 
 // A hiddenAsker sends the queries: with a role, or without one.
 type hiddenAsker struct {
-	session string
-	flight  *flightClient
+	session   string
+	flightSQL *flightClient
 }
 
 // hiddenLiteral matches a literal that a parameter can replace.
@@ -99,7 +99,7 @@ func (w *hiddenWorld) run(by int, who hiddenAsker, sql string) (rows, beside str
 	case byREST:
 		return w.runREST(who, sql)
 	case byFlight:
-		list, err = who.flight.rows(sql)
+		list, err = who.flightSQL.rows(sql)
 		return sorted(list), "", err
 	case byPrepared:
 		list, err = w.runPrepared(who, sql)
@@ -140,15 +140,15 @@ func (w *hiddenWorld) runREST(who hiddenAsker, sql string) (rows, beside string,
 // runPrepared runs a prepared statement with parameters in place of literals.
 func (w *hiddenWorld) runPrepared(who hiddenAsker, sql string) ([]string, error) {
 	text, values := parametersOf(sql)
-	p, err := who.flight.Prepare(who.flight.ctx, text)
+	p, err := who.flightSQL.Prepare(who.flightSQL.ctx, text)
 	if status.Code(err) == codes.InvalidArgument { // the types of the parameters cannot be derived
 		values = nil
-		p, err = who.flight.Prepare(who.flight.ctx, sql)
+		p, err = who.flightSQL.Prepare(who.flightSQL.ctx, sql)
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer p.Close(who.flight.ctx)
+	defer p.Close(who.flightSQL.ctx)
 	if len(values) > 0 {
 		var fields []arrow.Field
 		var columns []arrow.Array
@@ -166,5 +166,5 @@ func (w *hiddenWorld) runPrepared(who hiddenAsker, sql string) ([]string, error)
 	if err != nil {
 		return nil, err
 	}
-	return who.flight.read(info)
+	return who.flightSQL.read(info)
 }

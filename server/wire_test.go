@@ -145,8 +145,8 @@ func TestTooManyConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if away := f.(*http2.GoAwayFrame); string(away.DebugData()) != "too many connections: the server takes at most 11" {
-		t.Errorf("refused with %q", away.DebugData())
+	if goAway := f.(*http2.GoAwayFrame); string(goAway.DebugData()) != "too many connections: the server takes at most 11" {
+		t.Errorf("refused with %q", goAway.DebugData())
 	}
 	open[0].Close()
 	eventually(func() bool { return h.server.counts["grpc"].Open() == 10 })

@@ -61,12 +61,12 @@ func newAllocator() memory.Allocator { return bounded{memory.DefaultAllocator} }
 
 // atMost returns a Charge that allows at most the given number of bytes in total.
 func atMost(most int64) arrowmessage.Charge {
-	taken := int64(0)
+	used := int64(0)
 	return func(n int64) error {
-		if taken+n > most {
-			return fmt.Errorf("it asks for %d bytes", taken+n)
+		if used+n > most {
+			return fmt.Errorf("it asks for %d bytes", used+n)
 		}
-		taken += n
+		used += n
 		return nil
 	}
 }

@@ -32,11 +32,11 @@ var guesses = []struct {
 // guess collects which types the texts of a column allow: a bit in excluded for each of guesses that does not fit.
 type guess struct {
 	excluded uint
-	seen     bool // there was a value other than NULL
+	hasValue bool // there was a value other than NULL
 }
 
 func (g *guess) see(text []byte) {
-	g.seen = true
+	g.hasValue = true
 	for i, t := range guesses {
 		if g.excluded&(1<<i) == 0 && t.fits(text) != nil {
 			g.excluded |= 1 << i
@@ -46,7 +46,7 @@ func (g *guess) see(text []byte) {
 
 // code returns the narrowest type that fits all texts.
 func (g *guess) code() spannerpb.TypeCode {
-	if !g.seen {
+	if !g.hasValue {
 		return spannerpb.TypeCode_STRING
 	}
 	return guesses[bits.TrailingZeros(^g.excluded)].code

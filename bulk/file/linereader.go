@@ -88,11 +88,11 @@ func (l *lineReader) to(from int) ([]byte, error) {
 			l.row = l.buffer[l.begin:]
 			return l.row, nil
 		}
-		seen := len(l.buffer) - l.begin
+		scanned := len(l.buffer) - l.begin
 		if err := l.read(); err != nil {
 			return nil, err
 		}
-		from = seen // the row now begins at 0
+		from = scanned // the row now begins at 0
 	}
 }
 

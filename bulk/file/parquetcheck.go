@@ -425,12 +425,12 @@ func eachDifference(b []byte, most int64, f func(int64) error) ([]byte, error) {
 	for left := d.count - 1; left > 0; {
 		t := &thrift{b: d.b}
 		least := t.int()
-		widths := t.take(uint64(d.perBlock))
+		widths := t.next(uint64(d.perBlock))
 		for _, width := range widths {
 			if left == 0 {
 				break
 			}
-			packed := t.take(d.mini * uint64(width) / 8)
+			packed := t.next(d.mini * uint64(width) / 8)
 			if t.err != nil || width > 32 {
 				return nil, io.ErrUnexpectedEOF
 			}

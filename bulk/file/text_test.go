@@ -305,19 +305,19 @@ func TestEach(t *testing.T) {
 		t.Fatal(err)
 	}
 	var mu sync.Mutex
-	seen := map[string]int{}
+	counts := map[string]int{}
 	err = bulk.Each(t.Context(), source, 3, func(_ context.Context, reader int, batch arrow.RecordBatch) error {
 		mu.Lock()
 		defer mu.Unlock()
 		for i := range int(batch.NumRows()) {
-			seen[batch.Column(0).ValueStr(i)]++
+			counts[batch.Column(0).ValueStr(i)]++
 		}
 		return nil
 	})
-	if err != nil || len(seen) != 100_000 {
-		t.Errorf("%d rows in place of 100000, %v", len(seen), err)
+	if err != nil || len(counts) != 100_000 {
+		t.Errorf("%d rows in place of 100000, %v", len(counts), err)
 	}
-	for k, n := range seen {
+	for k, n := range counts {
 		if n != 1 {
 			t.Fatalf("row %s is read %d times", k, n)
 		}

@@ -44,8 +44,8 @@ func (t *thrift) fail(err error) {
 	}
 }
 
-// take returns the next n bytes, or nil.
-func (t *thrift) take(n uint64) []byte {
+// next returns the next n bytes, or nil.
+func (t *thrift) next(n uint64) []byte {
 	if n > uint64(len(t.b)) {
 		t.fail(io.ErrUnexpectedEOF)
 		return nil
@@ -56,7 +56,7 @@ func (t *thrift) take(n uint64) []byte {
 }
 
 func (t *thrift) byte() byte {
-	if b := t.take(1); b != nil {
+	if b := t.next(1); b != nil {
 		return b[0]
 	}
 	return 0
@@ -179,11 +179,11 @@ func (t *thrift) skipElement(kind byte, depth int, layout thriftLayout) {
 	case thriftInt16, thriftInt32, thriftInt64:
 		t.unsigned()
 	case thriftDouble:
-		t.take(8)
+		t.next(8)
 	case thriftBinary:
-		t.take(t.unsigned())
+		t.next(t.unsigned())
 	case thriftUUID:
-		t.take(16)
+		t.next(16)
 	case thriftStruct:
 		t.fields(depth+1, layout, nil)
 	case thriftList, thriftSet, thriftMap:

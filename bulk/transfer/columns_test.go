@@ -85,7 +85,7 @@ func TestColumns(t *testing.T) {
 			if err != nil || asMutations.Flight {
 				t.Fatal(err, asMutations)
 			}
-			asColumns, badColumns, err := load{table: "C", rejects: 20, mode: mode, parallel: 1, flight: conn}.run(t.Context(), t, client, path)
+			asColumns, badColumns, err := load{table: "C", rejects: 20, mode: mode, parallel: 1, flightConn: conn}.run(t.Context(), t, client, path)
 			if err != nil || !asColumns.Flight || uploads.Load() == 0 {
 				t.Fatalf("%v, %+v, %d uploads", err, asColumns, uploads.Load())
 			}
@@ -140,7 +140,7 @@ func TestColumnsUnanswered(t *testing.T) {
 		want int64
 		bad  int
 	}{{"K,S\n1,a\n2,b\n", 2, 0}, {"K,S\n7,x\n8,y\n", 1, 1}} {
-		result, bad, err := load{table: "T", rejects: 10, mode: transfer.Insert, flight: conn}.run(t.Context(), t, client, write(t, "t.csv", c.rows))
+		result, bad, err := load{table: "T", rejects: 10, mode: transfer.Insert, flightConn: conn}.run(t.Context(), t, client, write(t, "t.csv", c.rows))
 		if err != nil || result.Rows != c.want || len(bad) != c.bad {
 			t.Errorf("%+v, %v, %v", result, bad, err)
 		}
@@ -164,7 +164,7 @@ func TestColumnsInManyCommits(t *testing.T) {
 		fmt.Fprintln(&text, k)
 	}
 	text.WriteString("1199\n")
-	result, bad, err := load{table: "T", rejects: 10, mode: transfer.Insert, flight: dialFlight(t, nil)}.run(t.Context(), t, client, write(t, "t.csv", text.String()))
+	result, bad, err := load{table: "T", rejects: 10, mode: transfer.Insert, flightConn: dialFlight(t, nil)}.run(t.Context(), t, client, write(t, "t.csv", text.String()))
 	if err != nil || !result.Flight || result.Rows != 1200 || len(bad) != 1 {
 		t.Errorf("%+v, %.300v, %v", result, bad, err)
 	}
@@ -181,7 +181,7 @@ func TestNotCrowfoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	result, _, err := load{table: "T", flight: conn}.run(t.Context(), t, client, write(t, "t.csv", "K\n1\n2\n"))
+	result, _, err := load{table: "T", flightConn: conn}.run(t.Context(), t, client, write(t, "t.csv", "K\n1\n2\n"))
 	if err != nil || result.Flight || result.Rows != 2 {
 		t.Errorf("%+v, %v", result, err)
 	}

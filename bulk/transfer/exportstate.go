@@ -172,13 +172,13 @@ func (e *exporter) tables(ctx context.Context) (names []string, err error) {
 
 // checkOnce returns an error if a table is named twice, since two writers would then write each of its files.
 func checkOnce(tables []string) error {
-	seen := map[string]bool{}
+	keys := map[string]bool{}
 	for _, name := range tables {
 		key := strings.ToLower(name)
-		if seen[key] {
+		if keys[key] {
 			return fmt.Errorf("table %s is named twice", name)
 		}
-		seen[key] = true
+		keys[key] = true
 	}
 	return nil
 }

@@ -257,7 +257,7 @@ func (f *Folder) order(ddl []string) {
 		tables[strings.ToLower(t.Name)] = t
 	}
 	var sorted []FolderTable
-	seen, waiting := map[string]bool{}, map[string]bool{}
+	visited, waiting := map[string]bool{}, map[string]bool{}
 	waits := func(name string) bool {
 		for range len(tables) {
 			if waiting[name] {
@@ -272,10 +272,10 @@ func (f *Folder) order(ddl []string) {
 	var add func(name string)
 	add = func(name string) {
 		t, ok := tables[name]
-		if !ok || seen[name] {
+		if !ok || visited[name] {
 			return
 		}
-		seen[name], waiting[name] = true, true
+		visited[name], waiting[name] = true, true
 		add(parents[name])
 		for _, to := range references[name] {
 			if !waits(to) {

@@ -396,13 +396,13 @@ func (s *ImportState) noteSent(e bulk.Extent) error {
 func (s *ImportState) noteDone(e bulk.Extent, rows int64, bad bool) error {
 	f := s.now[e.File]
 	line := stateExtent{File: f.File, From: e.From, To: e.To, Rows: rows, Bad: bad}
-	print, err := s.reading.Fingerprint(e)
+	fingerprint, err := s.reading.Fingerprint(e)
 	if err != nil {
 		return err
 	}
 	// The text that was fingerprinted is the text that was sent, unless the file was written meanwhile.
-	if now, err := file.VersionOf(e.File); err == nil && now == *f.Version && print.Sum != "" {
-		line.Fingerprint = &print
+	if now, err := file.VersionOf(e.File); err == nil && now == *f.Version && fingerprint.Sum != "" {
+		line.Fingerprint = &fingerprint
 	}
 	s.noted.Store(true)
 	return s.journal.later(line)

@@ -46,7 +46,7 @@ func TestCorrected(t *testing.T) {
 					client := connect(t, "CREATE TABLE T (K INT64 NOT NULL, V STRING(MAX)) PRIMARY KEY (K)")
 					l := load{table: "T", mode: mode, state: filepath.Join(t.TempDir(), "state"), parallel: 3}
 					if way == "flight" {
-						l.flight = dialFlight(t, nil)
+						l.flightConn = dialFlight(t, nil)
 					}
 					lines := numbered(rows)
 					lines[30_000] = "wrong,\n"

@@ -22,12 +22,12 @@ type pipeline struct {
 
 	// taken is the position up to which rows were given to commits, and reached the position up to which they were read. bad says that rows
 	// between the two were rejected.
-	taken, reached int64
-	bad            bool
+	submitted, reached int64
+	bad                bool
 }
 
 func newPipeline(ctx context.Context, i *importer, extent bulk.Extent) *pipeline {
-	p := &pipeline{importer: i, extent: extent, rows: &rows{}, taken: extent.From, reached: extent.From}
+	p := &pipeline{importer: i, extent: extent, rows: &rows{}, submitted: extent.From, reached: extent.From}
 	p.group, p.ctx = errgroup.WithContext(ctx)
 	p.group.SetLimit(commitsAtOnce)
 	p.committer = committer{client: i.Client, table: i.Table, columns: i.columns, mode: i.Mode, reject: i.Rejects.Add}
@@ -86,8 +86,8 @@ func (p *pipeline) flush() {
 
 // write calls do in a new goroutine to write or reject the rows up to reached. do returns how many rows it has written.
 func (p *pipeline) write(rows int, do func(ctx context.Context, mayBeIn bool) (int, error)) {
-	e, bad := bulk.Extent{File: p.extent.File, From: p.taken, To: p.reached}, p.bad
-	p.taken, p.bad = p.reached, false
+	e, bad := bulk.Extent{File: p.extent.File, From: p.submitted, To: p.reached}, p.bad
+	p.submitted, p.bad = p.reached, false
 	if err := p.noteSent(); err != nil {
 		p.group.Go(func() error { return err })
 		return
@@ -123,10 +123,10 @@ func (p *pipeline) noteDone(e bulk.Extent, rows int, bad bool) error {
 
 // end records the end of the segment. All its good rows must have been given to commits.
 func (p *pipeline) end() error {
-	if p.taken == p.extent.To {
+	if p.submitted == p.extent.To {
 		return nil
 	}
-	return p.noteDone(bulk.Extent{File: p.extent.File, From: p.taken, To: p.extent.To}, 0, true)
+	return p.noteDone(bulk.Extent{File: p.extent.File, From: p.submitted, To: p.extent.To}, 0, true)
 }
 
 // addColumns writes the rows of a batch as columns, divided into several commits.

@@ -16,11 +16,11 @@ import (
 // Rejects collects bad rows in a file, as JSON lines with the file, the line or row, the reason and the row's text. It appends to an existing
 // file. Its methods may be called by several goroutines.
 type Rejects struct {
-	mu    sync.Mutex
-	name  string
-	file  *os.File
-	limit int64
-	seen  map[bulk.Place]bool
+	mu     sync.Mutex
+	name   string
+	file   *os.File
+	limit  int64
+	places map[bulk.Place]bool
 	// complete is the number of bytes in complete lines. After them, up to size, a killed run may have left a part of a line.
 	complete, size int64
 	unsynced       bool
@@ -28,7 +28,7 @@ type Rejects struct {
 
 // OpenRejects opens a reject file. The first bad row creates it. More bad rows than limit are an error.
 func OpenRejects(name string, limit int64) (*Rejects, error) {
-	r := &Rejects{name: name, limit: limit, seen: map[bulk.Place]bool{}}
+	r := &Rejects{name: name, limit: limit, places: map[bulk.Place]bool{}}
 	text, err := os.ReadFile(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -38,7 +38,7 @@ func OpenRejects(name string, limit int64) (*Rejects, error) {
 	for line := range bytes.Lines(lines) {
 		var bad bulk.BadRow
 		if json.Unmarshal(line, &bad) == nil {
-			r.seen[bad.Place] = true
+			r.places[bad.Place] = true
 		}
 	}
 	return r, nil
@@ -46,7 +46,7 @@ func OpenRejects(name string, limit int64) (*Rejects, error) {
 
 // Forget forgets all rows. It renames an existing reject file by adding .old to its name.
 func (r *Rejects) Forget() error {
-	clear(r.seen)
+	clear(r.places)
 	r.complete, r.size = 0, 0
 	err := os.Rename(r.name, r.name+".old")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,10 +59,10 @@ func (r *Rejects) Forget() error {
 func (r *Rejects) Add(bad bulk.BadRow) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.seen[bad.Place] {
+	if r.places[bad.Place] {
 		return nil
 	}
-	if int64(len(r.seen)) >= r.limit {
+	if int64(len(r.places)) >= r.limit {
 		if r.limit == 0 {
 			return bad
 		}
@@ -80,7 +80,7 @@ func (r *Rejects) Add(bad bulk.BadRow) error {
 	if _, err := r.file.Write(append(line, '\n')); err != nil {
 		return err
 	}
-	r.seen[bad.Place], r.unsynced = true, true
+	r.places[bad.Place], r.unsynced = true, true
 	return nil
 }
 
@@ -114,7 +114,7 @@ func (r *Rejects) open() (err error) {
 func (r *Rejects) Count() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return int64(len(r.seen))
+	return int64(len(r.places))
 }
 
 // Close closes the file.

@@ -49,13 +49,13 @@ func write(t *testing.T, name, content string) string {
 
 // load describes an import of files into a table.
 type load struct {
-	table    string
-	mode     transfer.Mode
-	rejects  int64
-	state    string
-	columns  []string
-	parallel int
-	flight   grpc.ClientConnInterface
+	table      string
+	mode       transfer.Mode
+	rejects    int64
+	state      string
+	columns    []string
+	parallel   int
+	flightConn grpc.ClientConnInterface
 }
 
 func (l load) run(ctx context.Context, t *testing.T, client *spanner.Client, names ...string) (transfer.ImportResult, []bulk.BadRow, error) {
@@ -89,7 +89,7 @@ func (l load) run(ctx context.Context, t *testing.T, client *spanner.Client, nam
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := transfer.Import(ctx, transfer.ImportOptions{Client: client, Table: table, Source: source, Mode: l.mode, Rejects: rejects, State: state, Flight: l.flight,
+	result, err := transfer.Import(ctx, transfer.ImportOptions{Client: client, Table: table, Source: source, Mode: l.mode, Rejects: rejects, State: state, Flight: l.flightConn,
 		Parallel: max(l.parallel, 2), Progress: &transfer.Progress{}})
 	var bad []bulk.BadRow
 	text, _ := os.ReadFile(rejectFile)
@@ -272,9 +272,9 @@ func TestResume(t *testing.T) {
 	const rows = 30_000
 	for n, mode := range []transfer.Mode{transfer.InsertOrUpdate, transfer.Insert, transfer.InsertOrUpdate, transfer.Insert} {
 		client := connect(t, customerDDL)
-		var flight grpc.ClientConnInterface
+		var flightConn grpc.ClientConnInterface
 		if n >= 2 {
-			flight = dialFlight(t, nil)
+			flightConn = dialFlight(t, nil)
 		}
 		in := customers(t, rows)
 		state := filepath.Join(t.TempDir(), "state")
@@ -305,7 +305,7 @@ func TestResume(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			opened, _, source := open()
 			_, err = transfer.Import(ctx, transfer.ImportOptions{Client: client, Table: table, Source: &stopping{source, 6 * round, stop}, State: opened,
-				Mode: mode, Parallel: 1, Flight: flight})
+				Mode: mode, Parallel: 1, Flight: flightConn})
 			stop()
 			if err := opened.Close(); err != nil {
 				t.Fatal(err)

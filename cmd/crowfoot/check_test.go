@@ -21,7 +21,7 @@ func TestCheck(t *testing.T) {
 	if err := os.WriteFile(ddl, []byte("CREATE TABLE A (K STRING(36), V BYTES(MAX)) PRIMARY KEY (K); CREATE INDEX ByV ON A(K DESC);"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	server, address := serve(t, "--data", data, "--database", crashDatabase, "--ddl", ddl)
+	server, address := startServer(t, "--data", data, "--database", crashDatabase, "--ddl", ddl)
 	client := connect(t, address)
 	secret := make([]byte, 10_000) // random, so it does not compress
 	for i := range secret {
@@ -41,7 +41,7 @@ func TestCheck(t *testing.T) {
 	kill()
 	checkDirectory(t, data, 0, "crowfoot: the data is sound")
 
-	server, address = serve(t, "--data", data) // the start flushes the log into a table file
+	server, address = startServer(t, "--data", data) // the start flushes the log into a table file
 	client = connect(t, address)
 	kill()
 	checkDirectory(t, data, 0, "crowfoot: the data is sound")
@@ -52,7 +52,7 @@ func TestCheck(t *testing.T) {
 	}
 	checkDirectory(t, data, exitDamaged, "go back to a copy that is sound")
 
-	server, address = serve(t, "--data", data)
+	server, address = startServer(t, "--data", data)
 	client = connect(t, address)
 	read := func(key string) error {
 		_, err := client.Single().ReadRow(t.Context(), "A", spanner.Key{key}, []string{"V"})

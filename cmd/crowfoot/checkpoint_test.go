@@ -67,7 +67,7 @@ func TestCheckpointCommand(t *testing.T) {
 	client.Close()
 
 	checkDirectory(t, copied, 0, "crowfoot: the data is sound")
-	_, grpc = serve(t, "--data", copied)
+	_, grpc = startServer(t, "--data", copied)
 	client = connect(t, grpc)
 	defer client.Close()
 	check(t, client, before)
@@ -105,6 +105,6 @@ func TestCheckpointOfOtherServer(t *testing.T) {
 		defer other.Close()
 		checkpoint(t, other.Listener.Addr().String(), "/copy", "is no Crowfoot server, whose address --http names: it answers "+strconv.Itoa(status))
 	}
-	_, grpc := serve(t, "--in-memory")
+	_, grpc := startServer(t, "--in-memory")
 	checkpoint(t, grpc, "/copy", "is not the REST API of a Crowfoot server, whose address --http names: ")
 }

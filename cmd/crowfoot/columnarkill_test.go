@@ -19,7 +19,7 @@ func TestKillColumnarUpkeep(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	ddl := writeFile(t, "schema.sql", "CREATE TABLE T (K INT64 NOT NULL, N INT64, S STRING(MAX)) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled');\nCREATE INDEX ByN ON T(N)")
 	args := []string{"--data", data, "--database", crashDatabase, "--ddl", ddl}
-	server, address := serve(t, args...)
+	server, address := startServer(t, args...)
 	args = append(args[:len(args)-2:len(args)-2], "--grpc", address)
 	client := connect(t, address)
 	t.Cleanup(client.Close)
@@ -37,7 +37,7 @@ func TestKillColumnarUpkeep(t *testing.T) {
 		server.Process.Kill()
 		server.Wait()
 		checkDirectory(t, data, 0, "crowfoot: the data is sound")
-		server, _ = serve(t, args...)
+		server, _ = startServer(t, args...)
 		compareScans(t, client)
 	}
 	cancel()

@@ -192,7 +192,7 @@ func TestPortInUse(t *testing.T) {
 // TestDataInUse checks that a second server cannot use the same data.
 func TestDataInUse(t *testing.T) {
 	data := t.TempDir()
-	serve(t, "--data", data)
+	startServer(t, "--data", data)
 	_, errOut, status := runCrowfoot(t, nil, "start", "--data", data, "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0")
 	errOut = withoutLog(errOut)
 	if !strings.Contains(errOut, data) || strings.Count(errOut, "\n") != 1 || status != exitFailure {
@@ -250,7 +250,7 @@ func eachCommand(c *cobra.Command, visit func(c *cobra.Command)) {
 // TestVariables checks that every flag has its own variable, and that the help shows it.
 func TestVariables(t *testing.T) {
 	form := regexp.MustCompile(`^CROWFOOT_[A-Z_]+$`)
-	var seen []string
+	var variables []string
 	eachCommand(newRoot(), func(c *cobra.Command) {
 		var names []string
 		c.Flags().VisitAll(func(f *pflag.Flag) {
@@ -260,10 +260,10 @@ func TestVariables(t *testing.T) {
 			}
 			names = append(names, name)
 		})
-		seen = append(seen, names...)
+		variables = append(variables, names...)
 	})
 	for _, want := range []string{"CROWFOOT_DATA", "CROWFOOT_IN_MEMORY", "CROWFOOT_GRPC", "CROWFOOT_DATABASE", "CROWFOOT_LOG_LEVEL", "CROWFOOT_BENCH_ENDPOINT"} {
-		if !slices.Contains(seen, want) {
+		if !slices.Contains(variables, want) {
 			t.Errorf("no flag has the variable %s", want)
 		}
 	}

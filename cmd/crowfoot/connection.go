@@ -29,7 +29,7 @@ type connection struct {
 	endpoint, database string
 	// makesMissing makes connect create the database if it is missing.
 	makesMissing bool
-	server       *presence
+	server       *connectivity
 	screen       *transferScreen
 }
 
@@ -54,7 +54,7 @@ func (s *connection) with(ctx context.Context, agent string, work func(context.C
 	if s.endpoint != "" {
 		os.Setenv("SPANNER_EMULATOR_HOST", s.endpoint) // makes the client connect without TLS
 	}
-	s.server = newPresence(cmp.Or(os.Getenv("SPANNER_EMULATOR_HOST"), "Cloud Spanner"))
+	s.server = newConnectivity(cmp.Or(os.Getenv("SPANNER_EMULATOR_HOST"), "Cloud Spanner"))
 	ctx, stop := s.server.limit(ctx, transfer.AwayLimit)
 	defer stop()
 	s.screen = newTransferScreen(os.Stderr, s.server)
@@ -131,9 +131,9 @@ func (s *connection) describeAll(ctx context.Context, client *spanner.Client) (m
 	return tables, err
 }
 
-// flight returns a connection for Arrow Flight SQL, which the server may lack. It returns nil if the database is on
+// dialFlight returns a connection for Arrow Flight SQL, which the server may lack. It returns nil if the database is on
 // Cloud Spanner.
-func (s *connection) flight() (*grpc.ClientConn, error) {
+func (s *connection) dialFlight() (*grpc.ClientConn, error) {
 	host := os.Getenv("SPANNER_EMULATOR_HOST") // set by with
 	if host == "" {
 		return nil, nil

@@ -22,9 +22,9 @@ const (
 	silenceNoted = 3 * time.Second
 )
 
-// presence observes the calls of a command. It knows whether the server is there, and for how long it has been silent
+// connectivity observes the calls of a command. It knows whether the server is there, and for how long it has been silent
 // while calls waited for it.
-type presence struct {
+type connectivity struct {
 	server string
 
 	mu      sync.Mutex
@@ -35,26 +35,26 @@ type presence struct {
 	cancel  context.CancelCauseFunc // ends the command; nil if nothing ends it
 }
 
-func newPresence(server string) *presence { return &presence{server: server} }
+func newConnectivity(server string) *connectivity { return &connectivity{server: server} }
 
 // dialOptions returns dial options that report every call of a connection to p.
-func (p *presence) dialOptions() []grpc.DialOption {
+func (p *connectivity) dialOptions() []grpc.DialOption {
 	return []grpc.DialOption{grpc.WithChainUnaryInterceptor(p.unary), grpc.WithChainStreamInterceptor(p.stream), grpc.WithConnectParams(reconnect)}
 }
 
 // options returns client options that report every call to p.
-func (p *presence) options() (list []option.ClientOption) {
+func (p *connectivity) options() (list []option.ClientOption) {
 	for _, o := range p.dialOptions() {
 		list = append(list, option.WithGRPCDialOption(o))
 	}
 	return list
 }
 
-func (p *presence) unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, o ...grpc.CallOption) error {
+func (p *connectivity) unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, o ...grpc.CallOption) error {
 	return p.wait(func() error { return invoke(ctx, method, req, reply, cc, o...) })
 }
 
-func (p *presence) stream(ctx context.Context, d *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, o ...grpc.CallOption) (s grpc.ClientStream, err error) {
+func (p *connectivity) stream(ctx context.Context, d *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, o ...grpc.CallOption) (s grpc.ClientStream, err error) {
 	p.begin()
 	s, err = open(ctx, d, cc, method, o...)
 	p.end(err, false)
@@ -63,7 +63,7 @@ func (p *presence) stream(ctx context.Context, d *grpc.StreamDesc, cc *grpc.Clie
 
 type observedStream struct {
 	grpc.ClientStream
-	of *presence
+	of *connectivity
 }
 
 func (s observedStream) RecvMsg(m any) error {
@@ -71,14 +71,14 @@ func (s observedStream) RecvMsg(m any) error {
 }
 
 // wait runs call, which waits for the server, and records how it ended.
-func (p *presence) wait(call func() error) error {
+func (p *connectivity) wait(call func() error) error {
 	p.begin()
 	err := call()
 	p.end(err, true)
 	return err
 }
 
-func (p *presence) begin() {
+func (p *connectivity) begin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.waiting == 0 && p.failed == nil {
@@ -89,7 +89,7 @@ func (p *presence) begin() {
 
 // end records how a call ended. answered is true if a call that returned no error has received an answer from the
 // server.
-func (p *presence) end(err error, answered bool) {
+func (p *connectivity) end(err error, answered bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.waiting--
@@ -109,7 +109,7 @@ func (p *presence) end(err error, answered bool) {
 
 // silence returns for how long the server has been silent while the command waited for it. It returns the error of
 // the last failed call, if there is one. It returns 0 if the command does not wait.
-func (p *presence) silence() (time.Duration, error) {
+func (p *connectivity) silence() (time.Duration, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.waiting == 0 && p.failed == nil {
@@ -119,7 +119,7 @@ func (p *presence) silence() (time.Duration, error) {
 }
 
 // String returns a line that says for how long the command has been waiting, or "" if it does not wait.
-func (p *presence) String() string {
+func (p *connectivity) String() string {
 	silent, failed := p.silence()
 	if silent < silenceNoted {
 		return ""
@@ -139,14 +139,14 @@ func reasonOf(err error) string {
 	return dialing.ReplaceAllString(grpcstatus.Convert(err).Message(), "$1")
 }
 
-// errAway is the error of a server that went away or was never there.
-type errAway struct {
+// errUnavailable is the error of a server that went away or was never there.
+type errUnavailable struct {
 	server string
 	after  time.Duration
 	failed error // nil if the server was silent
 }
 
-func (e errAway) Error() string {
+func (e errUnavailable) Error() string {
 	text := fmt.Sprintf("%s has not answered for %v", e.server, e.after.Truncate(time.Second))
 	if e.failed != nil {
 		text += ": " + reasonOf(e.failed)
@@ -171,7 +171,7 @@ func (e errForeign) Error() string {
 	return fmt.Sprintf("what answers at %s is not a Spanner server: it does not speak gRPC in plain text (is it the gRPC port?): %s", e.server, reasonOf(e.err))
 }
 
-// orForeign returns the errForeign for which presence.orForeign has ended the context, or err if it has not.
+// orForeign returns the errForeign for which connectivity.orForeign has ended the context, or err if it has not.
 func orForeign(ctx context.Context, err error) error {
 	if foreign := (errForeign{}); errors.As(context.Cause(ctx), &foreign) {
 		return foreign
@@ -180,7 +180,7 @@ func orForeign(ctx context.Context, err error) error {
 }
 
 // orForeign returns a context that ends if the program at the address is not a Spanner server.
-func (p *presence) orForeign(ctx context.Context) (_ context.Context, stop func()) {
+func (p *connectivity) orForeign(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -190,7 +190,7 @@ func (p *presence) orForeign(ctx context.Context) (_ context.Context, stop func(
 
 // limit returns a context that ends when calls have failed for the time away. A server that is only silent does not
 // end it, because it may be computing a long answer.
-func (p *presence) limit(ctx context.Context, away time.Duration) (_ context.Context, stop func()) {
+func (p *connectivity) limit(ctx context.Context, timeout time.Duration) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	p.mu.Lock()
 	p.cancel = cancel
@@ -201,8 +201,8 @@ func (p *presence) limit(ctx context.Context, away time.Duration) (_ context.Con
 		for {
 			select {
 			case <-ticks.C:
-				if silent, failed := p.silence(); failed != nil && silent >= away {
-					cancel(errAway{p.server, silent, failed})
+				if silent, failed := p.silence(); failed != nil && silent >= timeout {
+					cancel(errUnavailable{p.server, silent, failed})
 				}
 			case <-ctx.Done():
 				return
@@ -214,13 +214,13 @@ func (p *presence) limit(ctx context.Context, away time.Duration) (_ context.Con
 
 // answered sends a request that a server answers at once if it is there. It returns errAway if no answer comes within
 // answerLimit.
-func (p *presence) answered(ctx context.Context, ask func(context.Context) error) error {
+func (p *connectivity) answered(ctx context.Context, ask func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
 	err := ask(limited)
 	if err != nil && ctx.Err() == nil && errors.Is(limited.Err(), context.DeadlineExceeded) {
 		_, failed := p.silence()
-		return errAway{p.server, answerLimit, failed}
+		return errUnavailable{p.server, answerLimit, failed}
 	}
 	return err
 }

@@ -32,7 +32,7 @@ func TestNoAnswer(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer shown.Close()
-			p := newPresence("127.0.0.1:1")
+			p := newConnectivity("127.0.0.1:1")
 			screen := newTransferScreen(shown, p)
 			begin := time.Now()
 			err = p.answered(t.Context(), func(ctx context.Context) error {
@@ -70,7 +70,7 @@ func TestNoAnswer(t *testing.T) {
 // command.
 func TestServerAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPresence("db")
+		p := newConnectivity("db")
 		ctx, stop := p.limit(t.Context(), transfer.AwayLimit)
 		defer stop()
 		call := func(err error) { _ = p.wait(func() error { return err }) }
@@ -92,7 +92,7 @@ func TestServerAway(t *testing.T) {
 		}
 		call(errRefused)
 		time.Sleep(transfer.AwayLimit + 2*time.Second)
-		if err := (errAway{}); !errors.As(context.Cause(ctx), &err) || !strings.HasPrefix(err.Error(), "db has not answered for 5m") {
+		if err := (errUnavailable{}); !errors.As(context.Cause(ctx), &err) || !strings.HasPrefix(err.Error(), "db has not answered for 5m") {
 			t.Errorf("it ends with %v", context.Cause(ctx))
 		}
 	})
@@ -101,7 +101,7 @@ func TestServerAway(t *testing.T) {
 // TestInterruptImport interrupts an import. It must print what is done and how to continue, and exit with
 // exitIncomplete. The same command must then continue.
 func TestInterruptImport(t *testing.T) {
-	_, address := serve(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", "CREATE TABLE T (K INT64 NOT NULL, V STRING(MAX)) PRIMARY KEY (K)"))
+	_, address := startServer(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", "CREATE TABLE T (K INT64 NOT NULL, V STRING(MAX)) PRIMARY KEY (K)"))
 	client := connect(t, address)
 	defer client.Close()
 	dir := t.TempDir()

@@ -102,8 +102,8 @@ type diskClient struct {
 	data    string
 }
 
-// serve starts a server on the disk.
-func (d *smallDisk) serve() (*exec.Cmd, *diskClient) {
+// startServer starts a server on the disk.
+func (d *smallDisk) startServer() (*exec.Cmd, *diskClient) {
 	d.Helper()
 	data := filepath.Join(d.dir, "data")
 	cmd := exec.Command("nsenter", "--user", "--mount", "--preserve-credentials", "--target", d.holder, "--", os.Args[0], "start",
@@ -185,7 +185,7 @@ func (c *diskClient) has(rows int) {
 // a restart.
 func TestFullDisk(t *testing.T) {
 	d := newSmallDisk(t)
-	server, client := d.serve()
+	server, client := d.startServer()
 	rows := 0
 	for client.write(rows) {
 		rows++
@@ -199,7 +199,7 @@ func TestFullDisk(t *testing.T) {
 		t.Error(err)
 	}
 	d.fill()
-	_, client = d.serve()
+	_, client = d.startServer()
 	client.has(rows)
 	if client.write(rows) {
 		t.Error("a full disk takes a commit after a start")

@@ -113,13 +113,13 @@ func (s *exportSettings) run(ctx context.Context, tables []string) error {
 	}
 	return s.with(ctx, "crowfoot-export", func(ctx context.Context, client *spanner.Client) error {
 		o.Client = client
-		flight, err := s.flight()
+		flightConn, err := s.dialFlight()
 		if err != nil {
 			return err
 		}
-		if flight != nil {
-			defer flight.Close()
-			o.Flight = flight
+		if flightConn != nil {
+			defer flightConn.Close()
+			o.Flight = flightConn
 		}
 		if o.DDL, o.ProtoDescriptors, err = s.databaseDDL(ctx); err != nil {
 			return err

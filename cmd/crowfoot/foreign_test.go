@@ -72,7 +72,7 @@ const foreignDDL = `CREATE TABLE Every (K INT64 NOT NULL, Flag BOOL, Whole INT64
 // TestForeignStreams sends streams, tickets and actions with changed bytes. None may end the server, get an answer
 // that blames the server (such as INTERNAL), or make the server use more than its memory.
 func TestForeignStreams(t *testing.T) {
-	server, address := serve(t, "--data", filepath.Join(t.TempDir(), "data"), "--memory", fmt.Sprint(foreignMemory, "MiB"), "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", foreignDDL))
+	server, address := startServer(t, "--data", filepath.Join(t.TempDir(), "data"), "--memory", fmt.Sprint(foreignMemory, "MiB"), "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", foreignDDL))
 	f := newForeign(t, address)
 	from, to := seedsOf(t, foreignSeedsName, foreignSeeds)
 	var next atomic.Uint64
@@ -446,7 +446,7 @@ func TestForeignFiles(t *testing.T) {
 		t.Fatalf("%v\n%.3000s", err, out)
 	}
 	t.Logf("%s", out)
-	_, address := serve(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", foreignDDL))
+	_, address := startServer(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", foreignDDL))
 	files, err := foreignFiles()
 	if err != nil {
 		t.Fatal(err)
@@ -466,7 +466,7 @@ func TestForeignFiles(t *testing.T) {
 
 // TestImportNoColumns checks that importing a file without columns fails with a clear error.
 func TestImportNoColumns(t *testing.T) {
-	_, address := serve(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", foreignDDL))
+	_, address := startServer(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", foreignDDL))
 	schema := arrow.NewSchema(nil, nil)
 	for _, format := range []file.Format{file.Arrow, file.Parquet, file.Avro} {
 		content := &bytes.Buffer{}

@@ -324,13 +324,13 @@ func (s *importSettings) load(ctx context.Context, client *spanner.Client, table
 	defer source.Close()
 	o := transfer.ImportOptions{Client: client, Table: table, Source: source, Mode: transfer.Mode(s.mode), Parallel: s.parallel, Rejects: rejects, State: state}
 	if !s.mutations {
-		flight, err := s.connection.flight()
+		flightConn, err := s.connection.dialFlight()
 		if err != nil {
 			return 0, err
 		}
-		if flight != nil {
-			defer flight.Close()
-			o.Flight = flight
+		if flightConn != nil {
+			defer flightConn.Close()
+			o.Flight = flightConn
 		}
 	}
 	o.Progress = &transfer.Progress{}

@@ -70,8 +70,8 @@ func hasState(t *testing.T, table string) bool {
 	return len(names) > 0
 }
 
-// serve starts crowfoot in its own process. It returns the process and the address of its gRPC API.
-func serve(t *testing.T, args ...string) (*exec.Cmd, string) {
+// startServer starts crowfoot in its own process. It returns the process and the address of its gRPC API.
+func startServer(t *testing.T, args ...string) (*exec.Cmd, string) {
 	t.Helper()
 	cmd, grpc, _ := serveBoth(t, args...)
 	return cmd, grpc
@@ -124,7 +124,7 @@ func TestKill(t *testing.T) {
 	data := filepath.Join(dir, "data")
 	acknowledged := map[string]bool{}
 	for round := range 4 {
-		cmd, address := serve(t, "--data", data, "--database", crashDatabase, "--ddl", ddl)
+		cmd, address := startServer(t, "--data", data, "--database", crashDatabase, "--ddl", ddl)
 		client := connect(t, address)
 		check(t, client, acknowledged)
 		for k := range writeUntilKilled(t, client, cmd.Process, round) {
@@ -133,7 +133,7 @@ func TestKill(t *testing.T) {
 		cmd.Wait()
 		client.Close()
 	}
-	_, address := serve(t, "--data", data)
+	_, address := startServer(t, "--data", data)
 	client := connect(t, address)
 	defer client.Close()
 	check(t, client, acknowledged)

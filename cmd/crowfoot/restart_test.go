@@ -38,7 +38,7 @@ func TestKillWithClients(t *testing.T) {
 	ddl := writeFile(t, "schema.sql", "CREATE TABLE Counters (Id INT64 NOT NULL, N INT64 NOT NULL) PRIMARY KEY (Id);\n"+
 		"CREATE TABLE Log (Id INT64 NOT NULL, N INT64 NOT NULL) PRIMARY KEY (Id, N)")
 	args := []string{"--data", filepath.Join(dir, "data"), "--database", crashDatabase, "--ddl", ddl}
-	cmd, address := serve(t, args...)
+	cmd, address := startServer(t, args...)
 	args = append(args[:len(args)-2:len(args)-2], "--grpc", address)
 
 	ctx, cancel := context.WithCancel(t.Context())
@@ -52,7 +52,7 @@ func TestKillWithClients(t *testing.T) {
 		cmd.Process.Kill()
 		cmd.Wait()
 		began := time.Now()
-		cmd, _ = serve(t, args...)
+		cmd, _ = startServer(t, args...)
 		ready := time.Since(began)
 		awaitCommits(t, counters, 1)
 		t.Logf("ready after %.1f s, all clients have committed after %.1f s", ready.Seconds(), time.Since(began).Seconds())

@@ -46,7 +46,7 @@ when it is ready:
 			if err := s.settle(c.Flags()); err != nil {
 				return err
 			}
-			return withFlag(s.serve(c.Context()), c.Flags())
+			return withFlag(s.run(c.Context()), c.Flags())
 		},
 	}
 	s.register(c.Flags())
@@ -124,8 +124,8 @@ func withFlag(err error, flags *pflag.FlagSet) error {
 // collector.
 const exportLimit = 2 * time.Second
 
-// serve runs the server until the context ends.
-func (s *startSettings) serve(ctx context.Context) error {
+// run runs the server until the context ends.
+func (s *startSettings) run(ctx context.Context) error {
 	slog.SetDefault(s.options.Log) // the logger of the storage engine
 	limitHeap(s.options.Memory)
 	cpu.SpareThreads()

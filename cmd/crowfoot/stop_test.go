@@ -212,7 +212,7 @@ func TestSignals(t *testing.T) {
 		if signal.Ignored(sig) {
 			continue
 		}
-		cmd, _ := serve(t, "--in-memory")
+		cmd, _ := startServer(t, "--in-memory")
 		cmd.Process.Signal(sig)
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("%v: %v", sig, err)

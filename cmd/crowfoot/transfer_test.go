@@ -54,7 +54,7 @@ const folderDDL = "CREATE SCHEMA music;\n" +
 // database, which must then have all definitions and rows.
 func TestSpannerFolder(t *testing.T) {
 	dir := t.TempDir()
-	_, from := serve(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", folderDDL))
+	_, from := startServer(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", folderDDL))
 	client := connect(t, from)
 	defer client.Close()
 	var rows []*spanner.Mutation
@@ -75,7 +75,7 @@ func TestSpannerFolder(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	_, to := serve(t, "--in-memory", "--database", crashDatabase)
+	_, to := startServer(t, "--in-memory", "--database", crashDatabase)
 	out, err := runIn(t, dir, "import", "one", "--create", "--endpoint", to, "--database", crashDatabase)
 	if err != nil || !strings.Contains(out, "imported 50 rows") {
 		t.Fatalf("%v: %s", err, out)
@@ -127,7 +127,7 @@ func (m exportManifest) sums() (sums []string) {
 
 // TestCreate checks that --create creates a table for each kind of file and prints its DDL.
 func TestCreate(t *testing.T) {
-	_, address := serve(t, "--in-memory", "--database", crashDatabase)
+	_, address := startServer(t, "--in-memory", "--database", crashDatabase)
 	dir := t.TempDir()
 	for name, content := range map[string]string{"a.csv": "K,V,D\n1,x,2026-11-22\n2,,\n", "b.jsonl": `{"K":1,"V":"x","D":"2026-11-22"}` + "\n" + `{"K":2}` + "\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
@@ -186,7 +186,7 @@ func TestCorrectedFile(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	ddl := writeFile(t, "schema.sql", "CREATE TABLE Singers (SingerId INT64 NOT NULL, Name STRING(100)) PRIMARY KEY (SingerId)")
 	begin := []string{"--in-memory", "--database", crashDatabase, "--database", other, "--ddl", ddl}
-	server, address := serve(t, begin...)
+	server, address := startServer(t, begin...)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "singers.csv")
 	write := func(last string) {
@@ -219,7 +219,7 @@ func TestCorrectedFile(t *testing.T) {
 	load(crashDatabase, "not complete", false)
 	server.Process.Kill()
 	server.Wait()
-	serve(t, append(begin, "--grpc", address)...)
+	startServer(t, append(begin, "--grpc", address)...)
 	write("30001,the last\n")
 	load(crashDatabase, "(?m)^imported 30001 rows in .*/s\\) into Singers over Arrow Flight SQL$", true)
 }
@@ -246,7 +246,7 @@ func alter(t *testing.T, address, statement string) {
 // imported.
 func TestKillImport(t *testing.T) {
 	const rows = 200_000
-	_, address := serve(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", "CREATE TABLE T (K INT64 NOT NULL, V STRING(MAX)) PRIMARY KEY (K)"))
+	_, address := startServer(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", "CREATE TABLE T (K INT64 NOT NULL, V STRING(MAX)) PRIMARY KEY (K)"))
 	client := connect(t, address)
 	defer client.Close()
 	count := func() (n int64) {
@@ -311,7 +311,7 @@ func TestKillServerWhileImporting(t *testing.T) {
 	ddl := writeFile(t, "schema.sql", "CREATE TABLE T (K INT64 NOT NULL, V STRING(MAX)) PRIMARY KEY (K)")
 	for _, mode := range []string{"insert", "insert-or-update"} {
 		args := []string{"--data", filepath.Join(dir, mode), "--database", crashDatabase, "--ddl", ddl}
-		server, address := serve(t, args...)
+		server, address := startServer(t, args...)
 		args = append(args[:len(args)-2:len(args)-2], "--grpc", address)
 		client := connect(t, address)
 		defer client.Close()
@@ -335,7 +335,7 @@ func TestKillServerWhileImporting(t *testing.T) {
 			}
 			server.Process.Kill()
 			server.Wait()
-			server, _ = serve(t, args...)
+			server, _ = startServer(t, args...)
 		}
 		if err := cmd.Wait(); err != nil || !strings.Contains(out.String(), "imported 200000 rows") || !strings.Contains(out.String(), "over Arrow Flight SQL") {
 			t.Errorf("%s: %v: %s", mode, err, out.String())

@@ -162,7 +162,7 @@ func makeDatabase(t *testing.T, client *admin.DatabaseAdminClient, id string, pr
 // must not return values again that they have returned before.
 func TestFolder(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	_, address := serve(t, "--in-memory", "--database", testInstance+"/databases/other")
+	_, address := startServer(t, "--in-memory", "--database", testInstance+"/databases/other")
 	client := adminOf(t, address)
 	ddl := slices.Clone(wholeDDL)
 	at := slices.IndexFunc(ddl, func(s string) bool { return strings.HasPrefix(s, "CREATE UNIQUE") })
@@ -229,7 +229,7 @@ func TestFolder(t *testing.T) {
 // not fit must end with a clear message and exit status.
 func TestFolderIntoTables(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	_, address := serve(t, "--in-memory", "--database", testInstance+"/databases/other")
+	_, address := startServer(t, "--in-memory", "--database", testInstance+"/databases/other")
 	client := adminOf(t, address)
 	ddl := []string{
 		"CREATE TABLE Z (K INT64) PRIMARY KEY (K)",

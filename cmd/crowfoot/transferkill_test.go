@@ -37,7 +37,7 @@ func killFolder(t *testing.T, format string) {
 	ddl := writeFile(t, "schema.sql", "CREATE TABLE P (K STRING(36) NOT NULL, V STRING(MAX)) PRIMARY KEY (K);\n"+
 		"CREATE TABLE C (K STRING(36) NOT NULL, N INT64, V BYTES(MAX)) PRIMARY KEY (K, N DESC), INTERLEAVE IN PARENT P")
 	args := []string{"--data", filepath.Join(dir, "data"), "--database", crashDatabase, "--database", other}
-	server, address := serve(t, append(args, "--ddl", ddl)...)
+	server, address := startServer(t, append(args, "--ddl", ddl)...)
 	args = append(args, "--grpc", address)
 	client := connect(t, address)
 	defer client.Close()
@@ -100,7 +100,7 @@ func killFolder(t *testing.T, format string) {
 		time.Sleep(time.Duration(rnd.Int64N(int64(300 * time.Millisecond)))) // at a random moment
 		server.Process.Kill()
 		server.Wait()
-		serve(t, args...)
+		startServer(t, args...)
 		if err := cmd.Wait(); err != nil {
 			t.Fatalf("an import whose server was killed: %v", err)
 		}

@@ -75,7 +75,7 @@ func itemDescriptors(t *testing.T) []byte {
 // again that they have returned before.
 func TestWholeSchema(t *testing.T) {
 	const instance = "projects/p/instances/i"
-	_, address := serve(t, "--in-memory", "--database", instance+"/databases/other")
+	_, address := startServer(t, "--in-memory", "--database", instance+"/databases/other")
 	client, err := admin.NewDatabaseAdminClient(t.Context(), option.WithEndpoint(address), option.WithoutAuthentication(),
 		option.WithGRPCDialOption(grpc.WithTransportCredentials(insecure.NewCredentials())))
 	if err != nil {

@@ -22,7 +22,7 @@ const (
 type transferScreen struct {
 	to       *os.File
 	terminal bool
-	server   *presence
+	server   *connectivity
 	ended    chan struct{}
 	drawing  sync.WaitGroup
 
@@ -32,7 +32,7 @@ type transferScreen struct {
 	waited bool          // true if the command was waiting at the last drawing
 }
 
-func newTransferScreen(to *os.File, server *presence) *transferScreen {
+func newTransferScreen(to *os.File, server *connectivity) *transferScreen {
 	s := &transferScreen{to: to, terminal: progressOf(to) != io.Discard, server: server, ended: make(chan struct{}), last: time.Now()}
 	s.drawing.Go(func() {
 		ticks := time.NewTicker(barInterval)

@@ -147,7 +147,7 @@ func TestUpkeep(t *testing.T) {
 	for _, d := range []string{data, copied} {
 		checkDirectory(t, d, 0, "crowfoot: the data is sound")
 	}
-	_, address = serve(t, "--data", copied)
+	_, address = startServer(t, "--data", copied)
 	again := connect(t, address)
 	defer again.Close()
 	for _, k := range upkeepKinds {
@@ -274,8 +274,8 @@ func awaitChanges(t *testing.T, way string, w *watcher) {
 		keys[k.table] = map[string]bool{}
 	}
 	complete := func() bool {
-		for _, seen := range keys {
-			if len(seen) < upkeepRows {
+		for _, rows := range keys {
+			if len(rows) < upkeepRows {
 				return false
 			}
 		}

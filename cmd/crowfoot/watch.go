@@ -41,7 +41,7 @@ type watchSettings struct {
 	asJSON                               bool
 	shards                               shardSettings
 	sink                                 sinkSettings
-	server                               *presence
+	server                               *connectivity
 }
 
 func newWatch() *cobra.Command {
@@ -222,7 +222,7 @@ func (s *watchSettings) run(ctx context.Context, flags *pflag.FlagSet, tables []
 		os.Setenv("SPANNER_EMULATOR_HOST", s.endpoint) // makes the client connect without TLS
 	}
 	spanner.DefaultRetryBackoff.Max = reconnect.Backoff.MaxDelay // for requests that the client retries itself; its default is 32 seconds
-	s.server = newPresence(cmp.Or(os.Getenv("SPANNER_EMULATOR_HOST"), "Cloud Spanner"))
+	s.server = newConnectivity(cmp.Or(os.Getenv("SPANNER_EMULATOR_HOST"), "Cloud Spanner"))
 	ctx, stop := s.server.orForeign(ctx)
 	defer stop()
 	client, err := s.client(ctx, s.database)

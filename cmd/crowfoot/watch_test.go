@@ -33,7 +33,7 @@ const watchedDDL = `CREATE TABLE T (K INT64, V STRING(MAX), Changed TIMESTAMP OP
 // watched starts a server with a table that can be watched, and returns a client.
 func watched(t *testing.T) *spanner.Client {
 	t.Helper()
-	_, address := serve(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", watchedDDL))
+	_, address := startServer(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", watchedDDL))
 	client := connect(t, address)
 	t.Cleanup(client.Close)
 	return client
@@ -167,7 +167,7 @@ func TestWatchSpannerRepository(t *testing.T) {
 func TestWatchChangeSets(t *testing.T) {
 	ddl := "CREATE TABLE T (K INT64, V STRING(MAX), CHANGE_SET_ID STRING(MAX)) PRIMARY KEY (K);\n" +
 		"CREATE TABLE Sets (Id STRING(MAX), COMMIT_TIMESTAMP TIMESTAMP OPTIONS (allow_commit_timestamp = true)) PRIMARY KEY (Id)"
-	_, address := serve(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", ddl))
+	_, address := startServer(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", ddl))
 	client := connect(t, address)
 	defer client.Close()
 	sets := &watch.ChangeSets{Table: "Sets", ID: "Id"}
@@ -186,7 +186,7 @@ func TestWatchChangeSets(t *testing.T) {
 
 // TestWatchStream checks that a watcher of a change stream delivers every change, and deletes.
 func TestWatchStream(t *testing.T) {
-	_, address := serve(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", watchedDDL+";\nCREATE CHANGE STREAM S FOR ALL"))
+	_, address := startServer(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", watchedDDL+";\nCREATE CHANGE STREAM S FOR ALL"))
 	client := connect(t, address)
 	defer client.Close()
 	at := filepath.Join(t.TempDir(), "watch.json")
@@ -284,7 +284,7 @@ func TestAvroSchemas(t *testing.T) {
 
 // TestWatchFails checks that permanent errors end the watcher, with the server's message.
 func TestWatchFails(t *testing.T) {
-	_, address := serve(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", watchedDDL+";\nCREATE TABLE LAST_SEEN_COMMIT_TIMESTAMPS (Id INT64) PRIMARY KEY (Id)"))
+	_, address := startServer(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", watchedDDL+";\nCREATE TABLE LAST_SEEN_COMMIT_TIMESTAMPS (Id INT64) PRIMARY KEY (Id)"))
 	t.Setenv("SPANNER_EMULATOR_HOST", address)
 	for _, c := range []struct {
 		args []string
@@ -318,7 +318,7 @@ func TestStatusLine(t *testing.T) {
 		{[]watch.FeedHealth{feed("A", watch.Running, time.Second, nil), feed("B", watch.Retrying, time.Minute, errors.New("no\nroom"))},
 			"1200 changes, 200/s, lag 60.0s, 2 tables; B retrying: no room"},
 	} {
-		if got := statusLine(watch.Health{Listed: true, Feeds: c.feeds}, newPresence("db"), 1200, 200); got != c.want {
+		if got := statusLine(watch.Health{Listed: true, Feeds: c.feeds}, newConnectivity("db"), 1200, 200); got != c.want {
 			t.Errorf("%s, want %s", got, c.want)
 		}
 	}
@@ -340,7 +340,7 @@ func TestWatchLate(t *testing.T) {
 		{watch.Health{Listed: true, Feeds: []watch.FeedHealth{{Lag: time.Hour}}}, ""},
 	} {
 		text.Reset()
-		late = logLate(c.h, newPresence("db"), log, 10*time.Second, late)
+		late = logLate(c.h, newConnectivity("db"), log, 10*time.Second, late)
 		if !strings.Contains(text.String(), c.want) || c.want == "" && text.String() != "" {
 			t.Errorf("%+v: %s, want %q", c.h, text.String(), c.want)
 		}
@@ -364,7 +364,7 @@ func TestWatchNothing(t *testing.T) {
 			t.Errorf("%v: status %d, %q, want %q", args, status, errOut, want)
 		}
 	}
-	p, log := newPresence("127.0.0.1:1"), &strings.Builder{}
+	p, log := newConnectivity("127.0.0.1:1"), &strings.Builder{}
 	p.begin()
 	p.end(grpcstatus.Error(codes.Unavailable, `connection error: desc = "transport: Error while dialing: dial tcp 127.0.0.1:1: connect: connection refused"`), false)
 	logLate(watch.Health{}, p, newLog(log, slog.LevelWarn, false), time.Second, false)

@@ -43,7 +43,7 @@ func TestKillWatchers(t *testing.T) {
 	dir := t.TempDir()
 	ddl := writeFile(t, "schema.sql", watchedDDL+";\nCREATE INDEX ByChanged ON T(Changed);\nCREATE CHANGE STREAM S FOR T")
 	args := []string{"--data", filepath.Join(dir, "data"), "--database", crashDatabase, "--ddl", ddl}
-	server, address := serve(t, args...)
+	server, address := startServer(t, args...)
 	args = append(args[:len(args)-2:len(args)-2], "--grpc", address)
 
 	l := newLedger(t, address)
@@ -60,7 +60,7 @@ func TestKillWatchers(t *testing.T) {
 		server.Process.Kill()
 		server.Wait()
 		meanwhile()
-		server, _ = serve(t, args...)
+		server, _ = startServer(t, args...)
 	}
 	total := environmentInt(t, restartKillsName, watchKills)
 	for kill := range total {

@@ -130,24 +130,24 @@ func (d *deliveries) upTo(last time.Time, changes int) bool {
 func (d *deliveries) check(l *ledger) {
 	d.t.Helper()
 	d.read()
-	seen, whole := map[deliveredChange]bool{}, map[time.Time]bool{}
+	delivered, whole := map[deliveredChange]bool{}, map[time.Time]bool{}
 	lines := 0
 	for n, life := range d.lives {
 		lines += len(life.lines)
 		ended := d.inOrder[n-1] && !d.command && !(d.stream && d.table)
 		for _, line := range life.lines {
 			c := deliveredChange{line.Keys.K, line.CommitTimestamp}
-			if ended && seen[c] {
+			if ended && delivered[c] {
 				d.t.Errorf("%s, life %d: %v comes again though the life before ended in order", d.name, n, c)
 			}
-			seen[c] = true
+			delivered[c] = true
 		}
 		d.checkOrder(l, n, life.lines)
 		d.checkTransactions(l, n, life.lines, whole)
 	}
 	for k, list := range l.of {
 		for i, e := range list {
-			if (d.stream || i == len(list)-1) && !seen[deliveredChange{k, e.at}] {
+			if (d.stream || i == len(list)-1) && !delivered[deliveredChange{k, e.at}] {
 				d.t.Errorf("%s: the change of key %d at %v is lost", d.name, k, e.at)
 			}
 		}
@@ -157,7 +157,7 @@ func (d *deliveries) check(l *ledger) {
 			d.t.Errorf("%s: the transaction at %v was not delivered whole", d.name, at)
 		}
 	}
-	d.t.Logf("%s: %d lines in %d lives, %d of them again", d.name, lines, len(d.lives), lines-len(seen))
+	d.t.Logf("%s: %d lines in %d lives, %d of them again", d.name, lines, len(d.lives), lines-len(delivered))
 }
 
 type deliveredChange struct {

@@ -76,7 +76,7 @@ func (s *watchScreen) draw(line string) {
 const statusInterval = time.Second
 
 // follow shows the status of a watcher until stop is called.
-func (s *watchScreen) follow(w *watch.Watcher, server *presence) (stop func()) {
+func (s *watchScreen) follow(w *watch.Watcher, server *connectivity) (stop func()) {
 	if !s.live {
 		return func() {}
 	}
@@ -114,7 +114,7 @@ func changesOf(feeds []watch.FeedMetrics) (total int64) {
 
 // statusLine formats the status of a watcher: "1200 changes, 200/s, lag 0.4s, 3 tables". It lists the feeds that do
 // not run, with the reason.
-func statusLine(h watch.Health, server *presence, changes, perSecond int64) string {
+func statusLine(h watch.Health, server *connectivity, changes, perSecond int64) string {
 	if !h.Listed {
 		return cmp.Or(server.String(), "waiting for "+server.server)
 	}
@@ -143,7 +143,7 @@ const (
 
 // warnLate logs when a watcher falls behind, which also happens while the server is away, and when it has caught up.
 // It does so until stop is called.
-func warnLate(w *watch.Watcher, server *presence, log *slog.Logger, limit time.Duration) (stop func()) {
+func warnLate(w *watch.Watcher, server *connectivity, log *slog.Logger, limit time.Duration) (stop func()) {
 	ended := make(chan struct{})
 	var watching sync.WaitGroup
 	watching.Go(func() {
@@ -166,7 +166,7 @@ func warnLate(w *watch.Watcher, server *presence, log *slog.Logger, limit time.D
 
 // logLate logs if a watcher that was not late is late, or the other way round. It returns whether the watcher is
 // late.
-func logLate(h watch.Health, server *presence, log *slog.Logger, limit time.Duration, was bool) bool {
+func logLate(h watch.Health, server *connectivity, log *slog.Logger, limit time.Duration, was bool) bool {
 	cause := "it is silent"
 	if _, failed := server.silence(); failed != nil {
 		cause = reasonOf(failed)

@@ -322,7 +322,7 @@ func (a *app) partitionedQuery(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	seen := map[int64]int{}
+	counts := map[int64]int{}
 	total := 0
 	for _, p := range queries {
 		ids, err := intsOf(tx.Execute(ctx, p))
@@ -330,7 +330,7 @@ func (a *app) partitionedQuery(ctx context.Context) error {
 			return err
 		}
 		for _, id := range ids {
-			seen[id]++
+			counts[id]++
 			total++
 		}
 	}
@@ -342,7 +342,7 @@ func (a *app) partitionedQuery(ctx context.Context) error {
 		}
 		rows += len(ids)
 	}
-	return errors.Join(same(len(seen), 20), same(total, 20), same(rows, 21))
+	return errors.Join(same(len(counts), 20), same(total, 20), same(rows, 21))
 }
 
 func (a *app) partitionedDML(ctx context.Context) error {

@@ -72,8 +72,8 @@ func openLibrary(path string) (*library, error) {
 	return l, nil
 }
 
-// take copies an answer out of the library's memory and releases it there.
-func (l *library) take(m C.message) (object int64, answer []byte, err error) {
+// copyAnswer copies an answer from the library's memory and frees it there.
+func (l *library) copyAnswer(m C.message) (object int64, answer []byte, err error) {
 	answer = C.GoBytes(m.data, m.length)
 	if m.pinner != 0 {
 		C.release(l.functions["Release"], m.pinner)
@@ -90,7 +90,7 @@ func (l *library) take(m C.message) (object int64, answer []byte, err error) {
 
 func (l *library) createPool(connection string) (int64, error) {
 	text := C.CString(connection) // not freed, because the library keeps it
-	pool, _, err := l.take(C.call_string(l.functions["CreatePool"], text, C.int64_t(len(connection))))
+	pool, _, err := l.copyAnswer(C.call_string(l.functions["CreatePool"], text, C.int64_t(len(connection))))
 	return pool, err
 }
 
@@ -102,11 +102,11 @@ func (l *library) call(function string, numbers ...int64) (int64, []byte, error)
 	}
 	switch len(numbers) {
 	case 1:
-		return l.take(C.call1(f, n[0]))
+		return l.copyAnswer(C.call1(f, n[0]))
 	case 2:
-		return l.take(C.call2(f, n[0], n[1]))
+		return l.copyAnswer(C.call2(f, n[0], n[1]))
 	default:
-		return l.take(C.call3(f, n[0], n[1], n[2]))
+		return l.copyAnswer(C.call3(f, n[0], n[1], n[2]))
 	}
 }
 
@@ -118,11 +118,11 @@ func (l *library) send(function string, pool, connection int64, request proto.Me
 	}
 	data := C.CBytes(bytes)
 	defer C.free(data)
-	return l.take(C.call_slice(l.functions[function], C.int64_t(pool), C.int64_t(connection), data, C.int64_t(len(bytes))))
+	return l.copyAnswer(C.call_slice(l.functions[function], C.int64_t(pool), C.int64_t(connection), data, C.int64_t(len(bytes))))
 }
 
 // next returns the next row of a result as an encoded ListValue. It returns no bytes after the last row.
 func (l *library) next(pool, connection, rows int64) ([]byte, error) {
-	_, answer, err := l.take(C.call_next(l.functions["Next"], C.int64_t(pool), C.int64_t(connection), C.int64_t(rows), 1, 1))
+	_, answer, err := l.copyAnswer(C.call_next(l.functions["Next"], C.int64_t(pool), C.int64_t(connection), C.int64_t(rows), 1, 1))
 	return answer, err
 }

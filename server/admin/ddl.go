@@ -51,7 +51,7 @@ func (s *databases) updateDatabaseDDL(ctx context.Context, req *databasepb.Updat
 // database run in the order in which they began.
 func changeSchema(d *database.Database, req *databasepb.UpdateDatabaseDdlRequest, applied int) work {
 	return func(ctx context.Context, op *operation) (proto.Message, error) {
-		if err := op.turn(ctx); err != nil {
+		if err := op.awaitEarlier(ctx); err != nil {
 			return nil, err
 		}
 		note := func(p database.Progress) {

@@ -120,8 +120,8 @@ func (os *operations) launch(op *operation, t task) {
 	})
 }
 
-// turn waits until all earlier operations of the same resource have ended.
-func (op *operation) turn(ctx context.Context) error {
+// awaitEarlier waits until all earlier operations of the same resource have ended.
+func (op *operation) awaitEarlier(ctx context.Context) error {
 	if op.before == nil {
 		return nil
 	}

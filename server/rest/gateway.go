@@ -38,8 +38,8 @@ func NewGateway(d *rpc.Dispatcher, others map[string]http.HandlerFunc, log *slog
 
 // ServeHTTP implements http.Handler.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if serve := g.others[r.URL.Path]; serve != nil {
-		serve(w, r)
+	if handler := g.others[r.URL.Path]; handler != nil {
+		handler(w, r)
 		return
 	}
 	found, values := g.route(r)

@@ -22,16 +22,16 @@ const (
 	emptyElement = 4
 )
 
-// cut splits a Value body that is longer than max into head, of max bytes or slightly more, and tail. The tail is the end of
+// cut splits a Value body that is longer than limit into head, of limit bytes or slightly more, and tail. The tail is the end of
 // body; cut overwrites bytes before it, so that a long value is not copied for each piece. A client that merges both as
-// PartialResultSet.chunked_value says gets body again. The position of the cut depends only on body and max, so a resumed stream
+// PartialResultSet.chunked_value says gets body again. The position of the cut depends only on body and limit, so a resumed stream
 // cuts at the same positions as the broken one. ok is false if body cannot be cut.
 //
 //	"abcdef"           → "abc"  + "def"
 //	["ab", "cd", "ef"] → ["ab"] + ["", "cd", "ef"]      the seam joins "ab" and ""
 //	[["ab", "cdef"]]   → [["ab", "cd"]] + [["ef"]]
-func cut(body []byte, max int) (head, tail []byte, ok bool) {
-	if max <= 0 || len(body) <= max || len(body) < 2 {
+func cut(body []byte, limit int) (head, tail []byte, ok bool) {
+	if limit <= 0 || len(body) <= limit || len(body) < 2 {
 		return nil, nil, false
 	}
 	payload, n := protowire.ConsumeBytes(body[1:])
@@ -40,14 +40,14 @@ func cut(body []byte, max int) (head, tail []byte, ok bool) {
 	}
 	switch body[0] {
 	case tagValueString:
-		at := runeStart(payload, max)
+		at := runeStart(payload, limit)
 		if at == 0 || at == len(payload) {
 			return nil, nil, false
 		}
 		head = protowire.AppendBytes([]byte{tagValueString}, payload[:at])
 		return head, prepend(body, len(payload)-at, tagValueString), true
 	case tagValueList:
-		return cutList(body, payload, max)
+		return cutList(body, payload, limit)
 	}
 	return nil, nil, false
 }
@@ -66,7 +66,7 @@ func runeStart(s []byte, at int) int {
 // cutList splits a list, whose elements are the end of its body. The client merges the last element of head with the first
 // element of tail if they are strings or lists. So if the cut falls between two such elements, tail begins with an empty string
 // or list.
-func cutList(body, elements []byte, max int) (head, tail []byte, ok bool) {
+func cutList(body, elements []byte, limit int) (head, tail []byte, ok bool) {
 	var previous byte // kind of the previous element
 	for at := 0; at < len(elements); {
 		element, n := protowire.ConsumeBytes(elements[at+1:])
@@ -74,12 +74,12 @@ func cutList(body, elements []byte, max int) (head, tail []byte, ok bool) {
 			return nil, nil, false
 		}
 		end := at + 1 + n
-		if end <= max {
+		if end <= limit {
 			previous, at = element[0], end
 			continue
 		}
-		if at < minCut || (max-at >= minCut && len(element) > max) {
-			if first, rest, ok := cut(element, max-at-elementHead); ok {
+		if at < minCut || (limit-at >= minCut && len(element) > limit) {
+			if first, rest, ok := cut(element, limit-at-elementHead); ok {
 				head = appendElement(elements[:at:at], first)
 				tail = prepend(elements[:end], len(rest), tagListValue)
 				return appendList(head), prepend(body, len(tail)+len(elements)-end, tagValueList), true

@@ -32,7 +32,7 @@ func TestCutMerges(t *testing.T) {
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		want := randomValue(r, 3)
-		max := 128 + r.IntN(500)
+		limit := 128 + r.IntN(500)
 		body, err := proto.Marshal(want)
 		if err != nil {
 			t.Fatal(err)
@@ -50,12 +50,12 @@ func TestCutMerges(t *testing.T) {
 			}
 		}
 		for cuts := 0; ; cuts++ {
-			head, tail, ok := cut(body, max)
+			head, tail, ok := cut(body, limit)
 			if !ok {
 				break
 			}
-			if len(head) > max+4*elementHead {
-				t.Fatalf("seed %d: piece of %d bytes, the limit is %d", seed, len(head), max)
+			if len(head) > limit+4*elementHead {
+				t.Fatalf("seed %d: piece of %d bytes, the limit is %d", seed, len(head), limit)
 			}
 			if len(tail) >= len(body) || cuts > 100000 {
 				t.Fatalf("seed %d: no progress: %d bytes, then %d", seed, len(body), len(tail))
@@ -63,8 +63,8 @@ func TestCutMerges(t *testing.T) {
 			add(head)
 			body = tail
 		}
-		if len(body) > max+16 {
-			t.Fatalf("seed %d: %d bytes left uncut, the limit is %d", seed, len(body), max)
+		if len(body) > limit+16 {
+			t.Fatalf("seed %d: %d bytes left uncut, the limit is %d", seed, len(body), limit)
 		}
 		add(body)
 		if !proto.Equal(got, want) {
