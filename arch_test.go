@@ -27,14 +27,14 @@ func TestImports(t *testing.T) {
 			t.Errorf("%s: its package comment has no line \"Imports of this module: ...\"", dir)
 			continue
 		}
-		real := realImports(files)
-		for _, p := range real {
+		actual := realImports(files)
+		for _, p := range actual {
 			if !slices.Contains(said, p) {
 				t.Errorf("%s imports %s without saying so in its package comment", dir, p)
 			}
 		}
 		for _, p := range said {
-			if !slices.Contains(real, p) {
+			if !slices.Contains(actual, p) {
 				t.Errorf("%s says that it imports %s, and does not", dir, p)
 			}
 		}

@@ -20,7 +20,7 @@ const (
 
 // contend runs a crowd of workers, each of which repeats turn until all have done their share. It returns the number of
 // turns that succeeded.
-func contend(t *testing.T, turn func(ctx context.Context, worker int) error) int64 {
+func contend(t *testing.T, work func(ctx context.Context, worker int) error) int64 {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -29,7 +29,7 @@ func contend(t *testing.T, turn func(ctx context.Context, worker int) error) int
 	for w := range crowd {
 		workers.Go(func() {
 			for n := 1; done.Load() < crowd; n++ {
-				if err := turn(ctx, w); err != nil {
+				if err := work(ctx, w); err != nil {
 					t.Errorf("worker %d, turn %d: %v", w, n, err)
 					cancel() // the others would wait for this worker
 					return

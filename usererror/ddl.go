@@ -86,8 +86,8 @@ func DuplicateName(name string) *Error {
 }
 
 // NamesDifferInCase returns the error for a name that differs only in case from one that is taken.
-func NamesDifferInCase(name, taken string) *Error {
-	return newError(codes.FailedPrecondition, "Schema object names differ only in case: %s, %s.", name, taken)
+func NamesDifferInCase(name, existing string) *Error {
+	return newError(codes.FailedPrecondition, "Schema object names differ only in case: %s, %s.", name, existing)
 }
 
 // DuplicateColumn returns the error for a column name used twice in a table; column is "t.c".

@@ -34,9 +34,9 @@ func MemoryTaken(want, limit int64, waited time.Duration) *Error {
 }
 
 // TooManySessions reports that there is no memory for more sessions. The sessions take taken bytes.
-func TooManySessions(taken int64) *Error {
+func TooManySessions(used int64) *Error {
 	return newError(codes.ResourceExhausted, "There is no memory for more sessions: those that exist take %d bytes. Delete sessions that are not used, "+
-		"or start the server with more: --memory.", taken)
+		"or start the server with more: --memory.", used)
 }
 
 // TooMuchMemory reports that a request has so far needed want bytes of memory, which is more than the limit bytes that
