@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"cloud.google.com/go/spanner"
-	"google.golang.org/grpc/codes"
 
 	"github.com/crowfoot-db/crowfoot"
 )
@@ -18,14 +17,8 @@ const name = "projects/p/instances/i/databases/d"
 // client starts a server with one table and connects the official client to it.
 func client(t *testing.T) (*crowfoot.Server, *spanner.Client) {
 	t.Helper()
-	return clientOf(t, spanner.ClientConfig{})
-}
-
-func clientOf(t *testing.T, cfg spanner.ClientConfig) (*crowfoot.Server, *spanner.Client) {
-	t.Helper()
-	cfg.DisableNativeMetrics = true
 	s := crowfoot.ForTest(t, name, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
-	c, err := spanner.NewClientWithConfig(context.Background(), name, cfg)
+	c, err := spanner.NewClientWithConfig(context.Background(), name, spanner.ClientConfig{DisableNativeMetrics: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,44 +58,5 @@ func TestForTest(t *testing.T) {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %s: %v", want, err)
 		}
-	}
-}
-
-// TestVanishedClient checks a transaction that holds a lock and whose client does nothing any more. Another transaction
-// must get the lock once the first has been idle for ten seconds
-// (https://cloud.google.com/spanner/docs/transactions#idle_transactions).
-func TestVanishedClient(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes ten seconds")
-	}
-	_, c := client(t)
-	ctx := context.Background()
-	if _, err := c.Apply(ctx, []*spanner.Mutation{spanner.Insert("T", []string{"K", "V"}, []any{1, 10})}); err != nil {
-		t.Fatal(err)
-	}
-	vanished, err := spanner.NewReadWriteStmtBasedTransaction(ctx, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := vanished.Update(ctx, spanner.NewStatement("UPDATE T SET V = 11 WHERE K = 1")); err != nil {
-		t.Fatal(err)
-	}
-	_, err = c.ReadWriteTransaction(ctx, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
-		_, err := tx.Update(ctx, spanner.NewStatement("UPDATE T SET V = V + 100 WHERE K = 1"))
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := vanished.Commit(ctx); spanner.ErrCode(err) != codes.Aborted {
-		t.Errorf("the vanished client comes back and its commit gives %v, want ABORTED", err)
-	}
-	row, err := c.Single().ReadRow(ctx, "T", spanner.Key{1}, []string{"V"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var v int64
-	if err := row.Column(0, &v); err != nil || v != 110 {
-		t.Errorf("V is %d, %v; want 110", v, err)
 	}
 }

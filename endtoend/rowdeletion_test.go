@@ -1,4 +1,4 @@
-package crowfoot_test
+package endtoend_test
 
 import (
 	"context"
