@@ -1,21 +1,18 @@
 package database
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"errors"
-	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"math/rand/v2"
-	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/crowfoot-db/crowfoot/endtoend/formats"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 )
@@ -98,36 +95,22 @@ func upgraded(t *testing.T, fs vfs.FS) map[string]string {
 // unpackFormat unpacks the data directory that a release with format f left behind.
 func unpackFormat(t *testing.T, f kv.Format) *vfs.MemFS {
 	t.Helper()
-	in, err := os.Open(fmt.Sprintf("../testdata/formats/%d.tgz", f))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	packed, err := gzip.NewReader(in)
-	if err != nil {
-		t.Fatal(err)
-	}
 	fs := vfs.NewCrashableMem()
 	if err := errors.Join(fs.MkdirAll("data", 0o755), syncDir(fs, "")); err != nil {
 		t.Fatal(err)
 	}
-	for r := tar.NewReader(packed); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return fs
-		}
+	err := formats.Unpack(filepath.Join("..", "endtoend", "formats", "testdata", formats.File(f, "tgz")), func(name string, text []byte) error {
+		out, err := fs.Create("data/"+name, vfs.WriteCategoryUnspecified)
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
-		out, err := fs.Create("data/"+h.Name, vfs.WriteCategoryUnspecified)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = io.Copy(out, r)
-		if err := errors.Join(err, out.Sync(), out.Close(), syncDir(fs, "data")); err != nil {
-			t.Fatal(err)
-		}
+		_, err = out.Write(text)
+		return errors.Join(err, out.Sync(), out.Close(), syncDir(fs, "data"))
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
+	return fs
 }
 
 func syncDir(fs vfs.FS, dir string) error {
