@@ -2,7 +2,6 @@ package columnar
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -128,7 +127,7 @@ func (cc *chunkColumns) damaged(l *chunkColumn, err error) error {
 
 // unread marks the chunk as damaged if err says that the engine's file is. It returns err.
 func (cc *chunkColumns) unread(err error) error {
-	if e := (*usererror.Error)(nil); errors.As(err, &e) && e.Code == codes.DataLoss {
+	if usererror.CodeOf(err) == codes.DataLoss {
 		cc.chunk.damaged.Store(true)
 	}
 	return err

@@ -16,8 +16,7 @@ import (
 )
 
 func isDataLoss(err error) bool {
-	var e *usererror.Error
-	return errors.As(err, &e) && e.Code == codes.DataLoss
+	return usererror.CodeOf(err) == codes.DataLoss
 }
 
 // someRows is a table of each kind of column, with a copy, and a read of all.

@@ -1,12 +1,10 @@
 package columnar
 
 import (
-	"errors"
 	"slices"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"google.golang.org/grpc/codes"
 
 	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/table"
@@ -67,11 +65,10 @@ func TestLargeRows(t *testing.T) {
 	// Without room, a read and a write are refused.
 	small := memory.NewBudget(4 << 20).Open(memory.Request)
 	read.Memory, src.Memory = small, small
-	var refused *usererror.Error
-	if _, err := h.fromCopy(c, read, nil); !errors.As(err, &refused) || refused.Code != codes.ResourceExhausted {
+	if _, err := h.fromCopy(c, read, nil); !usererror.IsExhausted(err) {
 		t.Errorf("read without room: %v", err)
 	}
-	if _, err := c.Write(t.Context(), src, c.Chunks()[1].Span); !errors.As(err, &refused) || refused.Code != codes.ResourceExhausted {
+	if _, err := c.Write(t.Context(), src, c.Chunks()[1].Span); !usererror.IsExhausted(err) {
 		t.Errorf("write without room: %v", err)
 	}
 }

@@ -10,14 +10,7 @@
 // Imports of this module: nothing.
 package kv
 
-import (
-	"context"
-	"errors"
-)
-
-// ErrRefused is in the error chain of a Commit that the store refuses for the time being, for example because the disk is full. Nothing of
-// the batch was written. The store may accept later batches.
-var ErrRefused = errors.New("the store takes no batch")
+import "context"
 
 // Reader reads one consistent state.
 type Reader interface {

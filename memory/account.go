@@ -2,8 +2,6 @@ package memory
 
 import (
 	"context"
-
-	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 const (
@@ -59,7 +57,7 @@ func (a *Account) Grow(ctx context.Context, n int64, others ...*Account) error {
 	if a.used > a.most {
 		a.used -= n
 		a.budget.refused[a.kind].Add(1)
-		return usererror.TooMuchMemory(a.used+n, a.most)
+		return &TooMuchError{a.used + n, a.most}
 	}
 	held := a.reserved
 	for _, o := range others {
@@ -94,12 +92,12 @@ func (a *Account) Refusal(n int64) error {
 	b := a.budget
 	b.refused[a.kind].Add(1)
 	if a.kind == Session {
-		return usererror.TooManySessions(a.used)
+		return &SessionsError{a.used}
 	}
 	if most := b.allowed(n <= smallBytes); n > most {
-		return usererror.TooMuchMemory(n, most)
+		return &TooMuchError{n, most}
 	}
-	return usererror.MemoryTaken(n, b.limit, 0)
+	return &ExhaustedError{Need: n, Limit: b.limit}
 }
 
 // step adds n to used and returns the bytes that must be taken from the budget for it. small reports whether the account then is a small one.

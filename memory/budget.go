@@ -5,8 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 const (
@@ -161,7 +159,7 @@ func (b *Budget) reserve(ctx context.Context, n, held int64, small bool, kind Ki
 	if held+n > b.allowed(small) {
 		b.mu.Unlock()
 		b.refused[kind].Add(1)
-		return usererror.TooMuchMemory(held+n, b.allowed(small))
+		return &TooMuchError{held + n, b.allowed(small)}
 	}
 	w := &waiter{n: n, small: small, kind: kind, done: make(chan struct{})}
 	b.waiting = append(b.waiting, w)
@@ -182,7 +180,7 @@ func (b *Budget) reserve(ctx context.Context, n, held int64, small bool, kind Ki
 		return err
 	}
 	b.refused[kind].Add(1)
-	return usererror.MemoryTaken(n, b.limit, MaxWait)
+	return &ExhaustedError{n, b.limit, MaxWait}
 }
 
 // leave ends the wait of w. It returns true if w was served in the last moment.

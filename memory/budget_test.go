@@ -6,10 +6,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"google.golang.org/grpc/codes"
-
-	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 const mib = 1 << 20
@@ -98,8 +94,8 @@ func TestRefused(t *testing.T) {
 		if waited := time.Since(start); waited != MaxWait {
 			t.Errorf("they waited for %v", waited)
 		}
-		var e *usererror.Error
-		if !errors.As(errors.Join(first, second), &e) || e.Code != codes.ResourceExhausted || e.RetryAfter == 0 {
+		var e *ExhaustedError
+		if !errors.As(errors.Join(first, second), &e) || *e != (ExhaustedError{25 * mib, 64 * mib, MaxWait}) {
 			t.Errorf("answered %v, %v", first, second)
 		}
 		if n := b.Usage().Refused[Transaction]; n == 0 {
@@ -130,8 +126,7 @@ func TestNeverFits(t *testing.T) {
 	b := NewBudget(64 * mib)
 	for kind, n := range map[Kind]int64{Request: 65 * mib, Statement: b.StatementBytes() + 1, Transaction: 64 * mib} {
 		a := b.Open(kind)
-		var e *usererror.Error
-		if err := a.Grow(t.Context(), n); !errors.As(err, &e) || e.Code != codes.ResourceExhausted || e.RetryAfter != 0 {
+		if err := a.Grow(t.Context(), n); !errors.As(err, new(*TooMuchError)) {
 			t.Errorf("%v of %d bytes: %v", kind, n, err)
 		}
 		if a.TryGrow(n) || a.Used() != 0 || reservedBytes(b) != 0 {
@@ -149,12 +144,11 @@ func TestNeverFitsBesideOthers(t *testing.T) {
 		message.TryGrow(30 * mib)
 		writes.TryGrow(20 * mib)
 		more := b.Open(Transaction)
-		var e *usererror.Error
-		if err := more.Grow(t.Context(), 20*mib, message, nil, writes); !errors.As(err, &e) || e.RetryAfter != 0 || more.Used() != 0 {
+		if err := more.Grow(t.Context(), 20*mib, message, nil, writes); !errors.As(err, new(*TooMuchError)) || more.Used() != 0 {
 			t.Errorf("more than is left beside what the request has: %v", err)
 		}
 		stranger.TryGrow(5 * mib)
-		if err := more.Grow(t.Context(), 8*mib, message, writes); !errors.As(err, &e) || e.RetryAfter == 0 {
+		if err := more.Grow(t.Context(), 8*mib, message, writes); !errors.As(err, new(*ExhaustedError)) {
 			t.Errorf("more than is left beside other requests: %v", err)
 		}
 	})

@@ -9,5 +9,5 @@
 // rest, and that no request waits longer than MaxWait. It leaves out how much memory each kind of work needs: the packages that do the work
 // charge it.
 //
-// Imports of this module: usererror.
+// Imports of this module: nothing.
 package memory

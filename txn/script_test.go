@@ -3,7 +3,6 @@ package txn
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -264,8 +263,8 @@ func describe(err error) string {
 	if err == nil {
 		return "ok"
 	}
-	var user *usererror.Error
-	if !errors.As(err, &user) {
+	user, ok := usererror.As(err)
+	if !ok {
 		return "error: " + err.Error()
 	}
 	if user.RetryAfter < 0 || (user.RetryAfter == 0) == (user.Code.String() == "Aborted") {

@@ -1,10 +1,13 @@
 package usererror
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"google.golang.org/grpc/codes"
+
+	"github.com/crowfoot-db/crowfoot/memory"
 )
 
 // Errors of the memory that requests share. Official clients repeat a request that failed with RESOURCE_EXHAUSTED if
@@ -20,27 +23,27 @@ const memoryRetryAfter = time.Second
 // IsExhausted reports whether an error is RESOURCE_EXHAUSTED. Then the same request may succeed later.
 func IsExhausted(err error) bool { return CodeOf(err) == codes.ResourceExhausted }
 
-// MemoryTaken reports that a request found no memory. It needed want bytes and waited, if it could, but other requests
-// kept the budget of limit bytes all that time.
-func MemoryTaken(want, limit int64, waited time.Duration) *Error {
-	since := ""
-	if waited > 0 {
-		since = fmt.Sprintf("for %v ", waited)
+// ofMemory returns the error for users of one of package memory, or nil.
+func ofMemory(err error) *Error {
+	var exhausted *memory.ExhaustedError
+	var tooMuch *memory.TooMuchError
+	var sessions *memory.SessionsError
+	switch {
+	case errors.As(err, &exhausted):
+		since := ""
+		if exhausted.Waited > 0 {
+			since = fmt.Sprintf("for %v ", exhausted.Waited)
+		}
+		e := newError(codes.ResourceExhausted, "The request needs %d more bytes of memory, and %sother requests have taken the %d bytes that all may take together. "+
+			"Send it again later, or start the server with more: --memory.", exhausted.Need, since, exhausted.Limit)
+		e.RetryAfter = memoryRetryAfter
+		return e
+	case errors.As(err, &tooMuch):
+		return newError(codes.ResourceExhausted, "The request needs at least %d bytes of memory, and may take %d bytes. Make it smaller, or start the server with more: --memory.",
+			tooMuch.Need, tooMuch.Limit)
+	case errors.As(err, &sessions):
+		return newError(codes.ResourceExhausted, "There is no memory for more sessions: those that exist take %d bytes. Delete sessions that are not used, "+
+			"or start the server with more: --memory.", sessions.Used)
 	}
-	e := newError(codes.ResourceExhausted, "The request needs %d more bytes of memory, and %sother requests have taken the %d bytes that all may take together. "+
-		"Send it again later, or start the server with more: --memory.", want, since, limit)
-	e.RetryAfter = memoryRetryAfter
-	return e
-}
-
-// TooManySessions reports that there is no memory for more sessions. The sessions take taken bytes.
-func TooManySessions(used int64) *Error {
-	return newError(codes.ResourceExhausted, "There is no memory for more sessions: those that exist take %d bytes. Delete sessions that are not used, "+
-		"or start the server with more: --memory.", used)
-}
-
-// TooMuchMemory reports that a request has so far needed want bytes of memory, which is more than the limit bytes that
-// it could have if it ran alone.
-func TooMuchMemory(want, limit int64) *Error {
-	return newError(codes.ResourceExhausted, "The request needs at least %d bytes of memory, and may take %d bytes. Make it smaller, or start the server with more: --memory.", want, limit)
+	return nil
 }

@@ -1,28 +1,38 @@
 package usererror
 
-import "google.golang.org/grpc/codes"
+import (
+	"errors"
 
-// Errors of the disk. They do not say when a request may be repeated, because only an operator can make space on a
-// disk. The official Go client repeats a Commit that failed with RESOURCE_EXHAUSTED all the same, with growing pauses,
-// until its deadline.
+	"google.golang.org/grpc/codes"
 
-// DiskFull reports that the file system of the data directory has too little space: free bytes are left. A commit needs
-// need free bytes, which include the writes of this commit and of those under way.
-func DiskFull(dir string, free, need int64) *Error {
-	return newError(codes.ResourceExhausted, "The disk of the server's data directory %s is full: %d MiB are free, and commits are taken where at least %d MiB are. "+
-		"Writes are refused until there is room; reads go on.", dir, free>>20, (need+1<<20-1)>>20)
-}
+	"github.com/crowfoot-db/crowfoot/kv"
+)
 
-// DiskRefuses reports that the file system of the data directory refused a write for lack of space that its figures do
-// not show, such as a quota or the number of files.
-func DiskRefuses(dir string, cause error) *Error {
-	return newError(codes.ResourceExhausted, "The disk of the server's data directory %s is full: %v. Writes are refused until there is room; reads go on.", dir, cause)
-}
-
-// CompactionFails reports that files cannot be merged. Further writes would leave more unmerged files than reads can
-// bear.
-func CompactionFails(dir string, cause error) *Error {
-	return newError(codes.Unavailable, "The server cannot merge the files of its data directory %s: %v. Writes are refused until it can; reads go on.", dir, cause)
+// ofStorage returns the error for users of one of package kv, or nil.
+//
+// The errors of the disk do not say when a request may be repeated, because only an operator can make space on a disk.
+// The official Go client repeats a Commit that failed with RESOURCE_EXHAUSTED all the same, with growing pauses, until
+// its deadline.
+func ofStorage(err error) *Error {
+	var full *kv.DiskFullError
+	var refuses *kv.DiskRefusesError
+	var compaction *kv.CompactionError
+	var damaged *kv.DamagedError
+	var failed *kv.FailedError
+	switch {
+	case errors.As(err, &full):
+		return newError(codes.ResourceExhausted, "The disk of the server's data directory %s is full: %d MiB are free, and commits are taken where at least %d MiB are. "+
+			"Writes are refused until there is room; reads go on.", full.Dir, full.Free>>20, (full.Need+1<<20-1)>>20)
+	case errors.As(err, &refuses):
+		return newError(codes.ResourceExhausted, "The disk of the server's data directory %s is full: %v. Writes are refused until there is room; reads go on.", refuses.Dir, refuses.Cause)
+	case errors.As(err, &compaction):
+		return newError(codes.Unavailable, "The server cannot merge the files of its data directory %s: %v. Writes are refused until it can; reads go on.", compaction.Dir, compaction.Cause)
+	case errors.As(err, &damaged):
+		return DataDamaged(damaged.File)
+	case errors.As(err, &failed):
+		return newError(codes.Internal, "The server's storage has failed, and must be started again: %v. Every commit that was acknowledged is on disk.", failed.Cause)
+	}
+	return nil
 }
 
 // DataDamaged reports that the request needs data in a damaged file. DATA_LOSS is the canonical code of "unrecoverable
@@ -30,10 +40,4 @@ func CompactionFails(dir string, cause error) *Error {
 // send the request again, as some do after INTERNAL.
 func DataDamaged(file string) *Error {
 	return newError(codes.DataLoss, "Stored data that this request needs is damaged, in %s of the data directory.", file)
-}
-
-// StorageFailed reports that the storage engine can no longer promise to keep what it writes. Data that was
-// acknowledged before is on disk.
-func StorageFailed(cause error) *Error {
-	return newError(codes.Internal, "The server's storage has failed, and must be started again: %v. Every commit that was acknowledged is on disk.", cause)
 }

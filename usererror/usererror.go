@@ -4,7 +4,7 @@
 //
 // Codes and texts follow Spanner's. Clients match on some of them.
 //
-// Imports of this module: nothing.
+// Imports of this module: kv, memory.
 package usererror
 
 import (
@@ -88,9 +88,21 @@ func CodeOf(err error) codes.Code {
 	if err == nil {
 		return codes.OK
 	}
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := As(err); ok {
 		return e.Code
 	}
 	return codes.Internal
+}
+
+// As returns the error for users in the chain of err, if there is one. The packages below table do not know users: their
+// typed errors get a text here.
+func As(err error) (*Error, bool) {
+	var e *Error
+	if errors.As(err, &e) {
+		return e, true
+	}
+	if e = ofStorage(err); e == nil {
+		e = ofMemory(err)
+	}
+	return e, e != nil
 }

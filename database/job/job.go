@@ -150,13 +150,13 @@ func (r *run) next(ctx context.Context) error {
 
 // refused handles a chunk that failed: the chunk is tried again in halves, it is skipped, or the job ends.
 func (r *run) refused(ctx context.Context, c table.Chunk, why error) (again bool, err error) {
-	var user *usererror.Error
+	_, user := usererror.As(why)
 	switch {
 	case ctx.Err() != nil:
 		return false, ctx.Err()
 	case errors.Is(why, kv.ErrRefused) || usererror.CodeOf(why) == codes.Internal: // smaller chunks would fail as well
 		return false, why
-	case !usererror.IsTooLarge(why) && !(r.Background && errors.As(why, &user)):
+	case !usererror.IsTooLarge(why) && !(r.Background && user):
 		return false, why
 	case c.Rows > 1:
 		r.limits.Rows = c.Rows / 2

@@ -2,6 +2,7 @@ package pebble
 
 import (
 	"bytes"
+	"errors"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -13,9 +14,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
-	"google.golang.org/grpc/codes"
 
-	"github.com/crowfoot-db/crowfoot/usererror"
+	"github.com/crowfoot-db/crowfoot/kv"
 )
 
 // TestDamagedVersions flips bits of a table file whose last key has two versions, one at a time. A compaction then fails, or keeps both,
@@ -38,7 +38,7 @@ func TestDamagedVersions(t *testing.T) {
 			failed++
 		}
 		for key, val := range want {
-			if got, err := lookUp(s, key); err == nil && got != val || err != nil && usererror.CodeOf(err) != codes.DataLoss {
+			if got, err := lookUp(s, key); err == nil && got != val || err != nil && !errors.As(err, new(*kv.DamagedError)) {
 				t.Errorf("with byte %d flipped, a compaction leaves %q, %v for version %q", at, got, err, key)
 			}
 		}

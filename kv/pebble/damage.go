@@ -8,7 +8,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/crowfoot-db/crowfoot/usererror"
+	"github.com/crowfoot-db/crowfoot/kv"
 )
 
 // damage records the damage that reads have met in table files since the store was opened. Requests that need a damaged block fail. All others
@@ -44,14 +44,14 @@ func (d *damage) count() int64 {
 	return d.reads
 }
 
-// readError returns the error of a read. If the read met damage, it adds the error that clients get.
+// readError returns the error of a read. If the read met damage, it adds a *kv.DamagedError.
 func readError(err error) error {
 	if err == nil || !pebble.IsCorruptionError(err) {
 		return err
 	}
 	info := pebble.ExtractDataCorruptionInfo(err)
 	if info == nil {
-		return fmt.Errorf("%w: %w", usererror.DataDamaged("a table file"), err)
+		return fmt.Errorf("%w: %w", &kv.DamagedError{File: "a table file"}, err)
 	}
-	return fmt.Errorf("%w: %w", usererror.DataDamaged(path.Base(info.Path)), info.Details)
+	return fmt.Errorf("%w: %w", &kv.DamagedError{File: path.Base(info.Path)}, info.Details)
 }

@@ -2,6 +2,7 @@ package pebble
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -10,9 +11,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"google.golang.org/grpc/codes"
 
-	"github.com/crowfoot-db/crowfoot/usererror"
+	"github.com/crowfoot-db/crowfoot/kv"
 )
 
 // TestDamagedTable flips bits of a table file, one at a time. Each read returns the value that was written, or DATA_LOSS. The log
@@ -76,7 +76,7 @@ func readDamaged(t *testing.T, fs vfs.FS, table string, want map[string]string) 
 	for key, val := range want {
 		got, err := lookUp(s, key)
 		switch {
-		case err != nil && usererror.CodeOf(err) != codes.DataLoss:
+		case err != nil && !errors.As(err, new(*kv.DamagedError)):
 			t.Errorf("a damaged key is %v", err)
 		case err != nil:
 			lost++

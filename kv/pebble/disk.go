@@ -14,7 +14,6 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/crowfoot-db/crowfoot/kv"
-	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // reserveFile is the name of a file that takes up space, so that other programs cannot. It is removed when a write needs the space.
@@ -179,9 +178,9 @@ func (d *disk) pileUp(useReserve bool) error {
 	case n < sublevelsToRefuseAll && useReserve:
 		return nil
 	case isFull(failed.err):
-		return usererror.DiskRefuses(d.dir, failed.err)
+		return &kv.DiskRefusesError{Dir: d.dir, Cause: failed.err}
 	}
-	return usererror.CompactionFails(d.dir, failed.err)
+	return &kv.CompactionError{Dir: d.dir, Cause: failed.err}
 }
 
 // tryAdmit admits n bytes if the disk has room for them.
@@ -208,9 +207,9 @@ func (d *disk) roomBeside(free, n int64) (int64, error) {
 	need := d.keepFree() + d.reserveBytes() - d.held + spacePerByte*(d.onTheirWay()+n)
 	switch {
 	case free < need:
-		return 0, usererror.DiskFull(d.dir, free, need)
+		return 0, &kv.DiskFullError{Dir: d.dir, Free: free, Need: need}
 	case d.refused != nil:
-		return 0, usererror.DiskRefuses(d.dir, d.refused)
+		return 0, &kv.DiskRefusesError{Dir: d.dir, Cause: d.refused}
 	}
 	return (free - need) / spacePerByte, nil
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/crowfoot-db/crowfoot/usererror"
+	"github.com/crowfoot-db/crowfoot/kv"
 )
 
 const (
@@ -74,7 +74,7 @@ type guardedFS struct {
 	memory *vfs.MemFS    // holds the files that are made after the failure
 	closed chan struct{} // closed when the store closes; ends all pauses
 
-	failed   atomic.Pointer[failure]
+	failed   atomic.Pointer[kv.FailedError]
 	report   sync.Once
 	reporter atomic.Pointer[func(error)]
 	opened   atomic.Bool
@@ -88,14 +88,6 @@ type guardedFS struct {
 	compactions                       compactions
 }
 
-// failure is the error of a store that has failed.
-type failure struct{ cause error }
-
-func (f *failure) Error() string { return f.cause.Error() }
-
-// Unwrap returns the error that clients get.
-func (f *failure) Unwrap() error { return usererror.StorageFailed(f.cause) }
-
 func guard(dir string, fs vfs.FS, d *disk) *guardedFS {
 	g := &guardedFS{FS: fs, dir: clean(dir, fs), disk: d, memory: vfs.NewMem(), closed: make(chan struct{})}
 	_ = g.memory.MkdirAll(g.dir, 0o755) // a MemFS has room
@@ -107,7 +99,7 @@ func clean(dir string, fs vfs.FS) string { return fs.PathDir(fs.PathJoin(dir, lo
 
 // fail makes the store fail and reports it. Only the first call has an effect.
 func (fs *guardedFS) fail(cause error) {
-	if fs.failed.CompareAndSwap(nil, &failure{cause}) {
+	if fs.failed.CompareAndSwap(nil, &kv.FailedError{Cause: cause}) {
 		fs.reportFailure()
 	}
 }
@@ -120,7 +112,7 @@ func (fs *guardedFS) onFailure(f func(error)) {
 // reportFailure calls the reporter, once, if both a reporter and a failure are set.
 func (fs *guardedFS) reportFailure() {
 	if f, report := fs.failed.Load(), fs.reporter.Load(); f != nil && report != nil {
-		fs.report.Do(func() { (*report)(f.cause) })
+		fs.report.Do(func() { (*report)(f.Cause) })
 	}
 }
 

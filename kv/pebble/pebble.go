@@ -16,7 +16,7 @@
 // not taken for their end. The caller passes the file system: vfs.Default, or a
 // vfs.MemFS for a store in memory or for crash tests.
 //
-// Imports of this module: kv, memory, stats/cpu, usererror.
+// Imports of this module: kv, memory, stats/cpu.
 package pebble
 
 import (
@@ -136,7 +136,7 @@ func (s *Store) openEngine(exists bool, cacheBytes int64) (err error) {
 		if err == nil {
 			_ = s.db.Close() // after the failure, all its writes go to memory
 		}
-		return failed.cause
+		return failed.Cause
 	}
 	if details := errors.GetAllDetails(err); len(details) > 0 {
 		// The details name, for example, the log and the offset that was read.

@@ -2,7 +2,6 @@ package rest
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -105,8 +104,7 @@ func (g *Gateway) serveUnary(t *transport, refusal error) {
 func (t *transport) run() (any, error) {
 	ctx := t.request.Context()
 	reply, err := t.call.Run(ctx)
-	var cause *usererror.Error
-	if err != nil && errors.As(context.Cause(ctx), &cause) {
+	if cause, ok := usererror.As(context.Cause(ctx)); err != nil && ok {
 		return nil, cause
 	}
 	return reply, err

@@ -52,10 +52,10 @@ func IsForUser(err error) bool {
 
 // forUser returns the error for users in the chain of err.
 func forUser(err error) (*usererror.Error, bool) {
-	var e *usererror.Error
-	switch {
-	case errors.As(err, &e):
+	if e, ok := usererror.As(err); ok {
 		return e, true
+	}
+	switch {
 	case errors.Is(err, context.Canceled):
 		return usererror.RequestCancelled(), true
 	case errors.Is(err, context.DeadlineExceeded):

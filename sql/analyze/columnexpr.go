@@ -33,8 +33,7 @@ func Expr(ctx context.Context, catalog *schema.Catalog, t *schema.Table, sql str
 	}
 	named := namedColumns(t, sql)
 	e, uses, functions, err = exprOver(ctx, weight, catalog, t, named, sql, want)
-	user := (*usererror.Error)(nil)
-	if errors.As(err, &user) && len(named) < len(t.Columns) { // the error may suggest another column
+	if _, user := usererror.As(err); user && len(named) < len(t.Columns) { // the error may suggest another column
 		e, uses, functions, err = exprOver(ctx, weight, catalog, t, t.Columns, sql, want)
 	}
 	return e, uses, functions, err

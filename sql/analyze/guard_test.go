@@ -2,7 +2,6 @@ package analyze
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -111,8 +110,7 @@ func TestNesting(t *testing.T) {
 				continue
 			}
 			_, _, err := a.Statement(context.Background(), statement(n), params, Options{})
-			var user *usererror.Error
-			if err != nil && !errors.As(err, &user) {
+			if _, user := usererror.As(err); err != nil && !user {
 				t.Errorf("%s, %d: %.500s", name, n, err)
 			}
 		}

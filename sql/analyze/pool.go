@@ -118,7 +118,7 @@ func (p *pool) lend(ctx context.Context, alone bool, f func(*engine)) (err error
 		case nil:
 		case failure:
 			err = r.error
-			if user := (*usererror.Error)(nil); !errors.As(err, &user) && !errors.Is(err, ctx.Err()) && err != errSlow {
+			if _, user := usererror.As(err); !user && !errors.Is(err, ctx.Err()) && err != errSlow {
 				e.discard = true
 				err = fmt.Errorf("analyzing a statement: %w", err)
 			}

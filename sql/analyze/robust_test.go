@@ -60,7 +60,7 @@ func checkText(a *Analyzer, sql string) error {
 	stmt, _, err := a.Statement(context.Background(), sql, params, Options{AllowUnbound: true})
 	normalized, ok := Normalize(sql)
 	if err != nil {
-		if user := (*usererror.Error)(nil); !errors.As(err, &user) {
+		if _, user := usererror.As(err); !user {
 			return err
 		}
 		return nil

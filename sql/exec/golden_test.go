@@ -2,7 +2,6 @@ package exec_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -667,7 +666,7 @@ func (db *testDB) partitionedDML(input string) string {
 
 func printError(err error) string {
 	text := err.Error()
-	if user := (*usererror.Error)(nil); errors.As(err, &user) {
+	if user, ok := usererror.As(err); ok {
 		text = user.Text()
 	}
 	return fmt.Sprintf("%s: %s\n", usererror.CodeOf(err), text)
