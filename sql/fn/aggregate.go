@@ -94,13 +94,3 @@ func (s *safeState) Result() (value.Value, error) {
 	}
 	return v, err
 }
-
-// anyNull reports whether an argument is NULL. Most aggregates ignore such rows.
-func anyNull(args []value.Value) bool {
-	for i := range args {
-		if args[i].IsNull() {
-			return true
-		}
-	}
-	return false
-}

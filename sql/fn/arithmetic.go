@@ -124,13 +124,6 @@ func product(x, y int64) (z int64, ok bool) {
 	return int64(lo), hi == 0 && lo < 1<<63
 }
 
-func magnitude(x int64) uint64 {
-	if x < 0 {
-		return -uint64(x)
-	}
-	return uint64(x)
-}
-
 func div(_ *Context, a []value.Value) (value.Value, error) {
 	x, y := a[0].AsInt64(), a[1].AsInt64()
 	switch {
@@ -192,8 +185,6 @@ func checkedFloat64(x float64, operator string, y, result float64) (value.Value,
 	}
 	return ofFloat64(result)
 }
-
-func finite(x float64) bool { return x-x == 0 }
 
 func negateFloat64(_ *Context, a []value.Value) (value.Value, error) {
 	return ofFloat64(-a[0].AsFloat64())

@@ -1,7 +1,6 @@
 package fn
 
 import (
-	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -11,13 +10,6 @@ import (
 )
 
 // Conversions of numbers, and of text to numbers.
-
-func boolToInt64(v value.Value) value.Value {
-	if v.AsBool() {
-		return value.OfInt64(1)
-	}
-	return value.OfInt64(0)
-}
 
 // floatToInt64 rounds to the nearest integer, halves away from zero.
 func floatToInt64(_ *Context, a []value.Value) (value.Value, error) {
@@ -92,8 +84,6 @@ func parseBool(_ *Context, a []value.Value) (value.Value, error) {
 	return badValue("bool", a[0].AsString())
 }
 
-const asciiSpace = " \t\n\v\f\r"
-
 // parseInt64 accepts decimal and hexadecimal numbers with white space around them.
 func parseInt64(_ *Context, a []value.Value) (value.Value, error) {
 	s := strings.Trim(a[0].AsString(), asciiSpace)
@@ -128,20 +118,6 @@ func parseFloat32(_ *Context, a []value.Value) (value.Value, error) {
 		return badValue("float", a[0].AsString())
 	}
 	return value.OfFloat32(float32(f)), nil
-}
-
-// parseFloat accepts decimal numbers, inf, infinity and nan. A number that is too large becomes infinite.
-func parseFloat(s string, bits int) (f float64, ok bool) {
-	s = strings.Trim(s, asciiSpace)
-	if strings.ContainsAny(s, "xXpP_") {
-		return 0, false
-	}
-	f, err := strconv.ParseFloat(s, bits)
-	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		unsigned := strings.TrimLeft(s, "+-")
-		return math.NaN(), strings.EqualFold(unsigned, "nan") && len(s)-len(unsigned) <= 1
-	}
-	return f, true
 }
 
 func parseNumeric(_ *Context, a []value.Value) (value.Value, error) {

@@ -1,7 +1,6 @@
 package fn
 
 import (
-	"time"
 	"unicode/utf8"
 
 	"github.com/crowfoot-db/crowfoot/usererror"
@@ -9,14 +8,6 @@ import (
 )
 
 // Conversions of text, dates and other types that are written as text.
-
-func toText(ctx *Context, a []value.Value) (value.Value, error) {
-	zone := time.UTC
-	if a[0].Kind() == value.Timestamp {
-		zone = ctx.zone()
-	}
-	return ofString(string(appendText(nil, a[0], zone)))
-}
 
 func stringToBytes(_ *Context, a []value.Value) (value.Value, error) {
 	return bytesOf(a[0].AsString()), nil
@@ -27,34 +18,6 @@ func bytesToString(_ *Context, a []value.Value) (value.Value, error) {
 		return value.Value{}, usererror.BytesNotUTF8()
 	}
 	return ofString(a[0].AsString())
-}
-
-func parseDate(_ *Context, a []value.Value) (value.Value, error) {
-	days, err := value.ParseDate(a[0].AsString())
-	if err != nil {
-		return value.Value{}, usererror.InvalidValue("date", a[0].AsString())
-	}
-	return value.OfDate(days), nil
-}
-
-func parseTimestamp(ctx *Context, a []value.Value) (value.Value, error) {
-	return timestampIn(a[0].AsString(), ctx.zone())
-}
-
-func timestampIn(text string, zone *time.Location) (value.Value, error) {
-	t, err := value.ParseTimestamp(text, zone)
-	if err != nil {
-		return value.Value{}, usererror.InvalidValue("timestamp", text)
-	}
-	return t, nil
-}
-
-func parseInterval(_ *Context, a []value.Value) (value.Value, error) {
-	i, err := value.ParseInterval(a[0].AsString())
-	if err != nil {
-		return badArgument("Invalid INTERVAL value '" + a[0].AsString() + "'")
-	}
-	return value.OfInterval(i), nil
 }
 
 func parseUUID(_ *Context, a []value.Value) (value.Value, error) {
@@ -76,35 +39,4 @@ func bytesToUUID(_ *Context, a []value.Value) (value.Value, error) {
 		return badArgument("Invalid bytes value size for UUID, expected 16 bytes, but got " + int64Text(int64(len(b))) + " bytes.")
 	}
 	return value.OfUUID([16]byte(b)), nil
-}
-
-func dateToTimestamp(ctx *Context, a []value.Value) (value.Value, error) {
-	return startOfDay(a[0].AsDate(), ctx.zone())
-}
-
-// startOfDay returns the instant at which a day begins in a time zone.
-func startOfDay(days int32, zone *time.Location) (value.Value, error) {
-	return checkedTimestamp(value.InstantOf(int64(days)*secondsPerDay, zone), 0)
-}
-
-func timestampToDate(ctx *Context, a []value.Value) (value.Value, error) {
-	return dayOf(a[0], ctx.zone())
-}
-
-// dayOf returns the day of a timestamp in a time zone.
-func dayOf(t value.Value, zone *time.Location) (value.Value, error) {
-	seconds, _ := t.AsTimestamp()
-	days := floorDiv(seconds+value.ZoneOffset(seconds, zone), secondsPerDay)
-	if !value.ValidDate(days) {
-		return value.Value{}, usererror.DateRange()
-	}
-	return value.OfDate(int32(days)), nil
-}
-
-func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b < 0 {
-		q--
-	}
-	return q
 }

@@ -173,9 +173,3 @@ func generateDates(_ *Context, a []value.Value) (value.Value, error) {
 		dates = append(dates, v)
 	}
 }
-
-// maxGenerated is the maximum number of elements that the GENERATE functions make. GoogleSQL limits their memory instead; an element takes
-// 32 bytes.
-const maxGenerated = 1 << 20
-
-const tooManyGenerated = "Cannot generate arrays with more than 1048576 elements."

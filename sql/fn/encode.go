@@ -53,8 +53,6 @@ func fromHex(_ *Context, a []value.Value) (value.Value, error) {
 	return ofBytes(b)
 }
 
-func hexByte(c byte) string { return hex.EncodeToString([]byte{c}) }
-
 func toBase32(_ *Context, a []value.Value) (value.Value, error) {
 	return ofString(base32.StdEncoding.EncodeToString(a[0].AsBytes()))
 }

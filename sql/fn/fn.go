@@ -122,3 +122,28 @@ type State interface {
 	// Result returns the aggregate of the rows added.
 	Result() (value.Value, error)
 }
+
+// Groups computes an aggregate for many groups, which are numbered from 0.
+type Groups interface {
+	// Grow adds empty groups until there are n.
+	Grow(n int)
+	// Add adds the rows with the numbers in rows. The arguments of row i are args[0].At(i) and so on; they go to group groups[i]. A row
+	// with a NULL argument does not count if the aggregate IgnoresNulls. After an error the groups must not be used any more.
+	Add(rows, groups []int32, args []Column) error
+	// Result returns the aggregate of a group.
+	Result(group int) (value.Value, error)
+	// Keep removes all groups but one, which becomes group 0.
+	Keep(group int)
+	// Clear removes all groups.
+	Clear()
+}
+
+// anyNull reports whether an argument is NULL. Most aggregates ignore such rows.
+func anyNull(args []value.Value) bool {
+	for i := range args {
+		if args[i].IsNull() {
+			return true
+		}
+	}
+	return false
+}

@@ -50,23 +50,6 @@ func invalidJSONPath(path string, at int) error {
 	return usererror.BadArgument("Invalid token in JSONPath at: " + path[min(at, len(path)):])
 }
 
-// cutQuoted cuts off a text in quotes. A backslash makes the next character literal.
-func cutQuoted(s string, quote byte) (text, rest string, ok bool) {
-	var out []byte
-	for i := 1; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '\\' && i+1 < len(s):
-			i++
-			out = append(out, s[i])
-		case c == quote:
-			return string(out), s[i+1:], true
-		default:
-			out = append(out, c)
-		}
-	}
-	return "", s, false
-}
-
 // bracketStep reads the step after an opening bracket.
 func bracketStep(s string) (step jsonStep, rest string, ok bool) {
 	s = strings.TrimLeft(s, " ")

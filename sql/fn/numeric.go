@@ -63,5 +63,3 @@ func numericOperation(a []value.Value, operator string, f func(x, y value.Decima
 func numericByZero(a []value.Value) error {
 	return usererror.DivisionByZero(infix(a[0].AsNumeric().String(), "/", a[1].AsNumeric().String()))
 }
-
-func numericOverflow(operation string) error { return usererror.Overflow("numeric", operation) }

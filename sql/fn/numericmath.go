@@ -10,12 +10,7 @@ import (
 
 // Functions of NUMERIC compute in binary with enough digits that the result, rounded to billionths, is right.
 
-// workingPrecision is in bits. 38 digits take 127 bits; the rest is for the errors of series and for numbers near 10^29.
-const workingPrecision = 320
-
 func newFloat() *big.Float { return new(big.Float).SetPrec(workingPrecision) }
-
-var billion = big.NewInt(1_000_000_000)
 
 func toBig(d value.Decimal) *big.Float {
 	return newFloat().Quo(newFloat().SetInt(d.Big()), newFloat().SetInt(billion))

@@ -160,24 +160,11 @@ func bytesLiteral(b []byte) string {
 	return "b" + string(quote) + escapeBytes(b, quote) + string(quote)
 }
 
-// escapeBytes writes bytes in ASCII. It also escapes the character quote, if that is not 0.
-func escapeBytes(b []byte, quote byte) string {
-	var out []byte
-	for _, c := range b {
-		switch {
-		case c == '\\' || c == quote && quote != 0:
-			out = append(out, '\\', c)
-		case c == '\n':
-			out = append(out, `\n`...)
-		case c == '\r':
-			out = append(out, `\r`...)
-		case c == '\t':
-			out = append(out, `\t`...)
-		case c < ' ' || c > '~':
-			out = append(out, `\x`+hexByte(c)...)
-		default:
-			out = append(out, c)
-		}
+// toText converts a value to STRING. It prints timestamps in the statement's time zone.
+func toText(ctx *Context, a []value.Value) (value.Value, error) {
+	zone := time.UTC
+	if a[0].Kind() == value.Timestamp {
+		zone = ctx.zone()
 	}
-	return string(out)
+	return ofString(string(appendText(nil, a[0], zone)))
 }

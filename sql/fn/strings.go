@@ -54,8 +54,6 @@ var stringFunctions = []record{
 	{name: "soundex", doc: "The Soundex code of a text: its first letter and three digits.", overloads: []overload{{"STRING -> STRING", strict(soundex)}}},
 }
 
-func first(_ *Context, a []value.Value) (value.Value, error) { return a[0], nil }
-
 func concat(_ *Context, a []value.Value) (value.Value, error) {
 	n := 0
 	for i := range a {

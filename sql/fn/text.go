@@ -1,6 +1,7 @@
 package fn
 
 import (
+	"encoding/hex"
 	"unicode/utf8"
 	"unsafe"
 
@@ -75,3 +76,48 @@ func ascii(s string) bool {
 func badArgument(sentence string) (value.Value, error) {
 	return value.Value{}, usererror.BadArgument(sentence)
 }
+
+// escapeBytes writes bytes in ASCII. It also escapes the character quote, if that is not 0.
+func escapeBytes(b []byte, quote byte) string {
+	var out []byte
+	for _, c := range b {
+		switch {
+		case c == '\\' || c == quote && quote != 0:
+			out = append(out, '\\', c)
+		case c == '\n':
+			out = append(out, `\n`...)
+		case c == '\r':
+			out = append(out, `\r`...)
+		case c == '\t':
+			out = append(out, `\t`...)
+		case c < ' ' || c > '~':
+			out = append(out, `\x`+hexByte(c)...)
+		default:
+			out = append(out, c)
+		}
+	}
+	return string(out)
+}
+
+// asciiSpace holds the characters that conversions from text take for white space.
+const asciiSpace = " \t\n\v\f\r"
+
+// cutQuoted cuts off a text in quotes. A backslash makes the next character literal.
+func cutQuoted(s string, quote byte) (text, rest string, ok bool) {
+	var out []byte
+	for i := 1; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '\\' && i+1 < len(s):
+			i++
+			out = append(out, s[i])
+		case c == quote:
+			return string(out), s[i+1:], true
+		default:
+			out = append(out, c)
+		}
+	}
+	return "", s, false
+}
+
+// hexByte returns a byte as two hexadecimal digits.
+func hexByte(c byte) string { return hex.EncodeToString([]byte{c}) }

@@ -31,3 +31,6 @@ func shortFloat(x float64) string {
 
 // floatText returns a FLOAT64 as CAST to STRING prints it.
 func floatText(x float64) string { return string(value.AppendFloat64(nil, x)) }
+
+// numericOverflow is the error of an operation whose result NUMERIC does not hold.
+func numericOverflow(operation string) error { return usererror.Overflow("numeric", operation) }
