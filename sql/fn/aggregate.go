@@ -1,6 +1,9 @@
 package fn
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -59,6 +62,20 @@ func LookupAggregate(f *tree.Function) (*Aggregate, error) {
 		}
 	}
 	return nil, unsupported(f)
+}
+
+// aggregateDescriptions describes all aggregate functions, sorted by name.
+func aggregateDescriptions() []Description {
+	list := make([]Description, 0, len(aggregates))
+	for _, r := range aggregates {
+		d := Description{Name: r.name, Doc: r.doc}
+		for _, o := range r.overloads {
+			d.Signatures = append(d.Signatures, o.signature)
+		}
+		list = append(list, d)
+	}
+	slices.SortFunc(list, func(a, b Description) int { return strings.Compare(a.Name, b.Name) })
+	return list
 }
 
 // suppressing makes SAFE.f of an aggregate f: after an error the result of the group is NULL.

@@ -13,11 +13,11 @@ import (
 // some rows of each batch. Its columns are vectors, strided values, or a single value.
 func TestGroups(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
-	for name, record := range aggregates {
-		for _, o := range record.overloads {
+	for name, signatures := range aggregateSignatures {
+		for _, signature := range signatures {
 			for _, safe := range []bool{false, true} {
 				for range 50 {
-					types, result := randomCall(r, o.signature)
+					types, result := randomCall(r, signature)
 					a, err := LookupAggregate(&tree.Function{Name: name, Args: types, Type: result, Safe: safe})
 					if err != nil {
 						t.Fatal(err)

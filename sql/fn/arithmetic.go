@@ -8,73 +8,69 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// arithmetic: a result that does not fit is an error and never wraps. Operators on dates and intervals are in dateoperators.go.
+// arithmetic: a result that does not fit is an error and never wraps. Operators on dates and intervals are in package timestamps.
 var arithmetic = []record{
-	{name: "$add", doc: "x + y.", overloads: append([]overload{
-		{"INT64, INT64 -> INT64", strict(addInt64)},
-		{"FLOAT64, FLOAT64 -> FLOAT64", strict(addFloat64)},
-		{"NUMERIC, NUMERIC -> NUMERIC", strict(addNumeric)},
-	}, dateAdditions...)},
-	{name: "$subtract", doc: "x - y.", overloads: append([]overload{
-		{"INT64, INT64 -> INT64", strict(subtractInt64)},
-		{"FLOAT64, FLOAT64 -> FLOAT64", strict(subtractFloat64)},
-		{"NUMERIC, NUMERIC -> NUMERIC", strict(subtractNumeric)},
-	}, dateSubtractions...)},
+	{name: "$add", doc: "x + y.", overloads: []overload{
+		on("INT64, INT64 -> INT64", strict(addInt64)),
+		on("FLOAT64, FLOAT64 -> FLOAT64", strict(addFloat64)),
+		on("NUMERIC, NUMERIC -> NUMERIC", strict(addNumeric)),
+	}},
+	{name: "$subtract", doc: "x - y.", overloads: []overload{
+		on("INT64, INT64 -> INT64", strict(subtractInt64)),
+		on("FLOAT64, FLOAT64 -> FLOAT64", strict(subtractFloat64)),
+		on("NUMERIC, NUMERIC -> NUMERIC", strict(subtractNumeric)),
+	}},
 	{name: "$multiply", doc: "x * y.", overloads: []overload{
-		{"INT64, INT64 -> INT64", strict(multiplyInt64)},
-		{"FLOAT64, FLOAT64 -> FLOAT64", strict(multiplyFloat64)},
-		{"NUMERIC, NUMERIC -> NUMERIC", strict(multiplyNumeric)},
-		{"INTERVAL, INT64 -> INTERVAL", strict(multiplyInterval)},
-		{"INT64, INTERVAL -> INTERVAL", strict(multiplyInterval)},
+		on("INT64, INT64 -> INT64", strict(multiplyInt64)),
+		on("FLOAT64, FLOAT64 -> FLOAT64", strict(multiplyFloat64)),
+		on("NUMERIC, NUMERIC -> NUMERIC", strict(multiplyNumeric)),
 	}},
 	{name: "$divide", doc: "x / y: FLOAT64 or NUMERIC, also of integers.", overloads: []overload{
-		{"FLOAT64, FLOAT64 -> FLOAT64", strict(divideFloat64)},
-		{"NUMERIC, NUMERIC -> NUMERIC", strict(divideNumeric)},
-		{"INTERVAL, INT64 -> INTERVAL", strict(divideInterval)},
+		on("FLOAT64, FLOAT64 -> FLOAT64", strict(divideFloat64)),
+		on("NUMERIC, NUMERIC -> NUMERIC", strict(divideNumeric)),
 	}},
 	{name: "$unary_minus", doc: "-x.", overloads: []overload{
-		{"INT64 -> INT64", strict(negateInt64)},
-		{"FLOAT64 -> FLOAT64", strict(negateFloat64)},
-		{"FLOAT32 -> FLOAT32", strict(negateFloat32)},
-		{"NUMERIC -> NUMERIC", strict(negateNumeric)},
-		{"INTERVAL -> INTERVAL", strict(negateInterval)},
+		on("INT64 -> INT64", strict(negateInt64)),
+		on("FLOAT64 -> FLOAT64", strict(negateFloat64)),
+		on("FLOAT32 -> FLOAT32", strict(negateFloat32)),
+		on("NUMERIC -> NUMERIC", strict(negateNumeric)),
 	}},
 	{name: "div", doc: "DIV(x, y): the quotient of integers, cut off towards zero.", overloads: []overload{
-		{"INT64, INT64 -> INT64", strict(div)},
-		{"NUMERIC, NUMERIC -> NUMERIC", strict(divNumeric)},
+		on("INT64, INT64 -> INT64", strict(div)),
+		on("NUMERIC, NUMERIC -> NUMERIC", strict(divNumeric)),
 	}},
 	{name: "mod", doc: "MOD(x, y): the remainder of DIV; it has the sign of x.", overloads: []overload{
-		{"INT64, INT64 -> INT64", strict(mod)},
-		{"NUMERIC, NUMERIC -> NUMERIC", strict(modNumeric)},
+		on("INT64, INT64 -> INT64", strict(mod)),
+		on("NUMERIC, NUMERIC -> NUMERIC", strict(modNumeric)),
 	}},
 	{name: "safe_add", doc: "x + y, NULL on overflow.", overloads: []overload{
-		{"INT64, INT64 -> INT64", orNull(addInt64)},
-		{"FLOAT64, FLOAT64 -> FLOAT64", orNull(addFloat64)},
-		{"NUMERIC, NUMERIC -> NUMERIC", orNull(addNumeric)},
+		on("INT64, INT64 -> INT64", orNull(addInt64)),
+		on("FLOAT64, FLOAT64 -> FLOAT64", orNull(addFloat64)),
+		on("NUMERIC, NUMERIC -> NUMERIC", orNull(addNumeric)),
 	}},
 	{name: "safe_subtract", doc: "x - y, NULL on overflow.", overloads: []overload{
-		{"INT64, INT64 -> INT64", orNull(subtractInt64)},
-		{"FLOAT64, FLOAT64 -> FLOAT64", orNull(subtractFloat64)},
-		{"NUMERIC, NUMERIC -> NUMERIC", orNull(subtractNumeric)},
+		on("INT64, INT64 -> INT64", orNull(subtractInt64)),
+		on("FLOAT64, FLOAT64 -> FLOAT64", orNull(subtractFloat64)),
+		on("NUMERIC, NUMERIC -> NUMERIC", orNull(subtractNumeric)),
 	}},
 	{name: "safe_multiply", doc: "x * y, NULL on overflow.", overloads: []overload{
-		{"INT64, INT64 -> INT64", orNull(multiplyInt64)},
-		{"FLOAT64, FLOAT64 -> FLOAT64", orNull(multiplyFloat64)},
-		{"NUMERIC, NUMERIC -> NUMERIC", orNull(multiplyNumeric)},
+		on("INT64, INT64 -> INT64", orNull(multiplyInt64)),
+		on("FLOAT64, FLOAT64 -> FLOAT64", orNull(multiplyFloat64)),
+		on("NUMERIC, NUMERIC -> NUMERIC", orNull(multiplyNumeric)),
 	}},
 	{name: "safe_divide", doc: "x / y, NULL on overflow or division by zero.", overloads: []overload{
-		{"FLOAT64, FLOAT64 -> FLOAT64", orNull(divideFloat64)},
-		{"NUMERIC, NUMERIC -> NUMERIC", orNull(divideNumeric)},
+		on("FLOAT64, FLOAT64 -> FLOAT64", orNull(divideFloat64)),
+		on("NUMERIC, NUMERIC -> NUMERIC", orNull(divideNumeric)),
 	}},
 	{name: "safe_negate", doc: "-x, NULL on overflow.", overloads: []overload{
-		{"INT64 -> INT64", orNull(negateInt64)},
-		{"FLOAT64 -> FLOAT64", strict(negateFloat64)},
-		{"FLOAT32 -> FLOAT32", strict(negateFloat32)},
-		{"NUMERIC -> NUMERIC", strict(negateNumeric)},
+		on("INT64 -> INT64", orNull(negateInt64)),
+		on("FLOAT64 -> FLOAT64", strict(negateFloat64)),
+		on("FLOAT32 -> FLOAT32", strict(negateFloat32)),
+		on("NUMERIC -> NUMERIC", strict(negateNumeric)),
 	}},
 	{name: "ieee_divide", doc: "x / y without errors: infinities and NaN instead.", overloads: []overload{
-		{"FLOAT64, FLOAT64 -> FLOAT64", strict(ieeeDivideFloat64)},
-		{"FLOAT32, FLOAT32 -> FLOAT32", strict(ieeeDivideFloat32)},
+		on("FLOAT64, FLOAT64 -> FLOAT64", strict(ieeeDivideFloat64)),
+		on("FLOAT32, FLOAT32 -> FLOAT32", strict(ieeeDivideFloat32)),
 	}},
 }
 

@@ -11,30 +11,30 @@ import (
 )
 
 var arrays = []record{
-	{name: "$make_array", doc: "[x, y, ...].", overloads: []overload{{"ANY... -> ARRAY", nullable(makeArray)}}},
-	{name: "$array_at_offset", doc: "array[OFFSET(i)], counting from 0.", overloads: []overload{{"ARRAY, INT64 -> ANY", elementAt(0, false)}}},
-	{name: "$array_at_ordinal", doc: "array[ORDINAL(i)], counting from 1.", overloads: []overload{{"ARRAY, INT64 -> ANY", elementAt(1, false)}}},
-	{name: "$safe_array_at_offset", leakproof: true, doc: "array[SAFE_OFFSET(i)]: NULL beyond the array.", overloads: []overload{{"ARRAY, INT64 -> ANY", elementAt(0, true)}}},
-	{name: "$safe_array_at_ordinal", leakproof: true, doc: "array[SAFE_ORDINAL(i)]: NULL beyond the array.", overloads: []overload{{"ARRAY, INT64 -> ANY", elementAt(1, true)}}},
-	{name: "array_length", leakproof: true, doc: "The number of elements.", overloads: []overload{{"ARRAY -> INT64", strict(arrayLength)}}},
-	{name: "array_concat", doc: "The elements of all arrays; NULL if one is NULL.", overloads: []overload{{"ARRAY... -> ARRAY", strict(arrayConcat)}}},
-	{name: "array_reverse", doc: "The elements in reverse order.", overloads: []overload{{"ARRAY -> ARRAY", strict(arrayReverse)}}},
+	{name: "$make_array", doc: "[x, y, ...].", overloads: []overload{on("ANY... -> ARRAY", nullable(makeArray))}},
+	{name: "$array_at_offset", doc: "array[OFFSET(i)], counting from 0.", overloads: []overload{on("ARRAY, INT64 -> ANY", elementAt(0, false))}},
+	{name: "$array_at_ordinal", doc: "array[ORDINAL(i)], counting from 1.", overloads: []overload{on("ARRAY, INT64 -> ANY", elementAt(1, false))}},
+	{name: "$safe_array_at_offset", leakproof: true, doc: "array[SAFE_OFFSET(i)]: NULL beyond the array.", overloads: []overload{on("ARRAY, INT64 -> ANY", elementAt(0, true))}},
+	{name: "$safe_array_at_ordinal", leakproof: true, doc: "array[SAFE_ORDINAL(i)]: NULL beyond the array.", overloads: []overload{on("ARRAY, INT64 -> ANY", elementAt(1, true))}},
+	{name: "array_length", leakproof: true, doc: "The number of elements.", overloads: []overload{on("ARRAY -> INT64", strict(arrayLength))}},
+	{name: "array_concat", doc: "The elements of all arrays; NULL if one is NULL.", overloads: []overload{on("ARRAY... -> ARRAY", strict(arrayConcat))}},
+	{name: "array_reverse", doc: "The elements in reverse order.", overloads: []overload{on("ARRAY -> ARRAY", strict(arrayReverse))}},
 	{name: "array_to_string", doc: "ARRAY_TO_STRING(array, delimiter, null_text): the elements with delimiters between; NULLs are left out, or stand as null_text.",
 		overloads: []overload{
-			{"ARRAY<STRING>, STRING, ?STRING -> STRING", strict(arrayToString)},
-			{"ARRAY<BYTES>, BYTES, ?BYTES -> BYTES", strict(arrayToString)},
+			on("ARRAY<STRING>, STRING, ?STRING -> STRING", strict(arrayToString)),
+			on("ARRAY<BYTES>, BYTES, ?BYTES -> BYTES", strict(arrayToString)),
 		}},
-	{name: "array_is_distinct", leakproof: true, doc: "Whether no element occurs twice; NULL is as any element.", overloads: []overload{{"ARRAY -> BOOL", byType(arrayIsDistinct)}}},
-	{name: "array_first", doc: "The first element; an error for an empty array.", overloads: []overload{{"ARRAY -> ANY", strict(arrayFirst)}}},
-	{name: "array_last", doc: "The last element; an error for an empty array.", overloads: []overload{{"ARRAY -> ANY", strict(arrayLast)}}},
+	{name: "array_is_distinct", leakproof: true, doc: "Whether no element occurs twice; NULL is as any element.", overloads: []overload{on("ARRAY -> BOOL", byType(arrayIsDistinct))}},
+	{name: "array_first", doc: "The first element; an error for an empty array.", overloads: []overload{on("ARRAY -> ANY", strict(arrayFirst))}},
+	{name: "array_last", doc: "The last element; an error for an empty array.", overloads: []overload{on("ARRAY -> ANY", strict(arrayLast))}},
 	{name: "array_slice", doc: "ARRAY_SLICE(array, start, end): the elements between two offsets, both included; negative ones count from the end.",
-		overloads: []overload{{"ARRAY, INT64, INT64 -> ARRAY", strict(arraySlice)}}},
-	{name: "array_min", doc: "The least element; NULL if there is none.", overloads: []overload{{"ARRAY -> ANY", aggregated("min")}}},
-	{name: "array_max", doc: "The greatest element; NULL if there is none.", overloads: []overload{{"ARRAY -> ANY", aggregated("max")}}},
+		overloads: []overload{on("ARRAY, INT64, INT64 -> ARRAY", strict(arraySlice))}},
+	{name: "array_min", doc: "The least element; NULL if there is none.", overloads: []overload{on("ARRAY -> ANY", aggregated("min"))}},
+	{name: "array_max", doc: "The greatest element; NULL if there is none.", overloads: []overload{on("ARRAY -> ANY", aggregated("max"))}},
 	{name: "generate_array", doc: "GENERATE_ARRAY(first, last, step): numbers from the first to the last, a step (1) apart.", overloads: []overload{
-		{"INT64, INT64, ?INT64 -> ARRAY<INT64>", strict(generateInt64)},
-		{"NUMERIC, NUMERIC, ?NUMERIC -> ARRAY<NUMERIC>", strict(generateNumeric)},
-		{"FLOAT64, FLOAT64, ?FLOAT64 -> ARRAY<FLOAT64>", strict(generateFloat64)},
+		on("INT64, INT64, ?INT64 -> ARRAY<INT64>", strict(generateInt64)),
+		on("NUMERIC, NUMERIC, ?NUMERIC -> ARRAY<NUMERIC>", strict(generateNumeric)),
+		on("FLOAT64, FLOAT64, ?FLOAT64 -> ARRAY<FLOAT64>", strict(generateFloat64)),
 	}},
 }
 
@@ -158,12 +158,12 @@ func aggregated(name string) body {
 		if f.Type.Kind == value.Float64 && elem.Kind == value.Float32 {
 			elem = value.Float64Type // values of both are read in the same way
 		}
-		aggregate, err := LookupAggregate(&tree.Function{Name: name, Args: []*value.Type{elem}, Type: f.Type})
+		over, err := LookupAggregate(&tree.Function{Name: name, Args: []*value.Type{elem}, Type: f.Type})
 		return strict(func(_ *Context, a []value.Value) (value.Value, error) {
 			if err != nil {
 				return value.Value{}, err
 			}
-			state := aggregate.New()
+			state := over.New()
 			for _, e := range a[0].AsList() {
 				if err := state.Add([]value.Value{e}); err != nil {
 					return value.Value{}, err

@@ -8,15 +8,15 @@ import (
 // arraySearch are functions that look for a value, or for elements for which a lambda is TRUE. NULL equals no value.
 var arraySearch = []record{
 	{name: "array_includes", leakproof: true, doc: "ARRAY_INCLUDES(array, x): whether an element equals x, or a lambda is TRUE of one.", overloads: []overload{
-		{"ARRAY, LAMBDA -> BOOL", higher(includesLambda)},
-		{"ARRAY, ANY -> BOOL", byType(includes)},
+		on("ARRAY, LAMBDA -> BOOL", higher(includesLambda)),
+		on("ARRAY, ANY -> BOOL", byType(includes)),
 	}},
-	{name: "array_includes_any", doc: "Whether an element of the second array is in the first.", overloads: []overload{{"ARRAY, ARRAY -> BOOL", byType(includesAny)}}},
-	{name: "array_includes_all", doc: "Whether all elements of the second array are in the first.", overloads: []overload{{"ARRAY, ARRAY -> BOOL", byType(includesAll)}}},
+	{name: "array_includes_any", doc: "Whether an element of the second array is in the first.", overloads: []overload{on("ARRAY, ARRAY -> BOOL", byType(includesAny))}},
+	{name: "array_includes_all", doc: "Whether all elements of the second array are in the first.", overloads: []overload{on("ARRAY, ARRAY -> BOOL", byType(includesAll))}},
 	{name: "array_filter", doc: "ARRAY_FILTER(array, (element, offset) -> condition): the elements of which the condition is TRUE.",
-		overloads: []overload{{"ARRAY, LAMBDA -> ARRAY", higher(arrayFilter)}}},
+		overloads: []overload{on("ARRAY, LAMBDA -> ARRAY", higher(arrayFilter))}},
 	{name: "array_transform", doc: "ARRAY_TRANSFORM(array, (element, offset) -> x): what the lambda makes of each element.",
-		overloads: []overload{{"ARRAY, LAMBDA -> ARRAY", higher(arrayTransform)}}},
+		overloads: []overload{on("ARRAY, LAMBDA -> ARRAY", higher(arrayTransform))}},
 }
 
 // each calls the lambda with each element and its offset until f returns false. Lambdas with one parameter ignore the offset.

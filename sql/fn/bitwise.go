@@ -10,35 +10,35 @@ import (
 
 var bitwise = []record{
 	{name: "$bitwise_not", doc: "~x: all bits turned over.", overloads: []overload{
-		{"INT64 -> INT64", strict(bitwiseNot)},
-		{"BYTES -> BYTES", strict(bitwiseNotBytes)},
+		on("INT64 -> INT64", strict(bitwiseNot)),
+		on("BYTES -> BYTES", strict(bitwiseNotBytes)),
 	}},
 	{name: "$bitwise_and", doc: "x & y; BYTES of the same length.", overloads: []overload{
-		{"INT64, INT64 -> INT64", bitwiseInt64(func(x, y int64) int64 { return x & y })},
-		{"BYTES, BYTES -> BYTES", bitwiseBytes(func(x, y byte) byte { return x & y })},
+		on("INT64, INT64 -> INT64", bitwiseInt64(func(x, y int64) int64 { return x & y })),
+		on("BYTES, BYTES -> BYTES", bitwiseBytes(func(x, y byte) byte { return x & y })),
 	}},
 	{name: "$bitwise_or", doc: "x | y; BYTES of the same length.", overloads: []overload{
-		{"INT64, INT64 -> INT64", bitwiseInt64(func(x, y int64) int64 { return x | y })},
-		{"BYTES, BYTES -> BYTES", bitwiseBytes(func(x, y byte) byte { return x | y })},
+		on("INT64, INT64 -> INT64", bitwiseInt64(func(x, y int64) int64 { return x | y })),
+		on("BYTES, BYTES -> BYTES", bitwiseBytes(func(x, y byte) byte { return x | y })),
 	}},
 	{name: "$bitwise_xor", doc: "x ^ y; BYTES of the same length.", overloads: []overload{
-		{"INT64, INT64 -> INT64", bitwiseInt64(func(x, y int64) int64 { return x ^ y })},
-		{"BYTES, BYTES -> BYTES", bitwiseBytes(func(x, y byte) byte { return x ^ y })},
+		on("INT64, INT64 -> INT64", bitwiseInt64(func(x, y int64) int64 { return x ^ y })),
+		on("BYTES, BYTES -> BYTES", bitwiseBytes(func(x, y byte) byte { return x ^ y })),
 	}},
 	{name: "$bitwise_left_shift", doc: "x << n: n bits to the left, zeros from the right.", overloads: []overload{
-		{"INT64, INT64 -> INT64", strict(shiftLeft)},
-		{"BYTES, INT64 -> BYTES", strict(shiftLeftBytes)},
+		on("INT64, INT64 -> INT64", strict(shiftLeft)),
+		on("BYTES, INT64 -> BYTES", strict(shiftLeftBytes)),
 	}},
 	{name: "$bitwise_right_shift", doc: "x >> n: n bits to the right, zeros from the left: the sign is a bit as any.", overloads: []overload{
-		{"INT64, INT64 -> INT64", strict(shiftRight)},
-		{"BYTES, INT64 -> BYTES", strict(shiftRightBytes)},
+		on("INT64, INT64 -> INT64", strict(shiftRight)),
+		on("BYTES, INT64 -> BYTES", strict(shiftRightBytes)),
 	}},
 	{name: "bit_count", doc: "The number of bits that are 1.", overloads: []overload{
-		{"INT64 -> INT64", strict(bitCount)},
-		{"BYTES -> INT64", strict(bitCountBytes)},
+		on("INT64 -> INT64", strict(bitCount)),
+		on("BYTES -> INT64", strict(bitCountBytes)),
 	}},
 	{name: "bit_reverse", doc: "BIT_REVERSE(x, preserve_sign): the bits in reverse order, with the sign bit left in its place or not.", overloads: []overload{
-		{"INT64, BOOL -> INT64", strict(bitReverse)},
+		on("INT64, BOOL -> INT64", strict(bitReverse)),
 	}},
 }
 

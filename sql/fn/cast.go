@@ -13,21 +13,18 @@ func Cast(from, to *value.Type, safe bool) (*Scalar, error) {
 		return nil, usererror.NoCast(from.String(), to.String())
 	}
 	withFormat := formattedConversions[[2]value.Kind{from.Kind, to.Kind}]
-	return &Scalar{
-		Stable: zoned(from) != zoned(to) || withFormat != nil && calendar(from, to),
-		eval: func(ctx *Context, a []value.Value) (value.Value, error) {
-			switch {
-			case len(a) == 1:
-				return convert(ctx, a)
-			case withFormat == nil:
-				return badArgument("FORMAT is not supported for a cast from " + from.String() + " to " + to.String())
-			}
-			return withFormat(ctx, a)
-		},
-		null:      value.Null(to.Kind),
-		safe:      safe,
-		Leakproof: safe && !large(to) || from.Kind == to.Kind && !composite(to) && from.Name == to.Name || lossless[[2]value.Kind{from.Kind, to.Kind}] && from.Name == to.Name,
-	}, nil
+	s := newScalar(func(ctx *Context, a []value.Value) (value.Value, error) {
+		switch {
+		case len(a) == 1:
+			return convert(ctx, a)
+		case withFormat == nil:
+			return badArgument("FORMAT is not supported for a cast from " + from.String() + " to " + to.String())
+		}
+		return withFormat(ctx, a)
+	}, value.Null(to.Kind), safe)
+	s.Stable = zoned(from) != zoned(to) || withFormat != nil && calendar(from, to)
+	s.Leakproof = safe && !large(to) || from.Kind == to.Kind && !composite(to) && from.Name == to.Name || lossless[[2]value.Kind{from.Kind, to.Kind}] && from.Name == to.Name
+	return s, nil
 }
 
 // lossless holds the conversions that never fail.

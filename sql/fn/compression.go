@@ -13,13 +13,13 @@ import (
 
 var compressions = []record{
 	{name: "zstd_compress", doc: "ZSTD_COMPRESS(text, level): compressed by Zstandard, at a level from -5 to 22.", overloads: []overload{
-		{"STRING, ?INT64 -> BYTES", strict(zstdCompress)},
-		{"BYTES, ?INT64 -> BYTES", strict(zstdCompress)},
+		on("STRING, ?INT64 -> BYTES", strict(zstdCompress)),
+		on("BYTES, ?INT64 -> BYTES", strict(zstdCompress)),
 	}},
 	{name: "zstd_decompress_to_bytes", doc: "ZSTD_DECOMPRESS_TO_BYTES(bytes, size_limit): what was compressed by Zstandard.",
-		overloads: []overload{{"BYTES, ?INT64 -> BYTES", strict(zstdToBytes)}}},
+		overloads: []overload{on("BYTES, ?INT64 -> BYTES", strict(zstdToBytes))}},
 	{name: "zstd_decompress_to_string", doc: "ZSTD_DECOMPRESS_TO_STRING(bytes, size_limit): the text that was compressed by Zstandard.",
-		overloads: []overload{{"BYTES, ?INT64 -> STRING", strict(zstdToString)}}},
+		overloads: []overload{on("BYTES, ?INT64 -> STRING", strict(zstdToString))}},
 }
 
 // Zstandard's default level, and the levels that GoogleSQL accepts.

@@ -13,21 +13,21 @@ import (
 // conditional functions compute only the arguments that they need.
 var conditional = []record{
 	{name: "if", leakproof: true, doc: "IF(condition, a, b): a if the condition is TRUE, else b; the other is not computed.",
-		overloads: []overload{{"BOOL, ANY, ANY -> ANY", lazy(ifElse)}}},
+		overloads: []overload{on("BOOL, ANY, ANY -> ANY", lazy(ifElse))}},
 	{name: "ifnull", leakproof: true, doc: "IFNULL(a, b): a if it is not NULL, else b.",
-		overloads: []overload{{"ANY, ANY -> ANY", lazy(coalesce)}}},
+		overloads: []overload{on("ANY, ANY -> ANY", lazy(coalesce))}},
 	{name: "coalesce", leakproof: true, doc: "The first argument that is not NULL; those after it are not computed.",
-		overloads: []overload{{"ANY... -> ANY", lazy(coalesce)}}},
+		overloads: []overload{on("ANY... -> ANY", lazy(coalesce))}},
 	{name: "nullif", leakproof: true, doc: "NULLIF(a, b): NULL if a = b, else a.",
-		overloads: []overload{{"ANY, ANY -> ANY", byType(nullIf)}}},
+		overloads: []overload{on("ANY, ANY -> ANY", byType(nullIf))}},
 	{name: "$case_no_value", leakproof: true, doc: "CASE WHEN condition THEN a ... ELSE z END: the a of the first condition that is TRUE.",
-		overloads: []overload{{"ANY... -> ANY", lazy(caseNoValue)}}},
+		overloads: []overload{on("ANY... -> ANY", lazy(caseNoValue))}},
 	{name: "$case_with_value", leakproof: true, doc: "CASE x WHEN y THEN a ... ELSE z END: the a of the first y that equals x.",
-		overloads: []overload{{"ANY... -> ANY", byType(caseWithValue)}}},
+		overloads: []overload{on("ANY... -> ANY", byType(caseWithValue))}},
 	{name: "error", doc: "ERROR(text): an error with that text.",
-		overloads: []overload{{"STRING -> ANY", nullable(raise)}}},
+		overloads: []overload{on("STRING -> ANY", nullable(raise))}},
 	{name: "$with_side_effects", doc: "The first argument, unless the second holds an error that was put off: then that error.",
-		overloads: []overload{{"ANY, BYTES -> ANY", lazy(withSideEffects)}}},
+		overloads: []overload{on("ANY, BYTES -> ANY", lazy(withSideEffects))}},
 }
 
 func ifElse(_ *Context, args Args) (value.Value, error) {

@@ -13,17 +13,16 @@ import (
 // (https://cloud.google.com/spanner/docs/reference/standard-sql/format-elements).
 var dateFormats = []record{
 	{name: "format_date", doc: "FORMAT_DATE(format, date): a date as a format says; elements of times stay empty.",
-		overloads: []overload{{"STRING, DATE -> STRING", strict(formatDate)}}},
+		overloads: []overload{on("STRING, DATE -> STRING", strict(formatDate))}},
 	{name: "format_timestamp", doc: "FORMAT_TIMESTAMP(format, timestamp, zone): a timestamp as a format says, in a time zone.", property: stable,
-		overloads: []overload{{"STRING, TIMESTAMP, ?STRING -> STRING", strict(formatTimestamp)}}},
+		overloads: []overload{on("STRING, TIMESTAMP, ?STRING -> STRING", strict(formatTimestamp))}},
 	{name: "parse_date", doc: "PARSE_DATE(format, text): the date that the text stands for.",
-		overloads: []overload{{"STRING, STRING -> DATE", strict(parseFormattedDate)}}},
+		overloads: []overload{on("STRING, STRING -> DATE", strict(parseFormattedDate))}},
 	{name: "parse_timestamp", doc: "PARSE_TIMESTAMP(format, text, zone): the instant that the text stands for, in a time zone unless it names one.", property: stable,
-		overloads: []overload{{"STRING, STRING, ?STRING -> TIMESTAMP", strict(parseFormattedTimestamp)}}},
-	{name: "string", doc: "STRING(timestamp, zone): a timestamp or date as CAST prints it. STRING(json): a JSON string's text.", property: stable, overloads: []overload{
-		{"TIMESTAMP, ?STRING -> STRING", strict(timestampToString)},
-		{"DATE -> STRING", strict(toText)},
-		{"JSON -> STRING", strict(jsonToString)},
+		overloads: []overload{on("STRING, STRING, ?STRING -> TIMESTAMP", strict(parseFormattedTimestamp))}},
+	{name: "string", doc: "STRING(timestamp, zone): a timestamp or date as CAST prints it.", property: stable, overloads: []overload{
+		on("TIMESTAMP, ?STRING -> STRING", strict(timestampToString)),
+		on("DATE -> STRING", strict(toText)),
 	}},
 }
 

@@ -5,24 +5,30 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Operators on dates, timestamps and intervals: overloads of $add and $subtract.
-
-var dateAdditions = []overload{
-	{"DATE, INT64 -> DATE", strict(func(_ *Context, a []value.Value) (value.Value, error) { return addDays(a[0].AsDate(), a[1].AsInt64()) })},
-	{"INT64, DATE -> DATE", strict(func(_ *Context, a []value.Value) (value.Value, error) { return addDays(a[1].AsDate(), a[0].AsInt64()) })},
-	{"INTERVAL, INTERVAL -> INTERVAL", strict(addIntervals)},
-	{"TIMESTAMP, INTERVAL -> TIMESTAMP", strict(addTimestampInterval)},
-	{"INTERVAL, TIMESTAMP -> TIMESTAMP", strict(func(ctx *Context, a []value.Value) (value.Value, error) {
-		return addTimestampInterval(ctx, []value.Value{a[1], a[0]})
-	})},
-}
-
-var dateSubtractions = []overload{
-	{"DATE, INT64 -> DATE", strict(subtractDays)},
-	{"DATE, DATE -> INTERVAL", strict(subtractDates)},
-	{"TIMESTAMP, TIMESTAMP -> INTERVAL", strict(subtractTimestamps)},
-	{"INTERVAL, INTERVAL -> INTERVAL", strict(subtractIntervals)},
-	{"TIMESTAMP, INTERVAL -> TIMESTAMP", strict(subtractTimestampInterval)},
+// dateOperators: operators on dates, timestamps and intervals. Those on numbers are in package operators.
+var dateOperators = []record{
+	{name: "$add", doc: "x + y of dates, timestamps and intervals.", overloads: []overload{
+		on("DATE, INT64 -> DATE", strict(func(_ *Context, a []value.Value) (value.Value, error) { return addDays(a[0].AsDate(), a[1].AsInt64()) })),
+		on("INT64, DATE -> DATE", strict(func(_ *Context, a []value.Value) (value.Value, error) { return addDays(a[1].AsDate(), a[0].AsInt64()) })),
+		on("INTERVAL, INTERVAL -> INTERVAL", strict(addIntervals)),
+		on("TIMESTAMP, INTERVAL -> TIMESTAMP", strict(addTimestampInterval)),
+		on("INTERVAL, TIMESTAMP -> TIMESTAMP", strict(func(ctx *Context, a []value.Value) (value.Value, error) {
+			return addTimestampInterval(ctx, []value.Value{a[1], a[0]})
+		})),
+	}},
+	{name: "$subtract", doc: "x - y of dates, timestamps and intervals.", overloads: []overload{
+		on("DATE, INT64 -> DATE", strict(subtractDays)),
+		on("DATE, DATE -> INTERVAL", strict(subtractDates)),
+		on("TIMESTAMP, TIMESTAMP -> INTERVAL", strict(subtractTimestamps)),
+		on("INTERVAL, INTERVAL -> INTERVAL", strict(subtractIntervals)),
+		on("TIMESTAMP, INTERVAL -> TIMESTAMP", strict(subtractTimestampInterval)),
+	}},
+	{name: "$multiply", doc: "x * y of an interval and a number.", overloads: []overload{
+		on("INTERVAL, INT64 -> INTERVAL", strict(multiplyInterval)),
+		on("INT64, INTERVAL -> INTERVAL", strict(multiplyInterval)),
+	}},
+	{name: "$divide", doc: "x / y of an interval and a number.", overloads: []overload{on("INTERVAL, INT64 -> INTERVAL", strict(divideInterval))}},
+	{name: "$unary_minus", doc: "-x of an interval.", overloads: []overload{on("INTERVAL -> INTERVAL", strict(negateInterval))}},
 }
 
 func addDays(days int32, n int64) (value.Value, error) {

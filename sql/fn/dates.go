@@ -9,25 +9,25 @@ import (
 
 var dateFunctions = []record{
 	{name: "current_date", doc: "Today, in a time zone (the database's).", property: stable,
-		overloads: []overload{{"?STRING -> DATE", strict(currentDate)}}},
+		overloads: []overload{on("?STRING -> DATE", strict(currentDate))}},
 	{name: "date", doc: "DATE(year, month, day); DATE(timestamp, zone): the day of a timestamp in a time zone; DATE(text): CAST(text AS DATE).", property: stable, overloads: []overload{
-		{"INT64, INT64, INT64 -> DATE", strict(dateOfParts)},
-		{"TIMESTAMP, ?STRING -> DATE", strict(dateOfTimestamp)},
-		{"DATE -> DATE", strict(first)},
-		{"STRING -> DATE", strict(parseDate)},
+		on("INT64, INT64, INT64 -> DATE", strict(dateOfParts)),
+		on("TIMESTAMP, ?STRING -> DATE", strict(dateOfTimestamp)),
+		on("DATE -> DATE", strict(first)),
+		on("STRING -> DATE", strict(parseDate)),
 	}},
 	{name: "date_add", doc: "DATE_ADD(date, INTERVAL n part): days, weeks, months, quarters or years later.",
-		overloads: []overload{{"DATE, INT64, PART -> DATE", strict(dateAdd)}}},
+		overloads: []overload{on("DATE, INT64, PART -> DATE", strict(dateAdd))}},
 	{name: "date_sub", doc: "DATE_SUB(date, INTERVAL n part): days, weeks, months, quarters or years earlier.",
-		overloads: []overload{{"DATE, INT64, PART -> DATE", strict(dateSub)}}},
+		overloads: []overload{on("DATE, INT64, PART -> DATE", strict(dateSub))}},
 	{name: "date_diff", doc: "DATE_DIFF(a, b, part): the number of part boundaries from b to a.",
-		overloads: []overload{{"DATE, DATE, PART -> INT64", strict(dateDiff)}}},
+		overloads: []overload{on("DATE, DATE, PART -> INT64", strict(dateDiff))}},
 	{name: "date_trunc", doc: "DATE_TRUNC(date, part): the first day of the part that the date lies in.",
-		overloads: []overload{{"DATE, PART -> DATE", strict(dateTrunc)}}},
-	{name: "date_from_unix_date", doc: "The date that is n days after 1970-01-01.", overloads: []overload{{"INT64 -> DATE", strict(dateFromUnix)}}},
-	{name: "unix_date", leakproof: true, doc: "Days since 1970-01-01.", overloads: []overload{{"DATE -> INT64", strict(unixDate)}}},
+		overloads: []overload{on("DATE, PART -> DATE", strict(dateTrunc))}},
+	{name: "date_from_unix_date", doc: "The date that is n days after 1970-01-01.", overloads: []overload{on("INT64 -> DATE", strict(dateFromUnix))}},
+	{name: "unix_date", leakproof: true, doc: "Days since 1970-01-01.", overloads: []overload{on("DATE -> INT64", strict(unixDate))}},
 	{name: "generate_date_array", doc: "GENERATE_DATE_ARRAY(first, last, INTERVAL n part): dates from the first to the last, n parts (one day) apart.",
-		overloads: []overload{{"DATE, DATE, ?INT64, ?PART -> ARRAY<DATE>", strict(generateDates)}}},
+		overloads: []overload{on("DATE, DATE, ?INT64, ?PART -> ARRAY<DATE>", strict(generateDates))}},
 }
 
 func currentDate(ctx *Context, a []value.Value) (value.Value, error) {

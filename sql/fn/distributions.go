@@ -11,8 +11,8 @@ var distributions = []record{
 	{name: "spanner_sys.distribution_percentile",
 		doc: "The value that so many percent of a distribution do not exceed; NULL if the distribution is empty.",
 		overloads: []overload{
-			{"STRUCT, FLOAT64 -> FLOAT64", strict(percentileOfStruct)},
-			{"STRING, FLOAT64 -> FLOAT64", strict(percentileOfJSON)},
+			on("STRUCT, FLOAT64 -> FLOAT64", strict(percentileOfStruct)),
+			on("STRING, FLOAT64 -> FLOAT64", strict(percentileOfJSON)),
 		}},
 }
 

@@ -16,23 +16,23 @@ import (
 
 // encodings convert between text, bytes and code points.
 var encodings = []record{
-	{name: "to_hex", doc: "Bytes in hexadecimal, lower case.", overloads: []overload{{"BYTES -> STRING", strict(toHex)}}},
-	{name: "from_hex", doc: "The bytes that hexadecimal digits stand for; an odd digit is the first.", overloads: []overload{{"STRING -> BYTES", strict(fromHex)}}},
-	{name: "to_base32", doc: "Bytes in base 32 (RFC 4648).", overloads: []overload{{"BYTES -> STRING", strict(toBase32)}}},
-	{name: "from_base32", doc: "The bytes of a base 32 text (RFC 4648).", overloads: []overload{{"STRING -> BYTES", strict(fromBase32)}}},
-	{name: "to_base64", doc: "Bytes in base 64 (RFC 4648).", overloads: []overload{{"BYTES -> STRING", strict(toBase64)}}},
-	{name: "from_base64", doc: "The bytes of a base 64 text (RFC 4648).", overloads: []overload{{"STRING -> BYTES", strict(fromBase64)}}},
+	{name: "to_hex", doc: "Bytes in hexadecimal, lower case.", overloads: []overload{on("BYTES -> STRING", strict(toHex))}},
+	{name: "from_hex", doc: "The bytes that hexadecimal digits stand for; an odd digit is the first.", overloads: []overload{on("STRING -> BYTES", strict(fromHex))}},
+	{name: "to_base32", doc: "Bytes in base 32 (RFC 4648).", overloads: []overload{on("BYTES -> STRING", strict(toBase32))}},
+	{name: "from_base32", doc: "The bytes of a base 32 text (RFC 4648).", overloads: []overload{on("STRING -> BYTES", strict(fromBase32))}},
+	{name: "to_base64", doc: "Bytes in base 64 (RFC 4648).", overloads: []overload{on("BYTES -> STRING", strict(toBase64))}},
+	{name: "from_base64", doc: "The bytes of a base 64 text (RFC 4648).", overloads: []overload{on("STRING -> BYTES", strict(fromBase64))}},
 	{name: "to_code_points", doc: "The code points of a STRING, the values of the bytes of a BYTES.", overloads: []overload{
-		{"STRING -> ARRAY<INT64>", strict(toCodePoints)},
-		{"BYTES -> ARRAY<INT64>", strict(toCodePointsBytes)},
+		on("STRING -> ARRAY<INT64>", strict(toCodePoints)),
+		on("BYTES -> ARRAY<INT64>", strict(toCodePointsBytes)),
 	}},
-	{name: "code_points_to_string", doc: "The text of code points; NULL if one is NULL.", overloads: []overload{{"ARRAY<INT64> -> STRING", strict(codePointsToString)}}},
-	{name: "code_points_to_bytes", doc: "Bytes of values from 0 to 255; NULL if one is NULL.", overloads: []overload{{"ARRAY<INT64> -> BYTES", strict(codePointsToBytes)}}},
-	{name: "safe_convert_bytes_to_string", doc: "Bytes as text; those that are no UTF-8 become U+FFFD, one each.", overloads: []overload{{"BYTES -> STRING", strict(safeConvert)}}},
+	{name: "code_points_to_string", doc: "The text of code points; NULL if one is NULL.", overloads: []overload{on("ARRAY<INT64> -> STRING", strict(codePointsToString))}},
+	{name: "code_points_to_bytes", doc: "Bytes of values from 0 to 255; NULL if one is NULL.", overloads: []overload{on("ARRAY<INT64> -> BYTES", strict(codePointsToBytes))}},
+	{name: "safe_convert_bytes_to_string", doc: "Bytes as text; those that are no UTF-8 become U+FFFD, one each.", overloads: []overload{on("BYTES -> STRING", strict(safeConvert))}},
 	{name: "normalize", doc: "NORMALIZE(text, mode): in Unicode's normal form NFC (if not said otherwise), NFD, NFKC or NFKD.",
-		overloads: []overload{{"STRING, ?PART -> STRING", strict(normalize)}}},
+		overloads: []overload{on("STRING, ?PART -> STRING", strict(normalize))}},
 	{name: "normalize_and_casefold", doc: "NORMALIZE_AND_CASEFOLD(text, mode): as NORMALIZE, with case folded.",
-		overloads: []overload{{"STRING, ?PART -> STRING", strict(normalizeFold)}}},
+		overloads: []overload{on("STRING, ?PART -> STRING", strict(normalizeFold))}},
 }
 
 func toHex(_ *Context, a []value.Value) (value.Value, error) {

@@ -6,12 +6,12 @@ import (
 
 var extracts = []record{
 	{name: "$extract", doc: "EXTRACT(part FROM x AT TIME ZONE zone): a part of a date, timestamp or interval, as a number.", property: stable, overloads: []overload{
-		{"DATE, PART -> INT64", strict(extractDate)},
-		{"TIMESTAMP, PART, ?STRING -> INT64", strict(extractTimestamp)},
-		{"INTERVAL, PART -> INT64", strict(extractInterval)},
+		on("DATE, PART -> INT64", strict(extractDate)),
+		on("TIMESTAMP, PART, ?STRING -> INT64", strict(extractTimestamp)),
+		on("INTERVAL, PART -> INT64", strict(extractInterval)),
 	}},
 	{name: "$extract_date", doc: "EXTRACT(DATE FROM timestamp AT TIME ZONE zone).", property: stable,
-		overloads: []overload{{"TIMESTAMP, ?STRING -> DATE", strict(dateOfTimestamp)}}},
+		overloads: []overload{on("TIMESTAMP, ?STRING -> DATE", strict(dateOfTimestamp))}},
 }
 
 func extractDate(_ *Context, a []value.Value) (value.Value, error) {

@@ -86,6 +86,11 @@ type Scalar struct {
 	safe  bool        // errors become NULL
 }
 
+// newScalar makes a function that never sees a NULL. Its result is null if an argument is NULL, and with safe also for an error.
+func newScalar(eval Eval, null value.Value, safe bool) *Scalar {
+	return &Scalar{eval: eval, null: null, safe: safe}
+}
+
 // Call computes the function. It must not be called if Lazy or Higher is set.
 func (s *Scalar) Call(ctx *Context, args []value.Value) (value.Value, error) {
 	if !s.nulls {

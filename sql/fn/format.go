@@ -14,7 +14,7 @@ import (
 
 var formats = []record{
 	{name: "format", doc: "FORMAT(format, x, ...): texts as printf makes them; %t is a value as CAST prints it, %T as a literal, %p and %P are JSON.", property: stable,
-		overloads: []overload{{"STRING, ANY... -> STRING", byType(format)}}},
+		overloads: []overload{on("STRING, ANY... -> STRING", byType(format))}},
 }
 
 // formatPart is a text and the specifier that follows it.

@@ -209,22 +209,18 @@ func (r *reader) aggregate() (value.Value, *value.Type, error) {
 }
 
 func signatureOf(f *tree.Function) string {
-	if r := scalars[f.Name]; r != nil {
-		for _, o := range r.overloads {
-			if fits(o.signature, f.Args) {
-				return o.signature
-			}
-		}
-	}
-	return ""
+	return fitting(scalarSignatures[f.Name], f)
 }
 
 func aggregateSignature(f *tree.Function) string {
-	if r := aggregates[f.Name]; r != nil {
-		for _, o := range r.overloads {
-			if fits(o.signature, f.Args) {
-				return o.signature
-			}
+	return fitting(aggregateSignatures[f.Name], f)
+}
+
+// fitting returns the first signature that accepts a call's arguments; "" if there is none.
+func fitting(signatures []string, f *tree.Function) string {
+	for _, s := range signatures {
+		if fits(s, f.Args) {
+			return s
 		}
 	}
 	return ""

@@ -35,5 +35,5 @@ var hashes = []record{
 
 func hashOverloads(result string, sum func([]byte) value.Value) []overload {
 	hash := strict(func(_ *Context, a []value.Value) (value.Value, error) { return sum(a[0].AsBytes()), nil })
-	return []overload{{"STRING -> " + result, hash}, {"BYTES -> " + result, hash}}
+	return []overload{on("STRING -> "+result, hash), on("BYTES -> "+result, hash)}
 }

@@ -151,13 +151,9 @@ func randomCall(r *rand.Rand, signature string) (args []*value.Type, result *val
 func TestHostileArguments(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, name := range Names() {
-		record := scalars[name]
-		if record == nil {
-			continue
-		}
-		for _, o := range record.overloads {
+		for _, signature := range scalarSignatures[name] {
 			for range 100 {
-				types, result := randomCall(r, o.signature)
+				types, result := randomCall(r, signature)
 				callHostile(t, r, name, types, result)
 			}
 		}
@@ -206,7 +202,7 @@ func printed(args []value.Value) (list []string) {
 			list = append(list, fmt.Sprintf("%s(%v)", a.Kind(), a.IsNull()))
 			continue
 		}
-		list = append(list, fmt.Sprintf("%q", appendText(nil, a, defaultZone())))
+		list = append(list, fmt.Sprintf("%q", appendText(nil, a, (&Context{}).zone())))
 	}
 	return list
 }
@@ -246,10 +242,10 @@ func TestHostileCasts(t *testing.T) {
 // TestHostileRows tests aggregates in the same way.
 func TestHostileRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	for name, record := range aggregates {
-		for _, o := range record.overloads {
+	for name, signatures := range aggregateSignatures {
+		for _, signature := range signatures {
 			for range 100 {
-				types, result := randomCall(r, o.signature)
+				types, result := randomCall(r, signature)
 				a, err := LookupAggregate(&tree.Function{Name: name, Args: types, Type: result})
 				if err != nil {
 					t.Fatal(err)

@@ -3,12 +3,12 @@ package fn
 import "github.com/crowfoot-db/crowfoot/value"
 
 var intervals = []record{
-	{name: "$interval", doc: "INTERVAL n part.", overloads: []overload{{"INT64, PART -> INTERVAL", strict(interval)}}},
+	{name: "$interval", doc: "INTERVAL n part.", overloads: []overload{on("INT64, PART -> INTERVAL", strict(interval))}},
 	{name: "make_interval", doc: "MAKE_INTERVAL(year, month, day, hour, minute, second).",
-		overloads: []overload{{"?INT64, ?INT64, ?INT64, ?INT64, ?INT64, ?INT64 -> INTERVAL", strict(makeInterval)}}},
-	{name: "justify_days", doc: "Days as months of 30 days, as far as they go.", overloads: []overload{{"INTERVAL -> INTERVAL", strict(justifyDays)}}},
-	{name: "justify_hours", doc: "Hours as days of 24 hours, as far as they go.", overloads: []overload{{"INTERVAL -> INTERVAL", strict(justifyHours)}}},
-	{name: "justify_interval", doc: "Hours as days and days as months, as far as they go.", overloads: []overload{{"INTERVAL -> INTERVAL", strict(justifyInterval)}}},
+		overloads: []overload{on("?INT64, ?INT64, ?INT64, ?INT64, ?INT64, ?INT64 -> INTERVAL", strict(makeInterval))}},
+	{name: "justify_days", doc: "Days as months of 30 days, as far as they go.", overloads: []overload{on("INTERVAL -> INTERVAL", strict(justifyDays))}},
+	{name: "justify_hours", doc: "Hours as days of 24 hours, as far as they go.", overloads: []overload{on("INTERVAL -> INTERVAL", strict(justifyHours))}},
+	{name: "justify_interval", doc: "Hours as days and days as months, as far as they go.", overloads: []overload{on("INTERVAL -> INTERVAL", strict(justifyInterval))}},
 }
 
 func interval(_ *Context, a []value.Value) (value.Value, error) {

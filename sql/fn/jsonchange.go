@@ -10,14 +10,14 @@ import (
 // leads through a value of another kind.
 var jsonChanges = []record{
 	{name: "json_set", doc: "JSON_SET(json, path, value, ..., create_if_missing): values put at paths; what is missing on the way is created, unless said not to.",
-		overloads: []overload{{"JSON, (STRING, ANY)..., ?BOOL -> JSON", byType(jsonSet)}}},
-	{name: "json_remove", doc: "JSON_REMOVE(json, path, ...): without what stands at paths.", overloads: []overload{{"JSON, STRING... -> JSON", nullable(jsonRemove)}}},
+		overloads: []overload{on("JSON, (STRING, ANY)..., ?BOOL -> JSON", byType(jsonSet))}},
+	{name: "json_remove", doc: "JSON_REMOVE(json, path, ...): without what stands at paths.", overloads: []overload{on("JSON, STRING... -> JSON", nullable(jsonRemove))}},
 	{name: "json_array_append", doc: "JSON_ARRAY_APPEND(json, path, value, ..., append_each_element): values behind arrays at paths; of an ARRAY each element, unless said not to.",
-		overloads: []overload{{"JSON, (STRING, ANY)..., ?BOOL -> JSON", byType(jsonArrayAppend)}}},
+		overloads: []overload{on("JSON, (STRING, ANY)..., ?BOOL -> JSON", byType(jsonArrayAppend))}},
 	{name: "json_array_insert", doc: "JSON_ARRAY_INSERT(json, path, value, ..., insert_each_element): values before elements of arrays; of an ARRAY each element, unless said not to.",
-		overloads: []overload{{"JSON, (STRING, ANY)..., ?BOOL -> JSON", byType(jsonArrayInsert)}}},
+		overloads: []overload{on("JSON, (STRING, ANY)..., ?BOOL -> JSON", byType(jsonArrayInsert))}},
 	{name: "json_strip_nulls", doc: "JSON_STRIP_NULLS(json, path, include_arrays, remove_empty): without nulls in what stands at a path, in arrays too unless said not to; and without what is empty, if said so.",
-		overloads: []overload{{"JSON, ?STRING, ?BOOL, ?BOOL -> JSON", nullable(jsonStripNulls)}}},
+		overloads: []overload{on("JSON, ?STRING, ?BOOL, ?BOOL -> JSON", nullable(jsonStripNulls))}},
 }
 
 // jsonChange makes the body of a function that takes pairs of path and value, and a flag at the end.

@@ -13,19 +13,20 @@ import (
 // jsonConversions convert JSON scalars, and arrays of them, to SQL's types. The plain ones accept only a JSON value of the matching type,
 // and fail for others. The LAX ones also convert other values, and return NULL if that is not possible.
 var jsonConversions = []record{
-	{name: "bool", doc: "A JSON boolean.", overloads: []overload{{"JSON -> BOOL", exactly(jsonToBool)}}},
-	{name: "int64", doc: "A JSON number that is whole.", overloads: []overload{{"JSON -> INT64", exactly(jsonToInt64)}}},
-	{name: "float64", doc: "FLOAT64(json, mode): a JSON number; with mode exact, an error if FLOAT64 does not hold it.", overloads: []overload{{"JSON, ?STRING -> FLOAT64", exactly(jsonToFloat64)}}},
-	{name: "float32", doc: "FLOAT32(json, mode): a JSON number; with mode exact, an error if FLOAT32 does not hold it.", overloads: []overload{{"JSON, ?STRING -> FLOAT32", exactly(jsonToFloat32)}}},
-	{name: "bool_array", doc: "A JSON array of booleans.", overloads: []overload{{"JSON -> ARRAY<BOOL>", exactlyArray(jsonToBool)}}},
-	{name: "int64_array", doc: "A JSON array of whole numbers.", overloads: []overload{{"JSON -> ARRAY<INT64>", exactlyArray(jsonToInt64)}}},
-	{name: "float64_array", doc: "A JSON array of numbers; the mode is that of FLOAT64.", overloads: []overload{{"JSON, ?STRING -> ARRAY<FLOAT64>", exactlyArray(jsonToFloat64)}}},
-	{name: "float32_array", doc: "A JSON array of numbers; the mode is that of FLOAT32.", overloads: []overload{{"JSON, ?STRING -> ARRAY<FLOAT32>", exactlyArray(jsonToFloat32)}}},
-	{name: "string_array", doc: "A JSON array of strings.", overloads: []overload{{"JSON -> ARRAY<STRING>", exactlyArray(jsonToText)}}},
-	{name: "lax_bool", doc: "A JSON boolean, the strings true and false, or whether a number is not 0.", overloads: []overload{{"JSON -> BOOL", lax(laxBool)}}},
-	{name: "lax_int64", doc: "A JSON number, also as a string, rounded; a boolean is 0 or 1.", overloads: []overload{{"JSON -> INT64", lax(laxInt64)}}},
-	{name: "lax_float64", doc: "A JSON number, also as a string.", overloads: []overload{{"JSON -> FLOAT64", lax(laxFloat64)}}},
-	{name: "lax_string", doc: "A JSON scalar as text.", overloads: []overload{{"JSON -> STRING", lax(laxString)}}},
+	{name: "bool", doc: "A JSON boolean.", overloads: []overload{on("JSON -> BOOL", exactly(jsonToBool))}},
+	{name: "string", doc: "STRING(json): a JSON string's text.", property: stable, overloads: []overload{on("JSON -> STRING", strict(jsonToString))}},
+	{name: "int64", doc: "A JSON number that is whole.", overloads: []overload{on("JSON -> INT64", exactly(jsonToInt64))}},
+	{name: "float64", doc: "FLOAT64(json, mode): a JSON number; with mode exact, an error if FLOAT64 does not hold it.", overloads: []overload{on("JSON, ?STRING -> FLOAT64", exactly(jsonToFloat64))}},
+	{name: "float32", doc: "FLOAT32(json, mode): a JSON number; with mode exact, an error if FLOAT32 does not hold it.", overloads: []overload{on("JSON, ?STRING -> FLOAT32", exactly(jsonToFloat32))}},
+	{name: "bool_array", doc: "A JSON array of booleans.", overloads: []overload{on("JSON -> ARRAY<BOOL>", exactlyArray(jsonToBool))}},
+	{name: "int64_array", doc: "A JSON array of whole numbers.", overloads: []overload{on("JSON -> ARRAY<INT64>", exactlyArray(jsonToInt64))}},
+	{name: "float64_array", doc: "A JSON array of numbers; the mode is that of FLOAT64.", overloads: []overload{on("JSON, ?STRING -> ARRAY<FLOAT64>", exactlyArray(jsonToFloat64))}},
+	{name: "float32_array", doc: "A JSON array of numbers; the mode is that of FLOAT32.", overloads: []overload{on("JSON, ?STRING -> ARRAY<FLOAT32>", exactlyArray(jsonToFloat32))}},
+	{name: "string_array", doc: "A JSON array of strings.", overloads: []overload{on("JSON -> ARRAY<STRING>", exactlyArray(jsonToText))}},
+	{name: "lax_bool", doc: "A JSON boolean, the strings true and false, or whether a number is not 0.", overloads: []overload{on("JSON -> BOOL", lax(laxBool))}},
+	{name: "lax_int64", doc: "A JSON number, also as a string, rounded; a boolean is 0 or 1.", overloads: []overload{on("JSON -> INT64", lax(laxInt64))}},
+	{name: "lax_float64", doc: "A JSON number, also as a string.", overloads: []overload{on("JSON -> FLOAT64", lax(laxFloat64))}},
+	{name: "lax_string", doc: "A JSON scalar as text.", overloads: []overload{on("JSON -> STRING", lax(laxString))}},
 }
 
 // jsonReader makes a value from a JSON text. exact makes a number that does not fit exactly an error.

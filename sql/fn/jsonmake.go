@@ -13,16 +13,16 @@ import (
 
 var jsonMakers = []record{
 	{name: "to_json", doc: "TO_JSON(x, stringify_wide_numbers): any value as JSON; numbers that FLOAT64 does not hold as strings, if said so.",
-		overloads: []overload{{"ANY, ?BOOL -> JSON", byType(toJSON)}}},
-	{name: "safe_to_json", doc: "As TO_JSON; NULL stands for what cannot be JSON.", overloads: []overload{{"ANY -> JSON", byType(toJSON)}}},
+		overloads: []overload{on("ANY, ?BOOL -> JSON", byType(toJSON))}},
+	{name: "safe_to_json", doc: "As TO_JSON; NULL stands for what cannot be JSON.", overloads: []overload{on("ANY -> JSON", byType(toJSON))}},
 	{name: "to_json_string", doc: "TO_JSON_STRING(x, pretty): any value as a JSON text, on several lines if pretty.",
-		overloads: []overload{{"ANY, ?BOOL -> STRING", byType(toJSONString)}}},
+		overloads: []overload{on("ANY, ?BOOL -> STRING", byType(toJSONString))}},
 	{name: "parse_json", doc: "PARSE_JSON(text, mode): a JSON text as JSON; mode exact (the default) or round says what to do with numbers too wide.",
-		overloads: []overload{{"STRING, ?STRING -> JSON", strict(parseJSON)}}},
-	{name: "json_array", doc: "A JSON array of any values.", overloads: []overload{{"ANY... -> JSON", byType(jsonArray)}}},
+		overloads: []overload{on("STRING, ?STRING -> JSON", strict(parseJSON))}},
+	{name: "json_array", doc: "A JSON array of any values.", overloads: []overload{on("ANY... -> JSON", byType(jsonArray))}},
 	{name: "json_object", doc: "JSON_OBJECT(name, value, ...) or JSON_OBJECT(names, values): a JSON object; of equal names the first counts.", overloads: []overload{
-		{"ARRAY<STRING>, ARRAY -> JSON", byType(jsonObjectOfArrays)},
-		{"(STRING, ANY)... -> JSON", byType(jsonObject)},
+		on("ARRAY<STRING>, ARRAY -> JSON", byType(jsonObjectOfArrays)),
+		on("(STRING, ANY)... -> JSON", byType(jsonObject)),
 	}},
 }
 

@@ -8,26 +8,26 @@ import (
 // jsonQueries have two forms each: for JSON, and for a STRING that holds a JSON text. The result is NULL if the STRING is not valid JSON.
 var jsonQueries = []record{
 	{name: "json_query", doc: "JSON_QUERY(json, path): what stands at a path, as JSON.", overloads: []overload{
-		{"JSON, ?STRING -> JSON", byType(jsonQuery)},
-		{"STRING, ?STRING -> STRING", byType(jsonQuery)},
+		on("JSON, ?STRING -> JSON", byType(jsonQuery)),
+		on("STRING, ?STRING -> STRING", byType(jsonQuery)),
 	}},
 	{name: "json_value", doc: "JSON_VALUE(json, path): the scalar at a path, as text; NULL if it is none.", overloads: []overload{
-		{"JSON, ?STRING -> STRING", byType(jsonValue)},
-		{"STRING, ?STRING -> STRING", byType(jsonValue)},
+		on("JSON, ?STRING -> STRING", byType(jsonValue)),
+		on("STRING, ?STRING -> STRING", byType(jsonValue)),
 	}},
 	{name: "json_query_array", doc: "JSON_QUERY_ARRAY(json, path): the elements of the array at a path, as JSON.", overloads: []overload{
-		{"JSON, ?STRING -> ARRAY<JSON>", byType(jsonQueryArray)},
-		{"STRING, ?STRING -> ARRAY<STRING>", byType(jsonQueryArray)},
+		on("JSON, ?STRING -> ARRAY<JSON>", byType(jsonQueryArray)),
+		on("STRING, ?STRING -> ARRAY<STRING>", byType(jsonQueryArray)),
 	}},
 	{name: "json_value_array", doc: "JSON_VALUE_ARRAY(json, path): the scalars of the array at a path, as text; NULL if an element is no scalar.", overloads: []overload{
-		{"JSON, ?STRING -> ARRAY<STRING>", byType(jsonValueArray)},
-		{"STRING, ?STRING -> ARRAY<STRING>", byType(jsonValueArray)},
+		on("JSON, ?STRING -> ARRAY<STRING>", byType(jsonValueArray)),
+		on("STRING, ?STRING -> ARRAY<STRING>", byType(jsonValueArray)),
 	}},
 	{name: "$subscript", doc: "json[name] or json[index]; NULL if there is no such member or element.", overloads: []overload{
-		{"JSON, STRING -> JSON", strict(jsonMember)},
-		{"JSON, INT64 -> JSON", strict(jsonElement)},
+		on("JSON, STRING -> JSON", strict(jsonMember)),
+		on("JSON, INT64 -> JSON", strict(jsonElement)),
 	}},
-	{name: "json_type", doc: "object, array, string, number, boolean or null.", overloads: []overload{{"JSON -> STRING", strict(jsonType)}}},
+	{name: "json_type", doc: "object, array, string, number, boolean or null.", overloads: []overload{on("JSON -> STRING", strict(jsonType))}},
 }
 
 // jsonPaths compiles the paths of one call.

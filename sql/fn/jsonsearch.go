@@ -10,9 +10,9 @@ import (
 
 var jsonSearches = []record{
 	{name: "json_contains", doc: "JSON_CONTAINS(json, part): whether the part is in the value: each of its members and elements somewhere at the same level.",
-		overloads: []overload{{"JSON, JSON -> BOOL", strict(jsonContains)}}},
+		overloads: []overload{on("JSON, JSON -> BOOL", strict(jsonContains))}},
 	{name: "json_keys", doc: "JSON_KEYS(json, max_depth, mode): the paths of all members, sorted, down to a depth; in mode lax also through arrays, in lax recursive also through arrays in arrays.",
-		overloads: []overload{{"JSON, ?INT64, ?STRING -> ARRAY<STRING>", nullable(jsonKeys)}}},
+		overloads: []overload{on("JSON, ?INT64, ?STRING -> ARRAY<STRING>", nullable(jsonKeys))}},
 }
 
 func jsonContains(_ *Context, a []value.Value) (value.Value, error) {

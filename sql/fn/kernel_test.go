@@ -16,7 +16,7 @@ func TestKernels(t *testing.T) {
 		for kind, kernel := range kinds {
 			types := []*value.Type{{Kind: kind}, {Kind: kind}}
 			f := &tree.Function{Name: name, Args: types, Type: types[0]}
-			if scalars[name].overloads[0].signature == "ANY, ANY -> BOOL" {
+			if scalarSignatures[name][0] == "ANY, ANY -> BOOL" {
 				f.Type = value.BoolType
 			}
 			scalar, err := Lookup(f)

@@ -11,8 +11,8 @@ import (
 
 var likes = []record{
 	{name: "$like", doc: "text LIKE pattern: % stands for any text, _ for one character or byte, \\ takes what follows as it is.", overloads: []overload{
-		{"STRING, STRING -> BOOL", byType(like)},
-		{"BYTES, BYTES -> BOOL", byType(like)},
+		on("STRING, STRING -> BOOL", byType(like)),
+		on("BYTES, BYTES -> BOOL", byType(like)),
 	}},
 }
 

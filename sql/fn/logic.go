@@ -5,17 +5,17 @@ import "github.com/crowfoot-db/crowfoot/value"
 // logic has three values: NULL means unknown.
 var logic = []record{
 	{name: "$and", leakproof: true, doc: "FALSE if an operand is FALSE, else NULL if one is NULL, else TRUE; operands after a FALSE are not computed.",
-		overloads: []overload{{"BOOL, BOOL... -> BOOL", lazy(and)}}},
+		overloads: []overload{on("BOOL, BOOL... -> BOOL", lazy(and))}},
 	{name: "$or", leakproof: true, doc: "TRUE if an operand is TRUE, else NULL if one is NULL, else FALSE; operands after a TRUE are not computed.",
-		overloads: []overload{{"BOOL, BOOL... -> BOOL", lazy(or)}}},
+		overloads: []overload{on("BOOL, BOOL... -> BOOL", lazy(or))}},
 	{name: "$not", leakproof: true, doc: "The opposite; NULL of NULL.",
-		overloads: []overload{{"BOOL -> BOOL", strict(not)}}},
+		overloads: []overload{on("BOOL -> BOOL", strict(not))}},
 	{name: "$is_true", leakproof: true, doc: "x IS TRUE: FALSE for NULL.",
-		overloads: []overload{{"BOOL -> BOOL", nullable(isTrue)}}},
+		overloads: []overload{on("BOOL -> BOOL", nullable(isTrue))}},
 	{name: "$is_false", leakproof: true, doc: "x IS FALSE: FALSE for NULL.",
-		overloads: []overload{{"BOOL -> BOOL", nullable(isFalse)}}},
+		overloads: []overload{on("BOOL -> BOOL", nullable(isFalse))}},
 	{name: "$is_null", leakproof: true, doc: "x IS NULL.",
-		overloads: []overload{{"ANY -> BOOL", nullable(isNull)}}},
+		overloads: []overload{on("ANY -> BOOL", nullable(isNull))}},
 }
 
 func and(_ *Context, args Args) (value.Value, error) { return connect(args, false) }

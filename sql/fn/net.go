@@ -15,16 +15,16 @@ import (
 
 // network: addresses are BYTES of length 4 or 16, in network byte order.
 var network = []record{
-	{name: "net.host", doc: "The host of a URL; NULL if it has none.", overloads: []overload{{"STRING -> STRING", strict(netHost)}}},
-	{name: "net.public_suffix", doc: "The public suffix of a URL's host (co.uk); NULL if it has none.", overloads: []overload{{"STRING -> STRING", strict(netPublicSuffix)}}},
-	{name: "net.reg_domain", doc: "The registrable domain of a URL's host: its public suffix and one label more; NULL if it has none.", overloads: []overload{{"STRING -> STRING", strict(netRegDomain)}}},
-	{name: "net.ip_from_string", doc: "The bytes of an IPv4 or IPv6 address.", overloads: []overload{{"STRING -> BYTES", strict(ipFromString)}}},
-	{name: "net.safe_ip_from_string", doc: "The bytes of an IPv4 or IPv6 address; NULL if the text is none.", overloads: []overload{{"STRING -> BYTES", strict(safeIPFromString)}}},
-	{name: "net.ip_to_string", doc: "An address as text.", overloads: []overload{{"BYTES -> STRING", strict(ipToString)}}},
-	{name: "net.ip_net_mask", doc: "NET.IP_NET_MASK(bytes, bits): a mask of 4 or 16 bytes whose first bits are 1.", overloads: []overload{{"INT64, INT64 -> BYTES", strict(ipNetMask)}}},
-	{name: "net.ip_trunc", doc: "NET.IP_TRUNC(address, bits): an address whose bits behind the first ones are 0.", overloads: []overload{{"BYTES, INT64 -> BYTES", strict(ipTrunc)}}},
-	{name: "net.ipv4_from_int64", doc: "The bytes of an IPv4 address that is given as a number.", overloads: []overload{{"INT64 -> BYTES", strict(ipv4FromInt64)}}},
-	{name: "net.ipv4_to_int64", doc: "An IPv4 address as a number.", overloads: []overload{{"BYTES -> INT64", strict(ipv4ToInt64)}}},
+	{name: "net.host", doc: "The host of a URL; NULL if it has none.", overloads: []overload{on("STRING -> STRING", strict(netHost))}},
+	{name: "net.public_suffix", doc: "The public suffix of a URL's host (co.uk); NULL if it has none.", overloads: []overload{on("STRING -> STRING", strict(netPublicSuffix))}},
+	{name: "net.reg_domain", doc: "The registrable domain of a URL's host: its public suffix and one label more; NULL if it has none.", overloads: []overload{on("STRING -> STRING", strict(netRegDomain))}},
+	{name: "net.ip_from_string", doc: "The bytes of an IPv4 or IPv6 address.", overloads: []overload{on("STRING -> BYTES", strict(ipFromString))}},
+	{name: "net.safe_ip_from_string", doc: "The bytes of an IPv4 or IPv6 address; NULL if the text is none.", overloads: []overload{on("STRING -> BYTES", strict(safeIPFromString))}},
+	{name: "net.ip_to_string", doc: "An address as text.", overloads: []overload{on("BYTES -> STRING", strict(ipToString))}},
+	{name: "net.ip_net_mask", doc: "NET.IP_NET_MASK(bytes, bits): a mask of 4 or 16 bytes whose first bits are 1.", overloads: []overload{on("INT64, INT64 -> BYTES", strict(ipNetMask))}},
+	{name: "net.ip_trunc", doc: "NET.IP_TRUNC(address, bits): an address whose bits behind the first ones are 0.", overloads: []overload{on("BYTES, INT64 -> BYTES", strict(ipTrunc))}},
+	{name: "net.ipv4_from_int64", doc: "The bytes of an IPv4 address that is given as a number.", overloads: []overload{on("INT64 -> BYTES", strict(ipv4FromInt64))}},
+	{name: "net.ipv4_to_int64", doc: "An IPv4 address as a number.", overloads: []overload{on("BYTES -> INT64", strict(ipv4ToInt64))}},
 }
 
 // hostOf returns the host of a URL, which may lack a scheme.

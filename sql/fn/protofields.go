@@ -20,15 +20,15 @@ import (
 
 var protoFields = []record{
 	{name: tree.ProtoField, doc: "proto.field, or proto.field.field...: the value of a field; its default if it is not set, but NULL for a message. NULL for a NULL.",
-		overloads: []overload{{"ANY -> ANY", byType(protoField)}}},
+		overloads: []overload{on("ANY -> ANY", byType(protoField))}},
 	{name: tree.HasProtoField, doc: "proto.has_field: whether a field is set.",
-		overloads: []overload{{"ANY -> BOOL", byType(hasProtoField)}}},
+		overloads: []overload{on("ANY -> BOOL", byType(hasProtoField))}},
 	{name: tree.MakeProto, doc: "NEW T(value AS field, ...): a message. A NULL leaves its field unset.",
-		overloads: []overload{{"ANY... -> ANY", byType(makeProto)}}},
+		overloads: []overload{on("ANY... -> ANY", byType(makeProto))}},
 	{name: tree.ReplaceFields, doc: "REPLACE_FIELDS(proto, value AS field, ...): the message with other values in some fields. NULL unsets a field.",
-		overloads: []overload{{"ANY, ANY... -> ANY", byType(replaceFields)}}},
+		overloads: []overload{on("ANY, ANY... -> ANY", byType(replaceFields))}},
 	{name: tree.SetFields, doc: "UPDATE ... SET column.field = value, ...: as REPLACE_FIELDS, but messages on the way to a field are made if they are not set.",
-		overloads: []overload{{"ANY, ANY... -> ANY", byType(setFields)}}},
+		overloads: []overload{on("ANY, ANY... -> ANY", byType(setFields))}},
 }
 
 // errCorrupt returns the error for bytes that are not a valid message.

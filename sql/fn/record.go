@@ -1,8 +1,7 @@
 package fn
 
 import (
-	"fmt"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/crowfoot-db/crowfoot/sql/tree"
@@ -36,6 +35,9 @@ type overload struct {
 	body      body
 }
 
+// on makes an overload.
+func on(signature string, b body) overload { return overload{signature, b} }
+
 // body computes an overload by one of its functions. It is made by strict, nullable, lazy, higher or byType.
 type body struct {
 	eval   Eval
@@ -62,71 +64,33 @@ func higher(f func(*Context, []value.Value, []Lambda) (value.Value, error)) body
 // byType makes a body that depends on the call: Lookup calls f to get a body for the argument types, or one with a cache of its own.
 func byType(f func(*tree.Function) body) body { return body{typed: f} }
 
-// scalars holds all scalar functions by name.
-var scalars = index(logic, comparison, conditional, arithmetic, bitwise, rounding, mathematics,
-	stringFunctions, substrings, encodings, likes, regexps, hashes,
-	dateFunctions, timestampFunctions, dateFormats, extracts, intervals,
-	arrays, arraySearch, vectors, utilities, jsonQueries, jsonConversions, jsonMakers,
-	jsonChanges, jsonSearches, formats, network, compressions, distributions, sequenceFunctions)
+// Registry finds scalar functions by their names and argument types.
+type Registry struct{ records map[string][]*record }
 
-func index(families ...[]record) map[string]*record {
-	m := make(map[string]*record)
+// newRegistry makes a registry of families of records. Records of several families may have the same name; their overloads are tried in the
+// order of the families.
+func newRegistry(families ...[]record) *Registry {
+	g := &Registry{make(map[string][]*record)}
+	signatures := make(map[string]bool)
 	for _, family := range families {
 		for i := range family {
 			r := &family[i]
-			if m[r.name] != nil {
-				panic("fn: two records for " + r.name)
+			for _, o := range r.overloads {
+				if call := r.name + ": " + o.signature; signatures[call] {
+					panic("fn: two overloads " + call)
+				} else {
+					signatures[call] = true
+				}
 			}
-			m[r.name] = r
+			g.records[r.name] = append(g.records[r.name], r)
 		}
 	}
-	return m
+	return g
 }
-
-// Names returns the names of all functions, scalar and aggregate, sorted.
-func Names() []string {
-	var names []string
-	for name := range scalars {
-		names = append(names, name)
-	}
-	for name := range aggregates {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	return names
-}
-
-// Doc returns a description of a function: a line for each signature and a line of text. It is empty for a name that Names does not list.
-func Doc(name string) string {
-	var b strings.Builder
-	describe := func(signature string) {
-		args, result, _ := strings.Cut(signature, "-> ")
-		fmt.Fprintf(&b, "%s(%s) -> %s\n", name, strings.TrimSpace(args), result)
-	}
-	if r := scalars[name]; r != nil {
-		for _, o := range r.overloads {
-			describe(o.signature)
-		}
-		b.WriteString(r.doc)
-	} else if r := aggregates[name]; r != nil {
-		for _, o := range r.overloads {
-			describe(o.signature)
-		}
-		b.WriteString(r.doc)
-	}
-	return b.String()
-}
-
-// onFields holds the functions on fields of PROTO. They are not functions in GoogleSQL; their calls have Function.Fields set.
-var onFields = index(protoFields)
 
 // Lookup returns the implementation for a call of a scalar function.
-func Lookup(f *tree.Function) (*Scalar, error) {
-	r := scalars[f.Name]
-	if f.Fields != nil {
-		r = onFields[f.Name]
-	}
-	if r != nil {
+func (g *Registry) Lookup(f *tree.Function) (*Scalar, error) {
+	for _, r := range g.records[f.Name] {
 		for i := range r.overloads {
 			if fits(r.overloads[i].signature, f.Args) {
 				s := r.overloads[i].body.scalar(f, r.property)
@@ -136,6 +100,32 @@ func Lookup(f *tree.Function) (*Scalar, error) {
 		}
 	}
 	return nil, unsupported(f)
+}
+
+// Description tells about a function what its records say.
+type Description struct {
+	Name       string
+	Doc        string
+	Signatures []string
+}
+
+// Descriptions describes all functions, sorted by name.
+func (g *Registry) Descriptions() []Description {
+	list := make([]Description, 0, len(g.records))
+	for name, records := range g.records {
+		d := Description{Name: name}
+		var docs []string
+		for _, r := range records {
+			docs = append(docs, r.doc)
+			for _, o := range r.overloads {
+				d.Signatures = append(d.Signatures, o.signature)
+			}
+		}
+		d.Doc = strings.Join(docs, " ")
+		list = append(list, d)
+	}
+	slices.SortFunc(list, func(a, b Description) int { return strings.Compare(a.Name, b.Name) })
+	return list
 }
 
 // large reports whether a value of a type may need so much memory that making it fails, even with SAFE.

@@ -15,21 +15,21 @@ import (
 // regexps use RE2's syntax, as Go's package does. In BYTES, each byte is a character.
 var regexps = []record{
 	{name: "regexp_contains", doc: "Whether a regular expression matches a part of the text.", overloads: []overload{
-		{"STRING, STRING -> BOOL", byType(regexpContains)},
-		{"BYTES, BYTES -> BOOL", byType(regexpContains)},
+		on("STRING, STRING -> BOOL", byType(regexpContains)),
+		on("BYTES, BYTES -> BOOL", byType(regexpContains)),
 	}},
 	{name: "regexp_extract", doc: "REGEXP_EXTRACT(text, regexp, position, occurrence): what the regular expression, or its group, matches for the n-th time; NULL if it does not.",
 		overloads: []overload{
-			{"STRING, STRING, ?INT64, ?INT64 -> STRING", byType(regexpExtract)},
-			{"BYTES, BYTES, ?INT64, ?INT64 -> BYTES", byType(regexpExtract)},
+			on("STRING, STRING, ?INT64, ?INT64 -> STRING", byType(regexpExtract)),
+			on("BYTES, BYTES, ?INT64, ?INT64 -> BYTES", byType(regexpExtract)),
 		}},
 	{name: "regexp_extract_all", doc: "All that the regular expression, or its group, matches.", overloads: []overload{
-		{"STRING, STRING -> ARRAY<STRING>", byType(regexpExtractAll)},
-		{"BYTES, BYTES -> ARRAY<BYTES>", byType(regexpExtractAll)},
+		on("STRING, STRING -> ARRAY<STRING>", byType(regexpExtractAll)),
+		on("BYTES, BYTES -> ARRAY<BYTES>", byType(regexpExtractAll)),
 	}},
 	{name: "regexp_replace", doc: "REGEXP_REPLACE(text, regexp, replacement): each match replaced; \\0 to \\9 stand for its groups.", overloads: []overload{
-		{"STRING, STRING, STRING -> STRING", byType(regexpReplace)},
-		{"BYTES, BYTES, BYTES -> BYTES", byType(regexpReplace)},
+		on("STRING, STRING, STRING -> STRING", byType(regexpReplace)),
+		on("BYTES, BYTES, BYTES -> BYTES", byType(regexpReplace)),
 	}},
 }
 

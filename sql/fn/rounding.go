@@ -12,38 +12,40 @@ import (
 var rounding = []record{
 	{name: "round", doc: "To the nearest whole number, or to a number of digits after the point (before it, if negative); halves go away from zero unless the mode says to the even digit.",
 		overloads: []overload{
-			{"FLOAT64 -> FLOAT64", float64Function(math.Round)},
-			{"FLOAT32 -> FLOAT32", float32Function(math.Round)},
-			{"NUMERIC -> NUMERIC", quantize("ROUND", value.HalfAway)},
-			{"FLOAT64, INT64 -> FLOAT64", roundDigits("ROUND", roundHalfAway)},
-			{"FLOAT32, INT64 -> FLOAT32", roundDigitsFloat32("ROUND", math.Round)},
-			{"NUMERIC, INT64 -> NUMERIC", quantize("ROUND", value.HalfAway)},
-			{"NUMERIC, INT64, PART -> NUMERIC", strict(roundMode)},
+			on("FLOAT64 -> FLOAT64", float64Function(math.Round)),
+			on("FLOAT32 -> FLOAT32", float32Function(math.Round)),
+			on("NUMERIC -> NUMERIC", quantize("ROUND", value.HalfAway)),
+			on("FLOAT64, INT64 -> FLOAT64", roundDigits("ROUND", roundHalfAway)),
+			on("FLOAT32, INT64 -> FLOAT32", roundDigitsFloat32("ROUND", math.Round)),
+			on("NUMERIC, INT64 -> NUMERIC", quantize("ROUND", value.HalfAway)),
+			on("NUMERIC, INT64, PART -> NUMERIC", strict(roundMode)),
 		}},
 	{name: "trunc", doc: "Towards zero, to a whole number or to a number of digits after the point (before it, if negative).",
 		overloads: []overload{
-			{"FLOAT64 -> FLOAT64", float64Function(math.Trunc)},
-			{"FLOAT32 -> FLOAT32", float32Function(math.Trunc)},
-			{"NUMERIC -> NUMERIC", quantize("TRUNC", value.Truncate)},
-			{"FLOAT64, INT64 -> FLOAT64", roundDigits("TRUNC", truncate)},
-			{"FLOAT32, INT64 -> FLOAT32", roundDigitsFloat32("TRUNC", math.Trunc)},
-			{"NUMERIC, INT64 -> NUMERIC", quantize("TRUNC", value.Truncate)},
+			on("FLOAT64 -> FLOAT64", float64Function(math.Trunc)),
+			on("FLOAT32 -> FLOAT32", float32Function(math.Trunc)),
+			on("NUMERIC -> NUMERIC", quantize("TRUNC", value.Truncate)),
+			on("FLOAT64, INT64 -> FLOAT64", roundDigits("TRUNC", truncate)),
+			on("FLOAT32, INT64 -> FLOAT32", roundDigitsFloat32("TRUNC", math.Trunc)),
+			on("NUMERIC, INT64 -> NUMERIC", quantize("TRUNC", value.Truncate)),
 		}},
 	{name: "ceil", doc: "The least whole number that is not below x.", overloads: []overload{
-		{"FLOAT64 -> FLOAT64", float64Function(math.Ceil)},
-		{"FLOAT32 -> FLOAT32", float32Function(math.Ceil)},
-		{"NUMERIC -> NUMERIC", quantize("CEIL", value.Ceiling)},
+		on("FLOAT64 -> FLOAT64", float64Function(math.Ceil)),
+		on("FLOAT32 -> FLOAT32", float32Function(math.Ceil)),
+		on("NUMERIC -> NUMERIC", quantize("CEIL", value.Ceiling)),
 	}},
 	{name: "floor", doc: "The greatest whole number that is not above x.", overloads: []overload{
-		{"FLOAT64 -> FLOAT64", float64Function(math.Floor)},
-		{"FLOAT32 -> FLOAT32", float32Function(math.Floor)},
-		{"NUMERIC -> NUMERIC", quantize("FLOOR", value.Floor)},
+		on("FLOAT64 -> FLOAT64", float64Function(math.Floor)),
+		on("FLOAT32 -> FLOAT32", float32Function(math.Floor)),
+		on("NUMERIC -> NUMERIC", quantize("FLOOR", value.Floor)),
 	}},
 }
 
 // quantize rounds a NUMERIC to the number of digits after the point in the second argument, or to a whole number without one.
-func quantize(name string, mode value.Rounding) body {
-	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+func quantize(name string, mode value.Rounding) body { return strict(quantizing(name, mode)) }
+
+func quantizing(name string, mode value.Rounding) Eval {
+	return func(_ *Context, a []value.Value) (value.Value, error) {
 		digits := int64(0)
 		if len(a) > 1 {
 			digits = a[1].AsInt64()
@@ -53,7 +55,7 @@ func quantize(name string, mode value.Rounding) body {
 			return value.Value{}, numericOverflow(call(name, a[0].AsNumeric().String(), int64Text(digits)))
 		}
 		return value.OfNumeric(d), nil
-	})
+	}
 }
 
 func roundMode(ctx *Context, a []value.Value) (value.Value, error) {
@@ -61,7 +63,7 @@ func roundMode(ctx *Context, a []value.Value) (value.Value, error) {
 	if a[2].AsString() == "ROUND_HALF_EVEN" {
 		mode = value.HalfEven
 	}
-	return quantize("ROUND", mode).eval(ctx, a[:2])
+	return quantizing("ROUND", mode)(ctx, a[:2])
 }
 
 // Exponents of ten outside of which rounding a FLOAT64 gives 0 or does not change the number.

@@ -10,9 +10,9 @@ const SequenceState = "get_internal_sequence_state"
 
 // sequenceFunctions take the full name of a sequence as a STRING.
 var sequenceFunctions = []record{
-	{name: NextSequenceValue, doc: "The next value of a sequence.", property: volatile, overloads: []overload{{"STRING -> INT64", strict(nextSequenceValue)}}},
-	{name: SequenceState, doc: "The counter of a sequence, before its bits are reversed.", property: volatile, overloads: []overload{{"STRING -> INT64", strict(sequenceState)}}},
-	{name: "get_table_column_identity_state", doc: "The counter of an identity column, named table.column.", property: volatile, overloads: []overload{{"STRING -> INT64", strict(identityState)}}},
+	{name: NextSequenceValue, doc: "The next value of a sequence.", property: volatile, overloads: []overload{on("STRING -> INT64", strict(nextSequenceValue))}},
+	{name: SequenceState, doc: "The counter of a sequence, before its bits are reversed.", property: volatile, overloads: []overload{on("STRING -> INT64", strict(sequenceState))}},
+	{name: "get_table_column_identity_state", doc: "The counter of an identity column, named table.column.", property: volatile, overloads: []overload{on("STRING -> INT64", strict(identityState))}},
 }
 
 func nextSequenceValue(ctx *Context, args []value.Value) (value.Value, error) {

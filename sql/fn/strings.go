@@ -13,45 +13,45 @@ import (
 
 var stringFunctions = []record{
 	{name: "concat", doc: "The arguments one after the other; NULL if one is NULL.", overloads: []overload{
-		{"STRING... -> STRING", strict(concat)},
-		{"BYTES... -> BYTES", strict(concat)},
+		on("STRING... -> STRING", strict(concat)),
+		on("BYTES... -> BYTES", strict(concat)),
 	}},
 	{name: "length", leakproof: true, doc: "The number of characters of a STRING, of bytes of a BYTES.", overloads: []overload{
-		{"STRING -> INT64", strict(charLength)},
-		{"BYTES -> INT64", strict(byteLength)},
+		on("STRING -> INT64", strict(charLength)),
+		on("BYTES -> INT64", strict(byteLength)),
 	}},
-	{name: "char_length", leakproof: true, doc: "The number of characters.", overloads: []overload{{"STRING -> INT64", strict(charLength)}}},
+	{name: "char_length", leakproof: true, doc: "The number of characters.", overloads: []overload{on("STRING -> INT64", strict(charLength))}},
 	{name: "byte_length", leakproof: true, doc: "The number of bytes.", overloads: []overload{
-		{"STRING -> INT64", strict(byteLength)},
-		{"BYTES -> INT64", strict(byteLength)},
+		on("STRING -> INT64", strict(byteLength)),
+		on("BYTES -> INT64", strict(byteLength)),
 	}},
 	{name: "upper", leakproof: true, doc: "In capitals; of BYTES, ASCII letters only.", overloads: onText(toUpper, asciiUpper)},
 	{name: "lower", leakproof: true, doc: "In small letters; of BYTES, ASCII letters only.", overloads: onText(toLower, asciiLower)},
 	{name: "reverse", doc: "The characters or bytes in reverse order.", overloads: onText(reverseChars, reverseBytes)},
 	{name: "replace", doc: "REPLACE(text, old, new): each old replaced by new; an empty old is nowhere.", overloads: []overload{
-		{"STRING, STRING, STRING -> STRING", strict(replace)},
-		{"BYTES, BYTES, BYTES -> BYTES", strict(replace)},
+		on("STRING, STRING, STRING -> STRING", strict(replace)),
+		on("BYTES, BYTES, BYTES -> BYTES", strict(replace)),
 	}},
 	{name: "repeat", doc: "REPEAT(text, n): the text n times.", overloads: []overload{
-		{"STRING, INT64 -> STRING", strict(repeat)},
-		{"BYTES, INT64 -> BYTES", strict(repeat)},
+		on("STRING, INT64 -> STRING", strict(repeat)),
+		on("BYTES, INT64 -> BYTES", strict(repeat)),
 	}},
 	{name: "starts_with", leakproof: true, doc: "Whether a text begins with another.", overloads: []overload{
-		{"STRING, STRING -> BOOL", strict(startsWith)},
-		{"BYTES, BYTES -> BOOL", strict(startsWith)},
+		on("STRING, STRING -> BOOL", strict(startsWith)),
+		on("BYTES, BYTES -> BOOL", strict(startsWith)),
 	}},
 	{name: "ends_with", leakproof: true, doc: "Whether a text ends with another.", overloads: []overload{
-		{"STRING, STRING -> BOOL", strict(endsWith)},
-		{"BYTES, BYTES -> BOOL", strict(endsWith)},
+		on("STRING, STRING -> BOOL", strict(endsWith)),
+		on("BYTES, BYTES -> BOOL", strict(endsWith)),
 	}},
 	{name: "split", doc: "SPLIT(text, delimiter): the parts between delimiters (',' for STRING if not given); with an empty one, the characters or bytes.",
 		overloads: []overload{
-			{"STRING, ?STRING -> ARRAY<STRING>", strict(split)},
-			{"BYTES, BYTES -> ARRAY<BYTES>", strict(split)},
+			on("STRING, ?STRING -> ARRAY<STRING>", strict(split)),
+			on("BYTES, BYTES -> ARRAY<BYTES>", strict(split)),
 		}},
 	{name: "split_substr", doc: "SPLIT_SUBSTR(text, delimiter, start, count): count parts from the start-th on (from the end, if negative), with delimiters between.",
-		overloads: []overload{{"STRING, STRING, INT64, ?INT64 -> STRING", strict(splitSubstr)}}},
-	{name: "soundex", doc: "The Soundex code of a text: its first letter and three digits.", overloads: []overload{{"STRING -> STRING", strict(soundex)}}},
+		overloads: []overload{on("STRING, STRING, INT64, ?INT64 -> STRING", strict(splitSubstr))}},
+	{name: "soundex", doc: "The Soundex code of a text: its first letter and three digits.", overloads: []overload{on("STRING -> STRING", strict(soundex))}},
 }
 
 func concat(_ *Context, a []value.Value) (value.Value, error) {

@@ -11,23 +11,23 @@ import (
 // substrings: positions count from 1, or from the end if negative.
 var substrings = []record{
 	{name: "substr", doc: "SUBSTR(text, position, length): the part from a position on (from the end, if negative), at most length long.", overloads: []overload{
-		{"STRING, INT64, ?INT64 -> STRING", strict(substrChars)},
-		{"BYTES, INT64, ?INT64 -> BYTES", strict(substrBytes)},
+		on("STRING, INT64, ?INT64 -> STRING", strict(substrChars)),
+		on("BYTES, INT64, ?INT64 -> BYTES", strict(substrBytes)),
 	}},
 	{name: "strpos", leakproof: true, doc: "STRPOS(text, part): where the part first occurs, 0 if nowhere.", overloads: []overload{
-		{"STRING, STRING -> INT64", strict(strpos)},
-		{"BYTES, BYTES -> INT64", strict(strpos)},
+		on("STRING, STRING -> INT64", strict(strpos)),
+		on("BYTES, BYTES -> INT64", strict(strpos)),
 	}},
 	{name: "trim", leakproof: true, doc: "TRIM(text, characters): without white space, or the characters given, at either end.", overloads: trimOverloads(true, true)},
 	{name: "ltrim", leakproof: true, doc: "LTRIM(text, characters): as TRIM, at the beginning.", overloads: trimOverloads(true, false)},
 	{name: "rtrim", leakproof: true, doc: "RTRIM(text, characters): as TRIM, at the end.", overloads: trimOverloads(false, true)},
 	{name: "lpad", doc: "LPAD(text, length, pattern): filled up with the pattern (a space) on the left, or cut off, to a length.", overloads: []overload{
-		{"STRING, INT64, ?STRING -> STRING", pad(true)},
-		{"BYTES, INT64, ?BYTES -> BYTES", pad(true)},
+		on("STRING, INT64, ?STRING -> STRING", pad(true)),
+		on("BYTES, INT64, ?BYTES -> BYTES", pad(true)),
 	}},
 	{name: "rpad", doc: "RPAD(text, length, pattern): filled up with the pattern (a space) on the right, or cut off, to a length.", overloads: []overload{
-		{"STRING, INT64, ?STRING -> STRING", pad(false)},
-		{"BYTES, INT64, ?BYTES -> BYTES", pad(false)},
+		on("STRING, INT64, ?STRING -> STRING", pad(false)),
+		on("BYTES, INT64, ?BYTES -> BYTES", pad(false)),
 	}},
 }
 
@@ -122,8 +122,8 @@ func trimOverloads(atStart, atEnd bool) []overload {
 		return bytesOf(s), nil
 	}
 	return []overload{
-		{"STRING, ?STRING -> STRING", strict(onString)},
-		{"BYTES, BYTES -> BYTES", strict(onBytes)},
+		on("STRING, ?STRING -> STRING", strict(onString)),
+		on("BYTES, BYTES -> BYTES", strict(onBytes)),
 	}
 }
 

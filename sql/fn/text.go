@@ -31,12 +31,12 @@ func textOf(k value.Kind, s string) value.Value {
 // onText makes the two overloads of a function of one text whose result has the same type.
 func onText(onString, onBytes func(string) string) []overload {
 	return []overload{
-		{"STRING -> STRING", strict(func(_ *Context, a []value.Value) (value.Value, error) {
+		on("STRING -> STRING", strict(func(_ *Context, a []value.Value) (value.Value, error) {
 			return ofString(onString(a[0].AsString()))
-		})},
-		{"BYTES -> BYTES", strict(func(_ *Context, a []value.Value) (value.Value, error) {
+		})),
+		on("BYTES -> BYTES", strict(func(_ *Context, a []value.Value) (value.Value, error) {
 			return bytesOf(onBytes(a[0].AsString())), nil
-		})},
+		})),
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 )
 
 var utilities = []record{
-	{name: "generate_uuid", doc: "A random UUID (version 4), as text.", property: volatile, overloads: []overload{{"-> STRING", strict(generateUUID)}}},
-	{name: "new_uuid", doc: "A random UUID (version 4).", property: volatile, overloads: []overload{{"-> UUID", strict(newUUID)}}},
+	{name: "generate_uuid", doc: "A random UUID (version 4), as text.", property: volatile, overloads: []overload{on("-> STRING", strict(generateUUID))}},
+	{name: "new_uuid", doc: "A random UUID (version 4).", property: volatile, overloads: []overload{on("-> UUID", strict(newUUID))}},
 }
 
 func randomUUID(ctx *Context) (u uuid.UUID, err error) {

@@ -38,18 +38,18 @@ func vectorOverloads(name string, m metric, sparse bool) []overload {
 		return m(name, x, y)
 	})
 	overloads := []overload{
-		{"ARRAY<FLOAT64>, ARRAY<FLOAT64>, ?JSON -> FLOAT64", dense},
-		{"ARRAY<FLOAT32>, ARRAY<FLOAT32>, ?JSON -> FLOAT64", dense},
-		{"ARRAY<INT64>, ARRAY<INT64>, ?JSON -> FLOAT64", dense},
+		on("ARRAY<FLOAT64>, ARRAY<FLOAT64>, ?JSON -> FLOAT64", dense),
+		on("ARRAY<FLOAT32>, ARRAY<FLOAT32>, ?JSON -> FLOAT64", dense),
+		on("ARRAY<INT64>, ARRAY<INT64>, ?JSON -> FLOAT64", dense),
 	}
 	if sparse {
-		overloads = append(overloads, overload{"ARRAY, ARRAY -> FLOAT64", strict(func(_ *Context, a []value.Value) (value.Value, error) {
+		overloads = append(overloads, on("ARRAY, ARRAY -> FLOAT64", strict(func(_ *Context, a []value.Value) (value.Value, error) {
 			x, y, err := sparseVectors(name, a[0].AsList(), a[1].AsList())
 			if err != nil {
 				return value.Value{}, err
 			}
 			return m(name, x, y)
-		})})
+		})))
 	}
 	return overloads
 }
