@@ -10,8 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// floorDiv returns a/b rounded down, for a positive b.
-func floorDiv(a, b int64) int64 {
+// FloorDiv returns a/b rounded down, for a positive b.
+func FloorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {
 		q--
@@ -19,22 +19,22 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// billion is the denominator of NUMERIC. It must not be changed.
-var billion = big.NewInt(1_000_000_000)
+// Billion is the denominator of NUMERIC. It must not be changed.
+var Billion = big.NewInt(1_000_000_000)
 
-// workingPrecision is the precision of computations with NUMERIC, in bits. 38 digits take 127 bits; the rest is for the errors of series and for numbers near 10^29.
-const workingPrecision = 320
+// WorkingPrecision is the precision of computations with NUMERIC, in bits. 38 digits take 127 bits; the rest is for the errors of series and for numbers near 10^29.
+const WorkingPrecision = 320
 
-// maxGenerated is the maximum number of elements that the GENERATE functions make. GoogleSQL limits their memory instead; an element takes
+// MaxGenerated is the maximum number of elements that the GENERATE functions make. GoogleSQL limits their memory instead; an element takes
 // 32 bytes.
-const maxGenerated = 1 << 20
+const MaxGenerated = 1 << 20
 
-// tooManyGenerated is the error message for more elements than maxGenerated.
-const tooManyGenerated = "Cannot generate arrays with more than 1048576 elements."
+// TooManyGenerated is the error message for more elements than MaxGenerated.
+const TooManyGenerated = "Cannot generate arrays with more than 1048576 elements."
 
-// parseFloat accepts decimal numbers, inf, infinity and nan. A number that is too large becomes infinite.
-func parseFloat(s string, bits int) (f float64, ok bool) {
-	s = strings.Trim(s, asciiSpace)
+// ParseFloat accepts decimal numbers, inf, infinity and nan. A number that is too large becomes infinite.
+func ParseFloat(s string, bits int) (f float64, ok bool) {
+	s = strings.Trim(s, ASCIISpace)
 	if strings.ContainsAny(s, "xXpP_") {
 		return 0, false
 	}
@@ -46,19 +46,19 @@ func parseFloat(s string, bits int) (f float64, ok bool) {
 	return f, true
 }
 
-// boolToInt64 returns 1 for TRUE and 0 for FALSE.
-func boolToInt64(v value.Value) value.Value {
+// BoolToInt64 returns 1 for TRUE and 0 for FALSE.
+func BoolToInt64(v value.Value) value.Value {
 	if v.AsBool() {
 		return value.OfInt64(1)
 	}
 	return value.OfInt64(0)
 }
 
-// finite reports whether a number is neither infinite nor NaN.
-func finite(x float64) bool { return x-x == 0 }
+// IsFinite reports whether a number is neither infinite nor NaN.
+func IsFinite(x float64) bool { return x-x == 0 }
 
-// magnitude returns the absolute value of a number.
-func magnitude(x int64) uint64 {
+// Magnitude returns the absolute value of a number.
+func Magnitude(x int64) uint64 {
 	if x < 0 {
 		return -uint64(x)
 	}

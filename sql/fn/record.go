@@ -8,81 +8,81 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// record describes one function: its name in the resolved tree, a line of documentation, and its overloads. A call takes the first overload
+// Record describes one function: its name in the resolved tree, a line of documentation, and its overloads. A call takes the first overload
 // that fits.
-type record struct {
-	name      string
-	doc       string
-	overloads []overload
-	property  property
-	leakproof bool // see Scalar.Leakproof; false if unknown
+type Record struct {
+	Name      string
+	Doc       string
+	Overloads []Overload
+	Property  Property
+	Leakproof bool // see Scalar.Leakproof; false if unknown
 }
 
-// property tells what a function depends on besides its arguments.
-type property uint8
+// Property tells what a function depends on besides its arguments.
+type Property uint8
 
 const (
-	pure     property = iota
-	stable            // depends on the Context: Scalar.Stable
-	volatile          // depends on chance: Scalar.Volatile
+	pure     Property = iota
+	Stable            // depends on the Context: Scalar.Stable
+	Volatile          // depends on chance: Scalar.Volatile
 )
 
-// overload is one signature with its body. The signature reads "STRING, ?INT64 -> STRING": a question mark precedes an optional parameter,
+// Overload is one signature with its body. The signature reads "STRING, ?INT64 -> STRING": a question mark precedes an optional parameter,
 // dots follow a parameter that may be repeated. ANY stands for any type, ARRAY for any array, PART for an enumeration (see the package
 // comment), LAMBDA for a lambda.
-type overload struct {
+type Overload struct {
 	signature string
-	body      body
+	body      Body
 }
 
-// on makes an overload.
-func on(signature string, b body) overload { return overload{signature, b} }
+// On makes an overload.
+func On(signature string, b Body) Overload { return Overload{signature, b} }
 
-// body computes an overload by one of its functions. It is made by strict, nullable, lazy, higher or byType.
-type body struct {
+// Body computes an overload by one of its functions. It is made by Strict, Nullable, Lazy, Higher or ByType.
+type Body struct {
 	eval   Eval
 	nulls  bool
 	lazy   func(*Context, Args) (value.Value, error)
 	higher func(*Context, []value.Value, []Lambda) (value.Value, error)
-	typed  func(*tree.Function) body
+	typed  func(*tree.Function) Body
 }
 
-// strict makes a body that never sees a NULL: the result is NULL if an argument is.
-func strict(f Eval) body { return body{eval: f} }
+// Strict makes a body that never sees a NULL: the result is NULL if an argument is.
+func Strict(f Eval) Body { return Body{eval: f} }
 
-// nullable makes a body that sees NULL arguments.
-func nullable(f Eval) body { return body{eval: f, nulls: true} }
+// Nullable makes a body that sees NULL arguments.
+func Nullable(f Eval) Body { return Body{eval: f, nulls: true} }
 
-// lazy makes a body that computes its arguments itself.
-func lazy(f func(*Context, Args) (value.Value, error)) body { return body{lazy: f} }
+// Lazy makes a body that computes its arguments itself.
+func Lazy(f func(*Context, Args) (value.Value, error)) Body { return Body{lazy: f} }
 
-// higher makes a body that calls lambdas. It sees NULL arguments.
-func higher(f func(*Context, []value.Value, []Lambda) (value.Value, error)) body {
-	return body{higher: f}
+// Higher makes a body that calls lambdas. It sees NULL arguments.
+func Higher(f func(*Context, []value.Value, []Lambda) (value.Value, error)) Body {
+	return Body{higher: f}
 }
 
-// byType makes a body that depends on the call: Lookup calls f to get a body for the argument types, or one with a cache of its own.
-func byType(f func(*tree.Function) body) body { return body{typed: f} }
+// ByType makes a body that depends on the call: Lookup calls f to get a body for the argument types, or one with a cache of its own.
+func ByType(f func(*tree.Function) Body) Body { return Body{typed: f} }
 
 // Registry finds scalar functions by their names and argument types.
-type Registry struct{ records map[string][]*record }
+type Registry struct{ records map[string][]*Record }
 
-// newRegistry makes a registry of families of records. Records of several families may have the same name; their overloads are tried in the
+// NewRegistry makes a registry of families of records. Records of several families may have the same name; their overloads are tried in the
 // order of the families.
-func newRegistry(families ...[]record) *Registry {
-	g := &Registry{make(map[string][]*record)}
+func NewRegistry(families ...[]Record) *Registry {
+	g := &Registry{make(map[string][]*Record)}
 	signatures := make(map[string]bool)
 	for _, family := range families {
 		for i := range family {
 			r := &family[i]
-			for _, o := range r.overloads {
-				if call := r.name + ": " + o.signature; signatures[call] {
+			for _, o := range r.Overloads {
+				if call := r.Name + ": " + o.signature; signatures[call] {
 					panic("fn: two overloads " + call)
 				} else {
 					signatures[call] = true
 				}
 			}
-			g.records[r.name] = append(g.records[r.name], r)
+			g.records[r.Name] = append(g.records[r.Name], r)
 		}
 	}
 	return g
@@ -91,15 +91,15 @@ func newRegistry(families ...[]record) *Registry {
 // Lookup returns the implementation for a call of a scalar function.
 func (g *Registry) Lookup(f *tree.Function) (*Scalar, error) {
 	for _, r := range g.records[f.Name] {
-		for i := range r.overloads {
-			if fits(r.overloads[i].signature, f.Args) {
-				s := r.overloads[i].body.scalar(f, r.property)
-				s.Leakproof = r.leakproof || f.Safe && s.Lazy == nil && s.Higher == nil && !s.Volatile && !large(f.Type)
+		for i := range r.Overloads {
+			if Fits(r.Overloads[i].signature, f.Args) {
+				s := r.Overloads[i].body.scalar(f, r.Property)
+				s.Leakproof = r.Leakproof || f.Safe && s.Lazy == nil && s.Higher == nil && !s.Volatile && !IsLarge(f.Type)
 				return s, nil
 			}
 		}
 	}
-	return nil, unsupported(f)
+	return nil, Unsupported(f)
 }
 
 // Description tells about a function what its records say.
@@ -116,8 +116,8 @@ func (g *Registry) Descriptions() []Description {
 		d := Description{Name: name}
 		var docs []string
 		for _, r := range records {
-			docs = append(docs, r.doc)
-			for _, o := range r.overloads {
+			docs = append(docs, r.Doc)
+			for _, o := range r.Overloads {
 				d.Signatures = append(d.Signatures, o.signature)
 			}
 		}
@@ -128,8 +128,8 @@ func (g *Registry) Descriptions() []Description {
 	return list
 }
 
-// large reports whether a value of a type may need so much memory that making it fails, even with SAFE.
-func large(t *value.Type) bool {
+// IsLarge reports whether a value of a type may need so much memory that making it fails, even with SAFE.
+func IsLarge(t *value.Type) bool {
 	switch t.Kind {
 	case value.String, value.Bytes, value.JSON, value.Proto, value.Array, value.Struct:
 		return true
@@ -137,16 +137,16 @@ func large(t *value.Type) bool {
 	return false
 }
 
-func (b body) scalar(f *tree.Function, p property) *Scalar {
+func (b Body) scalar(f *tree.Function, p Property) *Scalar {
 	if b.typed != nil {
 		b = b.typed(f)
 	}
 	null := value.Null(f.Type.Kind)
-	s := &Scalar{Lazy: b.lazy, Higher: b.higher, Volatile: p == volatile, Stable: p == stable, eval: b.eval, nulls: b.nulls, null: null, safe: f.Safe}
+	s := &Scalar{Lazy: b.lazy, Higher: b.higher, Volatile: p == Volatile, Stable: p == Stable, eval: b.eval, nulls: b.nulls, null: null, safe: f.Safe}
 	if f.Safe && b.higher != nil {
 		s.Higher = func(ctx *Context, args []value.Value, lambdas []Lambda) (value.Value, error) {
 			v, err := b.higher(ctx, args, lambdas)
-			if err != nil && suppressible(err) {
+			if err != nil && Suppressible(err) {
 				return null, nil
 			}
 			return v, err
@@ -155,5 +155,5 @@ func (b body) scalar(f *tree.Function, p property) *Scalar {
 	return s
 }
 
-// first is the Eval of functions that return their first argument.
-func first(_ *Context, a []value.Value) (value.Value, error) { return a[0], nil }
+// FirstArgument is the Eval of functions that return their first argument.
+func FirstArgument(_ *Context, a []value.Value) (value.Value, error) { return a[0], nil }
