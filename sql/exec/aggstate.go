@@ -2,6 +2,8 @@ package exec
 
 import (
 	"github.com/crowfoot-db/crowfoot/sql/fn"
+	"github.com/crowfoot-db/crowfoot/sql/fn/aggregate"
+	"github.com/crowfoot-db/crowfoot/sql/fn/operators"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -25,7 +27,7 @@ type aggCode struct {
 func (c *compiler) agg(n *plan.Agg) (*aggCode, error) {
 	a := &aggCode{node: n, room: c.reserve(len(n.Args))}
 	var err error
-	if a.fn, err = fn.LookupAggregate(n.Func); err != nil {
+	if a.fn, err = aggregate.Lookup(n.Func); err != nil {
 		return nil, err
 	}
 	a.skipNulls = n.IgnoreNulls || a.fn.IgnoresNulls && !n.RespectNulls
@@ -247,7 +249,7 @@ func (s *deferredState) keep(err error) error {
 		return nil
 	}
 	var ok bool
-	if s.kept, ok = fn.PutOff(err); !ok {
+	if s.kept, ok = operators.PutOff(err); !ok {
 		return err
 	}
 	s.failed = true

@@ -17,5 +17,5 @@
 // than its share of memory. The rows and their order stay the same (spill.go). The package leaves out spilling what must be in memory at once. That
 // is the array or text that one group collects, the values of an IN subquery that is not a join, and the rows of THEN RETURN.
 //
-// Imports of this module: memory, mvcc, schema, sql/fn, sql/plan, sql/spill, sql/tree, stats/cpu, table, usererror, value, value/columnar.
+// Imports of this module: memory, mvcc, schema, sql/fn, sql/fn/aggregate, sql/fn/conversion, sql/fn/library, sql/fn/operators, sql/fn/protobuf, sql/plan, sql/spill, sql/tree, stats/cpu, table, usererror, value, value/columnar.
 package exec

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/crowfoot-db/crowfoot/sql/fn"
+	"github.com/crowfoot-db/crowfoot/sql/fn/conversion"
+	"github.com/crowfoot-db/crowfoot/sql/fn/library"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -51,7 +53,7 @@ func (c *compiler) call(e *plan.Call) (eval, error) {
 	if f, err := c.builtin(e); f != nil || err != nil {
 		return f, err
 	}
-	f, err := fn.Lookup(e.Func)
+	f, err := library.Lookup(e.Func)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +165,7 @@ func (c *compiler) higher(f *fn.Scalar, e *plan.Call, args []eval) (eval, error)
 }
 
 func (c *compiler) cast(e *plan.Cast) (eval, error) {
-	f, err := fn.Cast(e.Arg.Type(), e.T, e.Safe)
+	f, err := conversion.Cast(e.Arg.Type(), e.T, e.Safe)
 	if err != nil {
 		return nil, err
 	}

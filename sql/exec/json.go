@@ -1,7 +1,7 @@
 package exec
 
 import (
-	"github.com/crowfoot-db/crowfoot/sql/fn"
+	"github.com/crowfoot-db/crowfoot/sql/fn/library"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/value"
@@ -13,7 +13,7 @@ func (c *compiler) getJSONField(e *plan.GetJSONField) (eval, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := fn.Lookup(&tree.Function{Name: "$subscript", Args: []*value.Type{value.JSONType, value.StringType}, Type: value.JSONType})
+	f, err := library.Lookup(&tree.Function{Name: "$subscript", Args: []*value.Type{value.JSONType, value.StringType}, Type: value.JSONType})
 	if err != nil {
 		return nil, err
 	}

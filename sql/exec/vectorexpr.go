@@ -2,6 +2,10 @@ package exec
 
 import (
 	"github.com/crowfoot-db/crowfoot/sql/fn"
+	"github.com/crowfoot-db/crowfoot/sql/fn/conversion"
+	"github.com/crowfoot-db/crowfoot/sql/fn/library"
+	"github.com/crowfoot-db/crowfoot/sql/fn/operators"
+	"github.com/crowfoot-db/crowfoot/sql/fn/protobuf"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/value"
@@ -33,7 +37,7 @@ func (c *compiler) vector(e plan.Expr) vectorEval {
 	case *plan.Call:
 		return c.vectorCall(e)
 	case *plan.Cast:
-		if f, err := fn.Cast(e.Arg.Type(), e.T, e.Safe); err == nil && e.Format == nil {
+		if f, err := conversion.Cast(e.Arg.Type(), e.T, e.Safe); err == nil && e.Format == nil {
 			return c.vectorByCalls(f, e.T, c.vectorArgs([]plan.Expr{e.Arg}))
 		}
 	}
@@ -58,7 +62,7 @@ func (c *compiler) vectorCall(e *plan.Call) vectorEval {
 	if len(e.Lambdas) > 0 || len(e.Args) == 0 {
 		return nil
 	}
-	f, err := fn.Lookup(e.Func)
+	f, err := library.Lookup(e.Func)
 	if err != nil {
 		return nil
 	}
@@ -81,10 +85,10 @@ func (c *compiler) vectorCall(e *plan.Call) vectorEval {
 	case e.Func.Name == "$in_array" && hasSet(e):
 		return c.vectorInArray(e, args)
 	}
-	if read := fn.FieldOf(e.Func); read != nil {
+	if read := protobuf.FieldOf(e.Func); read != nil {
 		return c.vectorField(read, e.Func.Type, args[0])
 	}
-	if kernel := fn.LookupKernel(e.Func); kernel != nil {
+	if kernel := operators.LookupKernel(e.Func); kernel != nil {
 		return c.vectorKernel(kernel, args)
 	}
 	return c.vectorByCalls(f, e.Func.Type, args)
@@ -107,7 +111,7 @@ func (r *run) output(at int) *vectorRoom {
 
 // vectorRoom is the memory of one expression in a run. It is used again for each batch.
 type vectorRoom struct {
-	fn.Output
+	operators.Output
 	cols   []fn.Column
 	values []value.Value // by place
 	row    []value.Value // the arguments for one row
@@ -129,7 +133,7 @@ func (v *vectorRoom) columns(r *run, b *batch, places []int32, args []vectorEval
 	return v.cols, true
 }
 
-func (c *compiler) vectorKernel(kernel fn.Kernel, args []vectorEval) vectorEval {
+func (c *compiler) vectorKernel(kernel operators.Kernel, args []vectorEval) vectorEval {
 	at := c.output()
 	return func(r *run, b *batch, places []int32) (fn.Column, bool) {
 		out := r.output(at)
@@ -142,7 +146,7 @@ func (c *compiler) vectorKernel(kernel fn.Kernel, args []vectorEval) vectorEval 
 }
 
 // vectorField compiles the access to a field of a PROTO. The values of the field are copied to a vector of their own.
-func (c *compiler) vectorField(read fn.FieldReader, t *value.Type, arg vectorEval) vectorEval {
+func (c *compiler) vectorField(read protobuf.FieldReader, t *value.Type, arg vectorEval) vectorEval {
 	at := c.output()
 	return func(r *run, b *batch, places []int32) (fn.Column, bool) {
 		out := r.output(at)
@@ -318,7 +322,7 @@ func (c *compiler) vectorIn(e *plan.Call, args []vectorEval) vectorEval {
 	}
 	var equalities []vectorEval
 	for i, other := range e.Args[1:] {
-		kernel := fn.LookupKernel(&tree.Function{Name: "$equal", Args: []*value.Type{e.Args[0].Type(), other.Type()}, Type: value.BoolType})
+		kernel := operators.LookupKernel(&tree.Function{Name: "$equal", Args: []*value.Type{e.Args[0].Type(), other.Type()}, Type: value.BoolType})
 		if kernel == nil {
 			return nil
 		}

@@ -34,9 +34,9 @@ func (c *Column) Peek(i int) value.Value {
 	return c.Values[i*c.Stride]
 }
 
-// notNull filters rows: for a Vector it keeps the rows whose value is not NULL, for other columns it keeps all. The result is in room if it
+// NotNull filters rows: for a Vector it keeps the rows whose value is not NULL, for other columns it keeps all. The result is in room if it
 // leaves rows out.
-func (c *Column) notNull(rows []int32, room *[]int32) []int32 {
+func (c *Column) NotNull(rows []int32, room *[]int32) []int32 {
 	if c.Vector == nil || c.Vector.Nulls == nil {
 		return rows
 	}

@@ -1,12 +1,12 @@
-// Package fn holds GoogleSQL's functions over values: scalar functions,
-// aggregates and casts, one record each.
+// Package fn has what GoogleSQL's functions over values share. The functions are in the packages below: one for each chapter of GoogleSQL's
+// reference, such as text, timestamps and json. Package library lists all scalar functions. Package aggregate lists the aggregate functions.
 //
 // A record has the function's name in lower case, as in GoogleSQL's resolved tree ("concat", "$add", "net.host"), its signatures with a
-// body each, and a line of documentation. A new function takes one record in the table of its family (arithmetic.go, strings.go, ...), one
-// Go function, and one line in testdata.
+// body each, and a line of documentation. A new function takes one record in the table of its family (operators/arithmetic.go,
+// text/strings.go, ...), one Go function, and one line in library/testdata. A new family takes one line in library/library.go.
 //
-// Lookup picks the body once, by the argument types that the analyzer chose, so that a body need not check the types of its arguments for
-// each row. Lookup also wraps bodies to handle NULL arguments and SAFE.
+// Registry.Lookup picks the body once, by the argument types that the analyzer chose, so that a body need not check the types of its
+// arguments for each row. It also wraps bodies to handle NULL arguments and SAFE.
 //
 // A value of GoogleSQL's enumerations (date parts, rounding and normalisation
 // modes), which have no type of their own in Crowfoot, is a STRING with its name
@@ -14,7 +14,7 @@
 //
 // The executor does the rest: it evaluates arguments, reads tables, and handles DISTINCT, ORDER BY, LIMIT and HAVING of aggregates.
 //
-// Imports of this module: sql/tree, stats/distribution, usererror, value.
+// Imports of this module: sql/tree, usererror, value.
 package fn
 
 import (
@@ -86,6 +86,11 @@ type Scalar struct {
 	safe  bool        // errors become NULL
 }
 
+// NewScalar makes a function that never sees a NULL. Its result is null if an argument is NULL, and with safe also for an error.
+func NewScalar(eval Eval, null value.Value, safe bool) *Scalar {
+	return &Scalar{eval: eval, null: null, safe: safe}
+}
+
 // Call computes the function. It must not be called if Lazy or Higher is set.
 func (s *Scalar) Call(ctx *Context, args []value.Value) (value.Value, error) {
 	if !s.nulls {
@@ -96,7 +101,7 @@ func (s *Scalar) Call(ctx *Context, args []value.Value) (value.Value, error) {
 		}
 	}
 	v, err := s.eval(ctx, args)
-	if err != nil && s.safe && suppressible(err) {
+	if err != nil && s.safe && Suppressible(err) {
 		return s.null, nil
 	}
 	return v, err
@@ -121,4 +126,29 @@ type State interface {
 	Add(args []value.Value) error
 	// Result returns the aggregate of the rows added.
 	Result() (value.Value, error)
+}
+
+// Groups computes an aggregate for many groups, which are numbered from 0.
+type Groups interface {
+	// Grow adds empty groups until there are n.
+	Grow(n int)
+	// Add adds the rows with the numbers in rows. The arguments of row i are args[0].At(i) and so on; they go to group groups[i]. A row
+	// with a NULL argument does not count if the aggregate IgnoresNulls. After an error the groups must not be used any more.
+	Add(rows, groups []int32, args []Column) error
+	// Result returns the aggregate of a group.
+	Result(group int) (value.Value, error)
+	// Keep removes all groups but one, which becomes group 0.
+	Keep(group int)
+	// Clear removes all groups.
+	Clear()
+}
+
+// AnyNull reports whether an argument is NULL. Most aggregates ignore such rows.
+func AnyNull(args []value.Value) bool {
+	for i := range args {
+		if args[i].IsNull() {
+			return true
+		}
+	}
+	return false
 }

@@ -5,9 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// memo keeps the text of an argument and the value compiled from it, such as a pattern, a time zone or a path. The text is mostly the same
-// for all rows. A memo belongs to one Scalar. Many goroutines may use it.
-type memo[T any] struct {
+// Memo keeps the text of an argument and the value compiled from it, such as a pattern, a time zone or a path. The text is mostly the same
+// for all rows. A Memo belongs to one Scalar. Many goroutines may use it.
+type Memo[T any] struct {
 	last atomic.Pointer[memoEntry[T]]
 }
 
@@ -16,7 +16,7 @@ type memoEntry[T any] struct {
 	value T
 }
 
-func (m *memo[T]) get(key string, compile func(string) (T, error)) (T, error) {
+func (m *Memo[T]) Get(key string, compile func(string) (T, error)) (T, error) {
 	if e := m.last.Load(); e != nil && e.key == key {
 		return e.value, nil
 	}

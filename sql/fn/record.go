@@ -1,145 +1,135 @@
 package fn
 
 import (
-	"fmt"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// record describes one function: its name in the resolved tree, a line of documentation, and its overloads. A call takes the first overload
+// Record describes one function: its name in the resolved tree, a line of documentation, and its overloads. A call takes the first overload
 // that fits.
-type record struct {
-	name      string
-	doc       string
-	overloads []overload
-	property  property
-	leakproof bool // see Scalar.Leakproof; false if unknown
+type Record struct {
+	Name      string
+	Doc       string
+	Overloads []Overload
+	Property  Property
+	Leakproof bool // see Scalar.Leakproof; false if unknown
 }
 
-// property tells what a function depends on besides its arguments.
-type property uint8
+// Property tells what a function depends on besides its arguments.
+type Property uint8
 
 const (
-	pure     property = iota
-	stable            // depends on the Context: Scalar.Stable
-	volatile          // depends on chance: Scalar.Volatile
+	pure     Property = iota
+	Stable            // depends on the Context: Scalar.Stable
+	Volatile          // depends on chance: Scalar.Volatile
 )
 
-// overload is one signature with its body. The signature reads "STRING, ?INT64 -> STRING": a question mark precedes an optional parameter,
+// Overload is one signature with its body. The signature reads "STRING, ?INT64 -> STRING": a question mark precedes an optional parameter,
 // dots follow a parameter that may be repeated. ANY stands for any type, ARRAY for any array, PART for an enumeration (see the package
 // comment), LAMBDA for a lambda.
-type overload struct {
+type Overload struct {
 	signature string
-	body      body
+	body      Body
 }
 
-// body computes an overload by one of its functions. It is made by strict, nullable, lazy, higher or byType.
-type body struct {
+// On makes an overload.
+func On(signature string, b Body) Overload { return Overload{signature, b} }
+
+// Body computes an overload by one of its functions. It is made by Strict, Nullable, Lazy, Higher or ByType.
+type Body struct {
 	eval   Eval
 	nulls  bool
 	lazy   func(*Context, Args) (value.Value, error)
 	higher func(*Context, []value.Value, []Lambda) (value.Value, error)
-	typed  func(*tree.Function) body
+	typed  func(*tree.Function) Body
 }
 
-// strict makes a body that never sees a NULL: the result is NULL if an argument is.
-func strict(f Eval) body { return body{eval: f} }
+// Strict makes a body that never sees a NULL: the result is NULL if an argument is.
+func Strict(f Eval) Body { return Body{eval: f} }
 
-// nullable makes a body that sees NULL arguments.
-func nullable(f Eval) body { return body{eval: f, nulls: true} }
+// Nullable makes a body that sees NULL arguments.
+func Nullable(f Eval) Body { return Body{eval: f, nulls: true} }
 
-// lazy makes a body that computes its arguments itself.
-func lazy(f func(*Context, Args) (value.Value, error)) body { return body{lazy: f} }
+// Lazy makes a body that computes its arguments itself.
+func Lazy(f func(*Context, Args) (value.Value, error)) Body { return Body{lazy: f} }
 
-// higher makes a body that calls lambdas. It sees NULL arguments.
-func higher(f func(*Context, []value.Value, []Lambda) (value.Value, error)) body {
-	return body{higher: f}
+// Higher makes a body that calls lambdas. It sees NULL arguments.
+func Higher(f func(*Context, []value.Value, []Lambda) (value.Value, error)) Body {
+	return Body{higher: f}
 }
 
-// byType makes a body that depends on the call: Lookup calls f to get a body for the argument types, or one with a cache of its own.
-func byType(f func(*tree.Function) body) body { return body{typed: f} }
+// ByType makes a body that depends on the call: Lookup calls f to get a body for the argument types, or one with a cache of its own.
+func ByType(f func(*tree.Function) Body) Body { return Body{typed: f} }
 
-// scalars holds all scalar functions by name.
-var scalars = index(logic, comparison, conditional, arithmetic, bitwise, rounding, mathematics,
-	stringFunctions, substrings, encodings, likes, regexps, hashes,
-	dateFunctions, timestampFunctions, dateFormats, extracts, intervals,
-	arrays, arraySearch, vectors, utilities, jsonQueries, jsonConversions, jsonMakers,
-	jsonChanges, jsonSearches, formats, network, compressions, distributions, sequenceFunctions)
+// Registry finds scalar functions by their names and argument types.
+type Registry struct{ records map[string][]*Record }
 
-func index(families ...[]record) map[string]*record {
-	m := make(map[string]*record)
+// NewRegistry makes a registry of families of records. Records of several families may have the same name; their overloads are tried in the
+// order of the families.
+func NewRegistry(families ...[]Record) *Registry {
+	g := &Registry{make(map[string][]*Record)}
+	signatures := make(map[string]bool)
 	for _, family := range families {
 		for i := range family {
 			r := &family[i]
-			if m[r.name] != nil {
-				panic("fn: two records for " + r.name)
+			for _, o := range r.Overloads {
+				if call := r.Name + ": " + o.signature; signatures[call] {
+					panic("fn: two overloads " + call)
+				} else {
+					signatures[call] = true
+				}
 			}
-			m[r.name] = r
+			g.records[r.Name] = append(g.records[r.Name], r)
 		}
 	}
-	return m
+	return g
 }
-
-// Names returns the names of all functions, scalar and aggregate, sorted.
-func Names() []string {
-	var names []string
-	for name := range scalars {
-		names = append(names, name)
-	}
-	for name := range aggregates {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	return names
-}
-
-// Doc returns a description of a function: a line for each signature and a line of text. It is empty for a name that Names does not list.
-func Doc(name string) string {
-	var b strings.Builder
-	describe := func(signature string) {
-		args, result, _ := strings.Cut(signature, "-> ")
-		fmt.Fprintf(&b, "%s(%s) -> %s\n", name, strings.TrimSpace(args), result)
-	}
-	if r := scalars[name]; r != nil {
-		for _, o := range r.overloads {
-			describe(o.signature)
-		}
-		b.WriteString(r.doc)
-	} else if r := aggregates[name]; r != nil {
-		for _, o := range r.overloads {
-			describe(o.signature)
-		}
-		b.WriteString(r.doc)
-	}
-	return b.String()
-}
-
-// onFields holds the functions on fields of PROTO. They are not functions in GoogleSQL; their calls have Function.Fields set.
-var onFields = index(protoFields)
 
 // Lookup returns the implementation for a call of a scalar function.
-func Lookup(f *tree.Function) (*Scalar, error) {
-	r := scalars[f.Name]
-	if f.Fields != nil {
-		r = onFields[f.Name]
-	}
-	if r != nil {
-		for i := range r.overloads {
-			if fits(r.overloads[i].signature, f.Args) {
-				s := r.overloads[i].body.scalar(f, r.property)
-				s.Leakproof = r.leakproof || f.Safe && s.Lazy == nil && s.Higher == nil && !s.Volatile && !large(f.Type)
+func (g *Registry) Lookup(f *tree.Function) (*Scalar, error) {
+	for _, r := range g.records[f.Name] {
+		for i := range r.Overloads {
+			if Fits(r.Overloads[i].signature, f.Args) {
+				s := r.Overloads[i].body.scalar(f, r.Property)
+				s.Leakproof = r.Leakproof || f.Safe && s.Lazy == nil && s.Higher == nil && !s.Volatile && !IsLarge(f.Type)
 				return s, nil
 			}
 		}
 	}
-	return nil, unsupported(f)
+	return nil, Unsupported(f)
 }
 
-// large reports whether a value of a type may need so much memory that making it fails, even with SAFE.
-func large(t *value.Type) bool {
+// Description tells about a function what its records say.
+type Description struct {
+	Name       string
+	Doc        string
+	Signatures []string
+}
+
+// Descriptions describes all functions, sorted by name.
+func (g *Registry) Descriptions() []Description {
+	list := make([]Description, 0, len(g.records))
+	for name, records := range g.records {
+		d := Description{Name: name}
+		var docs []string
+		for _, r := range records {
+			docs = append(docs, r.Doc)
+			for _, o := range r.Overloads {
+				d.Signatures = append(d.Signatures, o.signature)
+			}
+		}
+		d.Doc = strings.Join(docs, " ")
+		list = append(list, d)
+	}
+	slices.SortFunc(list, func(a, b Description) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}
+
+// IsLarge reports whether a value of a type may need so much memory that making it fails, even with SAFE.
+func IsLarge(t *value.Type) bool {
 	switch t.Kind {
 	case value.String, value.Bytes, value.JSON, value.Proto, value.Array, value.Struct:
 		return true
@@ -147,16 +137,16 @@ func large(t *value.Type) bool {
 	return false
 }
 
-func (b body) scalar(f *tree.Function, p property) *Scalar {
+func (b Body) scalar(f *tree.Function, p Property) *Scalar {
 	if b.typed != nil {
 		b = b.typed(f)
 	}
 	null := value.Null(f.Type.Kind)
-	s := &Scalar{Lazy: b.lazy, Higher: b.higher, Volatile: p == volatile, Stable: p == stable, eval: b.eval, nulls: b.nulls, null: null, safe: f.Safe}
+	s := &Scalar{Lazy: b.lazy, Higher: b.higher, Volatile: p == Volatile, Stable: p == Stable, eval: b.eval, nulls: b.nulls, null: null, safe: f.Safe}
 	if f.Safe && b.higher != nil {
 		s.Higher = func(ctx *Context, args []value.Value, lambdas []Lambda) (value.Value, error) {
 			v, err := b.higher(ctx, args, lambdas)
-			if err != nil && suppressible(err) {
+			if err != nil && Suppressible(err) {
 				return null, nil
 			}
 			return v, err
@@ -164,3 +154,6 @@ func (b body) scalar(f *tree.Function, p property) *Scalar {
 	}
 	return s
 }
+
+// FirstArgument is the Eval of functions that return their first argument.
+func FirstArgument(_ *Context, a []value.Value) (value.Value, error) { return a[0], nil }

@@ -10,14 +10,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// suppressible reports whether SAFE. and SAFE_CAST turn an error into NULL. They do so for errors that the data caused, not for errors of
+// Suppressible reports whether SAFE. and SAFE_CAST turn an error into NULL. They do so for errors that the data caused, not for errors of
 // the system.
-func suppressible(err error) bool {
+func Suppressible(err error) bool {
 	var e *usererror.Error
 	return errors.As(err, &e) && (e.Code == codes.OutOfRange || e.Code == codes.InvalidArgument)
 }
 
-func unsupported(f *tree.Function) error {
+// Unsupported returns the error for a call that no overload fits.
+func Unsupported(f *tree.Function) error {
 	args := make([]string, len(f.Args))
 	for i, t := range f.Args {
 		if args[i] = "LAMBDA"; t != nil {
@@ -27,11 +28,13 @@ func unsupported(f *tree.Function) error {
 	return usererror.UnsupportedFunction(f.Name, args)
 }
 
-// null returns NULL of a kind, without an error.
-func null(k value.Kind) (value.Value, error) { return value.Null(k), nil }
+// Null returns NULL of a kind, without an error.
+func Null(k value.Kind) (value.Value, error) { return value.Null(k), nil }
 
-func ofBool(b bool) (value.Value, error)       { return value.OfBool(b), nil }
-func ofInt64(i int64) (value.Value, error)     { return value.OfInt64(i), nil }
-func ofFloat64(f float64) (value.Value, error) { return value.OfFloat64(f), nil }
-func ofString(s string) (value.Value, error)   { return value.OfString(s), nil }
-func ofBytes(b []byte) (value.Value, error)    { return value.OfBytes(b), nil }
+// OfBool, OfInt64, OfFloat64, OfString and OfBytes return a value without an error.
+
+func OfBool(b bool) (value.Value, error)       { return value.OfBool(b), nil }
+func OfInt64(i int64) (value.Value, error)     { return value.OfInt64(i), nil }
+func OfFloat64(f float64) (value.Value, error) { return value.OfFloat64(f), nil }
+func OfString(s string) (value.Value, error)   { return value.OfString(s), nil }
+func OfBytes(b []byte) (value.Value, error)    { return value.OfBytes(b), nil }

@@ -6,13 +6,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// fits reports whether a signature (see overload) accepts arguments of these types. A nil type stands for a lambda.
-func fits(signature string, args []*value.Type) bool {
+// Fits reports whether a signature (see Overload) accepts arguments of these types. A nil type stands for a lambda.
+func Fits(signature string, args []*value.Type) bool {
 	params, _, _ := strings.Cut(signature, "->")
 	i := 0
 	for params = strings.TrimSpace(params); params != ""; {
 		var p string
-		p, params = nextParam(params)
+		p, params = NextParameter(params)
 		if rest, ok := strings.CutSuffix(p, "..."); ok {
 			group := strings.Split(strings.Trim(rest, "()"), ", ")
 			for acceptAll(group, args[i:]) {
@@ -40,8 +40,8 @@ func acceptAll(params []string, args []*value.Type) bool {
 	return true
 }
 
-// nextParam cuts off the first parameter; commas inside <> and () do not count.
-func nextParam(params string) (first, rest string) {
+// NextParameter cuts off the first parameter; commas inside <> and () do not count.
+func NextParameter(params string) (first, rest string) {
 	depth := 0
 	for i := range len(params) {
 		switch params[i] {

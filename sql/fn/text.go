@@ -1,6 +1,7 @@
 package fn
 
 import (
+	"encoding/hex"
 	"unicode/utf8"
 	"unsafe"
 
@@ -8,39 +9,39 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// maxOutput is the maximum length in bytes of a text that PAD, REPEAT, REPLACE and TRANSLATE make (GoogleSQL's limit).
-const maxOutput = 1 << 20
+// MaxOutput is the maximum length in bytes of a text that PAD, REPEAT, REPLACE and TRANSLATE make (GoogleSQL's limit).
+const MaxOutput = 1 << 20
 
 // Most functions of text have two forms: for STRING they count characters, for BYTES they count bytes. Their bodies work on Go strings in
 // both cases.
 
-// bytesOf makes BYTES from a Go string without copying it. That is safe since values are never changed.
-func bytesOf(s string) value.Value {
+// BytesOf makes BYTES from a Go string without copying it. That is safe since values are never changed.
+func BytesOf(s string) value.Value {
 	return value.OfBytes(unsafe.Slice(unsafe.StringData(s), len(s)))
 }
 
-// textOf makes a STRING or a BYTES.
-func textOf(k value.Kind, s string) value.Value {
+// TextOf makes a STRING or a BYTES.
+func TextOf(k value.Kind, s string) value.Value {
 	if k == value.Bytes {
-		return bytesOf(s)
+		return BytesOf(s)
 	}
 	return value.OfString(s)
 }
 
-// onText makes the two overloads of a function of one text whose result has the same type.
-func onText(onString, onBytes func(string) string) []overload {
-	return []overload{
-		{"STRING -> STRING", strict(func(_ *Context, a []value.Value) (value.Value, error) {
-			return ofString(onString(a[0].AsString()))
-		})},
-		{"BYTES -> BYTES", strict(func(_ *Context, a []value.Value) (value.Value, error) {
-			return bytesOf(onBytes(a[0].AsString())), nil
-		})},
+// OnText makes the two overloads of a function of one text whose result has the same type.
+func OnText(onString, onBytes func(string) string) []Overload {
+	return []Overload{
+		On("STRING -> STRING", Strict(func(_ *Context, a []value.Value) (value.Value, error) {
+			return OfString(onString(a[0].AsString()))
+		})),
+		On("BYTES -> BYTES", Strict(func(_ *Context, a []value.Value) (value.Value, error) {
+			return BytesOf(onBytes(a[0].AsString())), nil
+		})),
 	}
 }
 
-// charOffset returns the byte offset of the n-th character of s, counted from 0; len(s) if there is none.
-func charOffset(s string, n int64) int {
+// CharOffset returns the byte offset of the n-th character of s, counted from 0; len(s) if there is none.
+func CharOffset(s string, n int64) int {
 	if n <= 0 {
 		return 0
 	}
@@ -53,8 +54,8 @@ func charOffset(s string, n int64) int {
 	return len(s)
 }
 
-// charOffsetBack returns the byte offset of the last n characters of s; 0 if there are fewer.
-func charOffsetBack(s string, n int64) int {
+// CharOffsetBack returns the byte offset of the last n characters of s; 0 if there are fewer.
+func CharOffsetBack(s string, n int64) int {
 	end := len(s)
 	for ; n > 0 && end > 0; n-- {
 		_, size := utf8.DecodeLastRuneInString(s[:end])
@@ -63,7 +64,8 @@ func charOffsetBack(s string, n int64) int {
 	return end
 }
 
-func ascii(s string) bool {
+// IsASCII reports whether a text has only ASCII characters.
+func IsASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
 			return false
@@ -72,6 +74,52 @@ func ascii(s string) bool {
 	return true
 }
 
-func badArgument(sentence string) (value.Value, error) {
+// BadArgument returns the error of an argument that a function does not accept.
+func BadArgument(sentence string) (value.Value, error) {
 	return value.Value{}, usererror.BadArgument(sentence)
 }
+
+// EscapeBytes writes bytes in ASCII. It also escapes the character quote, if that is not 0.
+func EscapeBytes(b []byte, quote byte) string {
+	var out []byte
+	for _, c := range b {
+		switch {
+		case c == '\\' || c == quote && quote != 0:
+			out = append(out, '\\', c)
+		case c == '\n':
+			out = append(out, `\n`...)
+		case c == '\r':
+			out = append(out, `\r`...)
+		case c == '\t':
+			out = append(out, `\t`...)
+		case c < ' ' || c > '~':
+			out = append(out, `\x`+HexByte(c)...)
+		default:
+			out = append(out, c)
+		}
+	}
+	return string(out)
+}
+
+// ASCIISpace holds the characters that conversions from text take for white space.
+const ASCIISpace = " \t\n\v\f\r"
+
+// CutQuoted cuts off a text in quotes. A backslash makes the next character literal.
+func CutQuoted(s string, quote byte) (text, rest string, ok bool) {
+	var out []byte
+	for i := 1; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '\\' && i+1 < len(s):
+			i++
+			out = append(out, s[i])
+		case c == quote:
+			return string(out), s[i+1:], true
+		default:
+			out = append(out, c)
+		}
+	}
+	return "", s, false
+}
+
+// HexByte returns a byte as two hexadecimal digits.
+func HexByte(c byte) string { return hex.EncodeToString([]byte{c}) }

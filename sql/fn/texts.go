@@ -11,23 +11,30 @@ import (
 
 // These functions format the failed operation for error messages.
 
-func int64Overflow(x int64, operator string, y int64) error {
-	return usererror.Overflow("int64", infix(int64Text(x), operator, int64Text(y)))
+// Int64Overflow returns the error of an operation whose result INT64 does not hold.
+func Int64Overflow(x int64, operator string, y int64) error {
+	return usererror.Overflow("int64", InfixText(Int64Text(x), operator, Int64Text(y)))
 }
 
-func infix(x, operator, y string) string { return x + " " + operator + " " + y }
+// InfixText returns x operator y.
+func InfixText(x, operator, y string) string { return x + " " + operator + " " + y }
 
-func call(name string, args ...string) string { return name + "(" + strings.Join(args, ", ") + ")" }
+// CallText returns name(args).
+func CallText(name string, args ...string) string { return name + "(" + strings.Join(args, ", ") + ")" }
 
-func int64Text(x int64) string { return strconv.FormatInt(x, 10) }
+// Int64Text returns a number in digits.
+func Int64Text(x int64) string { return strconv.FormatInt(x, 10) }
 
-// shortFloat returns a number for error messages, with six digits like C's %g.
-func shortFloat(x float64) string {
+// ShortFloat returns a number for error messages, with six digits like C's %g.
+func ShortFloat(x float64) string {
 	if math.IsInf(x, 0) || math.IsNaN(x) {
-		return floatText(x)
+		return FloatText(x)
 	}
 	return strconv.FormatFloat(x, 'g', 6, 64)
 }
 
-// floatText returns a FLOAT64 as CAST to STRING prints it.
-func floatText(x float64) string { return string(value.AppendFloat64(nil, x)) }
+// FloatText returns a FLOAT64 as CAST to STRING prints it.
+func FloatText(x float64) string { return string(value.AppendFloat64(nil, x)) }
+
+// NumericOverflow is the error of an operation whose result NUMERIC does not hold.
+func NumericOverflow(operation string) error { return usererror.Overflow("numeric", operation) }

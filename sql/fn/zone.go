@@ -16,18 +16,18 @@ var defaultZone = sync.OnceValue(func() *time.Location {
 	return zone
 })
 
-// zone returns the statement's time zone.
-func (ctx *Context) zone() *time.Location {
+// Location returns the statement's time zone.
+func (ctx *Context) Location() *time.Location {
 	if ctx.Zone != nil {
 		return ctx.Zone
 	}
 	return defaultZone()
 }
 
-// zoneArgument returns the time zone that argument i names, or the statement's if there is no such argument.
-func zoneArgument(ctx *Context, a []value.Value, i int) (*time.Location, error) {
+// ZoneArgument returns the time zone that argument i names, or the statement's if there is no such argument.
+func ZoneArgument(ctx *Context, a []value.Value, i int) (*time.Location, error) {
 	if len(a) <= i {
-		return ctx.zone(), nil
+		return ctx.Location(), nil
 	}
 	name := a[i].AsString()
 	if name == "" {

@@ -4,7 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/crowfoot-db/crowfoot/sql/fn"
+	"github.com/crowfoot-db/crowfoot/sql/fn/conversion"
+	"github.com/crowfoot-db/crowfoot/sql/fn/library"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -97,13 +98,13 @@ func leakproofAlone(e tree.Expr) bool {
 	case *tree.Literal, *tree.Param, *tree.Ref, *tree.MakeStruct, *tree.GetField, *tree.GetJSONField, *tree.Let:
 		return true
 	case *tree.Cast:
-		f, err := fn.Cast(e.Arg.Type(), e.T, e.Safe)
+		f, err := conversion.Cast(e.Arg.Type(), e.T, e.Safe)
 		return err == nil && f.Leakproof && e.Format == nil && e.Zone == nil
 	case *tree.Call:
 		if like, ok := isCall(e, "$like"); ok {
 			return isPattern(like.Args[1])
 		}
-		f, err := fn.Lookup(e.Func)
+		f, err := library.Lookup(e.Func)
 		return err == nil && f.Leakproof
 	}
 	return false

@@ -21,5 +21,5 @@
 // alone) and distribution (there is one server; Distributed Union in a printed
 // plan marks where a partition could be cut).
 //
-// Imports of this module: schema, sql/fn, sql/tree, usererror, value.
+// Imports of this module: schema, sql/fn, sql/fn/conversion, sql/fn/library, sql/fn/protobuf, sql/fn/utility, sql/tree, usererror, value.
 package plan

@@ -2,6 +2,8 @@ package plan
 
 import (
 	"github.com/crowfoot-db/crowfoot/sql/fn"
+	"github.com/crowfoot-db/crowfoot/sql/fn/conversion"
+	"github.com/crowfoot-db/crowfoot/sql/fn/library"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -71,7 +73,7 @@ func (p *planner) foldCall(c *tree.Call) tree.Expr {
 	if !constant {
 		return shorten(folded)
 	}
-	f, err := fn.Lookup(c.Func)
+	f, err := library.Lookup(c.Func)
 	if err != nil || f.Volatile || f.Stable {
 		return folded
 	}
@@ -145,7 +147,7 @@ func (p *planner) foldCast(c *tree.Cast) tree.Expr {
 	if zoned(l.T) != zoned(c.T) {
 		return folded // depends on the database's time zone
 	}
-	f, err := fn.Cast(l.T, c.T, c.Safe)
+	f, err := conversion.Cast(l.T, c.T, c.Safe)
 	if err != nil {
 		return folded
 	}

@@ -3,6 +3,8 @@ package plan
 import (
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/fn"
+	"github.com/crowfoot-db/crowfoot/sql/fn/library"
+	"github.com/crowfoot-db/crowfoot/sql/fn/protobuf"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -50,7 +52,7 @@ func (p *planner) fieldColumn(s *Scan, e Expr, name string) *schema.Column {
 	if !ok || s.Columns[slot.Index].Generated != nil && !s.Columns[slot.Index].Stored {
 		return nil
 	}
-	f, err := fn.Lookup(c.Func)
+	f, err := library.Lookup(c.Func)
 	if err != nil {
 		return nil
 	}
@@ -58,7 +60,7 @@ func (p *planner) fieldColumn(s *Scan, e Expr, name string) *schema.Column {
 	return &schema.Column{Ordinal: -1, KeyOrdinal: -1, Name: name, Type: c.Func.Type, Generated: &schema.Expr{
 		Uses: []*schema.Column{s.Columns[slot.Index]},
 		Eval: func(args []value.Value) (value.Value, error) { return f.Call(ctx, args) },
-		Peek: fn.FieldOf(c.Func),
+		Peek: protobuf.FieldOf(c.Func),
 	}}
 }
 

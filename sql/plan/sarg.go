@@ -2,7 +2,7 @@ package plan
 
 import (
 	"github.com/crowfoot-db/crowfoot/schema"
-	"github.com/crowfoot-db/crowfoot/sql/fn"
+	"github.com/crowfoot-db/crowfoot/sql/fn/library"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -322,7 +322,7 @@ func volatile(e tree.Expr) bool {
 	found := false
 	walkTree(e, func(e tree.Expr) {
 		if c, ok := e.(*tree.Call); ok {
-			f, err := fn.Lookup(c.Func)
+			f, err := library.Lookup(c.Func)
 			found = found || err == nil && f.Volatile
 		}
 	})

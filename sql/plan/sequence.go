@@ -3,7 +3,7 @@ package plan
 import (
 	"slices"
 
-	"github.com/crowfoot-db/crowfoot/sql/fn"
+	"github.com/crowfoot-db/crowfoot/sql/fn/utility"
 )
 
 // Sequences returns the full names of the sequences that the statement itself names: values lists those that it takes values from, states
@@ -13,11 +13,11 @@ func (p *Plan) Sequences() (values, states []string) {
 		for _, e := range n.exprs() {
 			WalkExpr(e, func(e Expr) {
 				c, ok := e.(*Call)
-				if !ok || c.Func.Name != fn.NextSequenceValue && c.Func.Name != fn.SequenceState {
+				if !ok || c.Func.Name != utility.NextSequenceValue && c.Func.Name != utility.SequenceState {
 					return
 				}
 				list := &states
-				if c.Func.Name == fn.NextSequenceValue {
+				if c.Func.Name == utility.NextSequenceValue {
 					list = &values
 				}
 				if name := c.Args[0].(*Const).Value.AsString(); !slices.Contains(*list, name) {

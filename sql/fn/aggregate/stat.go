@@ -1,0 +1,114 @@
+package aggregate
+
+import (
+	"math"
+	"math/big"
+
+	"github.com/crowfoot-db/crowfoot/sql/fn"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// statistics: for a population the sum of squares is divided by n. For a sample it is divided by n - 1, and the result for one row is NULL.
+var statistics = []aggregateRecord{
+	{name: "var_samp", doc: "The variance of a sample.", overloads: spreadOverloads(sample, false)},
+	{name: "stddev_samp", doc: "The standard deviation of a sample.", overloads: spreadOverloads(sample, true)},
+}
+
+// basis is subtracted from n to get the divisor of a sum of squares.
+type basis int64
+
+const (
+	population basis = 0
+	sample     basis = 1
+)
+
+func spreadOverloads(b basis, root bool) []aggregateOverload {
+	return []aggregateOverload{
+		{"FLOAT64 -> FLOAT64", simple(func() fn.State { return &spread{basis: b, root: root} }), nil},
+		{"NUMERIC -> FLOAT64", simple(func() fn.State { return &spreadNumeric{basis: b, root: root} }), nil},
+	}
+}
+
+// spread updates the mean and the sum of squares row by row (Welford, Technometrics 4, 1962).
+type spread struct {
+	basis         basis
+	root          bool
+	n             int64
+	mean, squares float64
+	shift         int // numbers are stored times 2^-shift; 0 until the first whose square may overflow
+}
+
+// After the first number beyond wide, all numbers are scaled down by 2^-wideShift, so that any sum of their squares fits.
+const (
+	wide      = 1e150
+	wideShift = 600
+)
+
+func (s *spread) Add(args []value.Value) error {
+	if args[0].IsNull() {
+		return nil
+	}
+	s.n++
+	x := args[0].AsFloat64()
+	if s.shift == 0 && math.Abs(x) > wide && fn.IsFinite(x) {
+		s.shift, s.mean, s.squares = wideShift, math.Ldexp(s.mean, -wideShift), math.Ldexp(s.squares, -2*wideShift)
+	}
+	x = math.Ldexp(x, -s.shift)
+	delta := x - s.mean
+	s.mean += delta / float64(s.n)
+	s.squares += delta * (x - s.mean)
+	return nil
+}
+
+func (s *spread) Result() (value.Value, error) {
+	n := s.n - int64(s.basis)
+	if n <= 0 {
+		return fn.Null(value.Float64)
+	}
+	variance := s.squares / float64(n)
+	if s.root {
+		return fn.OfFloat64(math.Ldexp(math.Sqrt(variance), s.shift))
+	}
+	return fn.OfFloat64(math.Ldexp(variance, 2*s.shift))
+}
+
+// spreadNumeric computes exactly up to the last step.
+type spreadNumeric struct {
+	basis        basis
+	root         bool
+	n            int64
+	sum, squares big.Int // in billionths, in billionths squared
+}
+
+func (s *spreadNumeric) Add(args []value.Value) error {
+	if args[0].IsNull() {
+		return nil
+	}
+	s.n++
+	x := args[0].AsNumeric().Big()
+	s.sum.Add(&s.sum, x)
+	s.squares.Add(&s.squares, x.Mul(x, x))
+	return nil
+}
+
+func (s *spreadNumeric) Result() (value.Value, error) {
+	n := s.n - int64(s.basis)
+	if n <= 0 {
+		return fn.Null(value.Float64)
+	}
+	variance := deviation(s.n, &s.squares, &s.sum, &s.sum, n)
+	if s.root {
+		variance = math.Sqrt(variance)
+	}
+	return fn.OfFloat64(variance)
+}
+
+// deviation returns (products - x * y / count) / n, where x and y are sums in billionths, and products is in billionths squared.
+func deviation(count int64, products, x, y *big.Int, n int64) float64 {
+	top := new(big.Int).Mul(products, big.NewInt(count))
+	top.Sub(top, new(big.Int).Mul(x, y))
+	bottom := new(big.Int).Mul(big.NewInt(count), big.NewInt(n))
+	bottom.Mul(bottom, fn.Billion).Mul(bottom, fn.Billion)
+	f, _ := new(big.Rat).SetFrac(top, bottom).Float64()
+	return f
+}

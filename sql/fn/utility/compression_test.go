@@ -1,0 +1,23 @@
+package utility
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// TestCompression: the compressed bytes depend on the library, but decompressing them gives the same text.
+func TestCompression(t *testing.T) {
+	text := strings.Repeat("the same again, ", 1000)
+	for level := int64(zstdMinLevel); level <= zstdMaxLevel; level++ {
+		packed, err := zstdCompress(nil, []value.Value{value.OfString(text), value.OfInt64(level)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := zstdToString(nil, []value.Value{packed})
+		if err != nil || back.AsString() != text || len(packed.AsBytes()) > 200 {
+			t.Errorf("level %d: %d bytes, %v", level, len(packed.AsBytes()), err)
+		}
+	}
+}
