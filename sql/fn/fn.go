@@ -1,5 +1,6 @@
 // Package fn has what GoogleSQL's functions over values share. The functions are in the packages below: one for each chapter of GoogleSQL's
-// reference, such as text, timestamps and json. Package library lists all scalar functions. Package aggregate lists the aggregate functions.
+// reference, such as text, timestamps and json. Package library lists all scalar functions. Package aggregate lists the aggregate
+// functions.
 //
 // A record has the function's name in lower case, as in GoogleSQL's resolved tree ("concat", "$add", "net.host"), its signatures with a
 // body each, and a line of documentation. A new function takes one record in the table of its family (operators/arithmetic.go,

@@ -22,7 +22,8 @@ func FloorDiv(a, b int64) int64 {
 // Billion is the denominator of NUMERIC. It must not be changed.
 var Billion = big.NewInt(1_000_000_000)
 
-// WorkingPrecision is the precision of computations with NUMERIC, in bits. 38 digits take 127 bits; the rest is for the errors of series and for numbers near 10^29.
+// WorkingPrecision is the precision of computations with NUMERIC, in bits. 38 digits take 127 bits; the rest is for the errors of series
+// and for numbers near 10^29.
 const WorkingPrecision = 320
 
 // MaxGenerated is the maximum number of elements that the GENERATE functions make. GoogleSQL limits their memory instead; an element takes

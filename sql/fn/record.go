@@ -76,11 +76,11 @@ func NewRegistry(families ...[]Record) *Registry {
 		for i := range family {
 			r := &family[i]
 			for _, o := range r.Overloads {
-				if call := r.Name + ": " + o.signature; signatures[call] {
+				call := r.Name + ": " + o.signature
+				if signatures[call] {
 					panic("fn: two overloads " + call)
-				} else {
-					signatures[call] = true
 				}
+				signatures[call] = true
 			}
 			g.records[r.Name] = append(g.records[r.Name], r)
 		}
@@ -102,7 +102,7 @@ func (g *Registry) Lookup(f *tree.Function) (*Scalar, error) {
 	return nil, Unsupported(f)
 }
 
-// Description tells about a function what its records say.
+// Description holds the documentation and the signatures of a function.
 type Description struct {
 	Name       string
 	Doc        string
