@@ -34,12 +34,6 @@ const (
 	atSaturation = "_saturated"
 )
 
-// The sizes of the study's reads of several rows.
-const (
-	studyKeys   = 10
-	studySplits = 4
-)
-
 const (
 	// studyClients send the operations of an open loop. There are enough of them that an operation which is due need
 	// not wait for those in progress.

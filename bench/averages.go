@@ -3,41 +3,10 @@ package bench
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"cloud.google.com/go/spanner"
 )
-
-// Averages are a row of the server's statistics: the executions of one query or read in one interval. Latency, CPU
-// and LeaderRefreshDelay are in microseconds. A field is nil if its column does not exist in that table of
-// statistics, of queries or of reads.
-type Averages struct {
-	Table              string    `json:"table"` // table in SPANNER_SYS
-	End                time.Time `json:"interval_end"`
-	Fingerprint        int64     `json:"fingerprint"`
-	Executions         int64     `json:"execution_count"`
-	Latency            *float64  `json:"avg_latency_us,omitempty"`
-	CPU                float64   `json:"avg_cpu_us"`
-	LeaderRefreshDelay *float64  `json:"avg_leader_refresh_delay_us,omitempty"`
-	Rows               float64   `json:"avg_rows"`
-	Bytes              float64   `json:"avg_bytes"`
-	RemoteCalls        *float64  `json:"avg_remote_server_calls,omitempty"`
-}
-
-// averageCPU returns the average CPU time of one operation by the server's statistics, in microseconds. It returns
-// nil if they have none.
-func (m *Measure) averageCPU() *float64 {
-	if len(m.Averages) == 0 {
-		return nil
-	}
-	var sum float64
-	for _, a := range m.Averages {
-		sum += a.CPU
-	}
-	return &sum
-}
 
 // enterInterval waits until an interval begins, if the experiment needs its own and the run may wait.
 func (r *run) enterInterval(ctx context.Context, e experiment) error {
@@ -183,22 +152,4 @@ func orMissing(err error, found bool, table string, end time.Time) error {
 		err = fmt.Errorf("%s has no such execution in the interval that ended at %s", table, end.UTC().Format(time.RFC3339))
 	}
 	return err
-}
-
-// reads reports whether a value of READ_COLUMNS belongs to the call. READ_COLUMNS has the name of the table or index
-// before each column. It lists the key's columns by their names, or all of them together as _exists.
-func (c asked) reads(columns []string) bool {
-	var rest []string
-	for _, full := range columns {
-		source, column, _ := strings.Cut(full, ".")
-		if source != c.source {
-			return false
-		}
-		if column != "_exists" && column != "id" {
-			rest = append(rest, column)
-		}
-	}
-	want := slices.DeleteFunc(slices.Clone(c.columns), func(column string) bool { return column == "id" })
-	slices.Sort(rest)
-	return slices.Equal(rest, slices.Sorted(slices.Values(want)))
 }

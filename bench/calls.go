@@ -6,14 +6,6 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// asked identifies a call in the server's statistics: a query by its text, a read by its table or index and its
-// columns.
-type asked struct {
-	text    string // "" for a read
-	source  string
-	columns []string
-}
-
 // query is a single-use query.
 type query struct {
 	sql  string

@@ -29,8 +29,6 @@ const (
 	withoutCopy = "without a copy"
 	// targetCopyCost is the highest target ratio of a commit's cost with a columnar copy to its cost without.
 	targetCopyCost = 1.3
-	// copyLimit is the longest time that the server may take for the first copy.
-	copyLimit = 10 * time.Minute
 )
 
 // check refuses settings whose servers the run cannot start itself.

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"slices"
 	"strings"
 )
 
@@ -106,4 +107,30 @@ func tag(parts ...string) string {
 		return '_'
 	}, strings.Join(parts, "_"))
 	return text[:min(len(text), maxTag)]
+}
+
+// asked identifies a call in the server's statistics: a query by its text, a read by its table or index and its
+// columns.
+type asked struct {
+	text    string // "" for a read
+	source  string
+	columns []string
+}
+
+// reads reports whether a value of READ_COLUMNS belongs to the call. READ_COLUMNS has the name of the table or index
+// before each column. It lists the key's columns by their names, or all of them together as _exists.
+func (c asked) reads(columns []string) bool {
+	var rest []string
+	for _, full := range columns {
+		source, column, _ := strings.Cut(full, ".")
+		if source != c.source {
+			return false
+		}
+		if column != "_exists" && column != "id" {
+			rest = append(rest, column)
+		}
+	}
+	want := slices.DeleteFunc(slices.Clone(c.columns), func(column string) bool { return column == "id" })
+	slices.Sort(rest)
+	return slices.Equal(rest, slices.Sorted(slices.Values(want)))
 }

@@ -36,8 +36,6 @@ const (
 	lightLimit = time.Second
 	// drainLimit is the longest time that heavy requests may still take after For is over.
 	drainLimit = 2 * time.Minute
-	// watchEvery is the time between two readings of the server's memory.
-	watchEvery = 100 * time.Millisecond
 )
 
 // check returns an error if the settings are not valid.

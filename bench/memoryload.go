@@ -56,16 +56,6 @@ func memorySchema(dir string) string {
 	return file
 }
 
-// memorySize parses a size such as 2GiB and returns it in bytes.
-func memorySize(text string) (int64, error) {
-	number, ok := strings.CutSuffix(text, "GiB")
-	v, err := strconv.ParseFloat(number, 64)
-	if !ok || err != nil || !(v > 0 && v <= 1<<20) {
-		return 0, usageErrorf("--memory is %q: want a size such as 2GiB", text)
-	}
-	return int64(v * (1 << 30)), nil
-}
-
 // memoryLoad sends heavy requests of each kind in turn. It builds the large messages only once, so that this program
 // needs little memory itself.
 type memoryLoad struct {

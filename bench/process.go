@@ -145,3 +145,16 @@ func diskSize(dir string) (int64, error) {
 	})
 	return total, err
 }
+
+// memorySize parses a size such as 2GiB and returns it in bytes.
+func memorySize(text string) (int64, error) {
+	number, ok := strings.CutSuffix(text, "GiB")
+	v, err := strconv.ParseFloat(number, 64)
+	if !ok || err != nil || !(v > 0 && v <= 1<<20) {
+		return 0, usageErrorf("--memory is %q: want a size such as 2GiB", text)
+	}
+	return int64(v * (1 << 30)), nil
+}
+
+// watchEvery is the time between two readings of the server's memory.
+const watchEvery = 100 * time.Millisecond

@@ -86,3 +86,16 @@ func fetch(ctx context.Context, url, path string) error {
 	_, err = io.Copy(file, reply.Body)
 	return errors.Join(err, file.Close())
 }
+
+// missedProfileTime is the time for which a path is profiled.
+const missedProfileTime = 5 * time.Second
+
+// profilePath repeats a path and profiles the target meanwhile. It writes the profiles to dir.
+func (r *run) profilePath(ctx context.Context, p path, dir string) error {
+	l := r.load(p, &Measure{Clients: 1})
+	l.lasts = missedProfileTime
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return l.run(ctx, func(window) {}) })
+	g.Go(func() error { return r.target.profile(ctx, dir, missedProfileTime) })
+	return g.Wait()
+}

@@ -1,9 +1,7 @@
 package bench
 
 import (
-	"cmp"
 	"encoding/json"
-	"fmt"
 	"io"
 	"time"
 )
@@ -65,41 +63,6 @@ type Pair struct {
 
 // wantedPair is a pair in an experiment that has begun. It holds positions in Measures.
 type wantedPair struct{ left, right int }
-
-func newReport(began time.Time, s Settings, t *target, benchmarks []Benchmark) *Report {
-	r := &Report{Heading: newHeading(began, t), Settings: s, about: map[string]string{}, studies: map[string]*Study{}}
-	for _, b := range benchmarks {
-		r.Benchmarks = append(r.Benchmarks, b.name)
-		r.about[b.name], r.studies[b.name] = b.about, b.study
-	}
-	return r
-}
-
-// begin adds empty measures for the paths of an experiment, and notes the pairs to compare. It returns the position
-// of the first measure.
-func (r *Report) begin(benchmark string, e experiment, clients int) int {
-	first := len(r.Measures)
-	at := map[string]int{}
-	for _, p := range e.paths {
-		at[p.name] = len(r.Measures)
-		n := clients
-		if p.clients > 0 {
-			n = p.clients
-		}
-		m := &Measure{
-			Benchmark: benchmark, Experiment: e.name, Title: e.title, Path: p.name, Method: p.method, Clients: n, Size: e.size,
-			Rate: cmp.Or(e.rate, r.Settings.Rate), asked: p.asked, group: first, latency: newHistogram(), Codec: p.codec, Copy: p.copy, parallel: p.parallel,
-		}
-		if !e.untagged {
-			m.Tag = tag(fmt.Sprint("c", n), benchmark, e.name, p.name)
-		}
-		r.Measures = append(r.Measures, m)
-	}
-	for _, pair := range e.pairs {
-		r.wanted = append(r.wanted, wantedPair{at[pair[0]], at[pair[1]]})
-	}
-	return first
-}
 
 // groupTitle returns the title of the measure's experiment. It adds the number of clients if all paths have the same.
 func (r *Report) groupTitle(m *Measure) string {

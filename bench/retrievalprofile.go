@@ -4,13 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"time"
-
-	"golang.org/x/sync/errgroup"
 )
-
-// missedProfileTime is the time for which a path is profiled.
-const missedProfileTime = 5 * time.Second
 
 // profileMissed repeats the paths of the target that have missed a figure's target, and profiles them.
 func (b *retrieval) profileMissed(ctx context.Context, r *run) error {
@@ -34,16 +28,6 @@ func (b *retrieval) profileMissed(ctx context.Context, r *run) error {
 		r.fact("target missed: %s; profiles of %s are in %s", f.Name, p.name, dir)
 	}
 	return nil
-}
-
-// profilePath repeats a path and profiles the target meanwhile. It writes the profiles to dir.
-func (r *run) profilePath(ctx context.Context, p path, dir string) error {
-	l := r.load(p, &Measure{Clients: 1})
-	l.lasts = missedProfileTime
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return l.run(ctx, func(window) {}) })
-	g.Go(func() error { return r.target.profile(ctx, dir, missedProfileTime) })
-	return g.Wait()
 }
 
 // pathOf finds the path that ref names.

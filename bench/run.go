@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,9 +138,6 @@ func (r *run) startControl(ctx context.Context, benchmarks []Benchmark, prepared
 	}
 	return nil
 }
-
-// warmUpShare is the ratio of a path's measured time to the time that it runs before, unmeasured.
-const warmUpShare = 10
 
 // length returns the total length of all turns. The unit is the measured time of one path.
 func (r *run) length(experiments []experiment) (total float64) {
@@ -298,4 +296,39 @@ func (r *run) fact(format string, args ...any) {
 	text := strings.TrimSpace(fmt.Sprintf(format, args...))
 	r.report.Facts = append(r.report.Facts, text)
 	r.screen.note(text)
+}
+
+func newReport(began time.Time, s Settings, t *target, benchmarks []Benchmark) *Report {
+	r := &Report{Heading: newHeading(began, t), Settings: s, about: map[string]string{}, studies: map[string]*Study{}}
+	for _, b := range benchmarks {
+		r.Benchmarks = append(r.Benchmarks, b.name)
+		r.about[b.name], r.studies[b.name] = b.about, b.study
+	}
+	return r
+}
+
+// begin adds empty measures for the paths of an experiment, and notes the pairs to compare. It returns the position
+// of the first measure.
+func (r *Report) begin(benchmark string, e experiment, clients int) int {
+	first := len(r.Measures)
+	at := map[string]int{}
+	for _, p := range e.paths {
+		at[p.name] = len(r.Measures)
+		n := clients
+		if p.clients > 0 {
+			n = p.clients
+		}
+		m := &Measure{
+			Benchmark: benchmark, Experiment: e.name, Title: e.title, Path: p.name, Method: p.method, Clients: n, Size: e.size,
+			Rate: cmp.Or(e.rate, r.Settings.Rate), asked: p.asked, group: first, latency: newHistogram(), Codec: p.codec, Copy: p.copy, parallel: p.parallel,
+		}
+		if !e.untagged {
+			m.Tag = tag(fmt.Sprint("c", n), benchmark, e.name, p.name)
+		}
+		r.Measures = append(r.Measures, m)
+	}
+	for _, pair := range e.pairs {
+		r.wanted = append(r.wanted, wantedPair{at[pair[0]], at[pair[1]]})
+	}
+	return first
 }

@@ -216,9 +216,15 @@ func bar(share float64) string {
 	return "[" + strings.Repeat("#", full) + strings.Repeat(".", width-full) + "]"
 }
 
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
+// status replaces the last status on a terminal. Elsewhere it prints the lines below the last status.
+func (s *screen) status(lines []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.live {
+		s.draw(lines)
+		return
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	for _, l := range lines {
+		fmt.Fprintln(s.out, l)
+	}
 }

@@ -86,14 +86,6 @@ const maxPID = 1 << 22
 
 var databaseForm = regexp.MustCompile(`^projects/[^/]+/instances/[^/]+/databases/[^/]+$`)
 
-// size returns the amount of work for each path as text.
-func (s Settings) size() string {
-	if s.Count > 0 {
-		return plural(s.Count, "operation")
-	}
-	return s.Each.String()
-}
-
 // UsageError is an error in the command line.
 type UsageError struct{ error }
 
@@ -188,3 +180,15 @@ func (e Endpoint) check() error {
 	}
 	return nil
 }
+
+// The sizes of the study's reads of several rows.
+const (
+	studyKeys   = 10
+	studySplits = 4
+)
+
+// studyBatch is the number of rows in the study's larger commits.
+const studyBatch = 4
+
+// warmUpShare is the ratio of a path's measured time to the time that it runs before, unmeasured.
+const warmUpShare = 10

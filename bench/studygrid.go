@@ -28,20 +28,6 @@ func (r *Report) averagesGrid(benchmark string) grid {
 	return g
 }
 
-func (a Averages) cells() []string {
-	ms := func(v *float64) string {
-		if v == nil {
-			return "-"
-		}
-		return fmt.Sprintf("%.4g", *v/1e3)
-	}
-	calls := "-"
-	if a.RemoteCalls != nil {
-		calls = fmt.Sprintf("%.3g", *a.RemoteCalls)
-	}
-	return []string{fmt.Sprint(a.Executions), ms(a.Latency), ms(&a.CPU), ms(a.LeaderRefreshDelay), fmt.Sprintf("%.4g", a.Rows), fmt.Sprintf("%.1f", a.Bytes), calls}
-}
-
 // callsGrid shows the calls that make up the mean latency of an operation.
 func (r *Report) callsGrid(benchmark string) grid {
 	g := grid{

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"cloud.google.com/go/spanner"
@@ -141,30 +140,6 @@ func (t *target) probe(ctx context.Context) error {
 	return fmt.Errorf("first query at %s: %w", t.what, err)
 }
 
-// createDatabase creates the database if it is missing. Its instance must exist.
-func (e Endpoint) createDatabase(ctx context.Context) error {
-	c, err := database.NewDatabaseAdminClient(ctx, plainText(e.Address)...)
-	if err != nil {
-		return fmt.Errorf("connect: %w", err)
-	}
-	defer c.Close()
-	ctx, cancel := context.WithTimeout(ctx, probeLimit)
-	defer cancel()
-	_, err = c.GetDatabase(ctx, &databasepb.GetDatabaseRequest{Name: e.Database})
-	if status.Code(err) != codes.NotFound {
-		return err
-	}
-	instance, name, _ := strings.Cut(e.Database, "/databases/")
-	op, err := c.CreateDatabase(ctx, &databasepb.CreateDatabaseRequest{Parent: instance, CreateStatement: "CREATE DATABASE `" + name + "`"})
-	if err == nil {
-		_, err = op.Wait(ctx)
-	}
-	if err != nil {
-		return fmt.Errorf("create %s: %w", e.Database, err)
-	}
-	return nil
-}
-
 // createTables runs DDL statements. The run never drops the tables that they create.
 func (t *target) createTables(ctx context.Context, ddl ...string) error {
 	op, err := t.admin.UpdateDatabaseDdl(ctx, &databasepb.UpdateDatabaseDdlRequest{Database: t.database, Statements: ddl})
@@ -253,8 +228,13 @@ func rowsOf(it *spanner.RowIterator, want int) (rows int, err error) {
 	return rows, err
 }
 
-// oneLine returns the text of an error on one line, without the client's request ID.
-func oneLine(err error) string {
-	text, _, _ := strings.Cut(err.Error(), ", requestID = ")
-	return strings.Join(strings.Fields(text), " ")
+// has reports whether a view of INFORMATION_SCHEMA has a row with this name.
+func (t *target) has(ctx context.Context, view, column, name string) (bool, error) {
+	rows, err := drain(t.client.Single().Query(ctx, spanner.Statement{
+		SQL: "SELECT 1 FROM INFORMATION_SCHEMA." + view + " WHERE TABLE_SCHEMA = '' AND " + column + " = @name", Params: map[string]any{"name": name},
+	}))
+	return rows > 0, err
 }
+
+// copyLimit is the longest time that the server may take for the first copy.
+const copyLimit = 10 * time.Minute

@@ -205,3 +205,24 @@ func count(v float64) string {
 	}
 	return fmt.Sprintf("%.0f", v)
 }
+
+// oneLine returns the text of an error on one line, without the client's request ID.
+func oneLine(err error) string {
+	text, _, _ := strings.Cut(err.Error(), ", requestID = ")
+	return strings.Join(strings.Fields(text), " ")
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// size returns the amount of work for each path as text.
+func (s Settings) size() string {
+	if s.Count > 0 {
+		return plural(s.Count, "operation")
+	}
+	return s.Each.String()
+}

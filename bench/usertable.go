@@ -65,11 +65,3 @@ func (r *run) makeUserTable(ctx context.Context) error {
 	}
 	return err
 }
-
-// has reports whether a view of INFORMATION_SCHEMA has a row with this name.
-func (t *target) has(ctx context.Context, view, column, name string) (bool, error) {
-	rows, err := drain(t.client.Single().Query(ctx, spanner.Statement{
-		SQL: "SELECT 1 FROM INFORMATION_SCHEMA." + view + " WHERE TABLE_SCHEMA = '' AND " + column + " = @name", Params: map[string]any{"name": name},
-	}))
-	return rows > 0, err
-}

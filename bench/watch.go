@@ -9,7 +9,11 @@ import (
 	"time"
 
 	"cloud.google.com/go/spanner"
+	database "cloud.google.com/go/spanner/admin/database/apiv1"
+	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/crowfoot-db/crowfoot/resultset"
 )
@@ -283,4 +287,28 @@ func (w *watchRun) fact(format string, args ...any) {
 	text := strings.TrimSpace(fmt.Sprintf(format, args...))
 	w.report.Facts = append(w.report.Facts, text)
 	w.screen.note(text)
+}
+
+// createDatabase creates the database if it is missing. Its instance must exist.
+func (e Endpoint) createDatabase(ctx context.Context) error {
+	c, err := database.NewDatabaseAdminClient(ctx, plainText(e.Address)...)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	_, err = c.GetDatabase(ctx, &databasepb.GetDatabaseRequest{Name: e.Database})
+	if status.Code(err) != codes.NotFound {
+		return err
+	}
+	instance, name, _ := strings.Cut(e.Database, "/databases/")
+	op, err := c.CreateDatabase(ctx, &databasepb.CreateDatabaseRequest{Parent: instance, CreateStatement: "CREATE DATABASE `" + name + "`"})
+	if err == nil {
+		_, err = op.Wait(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("create %s: %w", e.Database, err)
+	}
+	return nil
 }

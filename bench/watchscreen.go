@@ -35,19 +35,6 @@ func (w *watchRun) show(e watchExperiment, sides []*side, now time.Time) {
 	w.screen.status(lines)
 }
 
-// status replaces the last status on a terminal. Elsewhere it prints the lines below the last status.
-func (s *screen) status(lines []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.live {
-		s.draw(lines)
-		return
-	}
-	for _, l := range lines {
-		fmt.Fprintln(s.out, l)
-	}
-}
-
 // watchStatus is the status of a side at a moment.
 type watchStatus struct {
 	standing

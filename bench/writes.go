@@ -33,12 +33,6 @@ const (
 	viaBatchDML  = "batch DML"
 )
 
-// rowsPerCommit returns the name of the experiment with n rows per commit.
-func rowsPerCommit(n int) string { return fmt.Sprintf("rows_%d", n) }
-
-// studyBatch is the number of rows in the study's larger commits.
-const studyBatch = 4
-
 // writesFigures returns the published figures and Crowfoot's targets, for the numbers of rows in the settings.
 func writesFigures(s Settings) []Figure {
 	list := slices.Clone(allWritesFigures)
@@ -181,13 +175,6 @@ func writePaths(n int) []path {
 	)
 }
 
-func repeated(method string, n int) string {
-	if n == 1 {
-		return method
-	}
-	return fmt.Sprintf("%d %s", n, method)
-}
-
 func mutations(users []user) []*spanner.Mutation {
 	list := make([]*spanner.Mutation, len(users))
 	for i, u := range users {
@@ -202,21 +189,6 @@ func applied(n int, options ...spanner.ApplyOption) operation {
 		return n, err
 	}
 }
-
-// transaction runs f and commits. The caller draws the rows before, so that a retry inserts the same rows.
-func transaction(ctx context.Context, c call, f func(context.Context, *spanner.ReadWriteTransaction) error) error {
-	_, err := c.client.ReadWriteTransactionWithOptions(ctx, f, spanner.TransactionOptions{TransactionTag: c.tag})
-	return err
-}
-
-// saying is true if the last statement of a transaction is marked as the last. The server may then leave checks to
-// the commit.
-type saying bool
-
-const (
-	sayNothing saying = false
-	sayLast    saying = true
-)
 
 // dml sends one statement for each row.
 func dml(n int, s saying) operation {
