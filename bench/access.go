@@ -16,7 +16,7 @@ import (
 // own interval of the server's statistics, and both ways are also compared at saturation. The table stays in the
 // database.
 func Access() Benchmark {
-	return Benchmark{name: "access", about: accessAbout, check: Settings.checkAccess, study: &studyOfReads, prepare: prepareAccess, figures: accessFigures}
+	return Benchmark{name: "access", about: accessAbout, check: Settings.checkAccess, study: &studyOfReads, prepare: prepareAccess, figures: accessFigures, published: publishedAverages}
 }
 
 const accessAbout = "Compared is what the same rows cost, in CPU of the server and in latency, read by SQL (ExecuteStreamingSql) and by READ (StreamingRead): lower is better."
@@ -48,7 +48,7 @@ var studyRates = map[string]float64{oneKey: 4600, rangeRead: 4300, scattered: 18
 
 // prepareAccess creates and fills the study's table and splits it.
 func prepareAccess(ctx context.Context, r *run) ([]experiment, error) {
-	if err := r.makeUserTable(ctx); err != nil {
+	if err := makeUserTable(ctx, r); err != nil {
 		return nil, err
 	}
 	full, err := r.target.filled(ctx, userTable, r.Rows)
@@ -61,13 +61,13 @@ func prepareAccess(ctx context.Context, r *run) ([]experiment, error) {
 		}
 	}
 	if r.Splits > 1 {
-		note, err := r.target.split(ctx, userTable, r.splitKeys())
+		note, err := r.target.split(ctx, userTable, splitKeys(r))
 		if err != nil {
 			return nil, err
 		}
 		r.fact("%s", note)
 	}
-	list := r.accessExperiments()
+	list := accessExperiments(r)
 	if r.Study {
 		list = asInStudy(list)
 	}
@@ -78,14 +78,14 @@ func prepareAccess(ctx context.Context, r *run) ([]experiment, error) {
 }
 
 // splitKeys returns the keys that cut the table into Splits equal parts.
-func (r *run) splitKeys() (keys []string) {
+func splitKeys(r *run) (keys []string) {
 	for i := 1; i < r.Splits; i++ {
 		keys = append(keys, userKey(int64(r.Rows)*int64(i)/int64(r.Splits)))
 	}
 	return keys
 }
 
-func (r *run) accessExperiments() []experiment {
+func accessExperiments(r *run) []experiment {
 	a := access{int64(r.Rows), r.Keys, r.Splits}
 	list := []experiment{
 		{name: oneKey, title: "one key", paths: []path{

@@ -7,21 +7,21 @@ const readsOfSplits = 4
 // publishedAverages are the table of figures in the study. They are server averages of one interval of ten minutes.
 // Latency and CPU are in microseconds.
 var publishedAverages = map[Ref]Averages{
-	{oneKey, viaSQL}:     {Executions: 2_759_475, Latency: known(537), CPU: 155, Rows: 1, Bytes: 1048.7, RemoteCalls: known(0)},
-	{oneKey, viaREAD}:    {Executions: 2_773_258, CPU: 149, LeaderRefreshDelay: known(381), Rows: 1, Bytes: 1055.8},
-	{rangeRead, viaSQL}:  {Executions: 2_584_896, Latency: known(691), CPU: 305, Rows: 10, Bytes: 10448.1, RemoteCalls: known(0)},
-	{rangeRead, viaREAD}: {Executions: 2_634_410, CPU: 169, LeaderRefreshDelay: known(382), Rows: 10, Bytes: 10449.7},
-	{scattered, viaSQL}:  {Executions: 1_087_848, Latency: known(2391), CPU: 1532, Rows: 10, Bytes: 10391, RemoteCalls: known(4)},
-	{scattered, viaREAD}: {Executions: 4_449_029, CPU: 139, LeaderRefreshDelay: known(313), Rows: 2.5, Bytes: 2607.2},
+	RefTo(oneKey, viaSQL):     {Executions: 2_759_475, Latency: known(537), CPU: 155, Rows: 1, Bytes: 1048.7, RemoteCalls: known(0)},
+	RefTo(oneKey, viaREAD):    {Executions: 2_773_258, CPU: 149, LeaderRefreshDelay: known(381), Rows: 1, Bytes: 1055.8},
+	RefTo(rangeRead, viaSQL):  {Executions: 2_584_896, Latency: known(691), CPU: 305, Rows: 10, Bytes: 10448.1, RemoteCalls: known(0)},
+	RefTo(rangeRead, viaREAD): {Executions: 2_634_410, CPU: 169, LeaderRefreshDelay: known(382), Rows: 10, Bytes: 10449.7},
+	RefTo(scattered, viaSQL):  {Executions: 1_087_848, Latency: known(2391), CPU: 1532, Rows: 10, Bytes: 10391, RemoteCalls: known(4)},
+	RefTo(scattered, viaREAD): {Executions: 4_449_029, CPU: 139, LeaderRefreshDelay: known(313), Rows: 2.5, Bytes: 2607.2},
 }
 
 func known(v float64) *float64 { return &v }
 
 // publishedCPU returns the study's AVG_CPU_SECONDS of one operation, in microseconds.
 func publishedCPU(experiment, path string) float64 {
-	ref := Ref{experiment, path}
+	ref := RefTo(experiment, path)
 	cpu := publishedAverages[ref].CPU
-	if ref == (Ref{scattered, viaREAD}) {
+	if ref == RefTo(scattered, viaREAD) {
 		cpu *= readsOfSplits
 	}
 	return cpu
@@ -44,7 +44,7 @@ func accessFigures(s Settings) []Figure {
 	}
 	cpu := func(name, left, leftPath, right, rightPath string, target float64) Figure {
 		f := Figure{
-			Name: name, Metric: metric, Left: Ref{left, leftPath}, Right: Ref{right, rightPath}, Target: target, Basis: basis,
+			Name: name, Metric: metric, Left: RefTo(left, leftPath), Right: RefTo(right, rightPath), Target: target, Basis: basis,
 			StudyLeft: publishedCPU(left, leftPath), StudyRight: publishedCPU(right, rightPath), summed: left == right,
 		}
 		if leftPath == viaREAD || rightPath == viaREAD && left == scattered {
@@ -68,7 +68,7 @@ func accessFigures(s Settings) []Figure {
 		list[i].Target = 0
 	}
 	for _, e := range []struct{ name, title string }{{oneKey, "one key"}, {rangeRead, "range"}, {scattered, "scattered keys"}, {covering, "covering index"}, {backJoin, "index not covering"}} {
-		list = append(list, Figure{Name: "READ / SQL at saturation, " + e.title, Metric: Throughput, Left: Ref{e.name + atSaturation, viaREAD}, Right: Ref{e.name + atSaturation, viaSQL}})
+		list = append(list, Figure{Name: "READ / SQL at saturation, " + e.title, Metric: Throughput, Left: RefTo(e.name+atSaturation, viaREAD), Right: RefTo(e.name+atSaturation, viaSQL)})
 	}
 	return list
 }

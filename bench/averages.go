@@ -26,7 +26,7 @@ func (r *run) leaveInterval(first int, e experiment) {
 		return
 	}
 	for _, m := range r.report.Measures[first:] {
-		m.intervalEnd = r.intervalEnd
+		r.intervals[m] = r.intervalEnd
 	}
 }
 
@@ -67,12 +67,13 @@ FROM SPANNER_SYS.%s WHERE fprint = @fingerprint AND interval_end = @end`
 // averages queries the statistics of every path that ran in an interval, and adds the answers to the report.
 func (r *run) averages(ctx context.Context) {
 	for _, m := range r.report.Measures {
-		if m.intervalEnd.IsZero() || m.Operations == 0 {
+		end := r.intervals[m]
+		if end.IsZero() || m.Operations == 0 {
 			continue
 		}
-		for _, call := range m.asked {
-			s, a, err := r.averagesOf(ctx, call, m.intervalEnd)
-			s.Title = fmt.Sprintf("%s, %s, by fingerprint, in the interval that ended at %s", m.Title, m.Path, m.intervalEnd.UTC().Format(time.RFC3339))
+		for _, call := range r.asked[m] {
+			s, a, err := r.averagesOf(ctx, call, end)
+			s.Title = fmt.Sprintf("%s, %s, by fingerprint, in the interval that ended at %s", m.Title, m.Path, end.UTC().Format(time.RFC3339))
 			if err != nil {
 				s.Error = oneLine(err)
 			} else {
@@ -88,19 +89,19 @@ func (r *run) averagesOf(ctx context.Context, call asked, end time.Time) (s Stat
 	ctx, cancel := context.WithTimeout(ctx, statisticsLimit)
 	defer cancel()
 	a.End, a.Table, s.SQL = end, "READ_STATS_TOP_"+r.Interval.suffix(), readAverages
-	find, scan := r.readFingerprint, a.ofRead
+	find, scan := r.readFingerprint, averagesOfRead
 	if call.text != "" {
 		a.Table, s.SQL = "QUERY_STATS_TOP_"+r.Interval.suffix(), queryAverages
-		find, scan = r.queryFingerprint, a.ofQuery
+		find, scan = r.queryFingerprint, averagesOfQuery
 	}
 	s.SQL = fmt.Sprintf(s.SQL, a.Table)
 	if a.Fingerprint, err = find(ctx, a.Table, call, end); err == nil {
-		err = r.statisticRows(ctx, &s, map[string]any{"fingerprint": a.Fingerprint, "end": end}, scan)
+		err = r.statisticRows(ctx, &s, map[string]any{"fingerprint": a.Fingerprint, "end": end}, func(row *spanner.Row) error { return scan(&a, row) })
 	}
 	return s, a, err
 }
 
-func (a *Averages) ofQuery(row *spanner.Row) error {
+func averagesOfQuery(a *Averages, row *spanner.Row) error {
 	var text string
 	var latency, calls float64
 	err := row.Columns(&text, &a.Executions, &latency, &a.CPU, &a.Rows, &a.Bytes, &calls)
@@ -109,7 +110,7 @@ func (a *Averages) ofQuery(row *spanner.Row) error {
 	return err
 }
 
-func (a *Averages) ofRead(row *spanner.Row) error {
+func averagesOfRead(a *Averages, row *spanner.Row) error {
 	var columns []string
 	var delay float64
 	err := row.Columns(&columns, &a.Executions, &a.CPU, &delay, &a.Rows, &a.Bytes)

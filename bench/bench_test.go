@@ -289,12 +289,12 @@ func ownFiles(t *testing.T) bench.Files {
 
 func TestOwn(t *testing.T) {
 	s, out := small(t)
-	own, err := bench.Own(ownFiles(t))
+	workload, err := bench.Own(ownFiles(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Rate, s.Clients = 200, []int{2}
-	r, err := bench.Run(t.Context(), s, own)
+	r, err := bench.Run(t.Context(), s, workload)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -313,14 +313,14 @@ func TestOwn(t *testing.T) {
 func TestFailure(t *testing.T) {
 	s, out := small(t)
 	s.Count = 200 // operations; the sixtieth fails
-	own, err := bench.Own(bench.Files{Paths: []bench.File{
+	workload, err := bench.Own(bench.Files{Paths: []bench.File{
 		{Kind: bench.SQLFile, Name: write(t, "good.sql", "SELECT 1")},
 		{Kind: bench.SQLFile, Name: write(t, "bad.sql", "-- @n INT64 sequence 1\nSELECT DIV(1, 60 - @n)")},
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := bench.Run(t.Context(), s, own)
+	r, err := bench.Run(t.Context(), s, workload)
 	if !errors.Is(err, bench.ErrPartial) || !strings.Contains(err.Error(), "bad.sql") || !strings.Contains(err.Error(), "division by zero") {
 		t.Errorf("got %v\n%s", err, out)
 	}
@@ -334,14 +334,14 @@ func TestFailure(t *testing.T) {
 func TestInterrupt(t *testing.T) {
 	s, out := small(t)
 	s.Rounds, s.Count = 10, 10_000
-	own, err := bench.Own(bench.Files{Paths: []bench.File{{Kind: bench.SQLFile, Name: write(t, "one.sql", "SELECT 1")}}})
+	workload, err := bench.Own(bench.Files{Paths: []bench.File{{Kind: bench.SQLFile, Name: write(t, "one.sql", "SELECT 1")}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	s.Progress = &watched{io.Discard, "round 1 of 10", cancel}
-	r, err := bench.Run(ctx, s, own)
+	r, err := bench.Run(ctx, s, workload)
 	if !errors.Is(err, bench.ErrPartial) || !strings.Contains(err.Error(), "interrupted") {
 		t.Fatalf("got %v\n%s", err, out)
 	}
@@ -498,11 +498,11 @@ func TestStudyMode(t *testing.T) {
 func TestCount(t *testing.T) {
 	s, out := small(t)
 	s.Count, s.Clients = 40, []int{3}
-	own, err := bench.Own(bench.Files{Paths: []bench.File{{Kind: bench.SQLFile, Name: write(t, "one.sql", "SELECT 1 UNION ALL SELECT 2")}}})
+	workload, err := bench.Own(bench.Files{Paths: []bench.File{{Kind: bench.SQLFile, Name: write(t, "one.sql", "SELECT 1 UNION ALL SELECT 2")}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := bench.Run(t.Context(), s, own)
+	r, err := bench.Run(t.Context(), s, workload)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

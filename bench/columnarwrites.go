@@ -40,7 +40,7 @@ func (w *columnarWrites) check(s Settings) error {
 }
 
 func (w *columnarWrites) prepare(ctx context.Context, r *run) ([]experiment, error) {
-	if err := r.fillWrites(ctx); err != nil {
+	if err := fillWrites(ctx, r); err != nil {
 		return nil, err
 	}
 	var err error
@@ -122,7 +122,7 @@ func columnarWritesFigures(s Settings) (list []Figure) {
 	for _, n := range s.Batches {
 		list = append(list, Figure{
 			Name: fmt.Sprintf("with / without a columnar copy, %s per commit, server CPU", plural(n, "row")), Metric: ServerCPU,
-			Left: Ref{rowsPerCommit(n), withCopy}, Right: Ref{rowsPerCommit(n), withoutCopy}, Target: targetCopyCost,
+			Left: RefTo(rowsPerCommit(n), withCopy), Right: RefTo(rowsPerCommit(n), withoutCopy), Target: targetCopyCost,
 		})
 	}
 	return list

@@ -100,7 +100,7 @@ func controlFigures(list []experiment) (figures []Figure) {
 			for _, metric := range []Metric{ServerCPU, MedianLatency} {
 				figures = append(figures, Figure{
 					Name: fmt.Sprintf("%s, %s: %s, this / control", e.title, pair[0], metric), Metric: metric,
-					Left: Ref{e.name, pair[0]}, Right: Ref{e.name, pair[1]}, Target: maxRegression,
+					Left: RefTo(e.name, pair[0]), Right: RefTo(e.name, pair[1]), Target: maxRegression,
 				})
 			}
 		}

@@ -22,6 +22,11 @@ type Benchmark struct {
 	close func() error
 	// figures returns the published figures and Crowfoot's targets.
 	figures func(Settings) []Figure // nil for none
+	// grids returns the tables that only this benchmark has. They stand before those of every benchmark. Nil means
+	// none.
+	grids func(*Report) []grid
+	// published are the study's averages of the server's statistics. It may be nil.
+	published map[Ref]Averages
 }
 
 // experiment compares paths to the same result.

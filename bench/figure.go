@@ -50,6 +50,9 @@ type Ref struct {
 	Path       string `json:"path"`
 }
 
+// RefTo identifies the measure of a path in an experiment.
+func RefTo(experiment, path string) Ref { return Ref{experiment, path} }
+
 // Metric is a quantity by which two paths are compared.
 type Metric string
 

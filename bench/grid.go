@@ -34,9 +34,11 @@ func (n *footnotes) mark(text string) string {
 
 // grids returns the tables of a benchmark that are not empty.
 func (r *Report) grids(benchmark string) (list []grid) {
-	for _, g := range []grid{
-		r.retrievalGrid(benchmark), r.pairGrid(benchmark), r.figureGrid(benchmark), r.averagesGrid(benchmark), r.callsGrid(benchmark), r.fitGrid(benchmark), r.measureGrid(benchmark),
-	} {
+	var all []grid
+	if own := r.ownGrids[benchmark]; own != nil {
+		all = own(r)
+	}
+	for _, g := range append(all, r.pairGrid(benchmark), r.figureGrid(benchmark), r.averagesGrid(benchmark), r.callsGrid(benchmark), r.fitGrid(benchmark), r.measureGrid(benchmark)) {
 		if len(g.Lines) > 1 {
 			list = append(list, g)
 		}

@@ -106,7 +106,7 @@ func (l *load) run(ctx context.Context, show func(window)) error {
 		}
 		ours := l.clientCPU()
 		full, rows := l.recorder.swap(spare)
-		w = window{full, rows, now.Sub(last), used - cpu, ours - own, l.share(now)}
+		w = window{latency: full, rows: rows, elapsed: now.Sub(last), cpu: used - cpu, own: ours - own, share: l.share(now)}
 		last, cpu, own, l.used = now, used, ours, used
 		show(w)
 		w.latency.Reset()

@@ -38,7 +38,7 @@ func TestOpenLoop(t *testing.T) {
 
 // begun returns a measure in its first turn.
 func begun() *Measure {
-	m := &Measure{latency: newHistogram()}
+	m := new(Measure)
 	m.begin()
 	return m
 }

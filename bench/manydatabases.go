@@ -28,7 +28,7 @@ const (
 // createDatabases creates a thousand databases, one after the other, on a server of their own. It reports the
 // creation times of the last ones. It also reports how much memory the server's process uses for each idle database.
 // A short run creates fewer.
-func (r *run) createDatabases(ctx context.Context) (err error) {
+func createDatabases(ctx context.Context, r *run) (err error) {
 	t := &target{database: r.target.database, root: filepath.Join(r.target.root, "databases")}
 	if err := t.spawn(ctx); err != nil {
 		return err

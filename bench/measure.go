@@ -56,11 +56,7 @@ type Measure struct {
 	metered bool
 	// parallel is true if calls of one operation run at the same time. Their latencies then do not add up to the
 	// operation's.
-	parallel bool
-	asked    []asked
-	// intervalEnd ends the interval of the server's statistics into which all operations fell. It is zero if there is
-	// none.
-	intervalEnd  time.Time
+	parallel     bool
 	counted      methodCounts            // by the server, over all turns
 	roundLatency *hdrhistogram.Histogram // in microseconds, of the last of Turns
 	used         time.Duration           // the server's CPU time in the last of Turns
@@ -116,6 +112,9 @@ const fromProcess = "process"
 
 // begin starts a turn.
 func (m *Measure) begin() {
+	if m.latency == nil {
+		m.latency = newHistogram()
+	}
 	m.Turns = append(m.Turns, Turn{})
 	m.roundLatency, m.used = newHistogram(), 0
 }

@@ -44,7 +44,7 @@ func (s *server) counts(ctx context.Context) (methodCounts, error) {
 	for _, m := range families[requestSeconds].GetMetric() {
 		for _, label := range m.GetLabel() {
 			if label.GetName() == "method" {
-				counts[label.GetValue()] = methodCount{float64(m.GetHistogram().GetSampleCount()), m.GetHistogram().GetSampleSum()}
+				counts[label.GetValue()] = methodCount{calls: float64(m.GetHistogram().GetSampleCount()), seconds: m.GetHistogram().GetSampleSum()}
 			}
 		}
 	}

@@ -19,8 +19,8 @@ type output struct {
 
 // document is a report that can be written as one HTML page and as JSON.
 type document interface {
-	writePage(io.Writer) error
-	writeJSON(io.Writer) error
+	WritePage(io.Writer) error
+	WriteJSON(io.Writer) error
 }
 
 func (s Outputs) create() (*outputs, error) {
@@ -28,7 +28,7 @@ func (s Outputs) create() (*outputs, error) {
 	for _, want := range []struct {
 		name  string
 		write func(document, io.Writer) error
-	}{{s.Report, document.writePage}, {s.JSON, document.writeJSON}} {
+	}{{s.Report, document.WritePage}, {s.JSON, document.WriteJSON}} {
 		if want.name == "" {
 			continue
 		}

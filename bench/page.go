@@ -64,12 +64,12 @@ type chart struct {
 	SVG   template.HTML
 }
 
-// writePage writes one self-contained HTML page.
-func (r *Report) writePage(w io.Writer) error {
+// WritePage writes one self-contained HTML page.
+func (r *Report) WritePage(w io.Writer) error {
 	p := page{
 		Report: r, Title: "crowfoot bench " + strings.Join(r.Benchmarks, ", "), Headlines: r.headlines(),
 		Took: r.took(), Loop: "Closed loop: each client sends when it has its answer",
-		Size: r.Settings.size(), Batches: numbers(r.Settings.Batches), Tiles: r.tiles(), Knowledge: r.knowledge(),
+		Size: sizeText(r.Settings), Batches: numbers(r.Settings.Batches), Tiles: r.tiles(), Knowledge: r.knowledge(),
 	}
 	if r.Settings.Study {
 		p.Loop = "Reads came in an open loop at the study's rates, all else in a closed loop: each client sends when it has its answer"

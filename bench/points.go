@@ -41,12 +41,12 @@ const (
 )
 
 var pointsFigures = []Figure{
-	{Name: "READ / ceiling server CPU, one row of 1 kB", Metric: ServerCPU, Left: Ref{pointRead, viaREAD}, Right: Ref{pointRead, ceilingREAD}, Target: 1.35},
-	{Name: "SQL / READ server CPU, one row of 1 kB", Metric: ServerCPU, Left: Ref{pointRead, viaSQL}, Right: Ref{pointRead, viaREAD}, Target: 1.10},
-	{Name: "statistics on / off, READ CPU", Metric: ServerCPU, Left: Ref{pointRead, viaREAD}, Right: Ref{pointRead, offREAD}, Target: 1.03},
-	{Name: "statistics on / off, SQL CPU", Metric: ServerCPU, Left: Ref{pointRead, viaSQL}, Right: Ref{pointRead, offSQL}, Target: 1.03},
-	{Name: "commit of one row - fsync", Metric: LatencyAdded, Left: Ref{oneCommit, oneClient}, Right: Ref{oneCommit, plainFsync}, Target: 400},
-	{Name: "commits per second, 64 clients / 1 client", Metric: Throughput, Left: Ref{oneCommit, manyClients}, Right: Ref{oneCommit, oneClient}, Target: 12, AtLeast: true},
+	{Name: "READ / ceiling server CPU, one row of 1 kB", Metric: ServerCPU, Left: RefTo(pointRead, viaREAD), Right: RefTo(pointRead, ceilingREAD), Target: 1.35},
+	{Name: "SQL / READ server CPU, one row of 1 kB", Metric: ServerCPU, Left: RefTo(pointRead, viaSQL), Right: RefTo(pointRead, viaREAD), Target: 1.10},
+	{Name: "statistics on / off, READ CPU", Metric: ServerCPU, Left: RefTo(pointRead, viaREAD), Right: RefTo(pointRead, offREAD), Target: 1.03},
+	{Name: "statistics on / off, SQL CPU", Metric: ServerCPU, Left: RefTo(pointRead, viaSQL), Right: RefTo(pointRead, offSQL), Target: 1.03},
+	{Name: "commit of one row - fsync", Metric: LatencyAdded, Left: RefTo(oneCommit, oneClient), Right: RefTo(oneCommit, plainFsync), Target: 400},
+	{Name: "commits per second, 64 clients / 1 client", Metric: Throughput, Left: RefTo(oneCommit, manyClients), Right: RefTo(oneCommit, oneClient), Target: 12, AtLeast: true},
 }
 
 const pointsTable = "Points"

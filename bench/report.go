@@ -18,8 +18,9 @@ type Heading struct {
 	Facts    []string `json:"facts,omitempty"` // further observations
 }
 
-func newHeading(began time.Time, t *target) Heading {
-	return Heading{Began: began.UTC(), Machine: thisMachine(), Server: t.what, Database: t.database}
+// newHeading returns the heading of a report that begins.
+func newHeading(began time.Time, server, database string) Heading {
+	return Heading{Began: began.UTC(), Machine: thisMachine(), Server: server, Database: database}
 }
 
 // took returns the duration of the run in whole seconds.
@@ -36,10 +37,12 @@ type Report struct {
 	Fits       []Fit       `json:"fits,omitempty"`
 	Statistics []Statistic `json:"server_statistics"`
 
-	about     map[string]string // by benchmark
-	rowBytes  float64           // of a row as text, in a benchmark that retrieves tables; published holds the study's figures for it
-	published []publishedRetrieval
-	studies   map[string]*Study // by benchmark; nil for no study
+	about   map[string]string // by benchmark
+	studies map[string]*Study // by benchmark; nil for no study
+	// ownGrids make the tables that only one benchmark has. They stand before those of every benchmark.
+	ownGrids map[string]func(*Report) []grid
+	// published are a study's averages of the server's statistics.
+	published map[Ref]Averages
 	wanted    []wantedPair
 }
 
@@ -63,6 +66,9 @@ type Pair struct {
 
 // wantedPair is a pair in an experiment that has begun. It holds positions in Measures.
 type wantedPair struct{ left, right int }
+
+// compare adds a pair of an experiment that has begun. left and right are positions in Measures.
+func (r *Report) compare(left, right int) { r.wanted = append(r.wanted, wantedPair{left, right}) }
 
 // groupTitle returns the title of the measure's experiment. It adds the number of clients if all paths have the same.
 func (r *Report) groupTitle(m *Measure) string {
@@ -118,7 +124,8 @@ func (m *Measure) tail() Latency {
 	return m.Latency
 }
 
-func (r *Report) writeJSON(w io.Writer) error {
+// WriteJSON writes the results as JSON.
+func (r *Report) WriteJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(r)

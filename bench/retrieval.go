@@ -40,6 +40,7 @@ func Retrieval(s RetrievalSettings) (Benchmark, error) {
 			sentence: "Out of Oracle and MySQL, rows came into a program's memory at %s times the speed of a text file; as objects of the Go client, they come out of Crowfoot at %s times.",
 		},
 		check: Settings.checkEmbedded, prepare: b.prepare, after: b.profileMissed, close: b.close, figures: func(Settings) []Figure { return b.figures() },
+		grids: func(r *Report) []grid { return []grid{b.grid(r)} },
 	}, nil
 }
 
@@ -82,6 +83,8 @@ type retrieval struct {
 	others       []otherDatabase
 	python, java *worker
 	missing      []missingTool
+	rowBytes     float64              // of a row as text
+	published    []publishedRetrieval // the study's figures for the table
 	experiments  []experiment
 }
 
@@ -129,8 +132,8 @@ func (b *retrieval) load(ctx context.Context, r *run) error {
 		}
 		r.fact("loaded %d rows of %s by mutations at %.0f rows/s", r.Rows, b.table.name, float64(r.Rows)/took.Seconds())
 	}
-	r.report.rowBytes, r.report.published = b.table.textBytes(b.rows), b.table.published
-	r.fact("a row of %s is %.0f bytes as text", b.table.name, r.report.rowBytes)
+	b.rowBytes, b.published = b.table.textBytes(b.rows), b.table.published
+	r.fact("a row of %s is %.0f bytes as text", b.table.name, b.rowBytes)
 	return nil
 }
 

@@ -16,17 +16,17 @@ func (p publishedRetrieval) perSecond() float64 { return p.rows / p.seconds }
 // The study's results for customer, with 30 million rows. For n readers it gives no table, only how many times as
 // fast as one reader they were.
 var publishedCustomer = []publishedRetrieval{
-	{way: "Oracle, JDBC, SPL: 280 s", rows: 30e6, seconds: oracleSeconds, ours: Ref{oneStream, splSpanner}},
-	{way: "Oracle, 6 readers", rows: 30e6, seconds: oracleSeconds / 5, readers: 5, ours: Ref{readers(6), viaKeyRanges}},
-	{way: "MySQL, JDBC, SPL: 380 s", rows: 30e6, seconds: mysqlSeconds, ours: Ref{oneStream, "MySQL, go-sql-driver"}},
-	{way: studyText + ": 42 s", rows: 30e6, seconds: textSeconds, ours: Ref{oneStream, splText}},
+	{way: "Oracle, JDBC, SPL: 280 s", rows: 30e6, seconds: oracleSeconds, ours: RefTo(oneStream, splSpanner)},
+	{way: "Oracle, 6 readers", rows: 30e6, seconds: oracleSeconds / 5, readers: 5, ours: RefTo(readers(6), viaKeyRanges)},
+	{way: "MySQL, JDBC, SPL: 380 s", rows: 30e6, seconds: mysqlSeconds, ours: RefTo(oneStream, "MySQL, go-sql-driver")},
+	{way: studyText + ": 42 s", rows: 30e6, seconds: textSeconds, ours: RefTo(oneStream, splText)},
 }
 
 // The study's results for orders, with 300 million rows.
 var publishedOrders = []publishedRetrieval{
-	{way: studyText + ": 483 s", rows: 300e6, seconds: 483, ours: Ref{oneStream, splText}},
-	{way: "text file, 4 readers", rows: 300e6, seconds: 483 / 3.6, readers: 3.6, ours: Ref{readers(4), textTitle}},
-	{way: "composite table, SPL: 164 s", rows: 300e6, seconds: 164, ours: Ref{oneStream, splComposite}},
+	{way: studyText + ": 483 s", rows: 300e6, seconds: 483, ours: RefTo(oneStream, splText)},
+	{way: "text file, 4 readers", rows: 300e6, seconds: 483 / 3.6, readers: 3.6, ours: RefTo(readers(4), textTitle)},
+	{way: "composite table, SPL: 164 s", rows: 300e6, seconds: 164, ours: RefTo(oneStream, splComposite)},
 	{way: "composite table, 4 readers", rows: 300e6, seconds: 164 / 3.8, readers: 3.8},
 }
 
@@ -54,11 +54,11 @@ func (b *retrieval) publishedFigures() []Figure {
 	perSecond := func(name string, left Ref, published float64, right Ref, beside float64) Figure {
 		return Figure{Name: name, Metric: RowThroughput, Left: left, Right: right, StudyLeft: published, StudyRight: beside}
 	}
-	one := func(path string) Ref { return Ref{oneStream, path} }
+	one := func(path string) Ref { return RefTo(oneStream, path) }
 	if b.table.name != "customer" {
 		return []Figure{
 			perSecond("SPL: composite table / text", one(splComposite), 300e6/164, one(splText), 300e6/483),
-			perSecond("text file, 4 readers / 1", Ref{readers(4), textTitle}, 3.6*300e6/483, Ref{readers(1), textTitle}, 300e6/483),
+			perSecond("text file, 4 readers / 1", RefTo(readers(4), textTitle), 3.6*300e6/483, RefTo(readers(1), textTitle), 300e6/483),
 		}
 	}
 	const oracle, mysql, text = 30e6 / oracleSeconds, 30e6 / mysqlSeconds, 30e6 / textSeconds
@@ -70,7 +70,7 @@ func (b *retrieval) publishedFigures() []Figure {
 		perSecond("SPL over JDBC / its text: Oracle there, Crowfoot's Flight SQL here", one(splFlight), oracle, one(splText), text),
 		perSecond("SPL over JDBC / its text: MySQL there, Crowfoot's Flight SQL here", one(splFlight), mysql, one(splText), text),
 		perSecond("SPL over JDBC / its text: Oracle there, Google's Spanner driver here", one(splSpanner), oracle, one(splText), text),
-		perSecond("6 readers by key ranges / 1: Oracle there, SQL here", Ref{readers(6), viaKeyRanges}, 5*oracle, Ref{readers(1), viaKeyRanges}, oracle),
+		perSecond("6 readers by key ranges / 1: Oracle there, SQL here", RefTo(readers(6), viaKeyRanges), 5*oracle, RefTo(readers(1), viaKeyRanges), oracle),
 	}
 	list[0].summed, list[1].summed = true, true
 	return list
@@ -91,7 +91,7 @@ func (b *retrieval) figures() []Figure {
 	rows := func(name string, left, right Ref, least float64) Figure {
 		return Figure{Name: name, Metric: RowThroughput, Left: left, Right: right, Target: least, AtLeast: true}
 	}
-	one := func(path string) Ref { return Ref{oneStream, path} }
+	one := func(path string) Ref { return RefTo(oneStream, path) }
 	cpu := func(path string) Figure {
 		return Figure{Name: path + ": server CPU of a row", Metric: RowCPU, Left: one(path), Target: 0.5}
 	}
@@ -110,7 +110,7 @@ func (b *retrieval) figures() []Figure {
 		rows("READ, Go client / canned frames", one(officialREAD), one(cannedGo), 0.95),
 		cpu(rawSQL), cpu(rawREAD),
 		rows("Flight SQL, columnar copy / row store", one(viaFlight), one(viaFlight+noColumnar), 0),
-		{Name: "aggregate, columnar copy / DuckDB on Parquet", Metric: MedianLatency, Left: Ref{aggregated, insideCopy}, Right: Ref{aggregated, insideDuckDB}, Target: 2},
-		{Name: "aggregate, row store / PostgreSQL", Metric: MedianLatency, Left: Ref{aggregated, insideRows}, Right: Ref{aggregated, insidePrefix + "PostgreSQL"}, Target: 1},
+		{Name: "aggregate, columnar copy / DuckDB on Parquet", Metric: MedianLatency, Left: RefTo(aggregated, insideCopy), Right: RefTo(aggregated, insideDuckDB), Target: 2},
+		{Name: "aggregate, row store / PostgreSQL", Metric: MedianLatency, Left: RefTo(aggregated, insideRows), Right: RefTo(aggregated, insidePrefix+"PostgreSQL"), Target: 1},
 	}...)
 }

@@ -6,12 +6,8 @@ import (
 	"strings"
 )
 
-// retrievalGrid is the table of rows per second, in which the benchmark Retrieval compares its paths with the study.
-// It is empty for other benchmarks.
-func (r *Report) retrievalGrid(benchmark string) grid {
-	if benchmark != retrievalName {
-		return grid{}
-	}
+// grid is the table of rows per second, in which the benchmark compares its paths with the study.
+func (b *retrieval) grid(r *Report) grid {
 	g := grid{
 		Title: "Rows per second",
 		Note: "MB/s are of the rows as text, in TPC-H's own format. CPU is the process's time for a row, in us, of the server and of the client, which is this program or, for libraries of other languages, " +
@@ -21,45 +17,45 @@ func (r *Report) retrievalGrid(benchmark string) grid {
 		Lines: [][]string{{"way", "codec", "columnar copy", "rows/s", "MB/s", "/ text", "/ 1 reader", "study rows/s", "study / text", "server CPU", "client CPU", "both"}},
 	}
 	group := -1
-	for _, m := range r.of(benchmark) {
+	for _, m := range r.of(retrievalName) {
 		if m.group != group {
 			group = m.group
 			g.Lines = append(g.Lines, []string{m.Title})
 		}
-		g.Lines = append(g.Lines, slices.Concat(r.speedCells(m.Path, m.Codec, m.Copy, m.RowsPerSecond, r.besideText(m), r.besideOne(m)), r.studyCells(m), m.rowCPUCells()))
+		g.Lines = append(g.Lines, slices.Concat(b.speedCells(m.Path, m.Codec, m.Copy, m.RowsPerSecond, besideText(r, m), besideOne(r, m)), b.studyCells(m), rowCPUCells(m)))
 	}
 	for _, m := range r.Measures {
-		if m.Benchmark == benchmark && m.Failed != "" {
+		if m.Benchmark == retrievalName && m.Failed != "" {
 			g.Below = append(g.Below, m.Title+", "+m.Path+" failed: "+m.Failed)
 		}
 	}
-	if len(r.published) > 0 {
+	if len(b.published) > 0 {
 		g.Lines = append(g.Lines, []string{"the study"})
 	}
-	for _, p := range r.published {
-		besideText := ratio(p.perSecond(), publishedText(r.published))
-		g.Lines = append(g.Lines, append(r.speedCells(p.way, "", "", p.perSecond(), besideText, studied(p.readers)), "-", "-", "-", "-", "-"))
+	for _, p := range b.published {
+		beside := ratio(p.perSecond(), publishedText(b.published))
+		g.Lines = append(g.Lines, append(b.speedCells(p.way, "", "", p.perSecond(), beside, studied(p.readers)), "-", "-", "-", "-", "-"))
 	}
 	return g
 }
 
 // speedCells returns a line's first cells, up to those of the study and of CPU time.
-func (r *Report) speedCells(way, codec, columnarCopy string, perSecond float64, besideText, besideOne *float64) []string {
-	return []string{way, codec, columnarCopy, count(perSecond), fmt.Sprintf("%.0f", perSecond*r.rowBytes/1e6), ratioText(besideText), ratioText(besideOne)}
+func (b *retrieval) speedCells(way, codec, columnarCopy string, perSecond float64, besideText, besideOne *float64) []string {
+	return []string{way, codec, columnarCopy, count(perSecond), fmt.Sprintf("%.0f", perSecond*b.rowBytes/1e6), ratioText(besideText), ratioText(besideOne)}
 }
 
 // studyCells returns the study's figures for the same way.
-func (r *Report) studyCells(m *Measure) []string {
-	p := publishedOf(r.published, Ref{m.Experiment, m.Path})
+func (b *retrieval) studyCells(m *Measure) []string {
+	p := publishedOf(b.published, RefTo(m.Experiment, m.Path))
 	if p == nil {
 		return []string{"-", "-"}
 	}
-	return []string{count(p.perSecond()), ratioText(ratio(p.perSecond(), publishedText(r.published)))}
+	return []string{count(p.perSecond()), ratioText(ratio(p.perSecond(), publishedText(b.published)))}
 }
 
 // besideText returns the ratio of the measure's rows per second to those of the text file in the same experiment. It
 // returns nil for the text itself.
-func (r *Report) besideText(m *Measure) *float64 {
+func besideText(r *Report, m *Measure) *float64 {
 	for _, other := range r.of(m.Benchmark) {
 		if other.group == m.group && other != m && (other.Path == textTitle || other.Path == overText) {
 			return ratio(m.RowsPerSecond, other.RowsPerSecond)
@@ -69,7 +65,7 @@ func (r *Report) besideText(m *Measure) *float64 {
 }
 
 // besideOne returns the ratio of several readers' rows per second to those of one reader of the same path.
-func (r *Report) besideOne(m *Measure) *float64 {
+func besideOne(r *Report, m *Measure) *float64 {
 	for _, other := range r.of(m.Benchmark) {
 		if m.parallel && other.Path == m.Path && other.Experiment == readers(1) {
 			return ratio(m.RowsPerSecond, other.RowsPerSecond)
@@ -89,7 +85,7 @@ func publishedText(list []publishedRetrieval) float64 {
 }
 
 // rowCPUCells returns the CPU times of one row.
-func (m *Measure) rowCPUCells() []string {
+func rowCPUCells(m *Measure) []string {
 	perRow := func(us *float64) *float64 {
 		if us == nil {
 			return nil

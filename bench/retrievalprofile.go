@@ -34,7 +34,7 @@ func (b *retrieval) profileMissed(ctx context.Context, r *run) error {
 func (b *retrieval) pathOf(ref Ref) (path, bool) {
 	for _, e := range b.experiments {
 		for _, p := range e.paths {
-			if ref == (Ref{e.name, p.name}) {
+			if ref == RefTo(e.name, p.name) {
 				return p, true
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 )
@@ -21,6 +22,10 @@ type run struct {
 	control *controlServer // of another executable; nil for none
 	// intervalEnd is the end of the interval of the server's statistics that awaitInterval has chosen.
 	intervalEnd time.Time
+	// asked identifies the calls of a measure's path in the server's statistics.
+	asked map[*Measure][]asked
+	// intervals are the ends of the intervals of the server's statistics into which all operations of a measure fell.
+	intervals map[*Measure]time.Time
 }
 
 // ErrPartial marks the errors of runs that ended early. Their reports hold the measurements up to that point.
@@ -28,7 +33,7 @@ var ErrPartial = errors.New("the results are partial")
 
 // Run measures the benchmarks one after the other. It reports on the screen and in the files that the settings name.
 // If the run fails, it still reports its measurements.
-func Run(ctx context.Context, s Settings, benchmarks ...Benchmark) (report *Report, err error) {
+func Run(ctx context.Context, s Settings, benchmarks ...Benchmark) (results *Report, err error) {
 	if err := s.check(); err != nil {
 		return nil, usage(err)
 	}
@@ -44,7 +49,8 @@ func Run(ctx context.Context, s Settings, benchmarks ...Benchmark) (report *Repo
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, files.close()) }()
-	r := &run{Settings: s, began: time.Now(), screen: newScreen(s.Progress), figures: map[string][]Figure{}}
+	r := &run{Settings: s, began: time.Now(), screen: newScreen(s.Progress), figures: map[string][]Figure{},
+		asked: map[*Measure][]asked{}, intervals: map[*Measure]time.Time{}}
 	r.screen.note("starting")
 	// The control executable writes the tables and rows, because the newer program must be able to read its format.
 	if r.target, err = open(ctx, s.Endpoint, s.Control, delayedBy(s.RTT)...); err != nil {
@@ -175,7 +181,7 @@ func (r *run) experiment(ctx context.Context, benchmark string, e experiment, cl
 	if err := r.enterInterval(ctx, e); err != nil {
 		return err
 	}
-	first := r.report.begin(benchmark, e, clients)
+	first := r.begin(benchmark, e, clients)
 	for i, p := range e.paths {
 		m := r.report.Measures[first+i]
 		loads[i] = r.load(p, m)
@@ -299,36 +305,41 @@ func (r *run) fact(format string, args ...any) {
 }
 
 func newReport(began time.Time, s Settings, t *target, benchmarks []Benchmark) *Report {
-	r := &Report{Heading: newHeading(began, t), Settings: s, about: map[string]string{}, studies: map[string]*Study{}}
+	r := &Report{Heading: newHeading(began, t.what, t.database), Settings: s, about: map[string]string{}, studies: map[string]*Study{}, ownGrids: map[string]func(*Report) []grid{}, published: map[Ref]Averages{}}
 	for _, b := range benchmarks {
 		r.Benchmarks = append(r.Benchmarks, b.name)
 		r.about[b.name], r.studies[b.name] = b.about, b.study
+		if b.grids != nil {
+			r.ownGrids[b.name] = b.grids
+		}
+		maps.Copy(r.published, b.published)
 	}
 	return r
 }
 
 // begin adds empty measures for the paths of an experiment, and notes the pairs to compare. It returns the position
 // of the first measure.
-func (r *Report) begin(benchmark string, e experiment, clients int) int {
-	first := len(r.Measures)
+func (r *run) begin(benchmark string, e experiment, clients int) int {
+	first := len(r.report.Measures)
 	at := map[string]int{}
 	for _, p := range e.paths {
-		at[p.name] = len(r.Measures)
+		at[p.name] = len(r.report.Measures)
 		n := clients
 		if p.clients > 0 {
 			n = p.clients
 		}
 		m := &Measure{
 			Benchmark: benchmark, Experiment: e.name, Title: e.title, Path: p.name, Method: p.method, Clients: n, Size: e.size,
-			Rate: cmp.Or(e.rate, r.Settings.Rate), asked: p.asked, group: first, latency: newHistogram(), Codec: p.codec, Copy: p.copy, parallel: p.parallel,
+			Rate: cmp.Or(e.rate, r.Rate), group: first, Codec: p.codec, Copy: p.copy, parallel: p.parallel,
 		}
 		if !e.untagged {
 			m.Tag = tag(fmt.Sprint("c", n), benchmark, e.name, p.name)
 		}
-		r.Measures = append(r.Measures, m)
+		r.asked[m] = p.asked
+		r.report.Measures = append(r.report.Measures, m)
 	}
 	for _, pair := range e.pairs {
-		r.wanted = append(r.wanted, wantedPair{at[pair[0]], at[pair[1]]})
+		r.report.compare(at[pair[0]], at[pair[1]])
 	}
 	return first
 }

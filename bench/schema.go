@@ -40,15 +40,15 @@ const (
 )
 
 var schemaFigures = []Figure{
-	{Name: "CREATE INDEX beside 500 writes a second, rows per second", Metric: RowThroughput, Left: Ref{createIndex, viaIndex}, Target: 150_000, AtLeast: true},
-	{Name: "p99 of writes, beside CREATE INDEX / alone", Metric: P99Latency, Left: Ref{besideIndex, besideDDL}, Right: Ref{besideIndex, alone}, Target: 3},
-	{Name: "one-row insert with 3 foreign keys / without, server CPU", Metric: ServerCPU, Left: Ref{checkedInsert, foreignKeys}, Right: Ref{checkedInsert, unchecked}, Target: 2},
-	{Name: "one-row insert with 3 UNIQUE indexes / without, server CPU", Metric: ServerCPU, Left: Ref{checkedInsert, uniqueIndexes}, Right: Ref{checkedInsert, unchecked}, Target: 2},
+	{Name: "CREATE INDEX beside 500 writes a second, rows per second", Metric: RowThroughput, Left: RefTo(createIndex, viaIndex), Target: 150_000, AtLeast: true},
+	{Name: "p99 of writes, beside CREATE INDEX / alone", Metric: P99Latency, Left: RefTo(besideIndex, besideDDL), Right: RefTo(besideIndex, alone), Target: 3},
+	{Name: "one-row insert with 3 foreign keys / without, server CPU", Metric: ServerCPU, Left: RefTo(checkedInsert, foreignKeys), Right: RefTo(checkedInsert, unchecked), Target: 2},
+	{Name: "one-row insert with 3 UNIQUE indexes / without, server CPU", Metric: ServerCPU, Left: RefTo(checkedInsert, uniqueIndexes), Right: RefTo(checkedInsert, unchecked), Target: 2},
 }
 
 func prepareSchema(ctx context.Context, r *run) ([]experiment, error) {
 	if r.Control == "" {
-		if err := r.createDatabases(ctx); err != nil {
+		if err := createDatabases(ctx, r); err != nil {
 			return nil, err
 		}
 	}
@@ -71,14 +71,14 @@ func prepareSchema(ctx context.Context, r *run) ([]experiment, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	return []experiment{r.indexing(), r.writesBeside(), checkedInserts()}, nil
+	return []experiment{indexing(r), writesBeside(r), checkedInserts()}, nil
 }
 
 // indexing is the experiment that creates and drops an index again and again while other clients write.
-func (r *run) indexing() experiment {
-	op := func(ctx context.Context, _ call) (int, error) { return r.Rows, r.makeIndex(ctx) }
+func indexing(r *run) experiment {
+	op := func(ctx context.Context, _ call) (int, error) { return r.Rows, makeIndex(ctx, r) }
 	return experiment{name: createIndex, title: fmt.Sprintf("CREATE INDEX over %d rows of 1 kB beside %d writes a second", r.Rows, besideRate), paths: []path{
-		{name: viaIndex, method: "UpdateDatabaseDdl", op: op, clients: 1, beside: r.writing},
+		{name: viaIndex, method: "UpdateDatabaseDdl", op: op, clients: 1, beside: func(ctx context.Context, stop <-chan struct{}) error { return writing(ctx, r, stop) }},
 	}}
 }
 
@@ -87,7 +87,7 @@ func (r *run) indexing() experiment {
 const pollEvery = 10 * time.Millisecond
 
 // makeIndex creates an index and drops it.
-func (r *run) makeIndex(ctx context.Context) error {
+func makeIndex(ctx context.Context, r *run) error {
 	op, err := r.target.admin.UpdateDatabaseDdl(ctx, &databasepb.UpdateDatabaseDdlRequest{
 		Database: r.target.database, Statements: []string{"CREATE INDEX CrowfootBenchIndex ON " + pointsTable + " (F0)", "DROP INDEX CrowfootBenchIndex"},
 	})
@@ -103,7 +103,7 @@ func (r *run) makeIndex(ctx context.Context) error {
 }
 
 // writing writes rows at besideRate until stop closes.
-func (r *run) writing(ctx context.Context, stop <-chan struct{}) error {
+func writing(ctx context.Context, r *run, stop <-chan struct{}) error {
 	l := &load{op: writePoint(int64(r.Rows)), client: r.target.client, clients: besideClients, rate: besideRate, lasts: r.Each + overtime, server: r.target.ended()}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -131,12 +131,12 @@ func writePoint(rows int64) operation {
 }
 
 // writesBeside compares the same writes with and without CREATE INDEX beside them.
-func (r *run) writesBeside() experiment {
+func writesBeside(r *run) experiment {
 	write := path{name: alone, method: "Commit", op: writePoint(int64(r.Rows)), clients: besideClients}
 	beside := write.as(besideDDL, nil)
 	beside.beside = func(ctx context.Context, stop <-chan struct{}) error {
 		for {
-			if err := r.makeIndex(ctx); err != nil {
+			if err := makeIndex(ctx, r); err != nil {
 				return err
 			}
 			select {

@@ -194,7 +194,7 @@ func (k *soak) sample(ctx context.Context) (now state, err error) {
 	if now.goroutines, err = k.goroutines(ctx); err != nil {
 		return now, err
 	}
-	now.connections, now.files, err = k.server.pid().descriptors()
+	now.connections, now.files, err = descriptors(k.server.pid())
 	return now, err
 }
 
@@ -218,7 +218,7 @@ func (k *soak) goroutines(ctx context.Context) (int, error) {
 }
 
 // descriptors counts the open sockets and other open files of a process.
-func (p pid) descriptors() (sockets, files int, err error) {
+func descriptors(p pid) (sockets, files int, err error) {
 	dir := fmt.Sprintf("/proc/%d/fd", p)
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -40,7 +40,7 @@ func prepareStreamWrites(ctx context.Context, r *run) ([]experiment, error) {
 			return nil, err
 		}
 	}
-	if err := r.target.makeStream(ctx, writtenStream, streamedTable); err != nil {
+	if err := makeStream(ctx, r.target, writtenStream, streamedTable); err != nil {
 		return nil, err
 	}
 	var list []experiment
@@ -56,8 +56,8 @@ func prepareStreamWrites(ctx context.Context, r *run) ([]experiment, error) {
 }
 
 // makeStream creates a change stream of a table if it is missing.
-func (t *target) makeStream(ctx context.Context, stream, table string) error {
-	there, err := t.hasStream(ctx, stream)
+func makeStream(ctx context.Context, t *target, stream, table string) error {
+	there, err := hasStream(ctx, t, stream)
 	if err != nil || there {
 		return err
 	}
@@ -65,7 +65,7 @@ func (t *target) makeStream(ctx context.Context, stream, table string) error {
 }
 
 // hasStream reports whether a change stream exists.
-func (t *target) hasStream(ctx context.Context, stream string) (bool, error) {
+func hasStream(ctx context.Context, t *target, stream string) (bool, error) {
 	n, err := drain(t.client.Single().Query(ctx, spanner.Statement{
 		SQL: "SELECT 1 FROM INFORMATION_SCHEMA.CHANGE_STREAMS WHERE CHANGE_STREAM_NAME = @name", Params: map[string]any{"name": stream},
 	}))
@@ -87,7 +87,7 @@ func streamWritesFigures(s Settings) (list []Figure) {
 	for _, n := range s.Batches {
 		list = append(list, Figure{
 			Name: fmt.Sprintf("with / without a change stream, %s per commit, server CPU", plural(n, "row")), Metric: ServerCPU,
-			Left: Ref{rowsPerCommit(n), withStream}, Right: Ref{rowsPerCommit(n), withoutStream}, Target: targetStreamCost,
+			Left: RefTo(rowsPerCommit(n), withStream), Right: RefTo(rowsPerCommit(n), withoutStream), Target: targetStreamCost,
 		})
 	}
 	return list

@@ -18,7 +18,7 @@ func (r *Report) averagesGrid(benchmark string) grid {
 		if len(m.Averages) == 0 {
 			continue
 		}
-		if published, ok := publishedAverages[Ref{m.Experiment, m.Path}]; ok {
+		if published, ok := r.published[Ref{m.Experiment, m.Path}]; ok {
 			g.Lines = append(g.Lines, append([]string{m.Title, m.Path, "study"}, published.cells()...))
 		}
 		for _, a := range m.Averages {

@@ -43,7 +43,7 @@ func (r *Report) howMuch() string {
 	if s.RTT > 0 {
 		loop += fmt.Sprintf(", %v between client and server", s.RTT)
 	}
-	return fmt.Sprintf("%s, %d rows, %s a path in %d rounds, %s", r.Began.Format(time.RFC3339), s.Rows, s.size(), s.Rounds, loop)
+	return fmt.Sprintf("%s, %d rows, %s a path in %d rounds, %s", r.Began.Format(time.RFC3339), s.Rows, sizeText(s), s.Rounds, loop)
 }
 
 var figureHead = []string{"figure (left / right)", "study", "ours, over turns", "target", "verdict"}
@@ -219,8 +219,8 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// size returns the amount of work for each path as text.
-func (s Settings) size() string {
+// sizeText returns the amount of work for each path as text.
+func sizeText(s Settings) string {
 	if s.Count > 0 {
 		return plural(s.Count, "operation")
 	}

@@ -51,7 +51,7 @@ func userRow(i int64) []*spanner.Mutation {
 
 // makeUserTable creates the table and its index, unless an earlier run has created them. If a table of that name
 // lacks our index, another program such as YCSB has created it. The run then fails and leaves the table as it is.
-func (r *run) makeUserTable(ctx context.Context) error {
+func makeUserTable(ctx context.Context, r *run) error {
 	there, err := r.target.has(ctx, "TABLES", "TABLE_NAME", userTable)
 	if err != nil {
 		return err

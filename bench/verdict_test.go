@@ -20,7 +20,7 @@ func TestVerdict(t *testing.T) {
 		{1.1, &Spread{Low: 1.05, High: 1.2, Turns: 5, Confidence: 0.9}, false, inNoise},
 		{1.0, interval(0.4, 4), false, notMeasured}, {0.9, interval(0, 0.9), false, notMeasured},
 	} {
-		f := Figure{Target: 1.03, AtLeast: c.atLeast, Ours: &c.ours, Spread: c.spread, Right: Ref{"e", "p"}}
+		f := Figure{Target: 1.03, AtLeast: c.atLeast, Ours: &c.ours, Spread: c.spread, Right: RefTo("e", "p")}
 		if got := f.verdict(); got != c.want {
 			t.Errorf("%v with %+v, at least %v: %q, want %q", c.ours, c.spread, c.atLeast, got, c.want)
 		}
@@ -29,10 +29,10 @@ func TestVerdict(t *testing.T) {
 		t.Errorf("verdict %q on nothing", v)
 	}
 	ours := 1.0
-	if v := (Figure{Ours: &ours, Spread: interval(0.1, 10), Right: Ref{"e", "p"}}).verdict(); v != notMeasured {
+	if v := (Figure{Ours: &ours, Spread: interval(0.1, 10), Right: RefTo("e", "p")}).verdict(); v != notMeasured {
 		t.Errorf("without a target %q", v)
 	}
-	if v := (Figure{Ours: &ours, Spread: interval(0.9, 1.1), Right: Ref{"e", "p"}}).verdict(); v != "" {
+	if v := (Figure{Ours: &ours, Spread: interval(0.9, 1.1), Right: RefTo("e", "p")}).verdict(); v != "" {
 		t.Errorf("without a target %q", v)
 	}
 	if v := judge(exactly(0), 0, false); v != met {

@@ -34,7 +34,7 @@ type watchRun struct {
 
 // Watch writes changes and watches them. It reports when each change was delivered, and whether any was lost or
 // delivered twice. The settings must have passed Check. If the run fails, Watch still reports its measurements.
-func Watch(ctx context.Context, s WatchSettings) (report *WatchReport, err error) {
+func Watch(ctx context.Context, s WatchSettings) (results *WatchReport, err error) {
 	files, err := s.create()
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func Watch(ctx context.Context, s WatchSettings) (report *WatchReport, err error
 // open connects to the server. With Create it first creates the database if it is missing.
 func (w *watchRun) open(ctx context.Context) (*target, error) {
 	if w.Create {
-		if err := w.Endpoint.createDatabase(ctx); err != nil {
+		if err := createDatabase(ctx, w.Endpoint); err != nil {
 			return nil, err
 		}
 	}
@@ -72,7 +72,7 @@ func (w *watchRun) measure(ctx context.Context) (err error) {
 	if w.next, err = w.makeWatchTable(ctx); err != nil {
 		return fmt.Errorf("prepare %s: %w", w.Table, err)
 	}
-	if w.ahead, err = w.target.clockAhead(ctx); err != nil {
+	if w.ahead, err = clockAhead(ctx, w.target); err != nil {
 		return err
 	}
 	switch w.Mode {
@@ -138,7 +138,7 @@ func (w *watchRun) one(ctx context.Context, e watchExperiment) ([]*WatchResult, 
 			return nil, err
 		}
 	}
-	start, err := w.target.now(ctx)
+	start, err := timeAt(ctx, w.target)
 	if err != nil {
 		return nil, err
 	}
@@ -192,12 +192,12 @@ func (w *watchRun) together(ctx context.Context, e watchExperiment, write *write
 		if w.Profile != "" {
 			all.Go(func() error { return w.target.profile(ctx, w.Profile, e.lasts) })
 		}
-		written, before := make(chan struct{}), w.target.busy()
+		written, before := make(chan struct{}), busyOf(w.target)
 		all.Go(func() error {
 			defer close(written)
 			err := write.run(ctx, e.lasts)
 			for _, s := range sides {
-				s.result.Cores = w.target.busy().since(before)
+				s.result.Cores = busyOf(w.target).since(before)
 			}
 			return err
 		})
@@ -250,8 +250,8 @@ func (w *watchRun) settle(sides []*side) time.Duration {
 	return slices.MaxFunc(sides, func(a, b *side) int { return int(a.PollInterval - b.PollInterval) }).PollInterval
 }
 
-// now returns the server's time.
-func (t *target) now(ctx context.Context) (at time.Time, err error) {
+// timeAt returns the server's time.
+func timeAt(ctx context.Context, t *target) (at time.Time, err error) {
 	it := t.client.Single().Query(ctx, spanner.NewStatement("SELECT CURRENT_TIMESTAMP()"))
 	err = it.Do(func(r *spanner.Row) error { return r.Columns(&at) })
 	return at, err
@@ -262,11 +262,11 @@ const clockTries = 8
 
 // clockAhead returns the server's clock minus this program's. It uses the quickest of several answers, as NTP does.
 // If the difference is within the uncertainty of that answer, the clocks count as equal, as those of one machine do.
-func (t *target) clockAhead(ctx context.Context) (ahead time.Duration, err error) {
+func clockAhead(ctx context.Context, t *target) (ahead time.Duration, err error) {
 	quickest := time.Duration(-1)
 	for range clockTries {
 		began := time.Now()
-		server, err := t.now(ctx)
+		server, err := timeAt(ctx, t)
 		if err != nil {
 			return 0, fmt.Errorf("ask for the server's time: %w", err)
 		}
@@ -290,7 +290,7 @@ func (w *watchRun) fact(format string, args ...any) {
 }
 
 // createDatabase creates the database if it is missing. Its instance must exist.
-func (e Endpoint) createDatabase(ctx context.Context) error {
+func createDatabase(ctx context.Context, e Endpoint) error {
 	c, err := database.NewDatabaseAdminClient(ctx, plainText(e.Address)...)
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)

@@ -113,7 +113,7 @@ type busy struct {
 	known       bool // true if server is known
 }
 
-func (t *target) busy() busy {
+func busyOf(t *target) busy {
 	b := busy{at: time.Now(), own: ownCPU()}
 	if t.server.cpu != nil {
 		used, err := t.server.cpu()

@@ -54,7 +54,7 @@ func (r *WatchReport) histograms() (list []chart) {
 	for _, m := range r.Results {
 		if len(m.Histogram) > 0 {
 			title := fmt.Sprintf("Commit to callback: %s, %s, -w %.4g -m %d -n %d", m.Name, m.Setting, m.Load.Transactions, m.Load.Mutations, m.Watching.Watchers)
-			list = append(list, chart{title, m.histogram(title)})
+			list = append(list, chart{Title: title, SVG: m.histogram(title)})
 		}
 	}
 	return list

@@ -30,7 +30,7 @@ type WatchFigure struct {
 }
 
 func newWatchReport(began time.Time, s WatchSettings, t *target) *WatchReport {
-	return &WatchReport{Heading: newHeading(began, t), Settings: s, Study: studyOfWatching}
+	return &WatchReport{Heading: newHeading(began, t.what, t.database), Settings: s, Study: studyOfWatching}
 }
 
 // complete computes the figures that have targets.
@@ -78,7 +78,7 @@ func (r *WatchReport) bracket(best *WatchResult) *Spread {
 	return s
 }
 
-func (r *WatchReport) writeJSON(w io.Writer) error {
+func (r *WatchReport) WriteJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(r)

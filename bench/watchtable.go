@@ -162,7 +162,7 @@ func (w *watchRun) makeWatchStream(ctx context.Context) error {
 		}
 		w.fact("%s", note)
 	}
-	return w.target.makeStream(ctx, w.stream(), w.Table)
+	return makeStream(ctx, w.target, w.stream(), w.Table)
 }
 
 // pruneTable removes the existing rows from the index, as if they had always been pruned.
@@ -221,7 +221,7 @@ func (w *watchRun) dropTable(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	there, err := w.target.hasStream(ctx, w.stream())
+	there, err := hasStream(ctx, w.target, w.stream())
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func (r *WatchReport) Text(w io.Writer) error {
 	}
 	var figures, results []comparison
 	for _, f := range r.Figures {
-		figures = append(figures, comparison{f.Name, []string{cmp.Or(f.Published, "-"), f.spreadText(), f.targetText(), f.verdict()}, f.verdict()})
+		figures = append(figures, comparison{name: f.Name, cells: []string{cmp.Or(f.Published, "-"), f.spreadText(), f.targetText(), f.verdict()}, verdict: f.verdict()})
 	}
 	for _, m := range r.Results {
 		caught := "-"
@@ -193,8 +193,8 @@ var watchPageText string
 
 var watchPageTemplate = template.Must(template.Must(pageTemplate.Clone()).New("watch").Parse(watchPageText))
 
-// writePage writes one self-contained HTML page.
-func (r *WatchReport) writePage(w io.Writer) error {
+// WritePage writes one self-contained HTML page.
+func (r *WatchReport) WritePage(w io.Writer) error {
 	return watchPageTemplate.Execute(w, struct {
 		*WatchReport
 		About string
@@ -208,7 +208,7 @@ func (r *WatchReport) writePage(w io.Writer) error {
 // tiles returns a tile for each figure.
 func (r *WatchReport) tiles() (list []tile) {
 	for _, f := range r.Figures {
-		list = append(list, tile{f.text(f.Ours), f.Name, f.beside(), f.verdict()})
+		list = append(list, tile{Value: f.text(f.Ours), Name: f.Name, Beside: f.beside(), Verdict: f.verdict()})
 	}
 	return list
 }

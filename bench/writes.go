@@ -61,22 +61,22 @@ var (
 )
 
 var allWritesFigures = []Figure{
-	{Name: "DML / mutation, 1 row per commit", Metric: MeanLatency, Left: Ref{oneRow, viaDML}, Right: Ref{oneRow, viaMutation},
+	{Name: "DML / mutation, 1 row per commit", Metric: MeanLatency, Left: RefTo(oneRow, viaDML), Right: RefTo(oneRow, viaMutation),
 		StudyLeft: 12_300, StudyRight: 3_700, Basis: meansBasis, summed: true, Target: 1.75},
-	{Name: "DML / mutation, 4 rows by 4 statements", Metric: MeanLatency, Left: Ref{fourRow, viaDML}, Right: Ref{fourRow, viaMutation},
+	{Name: "DML / mutation, 4 rows by 4 statements", Metric: MeanLatency, Left: RefTo(fourRow, viaDML), Right: RefTo(fourRow, viaMutation),
 		StudyLeft: 50_000, StudyRight: 4_600, Basis: meansBasis, summed: true, Target: 3.0},
-	{Name: "DML / replay-protected mutation, 1 row per commit", Metric: MeanLatency, Left: Ref{oneRow, viaDML}, Right: Ref{oneRow, viaProtected},
+	{Name: "DML / replay-protected mutation, 1 row per commit", Metric: MeanLatency, Left: RefTo(oneRow, viaDML), Right: RefTo(oneRow, viaProtected),
 		Target: 1.25},
-	{Name: "DML / replay-protected mutation, 4 rows by 4 statements", Metric: MeanLatency, Left: Ref{fourRow, viaDML}, Right: Ref{fourRow, viaProtected},
+	{Name: "DML / replay-protected mutation, 4 rows by 4 statements", Metric: MeanLatency, Left: RefTo(fourRow, viaDML), Right: RefTo(fourRow, viaProtected),
 		Target: 2.0},
-	{Name: "batch DML / replay-protected mutation, 4 rows", Metric: MeanLatency, Left: Ref{fourRow, viaBatchDML}, Right: Ref{fourRow, viaProtected},
+	{Name: "batch DML / replay-protected mutation, 4 rows", Metric: MeanLatency, Left: RefTo(fourRow, viaBatchDML), Right: RefTo(fourRow, viaProtected),
 		Target: 1.3},
-	{Name: "DML / replay-protected mutation, server CPU, 1 row per commit", Metric: ServerCPU, Left: Ref{oneRow, viaDML}, Right: Ref{oneRow, viaProtected},
+	{Name: "DML / replay-protected mutation, server CPU, 1 row per commit", Metric: ServerCPU, Left: RefTo(oneRow, viaDML), Right: RefTo(oneRow, viaProtected),
 		Target: 1.5},
-	{Name: "key from a sequence / from the client, mutation, server CPU", Metric: ServerCPU, Left: Ref{sequenceKeys, viaMutation + keyOfSequence},
-		Right: Ref{sequenceKeys, viaMutation + keyOfClient}, Target: 1.1},
-	{Name: "key from a sequence / from the client, DML, server CPU", Metric: ServerCPU, Left: Ref{sequenceKeys, viaDML + keyOfSequence},
-		Right: Ref{sequenceKeys, viaDML + keyOfClient}, Target: 1.1},
+	{Name: "key from a sequence / from the client, mutation, server CPU", Metric: ServerCPU, Left: RefTo(sequenceKeys, viaMutation+keyOfSequence),
+		Right: RefTo(sequenceKeys, viaMutation+keyOfClient), Target: 1.1},
+	{Name: "key from a sequence / from the client, DML, server CPU", Metric: ServerCPU, Left: RefTo(sequenceKeys, viaDML+keyOfSequence),
+		Right: RefTo(sequenceKeys, viaDML+keyOfClient), Target: 1.1},
 }
 
 const writesTable = "CrowfootBenchWrites"
@@ -86,7 +86,7 @@ var writesColumns = []string{"Id", "Name", "Visits"}
 const insertWrites = "INSERT INTO " + writesTable + " (Id, Name, Visits) VALUES "
 
 func prepareWrites(ctx context.Context, r *run) ([]experiment, error) {
-	if err := r.fillWrites(ctx); err != nil {
+	if err := fillWrites(ctx, r); err != nil {
 		return nil, err
 	}
 	var list []experiment
@@ -101,12 +101,12 @@ func prepareWrites(ctx context.Context, r *run) ([]experiment, error) {
 	if r.Study {
 		return list, nil
 	}
-	keys, err := r.sequenceKeys(ctx)
+	keys, err := prepareSequenceKeys(ctx, r)
 	return append(list, keys), err
 }
 
 // fillWrites creates the table and its first rows.
-func (r *run) fillWrites(ctx context.Context) error {
+func fillWrites(ctx context.Context, r *run) error {
 	err := r.target.createTables(ctx, `CREATE TABLE IF NOT EXISTS `+writesTable+` (
   Id STRING(36) NOT NULL, Name STRING(100), Visits INT64) PRIMARY KEY (Id)`)
 	if err != nil {
