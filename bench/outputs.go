@@ -23,7 +23,7 @@ type document interface {
 	WriteJSON(io.Writer) error
 }
 
-func (s Outputs) create() (*outputs, error) {
+func (s Outputs) Create() (*outputs, error) {
 	o := new(outputs)
 	for _, want := range []struct {
 		name  string
@@ -34,14 +34,14 @@ func (s Outputs) create() (*outputs, error) {
 		}
 		f, err := os.Create(want.name)
 		if err != nil {
-			return nil, errors.Join(err, o.close())
+			return nil, errors.Join(err, o.Close())
 		}
 		o.list = append(o.list, output{f, want.write})
 	}
 	return o, nil
 }
 
-func (o *outputs) write(d document) error {
+func (o *outputs) Write(d document) error {
 	var errs []error
 	for _, out := range o.list {
 		errs = append(errs, out.write(d, out.file))
@@ -49,7 +49,7 @@ func (o *outputs) write(d document) error {
 	return errors.Join(errs...)
 }
 
-func (o *outputs) close() error {
+func (o *outputs) Close() error {
 	var errs []error
 	for _, out := range o.list {
 		errs = append(errs, out.file.Close())
