@@ -1,6 +1,10 @@
+//go:build !nobench
+
 package main
 
 import (
+	"os"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -109,4 +113,10 @@ func outputFlags(flags *pflag.FlagSet, o *bench.Outputs) {
 // studyFlag registers the flag of the benchmarks that can repeat a study.
 func studyFlag(flags *pflag.FlagSet, s *bench.Settings) {
 	flags.BoolVar(&s.Study, "study", false, "re-run the study as it was: its calls alone, and reads at its rates, without tags, by its statistics queries")
+}
+
+// forgetVariables removes the variables of flags from the environment. The programs that this one starts then do not
+// read them.
+func forgetVariables(flags *pflag.FlagSet) {
+	flags.VisitAll(func(f *pflag.Flag) { os.Unsetenv(variableOf(f)) })
 }
