@@ -156,6 +156,25 @@ func TestEmbeddedLinksNoCommandLine(t *testing.T) {
 	}
 }
 
+// TestWithoutBenchmarks checks that the build tag nobench leaves the benchmarks out of the command, and with them the
+// drivers of databases with which they compare Crowfoot.
+func TestWithoutBenchmarks(t *testing.T) {
+	list, err := exec.Command("go", "list", "-deps", "-tags", "nobench", "./cmd/crowfoot").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range strings.Lines(string(list)) {
+		for _, prefix := range []string{module + "/bench/", "github.com/jackc/", "github.com/go-sql-driver/"} {
+			if strings.HasPrefix(name, prefix) {
+				t.Errorf("with the tag nobench, the command links %s", name)
+			}
+		}
+	}
+	if !strings.Contains(string(list), module+"/server\n") {
+		t.Errorf("the command does not link the server: %s", list)
+	}
+}
+
 var (
 	codeSpan = regexp.MustCompile("`([a-z]+(?:/[a-z_]+)*(?:/[a-z_]+\\.go)?)(?::([A-Za-z.]+))?`")
 	link     = regexp.MustCompile(`\]\(([^)#:]*)(?:#([^)]*))?\)`)

@@ -21,6 +21,11 @@ import (
 
 	"github.com/crowfoot-db/crowfoot"
 	"github.com/crowfoot-db/crowfoot/bench"
+	"github.com/crowfoot-db/crowfoot/bench/harness"
+	"github.com/crowfoot-db/crowfoot/bench/own"
+	"github.com/crowfoot-db/crowfoot/bench/report"
+	"github.com/crowfoot-db/crowfoot/bench/retrieval"
+	"github.com/crowfoot-db/crowfoot/bench/studies"
 )
 
 // TestMain lets the test binary act as the processes that a benchmark starts: the server, the ceiling, a Python and a
@@ -39,7 +44,7 @@ func TestMain(m *testing.M) {
 		frames := flags.String("frames", "", "")
 		batches := flags.String("batches", "", "")
 		flags.Parse(os.Args[3:])
-		if err := bench.Ceiling(ctx, *frames, *batches); err != nil {
+		if err := retrieval.Ceiling(ctx, *frames, *batches); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -108,7 +113,7 @@ func small(t *testing.T) (bench.Settings, *bytes.Buffer) {
 func TestStudies(t *testing.T) {
 	s, out := small(t)
 	s.PID = os.Getpid() // so that there is a CPU time to show, although it includes the client's
-	r, err := bench.Run(t.Context(), s, bench.Access(), bench.Writes())
+	r, err := harness.Run(t.Context(), s, studies.Access(), studies.Writes())
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -170,16 +175,16 @@ func checkText(t *testing.T, text string, wants ...string) {
 // TestRetrieval checks that every path reads each row once, even if the rows do not divide by the readers. The report
 // must name the missing tools.
 func TestRetrieval(t *testing.T) {
-	for table, tools := range map[string]bench.RetrievalSettings{"customer": {Columnar: true, Python: os.Args[0], Java: os.Args[0], Jars: "some.jar"}, "orders": {}} {
+	for table, tools := range map[string]retrieval.RetrievalSettings{"customer": {Columnar: true, Python: os.Args[0], Java: os.Args[0], Jars: "some.jar"}, "orders": {}} {
 		s := bench.Defaults()
 		out := new(bytes.Buffer)
 		s.Rows, s.Each, s.Rounds, s.StatisticsWait, s.Out, s.Progress, s.Report = retrievedRows, 20*time.Millisecond, 1, 0, out, io.Discard, filepath.Join(t.TempDir(), "page.html")
 		tools.Table, tools.Readers = table, []int{1, 3}
-		b, err := bench.Retrieval(tools)
+		b, err := retrieval.Retrieval(tools)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := bench.Run(t.Context(), s, b)
+		r, err := harness.Run(t.Context(), s, b)
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", table, err, out)
 		}
@@ -204,7 +209,7 @@ func TestRetrieval(t *testing.T) {
 		checkText(t, out.String(), "Flight SQL, one stream / text, one thread")
 		checkPage(t, s.Report, append(missing, "Rows per second", "canned frames, hand-written decoder", "Flight SQL", "text (TBL)", "text file, SPL", "bytes as text", "PostgreSQL; --postgres DSN brings it")...)
 	}
-	if _, err := bench.Retrieval(bench.RetrievalSettings{Table: "lineitem"}); err == nil {
+	if _, err := retrieval.Retrieval(retrieval.RetrievalSettings{Table: "lineitem"}); err == nil {
 		t.Error("a table that the study does not have is taken")
 	}
 }
@@ -234,7 +239,7 @@ func checkJSON(t *testing.T, name, partial string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r bench.Report
+	var r report.Report
 	if err := json.Unmarshal(text, &r); err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +253,7 @@ func TestPoints(t *testing.T) {
 	s := bench.Defaults()
 	out := new(bytes.Buffer)
 	s.Rows, s.Each, s.Rounds, s.Clients, s.StatisticsWait, s.Out, s.Progress, s.Report = 300, 300*time.Millisecond, 1, []int{1, 2}, 0, out, io.Discard, filepath.Join(t.TempDir(), "page.html")
-	r, err := bench.Run(t.Context(), s, bench.Points())
+	r, err := harness.Run(t.Context(), s, studies.Points())
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -271,30 +276,30 @@ func write(t *testing.T, name, text string) string {
 	return file
 }
 
-func ownFiles(t *testing.T) bench.Files {
-	return bench.Files{
+func ownFiles(t *testing.T) own.Files {
+	return own.Files{
 		DDL:  write(t, "schema.sql", "CREATE TABLE Users (Id INT64 NOT NULL, Name STRING(40), Born DATE) PRIMARY KEY (Id);\nCREATE INDEX UsersByName ON Users (Name);\n"),
 		Load: write(t, "load.write", "@id INT64 sequence 1\n@born DATE 1970-01-01..2000-12-31\ninsert_or_update Users Id = @id, Name = 'a, b', Born = @born\n"),
-		Paths: []bench.File{
-			{Kind: bench.ReadFile, Name: write(t, "ten.read", "# ten users\n@ids ARRAY<INT64> 10 of 1..300\n@a INT64 1..200\n@b INT64 @a + 9\ntable Users\ncolumns Id, Name\nkeys @ids\nkey 7\nrange @a to @b\n")},
-			{Kind: bench.SQLFile, Name: write(t, "ten.sql", "-- @ids ARRAY<INT64> 10 of 1..300\n-- ten users\nSELECT Id, Name\nFROM Users\nWHERE Id IN UNNEST(@ids)")},
-			{Kind: bench.SQLFile, Name: write(t, "two.sql", "-- @id INT64 1..300\nSELECT 1;\nSELECT Name FROM Users WHERE Id = @id;\n")},
-			{Kind: bench.ReadFile, Name: write(t, "index.read", "table Users\nindex UsersByName\ncolumns Name, Id\nall\nlimit 3\n")},
-			{Kind: bench.WriteFile, Name: write(t, "new.write", "@id INT64 1000..1000000000\n@name STRING user-%d 1..9\nrepeat 2\nat_least_once\ninsert_or_update Users Id = @id, Name = @name, Born = null\ndelete Users key 12\n")},
-			{Kind: bench.SQLFile, Name: write(t, "change.sql", "-- @id INT64 1..300\n-- repeat 2\n-- last_statement\nUPDATE Users SET Name = 'x' WHERE Id = @id THEN RETURN Id;\nUPDATE Users SET Name = 'y' WHERE Id = @id;")},
-			{Kind: bench.SQLFile, Name: write(t, "batch.sql", "-- @id INT64 1..300\n-- batch\n-- repeat 3\nUPDATE Users SET Name = 'x' WHERE Id = @id")},
+		Paths: []own.File{
+			{Kind: own.ReadFile, Name: write(t, "ten.read", "# ten users\n@ids ARRAY<INT64> 10 of 1..300\n@a INT64 1..200\n@b INT64 @a + 9\ntable Users\ncolumns Id, Name\nkeys @ids\nkey 7\nrange @a to @b\n")},
+			{Kind: own.SQLFile, Name: write(t, "ten.sql", "-- @ids ARRAY<INT64> 10 of 1..300\n-- ten users\nSELECT Id, Name\nFROM Users\nWHERE Id IN UNNEST(@ids)")},
+			{Kind: own.SQLFile, Name: write(t, "two.sql", "-- @id INT64 1..300\nSELECT 1;\nSELECT Name FROM Users WHERE Id = @id;\n")},
+			{Kind: own.ReadFile, Name: write(t, "index.read", "table Users\nindex UsersByName\ncolumns Name, Id\nall\nlimit 3\n")},
+			{Kind: own.WriteFile, Name: write(t, "new.write", "@id INT64 1000..1000000000\n@name STRING user-%d 1..9\nrepeat 2\nat_least_once\ninsert_or_update Users Id = @id, Name = @name, Born = null\ndelete Users key 12\n")},
+			{Kind: own.SQLFile, Name: write(t, "change.sql", "-- @id INT64 1..300\n-- repeat 2\n-- last_statement\nUPDATE Users SET Name = 'x' WHERE Id = @id THEN RETURN Id;\nUPDATE Users SET Name = 'y' WHERE Id = @id;")},
+			{Kind: own.SQLFile, Name: write(t, "batch.sql", "-- @id INT64 1..300\n-- batch\n-- repeat 3\nUPDATE Users SET Name = 'x' WHERE Id = @id")},
 		},
 	}
 }
 
 func TestOwn(t *testing.T) {
 	s, out := small(t)
-	own, err := bench.Own(ownFiles(t))
+	workload, err := own.Own(ownFiles(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Rate, s.Clients = 200, []int{2}
-	r, err := bench.Run(t.Context(), s, own)
+	r, err := harness.Run(t.Context(), s, workload)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -313,15 +318,15 @@ func TestOwn(t *testing.T) {
 func TestFailure(t *testing.T) {
 	s, out := small(t)
 	s.Count = 200 // operations; the sixtieth fails
-	own, err := bench.Own(bench.Files{Paths: []bench.File{
-		{Kind: bench.SQLFile, Name: write(t, "good.sql", "SELECT 1")},
-		{Kind: bench.SQLFile, Name: write(t, "bad.sql", "-- @n INT64 sequence 1\nSELECT DIV(1, 60 - @n)")},
+	workload, err := own.Own(own.Files{Paths: []own.File{
+		{Kind: own.SQLFile, Name: write(t, "good.sql", "SELECT 1")},
+		{Kind: own.SQLFile, Name: write(t, "bad.sql", "-- @n INT64 sequence 1\nSELECT DIV(1, 60 - @n)")},
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := bench.Run(t.Context(), s, own)
-	if !errors.Is(err, bench.ErrPartial) || !strings.Contains(err.Error(), "bad.sql") || !strings.Contains(err.Error(), "division by zero") {
+	r, err := harness.Run(t.Context(), s, workload)
+	if !errors.Is(err, harness.ErrPartial) || !strings.Contains(err.Error(), "bad.sql") || !strings.Contains(err.Error(), "division by zero") {
 		t.Errorf("got %v\n%s", err, out)
 	}
 	if r == nil || r.Partial == "" || !strings.Contains(out.String(), "PARTIAL RESULTS") {
@@ -334,15 +339,15 @@ func TestFailure(t *testing.T) {
 func TestInterrupt(t *testing.T) {
 	s, out := small(t)
 	s.Rounds, s.Count = 10, 10_000
-	own, err := bench.Own(bench.Files{Paths: []bench.File{{Kind: bench.SQLFile, Name: write(t, "one.sql", "SELECT 1")}}})
+	workload, err := own.Own(own.Files{Paths: []own.File{{Kind: own.SQLFile, Name: write(t, "one.sql", "SELECT 1")}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	s.Progress = &watched{io.Discard, "round 1 of 10", cancel}
-	r, err := bench.Run(ctx, s, own)
-	if !errors.Is(err, bench.ErrPartial) || !strings.Contains(err.Error(), "interrupted") {
+	r, err := harness.Run(ctx, s, workload)
+	if !errors.Is(err, harness.ErrPartial) || !strings.Contains(err.Error(), "interrupted") {
 		t.Fatalf("got %v\n%s", err, out)
 	}
 	if len(r.Measures) != 1 || r.Measures[0].Operations == 0 {
@@ -392,7 +397,7 @@ func TestBadSettings(t *testing.T) {
 		s := bench.Defaults()
 		s.Out = io.Discard
 		change(&s)
-		if _, err := bench.Run(t.Context(), s, bench.Access(), bench.Writes()); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := harness.Run(t.Context(), s, studies.Access(), studies.Writes()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
@@ -401,47 +406,47 @@ func TestBadSettings(t *testing.T) {
 func TestMissingDatabase(t *testing.T) {
 	s, _ := small(t)
 	s.Database += "x"
-	if _, err := bench.Run(t.Context(), s, bench.Access()); err == nil || !strings.Contains(err.Error(), "there is no database "+s.Database) {
+	if _, err := harness.Run(t.Context(), s, studies.Access()); err == nil || !strings.Contains(err.Error(), "there is no database "+s.Database) {
 		t.Errorf("got %v", err)
 	}
 	s.Database, s.PID = databaseName, 1<<22-1
-	if _, err := bench.Run(t.Context(), s, bench.Access()); err == nil || !strings.Contains(err.Error(), "--pid") {
+	if _, err := harness.Run(t.Context(), s, studies.Access()); err == nil || !strings.Contains(err.Error(), "--pid") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestBadFiles(t *testing.T) {
 	for _, c := range []struct {
-		kind       bench.Kind
+		kind       own.Kind
 		text, want string
 	}{
-		{bench.SQLFile, "", "nothing to do"},
-		{bench.SQLFile, "-- @a INT64 x\nSELECT @a", "f:1: parameter @a"},
-		{bench.SQLFile, "-- batch\nSELECT 1", "batch is for DML"},
-		{bench.SQLFile, "-- repeat 0\nSELECT 1", "repeat"},
-		{bench.SQLFile, ";", "no statement"},
-		{bench.ReadFile, "table T", "a read needs"},
-		{bench.ReadFile, "fetch T", "f:1: unknown word"},
-		{bench.ReadFile, "table T\ncolumns A\nkey @a", "f:3: parameter @a is not declared"},
-		{bench.ReadFile, "table T\ncolumns A\nkeys 1", "array parameter"},
-		{bench.ReadFile, "table T\ncolumns A\nrange 1", "first to last"},
-		{bench.ReadFile, "table T\ncolumns A\nall\nlimit x", "limit"},
-		{bench.ReadFile, "@a INT64 1..2\n@a INT64 1..2", "twice"},
-		{bench.WriteFile, "insert", "a mutation is"},
-		{bench.WriteFile, "upsert T A = 1", "unknown mutation"},
-		{bench.WriteFile, "insert T A", "Column = value"},
-		{bench.WriteFile, "insert T A = what", "a value is"},
-		{bench.WriteFile, "at_least_once", "no mutation"},
+		{own.SQLFile, "", "nothing to do"},
+		{own.SQLFile, "-- @a INT64 x\nSELECT @a", "f:1: parameter @a"},
+		{own.SQLFile, "-- batch\nSELECT 1", "batch is for DML"},
+		{own.SQLFile, "-- repeat 0\nSELECT 1", "repeat"},
+		{own.SQLFile, ";", "no statement"},
+		{own.ReadFile, "table T", "a read needs"},
+		{own.ReadFile, "fetch T", "f:1: unknown word"},
+		{own.ReadFile, "table T\ncolumns A\nkey @a", "f:3: parameter @a is not declared"},
+		{own.ReadFile, "table T\ncolumns A\nkeys 1", "array parameter"},
+		{own.ReadFile, "table T\ncolumns A\nrange 1", "first to last"},
+		{own.ReadFile, "table T\ncolumns A\nall\nlimit x", "limit"},
+		{own.ReadFile, "@a INT64 1..2\n@a INT64 1..2", "twice"},
+		{own.WriteFile, "insert", "a mutation is"},
+		{own.WriteFile, "upsert T A = 1", "unknown mutation"},
+		{own.WriteFile, "insert T A", "Column = value"},
+		{own.WriteFile, "insert T A = what", "a value is"},
+		{own.WriteFile, "at_least_once", "no mutation"},
 	} {
-		_, err := bench.Own(bench.Files{Paths: []bench.File{{Kind: c.kind, Name: write(t, "f", c.text)}}})
+		_, err := own.Own(own.Files{Paths: []own.File{{Kind: c.kind, Name: write(t, "f", c.text)}}})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %q: got %v, want %q", c.kind, c.text, err, c.want)
 		}
 	}
-	if _, err := bench.Own(bench.Files{}); err == nil {
+	if _, err := own.Own(own.Files{}); err == nil {
 		t.Error("no files are accepted")
 	}
-	if _, err := bench.Own(bench.Files{Paths: []bench.File{{Kind: bench.SQLFile, Name: "missing"}}}); err == nil {
+	if _, err := own.Own(own.Files{Paths: []own.File{{Kind: own.SQLFile, Name: "missing"}}}); err == nil {
 		t.Error("a missing file is accepted")
 	}
 }
@@ -452,7 +457,7 @@ func TestStudyMode(t *testing.T) {
 	out := new(bytes.Buffer)
 	s.Rows, s.Each, s.Rounds, s.StatisticsWait, s.Study, s.Batches, s.Out, s.Progress, s.Report = 300, 240*time.Millisecond, 2, 0, true, []int{1, 2, 4}, out, io.Discard, filepath.Join(t.TempDir(), "page.html")
 	s.Count = 40
-	r, err := bench.Run(t.Context(), s, bench.Access(), bench.Writes())
+	r, err := harness.Run(t.Context(), s, studies.Access(), studies.Writes())
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -498,11 +503,11 @@ func TestStudyMode(t *testing.T) {
 func TestCount(t *testing.T) {
 	s, out := small(t)
 	s.Count, s.Clients = 40, []int{3}
-	own, err := bench.Own(bench.Files{Paths: []bench.File{{Kind: bench.SQLFile, Name: write(t, "one.sql", "SELECT 1 UNION ALL SELECT 2")}}})
+	workload, err := own.Own(own.Files{Paths: []own.File{{Kind: own.SQLFile, Name: write(t, "one.sql", "SELECT 1 UNION ALL SELECT 2")}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := bench.Run(t.Context(), s, own)
+	r, err := harness.Run(t.Context(), s, workload)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -520,7 +525,7 @@ func TestControl(t *testing.T) {
 	s := bench.Defaults()
 	out := new(bytes.Buffer)
 	s.Rows, s.Each, s.Rounds, s.StatisticsWait, s.Out, s.Progress, s.Control = 300, 240*time.Millisecond, 6, 0, out, io.Discard, self
-	r, err := bench.Run(t.Context(), s, bench.Points(), bench.Access())
+	r, err := harness.Run(t.Context(), s, studies.Points(), studies.Access())
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -545,12 +550,12 @@ func TestControl(t *testing.T) {
 // limit. A limit that is too low must be reported.
 func TestStreams(t *testing.T) {
 	out := new(bytes.Buffer)
-	s := bench.StreamsSettings{Rows: 40_000, TableRows: 10_000, Slow: 8, Memory: "1GiB", Out: out, Progress: io.Discard}
-	if err := bench.Streams(t.Context(), s); err != nil || strings.Count(out.String(), "40000 rows") != 3 {
+	s := retrieval.StreamsSettings{Rows: 40_000, TableRows: 10_000, Slow: 8, Memory: "1GiB", Out: out, Progress: io.Discard}
+	if err := retrieval.Streams(t.Context(), s); err != nil || strings.Count(out.String(), "40000 rows") != 3 {
 		t.Errorf("%v\n%s", err, out)
 	}
 	s.Rows, s.Slow, s.Memory = s.TableRows, 0, "0.001GiB"
-	if err := bench.Streams(t.Context(), s); err == nil || !strings.Contains(err.Error(), "may take 0.001GiB") {
+	if err := retrieval.Streams(t.Context(), s); err == nil || !strings.Contains(err.Error(), "may take 0.001GiB") {
 		t.Errorf("with a limit that cannot be kept: %v", err)
 	}
 }
@@ -560,7 +565,7 @@ func TestSchema(t *testing.T) {
 	out := new(bytes.Buffer)
 	s := bench.Defaults()
 	s.Rows, s.Each, s.Rounds, s.StatisticsWait, s.Out, s.Progress = 300, 100*time.Millisecond, 1, 0, out, io.Discard
-	r, err := bench.Run(t.Context(), s, bench.Schema())
+	r, err := harness.Run(t.Context(), s, studies.Schema())
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -5,11 +5,15 @@
 // It owns how ways are compared and shown. A benchmark is a list of experiments. An experiment is a list of paths,
 // which are ways to the same result. The paths take turns in rounds, A B B A, so that a noisy machine is fair to all:
 //
-//	Run          opens the target, prepares, measures, reports
-//	  Benchmark  Access, Writes, Points, Own: each lists its experiments
-//	  load       clients that repeat one operation, in a closed or an open loop
-//	  screen     progress, while the run goes on
-//	  Report     the results: as text, as a page, as JSON
+//	harness.Run        opens the target, prepares, measures, reports
+//	  Benchmark        lists its experiments: those of studies, own, retrieval, watchers
+//	  LoadGenerator    clients that repeat one operation, in a closed or an open loop
+//	  Screen           progress, while the run goes on
+//	  report.Report    the results: as text, as a page, as JSON
+//	watchers.Watch     measures package watch
+//	soak.Soak, Memory  tests under load, which compare nothing
+//
+// This package has what all of them share: the settings, the server's endpoint and the files that a run writes.
 //
 // It promises that a run that fails or is interrupted still reports its measurements, marked as partial. It promises
 // that every ratio stands beside its spread over the turns, so that no reader takes noise for a difference.
@@ -18,5 +22,5 @@
 // this machine, else from SPANNER_SYS; else it is unknown and the report says so. The numbers of calls by method come
 // from /metrics.
 //
-// Imports of this module: bench/tpch, bulk, bulk/file, resultset, watch.
+// Imports of this module: nothing.
 package bench

@@ -14,11 +14,11 @@ const (
 	TenMinutes Interval = "10minute"
 )
 
-// suffix returns the end of the names of the interval's tables in SPANNER_SYS.
-func (i Interval) suffix() string { return strings.ToUpper(string(i)) }
+// Suffix returns the end of the names of the interval's tables in SPANNER_SYS.
+func (i Interval) Suffix() string { return strings.ToUpper(string(i)) }
 
-// length returns 0 for an unknown interval.
-func (i Interval) length() time.Duration {
+// Length returns 0 for an unknown interval.
+func (i Interval) Length() time.Duration {
 	switch i {
 	case Minute:
 		return time.Minute

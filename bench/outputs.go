@@ -19,29 +19,29 @@ type output struct {
 
 // document is a report that can be written as one HTML page and as JSON.
 type document interface {
-	writePage(io.Writer) error
-	writeJSON(io.Writer) error
+	WritePage(io.Writer) error
+	WriteJSON(io.Writer) error
 }
 
-func (s Outputs) create() (*outputs, error) {
+func (s Outputs) Create() (*outputs, error) {
 	o := new(outputs)
 	for _, want := range []struct {
 		name  string
 		write func(document, io.Writer) error
-	}{{s.Report, document.writePage}, {s.JSON, document.writeJSON}} {
+	}{{s.Report, document.WritePage}, {s.JSON, document.WriteJSON}} {
 		if want.name == "" {
 			continue
 		}
 		f, err := os.Create(want.name)
 		if err != nil {
-			return nil, errors.Join(err, o.close())
+			return nil, errors.Join(err, o.Close())
 		}
 		o.list = append(o.list, output{f, want.write})
 	}
 	return o, nil
 }
 
-func (o *outputs) write(d document) error {
+func (o *outputs) Write(d document) error {
 	var errs []error
 	for _, out := range o.list {
 		errs = append(errs, out.write(d, out.file))
@@ -49,7 +49,7 @@ func (o *outputs) write(d document) error {
 	return errors.Join(errs...)
 }
 
-func (o *outputs) close() error {
+func (o *outputs) Close() error {
 	var errs []error
 	for _, out := range o.list {
 		errs = append(errs, out.file.Close())

@@ -66,17 +66,17 @@ func Defaults() Settings {
 		Each:           10 * time.Second,
 		Rounds:         20,
 		Clients:        []int{1},
-		Keys:           studyKeys,
-		Splits:         studySplits,
-		Batches:        []int{1, studyBatch},
+		Keys:           StudyKeys,
+		Splits:         StudySplits,
+		Batches:        []int{1, StudyBatch},
 		Interval:       TenMinutes,
 		StatisticsWait: 75 * time.Second,
 		Outputs:        Outputs{Out: os.Stdout, Progress: os.Stderr},
 	}
 }
 
-// maxClients is far more than one machine can drive. A larger number is a typing error.
-const maxClients = 10_000
+// MaxClients is far more than one machine can drive. A larger number is a typing error.
+const MaxClients = 10_000
 
 // maxRTT is far longer than any round trip on earth. A larger value is a typing error.
 const maxRTT = 10 * time.Second
@@ -86,30 +86,22 @@ const maxPID = 1 << 22
 
 var databaseForm = regexp.MustCompile(`^projects/[^/]+/instances/[^/]+/databases/[^/]+$`)
 
-// size returns the amount of work for each path as text.
-func (s Settings) size() string {
-	if s.Count > 0 {
-		return plural(s.Count, "operation")
-	}
-	return s.Each.String()
-}
-
 // UsageError is an error in the command line.
 type UsageError struct{ error }
 
-func usageErrorf(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
+func UsageErrorf(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
 
 func (e UsageError) Unwrap() error { return e.error }
 
-// usage turns an error into a UsageError. It returns nil for nil.
-func usage(err error) error {
+// AsUsageError turns an error into a UsageError. It returns nil for nil.
+func AsUsageError(err error) error {
 	if err == nil {
 		return nil
 	}
 	return UsageError{err}
 }
 
-func (s Settings) check() error {
+func (s Settings) Check() error {
 	switch {
 	case s.Rows < 1:
 		return errors.New("--rows must be positive")
@@ -119,8 +111,8 @@ func (s Settings) check() error {
 		return errors.New("--rounds must be positive")
 	case len(s.Clients) == 0:
 		return errors.New("--clients needs a number")
-	case s.Count < 0 || s.Count > 0 && s.Count < s.Rounds*warmUpShare:
-		return fmt.Errorf("--count must be at least %d, %d for each of the rounds", s.Rounds*warmUpShare, warmUpShare)
+	case s.Count < 0 || s.Count > 0 && s.Count < s.Rounds*WarmUpShare:
+		return fmt.Errorf("--count must be at least %d, %d for each of the rounds", s.Rounds*WarmUpShare, WarmUpShare)
 	case s.Count > 0 && s.Rate > 0:
 		return errors.New("--count is for a closed loop and does not go with --rate")
 	case s.Control != "" && s.Database != "":
@@ -133,15 +125,15 @@ func (s Settings) check() error {
 		return errors.New("--study has rates of its own and does not go with --rate")
 	}
 	for _, n := range s.Clients {
-		if n < 1 || n > maxClients {
-			return fmt.Errorf("--clients must be from 1 to %d, not %d", maxClients, n)
+		if n < 1 || n > MaxClients {
+			return fmt.Errorf("--clients must be from 1 to %d, not %d", MaxClients, n)
 		}
 	}
-	return s.Endpoint.check()
+	return s.Endpoint.Check()
 }
 
-// checkAccess checks the settings that only the benchmark of reads uses.
-func (s Settings) checkAccess() error {
+// CheckAccess checks the settings that only the benchmark of reads uses.
+func (s Settings) CheckAccess() error {
 	switch {
 	case s.Keys < 1 || s.Keys > s.Rows:
 		return errors.New("--keys must be positive and at most --rows")
@@ -149,7 +141,7 @@ func (s Settings) checkAccess() error {
 		return errors.New("--splits must be positive and at most --rows")
 	case s.Keys*s.Splits > s.Rows:
 		return errors.New("--rows must be at least --keys times --splits, so that scattered keys can differ")
-	case s.Study && s.Interval.length() == 0:
+	case s.Study && s.Interval.Length() == 0:
 		return fmt.Errorf("--interval must be %s or %s", Minute, TenMinutes)
 	case !s.Study && s.Interval != TenMinutes:
 		return errors.New("--interval needs --study")
@@ -157,23 +149,23 @@ func (s Settings) checkAccess() error {
 	return nil
 }
 
-// checkWrites checks the settings that only the benchmark of writes uses.
-func (s Settings) checkWrites() error {
+// CheckWrites checks the settings that only the benchmark of writes uses.
+func (s Settings) CheckWrites() error {
 	if len(s.Batches) == 0 || slices.Min(s.Batches) < 1 {
 		return errors.New("--batch needs positive numbers")
 	}
 	return nil
 }
 
-// checkEmbedded refuses a server that the benchmark does not start itself.
-func (s Settings) checkEmbedded() error {
+// CheckEmbedded refuses a server that the benchmark does not start itself.
+func (s Settings) CheckEmbedded() error {
 	if s.Database != "" {
 		return errors.New("the benchmark needs the embedded server and takes no --database")
 	}
 	return nil
 }
 
-func (e Endpoint) check() error {
+func (e Endpoint) Check() error {
 	switch {
 	case e.PID != 0 && e.Address == "":
 		return errors.New("--pid needs --endpoint: it is the process of the server there")
@@ -188,3 +180,15 @@ func (e Endpoint) check() error {
 	}
 	return nil
 }
+
+// The sizes of the study's reads of several rows.
+const (
+	StudyKeys   = 10
+	StudySplits = 4
+)
+
+// StudyBatch is the number of rows in the study's larger commits.
+const StudyBatch = 4
+
+// WarmUpShare is the ratio of a path's measured time to the time that it runs before, unmeasured.
+const WarmUpShare = 10

@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/bench"
+	"github.com/crowfoot-db/crowfoot/bench/harness"
+	"github.com/crowfoot-db/crowfoot/bench/watchers"
 )
 
 // smallWatch returns the settings of a very short watch of a server in this process.
-func smallWatch(t *testing.T) (bench.WatchSettings, *strings.Builder) {
+func smallWatch(t *testing.T) (watchers.WatchSettings, *strings.Builder) {
 	t.Helper()
-	s := bench.WatchDefaults()
+	s := watchers.WatchDefaults()
 	run, _ := small(t)
 	out := new(strings.Builder)
 	s.Endpoint, s.Report, s.JSON, s.Out, s.Progress = run.Endpoint, run.Report, run.JSON, out, io.Discard
@@ -24,7 +26,7 @@ func smallWatch(t *testing.T) (bench.WatchSettings, *strings.Builder) {
 }
 
 // delivered checks that every change of a result was delivered once.
-func delivered(t *testing.T, r *bench.WatchResult) {
+func delivered(t *testing.T, r *watchers.WatchResult) {
 	t.Helper()
 	if r.Changes == 0 || r.Delivered != r.Changes || r.Lost != 0 || r.Duplicated != 0 || r.Unwritten != 0 {
 		t.Errorf("%s, %s: of %d changes %d were delivered, %d lost, %d delivered twice, %d more delivered", r.Name, r.Setting, r.Changes, r.Delivered, r.Lost, r.Duplicated, r.Unwritten)
@@ -43,7 +45,7 @@ func TestWatch(t *testing.T) {
 		if err := s.Check(); err != nil {
 			t.Fatal(err)
 		}
-		r, err := bench.Watch(t.Context(), s)
+		r, err := watchers.Watch(t.Context(), s)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -62,7 +64,7 @@ func TestWatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r bench.WatchReport
+	var r watchers.WatchReport
 	if err := json.Unmarshal(figures, &r); err != nil || len(r.Results) != 1 || r.Partial != "" {
 		t.Errorf("JSON has %+v, %v", r, err)
 	}
@@ -71,14 +73,14 @@ func TestWatch(t *testing.T) {
 // TestWatchCompare checks that two ways of watching at the same time each get all changes, and that the statistics
 // tell their polls apart.
 func TestWatchCompare(t *testing.T) {
-	for _, change := range []func(*bench.WatchSettings){
-		func(s *bench.WatchSettings) { s.NoHint = true },
-		func(s *bench.WatchSettings) { s.NoShards = true },
+	for _, change := range []func(*watchers.WatchSettings){
+		func(s *watchers.WatchSettings) { s.NoHint = true },
+		func(s *watchers.WatchSettings) { s.NoShards = true },
 	} {
 		s, out := smallWatch(t)
-		s.Mode = bench.WatchCompare
+		s.Mode = watchers.WatchCompare
 		change(&s)
-		r, err := bench.Watch(t.Context(), s)
+		r, err := watchers.Watch(t.Context(), s)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -95,7 +97,7 @@ func TestWatchCompare(t *testing.T) {
 func TestWatchBacklog(t *testing.T) {
 	s, out := smallWatch(t)
 	s.Backlog, s.Limit = 3000, 100
-	r, err := bench.Watch(t.Context(), s)
+	r, err := watchers.Watch(t.Context(), s)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -113,7 +115,7 @@ func TestWatchBacklog(t *testing.T) {
 func TestWatchCreatesDatabase(t *testing.T) {
 	s, out := smallWatch(t)
 	s.Database, s.Create, s.Rows = strings.TrimSuffix(s.Database, "/d")+"/other", true, 0
-	r, err := bench.Watch(t.Context(), s)
+	r, err := watchers.Watch(t.Context(), s)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -125,7 +127,7 @@ func TestStreamWrites(t *testing.T) {
 	s, out := small(t)
 	s.PID = os.Getpid()
 	s.Batches = []int{1, 5}
-	r, err := bench.Run(t.Context(), s, bench.StreamWrites())
+	r, err := harness.Run(t.Context(), s, watchers.StreamWrites())
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -138,7 +140,7 @@ func TestStreamWrites(t *testing.T) {
 func TestWatchEmbedded(t *testing.T) {
 	s, out := smallWatch(t)
 	s.Endpoint, s.Profile = bench.Endpoint{}, t.TempDir()
-	r, err := bench.Watch(t.Context(), s)
+	r, err := watchers.Watch(t.Context(), s)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -153,17 +155,17 @@ func TestWatchEmbedded(t *testing.T) {
 // TestWatchStream checks that a change stream of several partitions delivers all changes once, including those of a
 // backlog, and beside polls.
 func TestWatchStream(t *testing.T) {
-	for _, change := range []func(*bench.WatchSettings){
-		func(s *bench.WatchSettings) { s.Watchers, s.Backlog = 4, 300 },
-		func(s *bench.WatchSettings) { s.Mode = bench.WatchCompare },
+	for _, change := range []func(*watchers.WatchSettings){
+		func(s *watchers.WatchSettings) { s.Watchers, s.Backlog = 4, 300 },
+		func(s *watchers.WatchSettings) { s.Mode = watchers.WatchCompare },
 	} {
 		s, out := smallWatch(t)
-		s.Source = bench.Stream
+		s.Source = watchers.Stream
 		change(&s)
 		if err := s.Check(); err != nil {
 			t.Fatal(err)
 		}
-		r, err := bench.Watch(t.Context(), s)
+		r, err := watchers.Watch(t.Context(), s)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -179,9 +181,9 @@ func TestWatchStream(t *testing.T) {
 // TestWatchDrop checks that a table is dropped together with its change stream, and created again.
 func TestWatchDrop(t *testing.T) {
 	s, out := smallWatch(t)
-	s.Source, s.Drop = bench.Stream, true
+	s.Source, s.Drop = watchers.Stream, true
 	for range 2 {
-		r, err := bench.Watch(t.Context(), s)
+		r, err := watchers.Watch(t.Context(), s)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -192,15 +194,15 @@ func TestWatchDrop(t *testing.T) {
 // TestWatchReset checks that a watcher continues where the last watcher of its shards stopped, unless Reset is set.
 func TestWatchReset(t *testing.T) {
 	s, out := smallWatch(t)
-	run := func(watchers int, reset bool) int64 {
+	run := func(count int, reset bool) int64 {
 		t.Helper()
-		s.Watchers, s.Reset = watchers, reset
-		r, err := bench.Watch(t.Context(), s)
+		s.Watchers, s.Reset = count, reset
+		r, err := watchers.Watch(t.Context(), s)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		if m := r.Results[0]; m.Delivered != m.Changes || m.Lost+m.Duplicated != 0 {
-			t.Errorf("%d watchers: of %d changes %d were delivered, %d lost, %d twice", watchers, m.Changes, m.Delivered, m.Lost, m.Duplicated)
+			t.Errorf("%d watchers: of %d changes %d were delivered, %d lost, %d twice", count, m.Changes, m.Delivered, m.Lost, m.Duplicated)
 		}
 		return r.Results[0].Unwritten
 	}

@@ -1,10 +1,15 @@
+//go:build !nobench
+
 package main
 
 import (
+	"os"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/crowfoot-db/crowfoot/bench"
+	"github.com/crowfoot-db/crowfoot/bench/harness"
 )
 
 func newBench() *cobra.Command {
@@ -23,7 +28,7 @@ Each runs against a server of its own, or --endpoint HOST:PORT --database NAME (
 // benchCommand completes the command of a benchmark. It registers the flags common to all benchmarks after the
 // command's own, and runs the benchmarks that choose returns. Servers that the benchmark starts do not read the
 // environment variables of start.
-func benchCommand(c *cobra.Command, s *bench.Settings, choose func() ([]bench.Benchmark, error)) *cobra.Command {
+func benchCommand(c *cobra.Command, s *bench.Settings, choose func() ([]harness.Benchmark, error)) *cobra.Command {
 	c.Use += " [flags]"
 	c.DisableFlagsInUseLine = true
 	c.Args = noArguments
@@ -39,7 +44,7 @@ func benchCommand(c *cobra.Command, s *bench.Settings, choose func() ([]bench.Be
 		if err != nil {
 			return err
 		}
-		_, err = bench.Run(c.Context(), *s, benchmarks...)
+		_, err = harness.Run(c.Context(), *s, benchmarks...)
 		return err
 	}
 	return c
@@ -71,8 +76,8 @@ func checkTogether(flags *pflag.FlagSet) error {
 }
 
 // these returns a function that chooses fixed benchmarks, which need no files.
-func these(list ...bench.Benchmark) func() ([]bench.Benchmark, error) {
-	return func() ([]bench.Benchmark, error) { return list, nil }
+func these(list ...harness.Benchmark) func() ([]harness.Benchmark, error) {
+	return func() ([]harness.Benchmark, error) { return list, nil }
 }
 
 // commonFlags registers the flags of every benchmark.
@@ -108,4 +113,10 @@ func outputFlags(flags *pflag.FlagSet, o *bench.Outputs) {
 // studyFlag registers the flag of the benchmarks that can repeat a study.
 func studyFlag(flags *pflag.FlagSet, s *bench.Settings) {
 	flags.BoolVar(&s.Study, "study", false, "re-run the study as it was: its calls alone, and reads at its rates, without tags, by its statistics queries")
+}
+
+// forgetVariables removes the variables of flags from the environment. The programs that this one starts then do not
+// read them.
+func forgetVariables(flags *pflag.FlagSet) {
+	flags.VisitAll(func(f *pflag.Flag) { os.Unsetenv(variableOf(f)) })
 }

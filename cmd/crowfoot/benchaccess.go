@@ -1,3 +1,5 @@
+//go:build !nobench
+
 package main
 
 import (
@@ -5,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/crowfoot-db/crowfoot/bench"
+	"github.com/crowfoot-db/crowfoot/bench/studies"
 )
 
 func newBenchAccess() *cobra.Command {
@@ -13,7 +16,7 @@ func newBenchAccess() *cobra.Command {
 	c := &cobra.Command{Use: "access", Short: "SQL and READ: one key, a range, scattered keys over splits"}
 	studyFlag(c.Flags(), &s)
 	accessFlags(c.Flags(), &s)
-	return benchCommand(c, &s, these(bench.Access()))
+	return benchCommand(c, &s, these(studies.Access()))
 }
 
 func accessFlags(flags *pflag.FlagSet, s *bench.Settings) {

@@ -1,9 +1,12 @@
+//go:build !nobench
+
 package main
 
 import (
 	"github.com/spf13/cobra"
 
 	"github.com/crowfoot-db/crowfoot/bench"
+	"github.com/crowfoot-db/crowfoot/bench/studies"
 )
 
 func newBenchAll() *cobra.Command {
@@ -13,5 +16,5 @@ func newBenchAll() *cobra.Command {
 	studyFlag(c.Flags(), &s)
 	accessFlags(c.Flags(), &s)
 	writesFlags(c.Flags(), &s)
-	return benchCommand(c, &s, these(bench.Access(), bench.Writes()))
+	return benchCommand(c, &s, these(studies.Access(), studies.Writes()))
 }

@@ -1,9 +1,11 @@
+//go:build !nobench
+
 package main
 
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/crowfoot-db/crowfoot/bench"
+	"github.com/crowfoot-db/crowfoot/bench/retrieval"
 )
 
 // newBenchCeiling returns the command of a server without a database. The benchmarks points and retrieval run it in
@@ -15,7 +17,7 @@ func newBenchCeiling() *cobra.Command {
 		Short:  "Answer every read with the same bytes",
 		Hidden: true,
 		Args:   noArguments,
-		RunE:   func(c *cobra.Command, _ []string) error { return bench.Ceiling(c.Context(), frames, batches) },
+		RunE:   func(c *cobra.Command, _ []string) error { return retrieval.Ceiling(c.Context(), frames, batches) },
 	}
 	c.Flags().StringVar(&frames, "frames", "", "`FILE` of the messages of a reply (default: one row)")
 	c.Flags().StringVar(&batches, "batches", "", "`FILE` of the messages of record batches, for Flight SQL")

@@ -1,3 +1,5 @@
+//go:build !nobench
+
 package main
 
 import (
@@ -6,13 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/crowfoot-db/crowfoot/bench"
+	"github.com/crowfoot-db/crowfoot/bench/soak"
 )
 
 // newBenchMemory returns the command of a test that takes minutes. It compares nothing: its exit status reports
 // whether the server broke a rule.
 func newBenchMemory() *cobra.Command {
-	s := bench.MemorySettings{Out: os.Stdout, Progress: os.Stderr}
+	s := soak.MemorySettings{Out: os.Stdout, Progress: os.Stderr}
 	c := &cobra.Command{
 		Use:   "memory [flags]",
 		Short: "Press a server with the heaviest requests of each kind",
@@ -25,7 +27,7 @@ RESOURCE_EXHAUSTED, or if one of a hundred small requests takes longer than a se
 		Args:                  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			forgetVariables(newStart().Flags())
-			return bench.Memory(c.Context(), s)
+			return soak.Memory(c.Context(), s)
 		},
 	}
 	flags := c.Flags()

@@ -1,3 +1,5 @@
+//go:build !nobench
+
 package main
 
 import (
@@ -6,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/crowfoot-db/crowfoot/bench"
+	"github.com/crowfoot-db/crowfoot/bench/studies"
 )
 
 const (
@@ -18,5 +21,5 @@ func newBenchPoints() *cobra.Command {
 	s := bench.Defaults()
 	s.Rows, s.Each, s.Rounds, s.Clients, s.StatisticsWait = pointsRows, pointsTime, pointsRounds, []int{1, 8, 32}, 0
 	c := &cobra.Command{Use: "points", Short: "A point read and a single-row commit against their floors"}
-	return benchCommand(c, &s, these(bench.Points()))
+	return benchCommand(c, &s, these(studies.Points()))
 }

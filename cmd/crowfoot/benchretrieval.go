@@ -1,3 +1,5 @@
+//go:build !nobench
+
 package main
 
 import (
@@ -6,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/crowfoot-db/crowfoot/bench"
+	"github.com/crowfoot-db/crowfoot/bench/harness"
+	"github.com/crowfoot-db/crowfoot/bench/retrieval"
 )
 
 const (
@@ -17,7 +21,7 @@ const (
 func newBenchRetrieval() *cobra.Command {
 	s := bench.Defaults()
 	s.Rows, s.Each, s.Rounds, s.StatisticsWait = retrievalRows, retrievalTime, retrievalRounds, 0
-	r := bench.RetrievalSettings{Table: "customer", Readers: []int{1, 2, 4}, Columnar: true}
+	r := retrieval.RetrievalSettings{Table: "customer", Readers: []int{1, 2, 4}, Columnar: true}
 	c := &cobra.Command{
 		Use:   "retrieval",
 		Short: "All rows of a table into memory, by each way out of the database",
@@ -37,11 +41,11 @@ says what is missing.`,
 	c.Flags().StringVar(&r.Jars, "jars", "", "`CLASSPATH` of SPL (esProc) and of the JDBC drivers of Flight SQL and of Google's Spanner, which read the same rows; bench/jars/pom.xml lists them")
 	c.Flags().StringVar(&r.Java, "java", "java", "`PATH` of a JDK's java, for --jars")
 	c.Flags().StringVar(&r.Profile, "profile", "", "`DIR` for profiles of the ways that miss their targets: CPU time of server and client, and what the server waits for")
-	return benchCommand(c, &s, func() ([]bench.Benchmark, error) {
+	return benchCommand(c, &s, func() ([]harness.Benchmark, error) {
 		if s.RTT > 0 {
 			return nil, usageErrorf("--rtt does not go with retrieval, whose clients connect by themselves")
 		}
-		b, err := bench.Retrieval(r)
-		return []bench.Benchmark{b}, err
+		b, err := retrieval.Retrieval(r)
+		return []harness.Benchmark{b}, err
 	})
 }

@@ -1,3 +1,5 @@
+//go:build !nobench
+
 package main
 
 import (
@@ -6,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/crowfoot-db/crowfoot/bench"
+	"github.com/crowfoot-db/crowfoot/bench/studies"
 )
 
 const (
@@ -18,5 +21,5 @@ func newBenchSchema() *cobra.Command {
 	s := bench.Defaults()
 	s.Rows, s.Each, s.Rounds, s.StatisticsWait = schemaRows, schemaTime, schemaRounds, 0
 	c := &cobra.Command{Use: "schema", Short: "CREATE INDEX beside writes, constraints, and many databases"}
-	return benchCommand(c, &s, these(bench.Schema()))
+	return benchCommand(c, &s, these(studies.Schema()))
 }

@@ -1,3 +1,5 @@
+//go:build !nobench
+
 package main
 
 import (
@@ -6,13 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/crowfoot-db/crowfoot/bench"
+	"github.com/crowfoot-db/crowfoot/bench/soak"
 )
 
 // newBenchSoak returns the command of a test that takes an hour. It compares nothing: its exit status reports whether
 // the server broke a rule.
 func newBenchSoak() *cobra.Command {
-	s := bench.SoakSettings{Out: os.Stdout, Progress: os.Stderr}
+	s := soak.SoakSettings{Out: os.Stdout, Progress: os.Stderr}
 	c := &cobra.Command{
 		Use:   "soak [flags]",
 		Short: "Run a server for an hour under mixed load, with restarts",
@@ -25,7 +27,7 @@ connections grow from one life of the server to the next.`,
 		Args:                  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			forgetVariables(newStart().Flags())
-			return bench.Soak(c.Context(), s)
+			return soak.Soak(c.Context(), s)
 		},
 	}
 	flags := c.Flags()

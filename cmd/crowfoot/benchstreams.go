@@ -1,3 +1,5 @@
+//go:build !nobench
+
 package main
 
 import (
@@ -5,13 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/crowfoot-db/crowfoot/bench"
+	"github.com/crowfoot-db/crowfoot/bench/retrieval"
 )
 
 // newBenchStreams returns the command of a test that takes minutes. It compares nothing: its exit status reports
 // whether the server broke a rule.
 func newBenchStreams() *cobra.Command {
-	s := bench.StreamsSettings{Out: os.Stdout, Progress: os.Stderr}
+	s := retrieval.StreamsSettings{Out: os.Stdout, Progress: os.Stderr}
 	c := &cobra.Command{
 		Use:   "streams [flags]",
 		Short: "The server's memory while millions of rows stream out",
@@ -23,7 +25,7 @@ It fails if the server takes more memory than --memory says, or more and more.`,
 		Args:                  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			forgetVariables(newStart().Flags())
-			return bench.Streams(c.Context(), s)
+			return retrieval.Streams(c.Context(), s)
 		},
 	}
 	flags := c.Flags()

@@ -1,3 +1,5 @@
+//go:build !nobench
+
 package main
 
 import (
@@ -13,11 +15,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/crowfoot-db/crowfoot/bench"
+	"github.com/crowfoot-db/crowfoot/bench/watchers"
 )
 
 func newBenchWatch() *cobra.Command {
-	s := bench.WatchDefaults()
+	s := watchers.WatchDefaults()
 	var instance string
 	var modes watchModes
 	c := &cobra.Command{
@@ -57,7 +59,7 @@ written like 1.5s or, as in ISO 8601, PT1.5S.`,
 		if err != nil {
 			return usageErrorf("%w", err)
 		}
-		_, err = bench.Watch(c.Context(), s)
+		_, err = watchers.Watch(c.Context(), s)
 		return err
 	}
 	return c
@@ -65,7 +67,7 @@ written like 1.5s or, as in ISO 8601, PT1.5S.`,
 
 // watchFlags registers the flags of the Java application, with its one-letter names, and the flags that select the
 // server.
-func watchFlags(flags *pflag.FlagSet, s *bench.WatchSettings, instance *string) {
+func watchFlags(flags *pflag.FlagSet, s *watchers.WatchSettings, instance *string) {
 	flags.Float64VarP(&s.Transactions, "write-transactions-per-second", "w", s.Transactions, "transactions per second, on average")
 	flags.IntVarP(&s.Mutations, "mutations-per-transaction", "m", s.Mutations, "rows of a transaction, on average; each has from 1 to twice as many")
 	flags.IntVarP(&s.Updaters, "update-parallelism", "u", s.Updaters, "transactions at once, at most")
@@ -101,13 +103,13 @@ func (m *watchModes) flags(flags *pflag.FlagSet) {
 	flags.BoolVar(&m.capacity, "capacity", false, "look for the most rows per second that the watchers hold")
 }
 
-func (m *watchModes) chosen() (mode bench.WatchMode, err error) {
-	mode = bench.WatchOne
+func (m *watchModes) chosen() (mode watchers.WatchMode, err error) {
+	mode = watchers.WatchOne
 	for _, of := range []struct {
 		chosen bool
-		mode   bench.WatchMode
-	}{{m.compare, bench.WatchCompare}, {m.matrix, bench.WatchMatrix}, {m.capacity, bench.WatchCapacity}} {
-		if of.chosen && mode != bench.WatchOne {
+		mode   watchers.WatchMode
+	}{{m.compare, watchers.WatchCompare}, {m.matrix, watchers.WatchMatrix}, {m.capacity, watchers.WatchCapacity}} {
+		if of.chosen && mode != watchers.WatchOne {
 			return "", fmt.Errorf("--%s does not go with --%s", mode, of.mode)
 		}
 		if of.chosen {
@@ -120,7 +122,7 @@ func (m *watchModes) chosen() (mode bench.WatchMode, err error) {
 // findDatabase completes the name of the database. The Java application takes the last part of the database's name
 // and the instance in two flags, and the project from the environment. If the user has named a database, findDatabase
 // lets the benchmark create it if it is missing.
-func findDatabase(s *bench.WatchSettings, instance string) error {
+func findDatabase(s *watchers.WatchSettings, instance string) error {
 	s.Create = s.Database != ""
 	switch project := os.Getenv("GOOGLE_CLOUD_PROJECT"); {
 	case instance == "":

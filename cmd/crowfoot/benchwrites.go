@@ -1,3 +1,5 @@
+//go:build !nobench
+
 package main
 
 import (
@@ -5,6 +7,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/crowfoot-db/crowfoot/bench"
+	"github.com/crowfoot-db/crowfoot/bench/harness"
+	"github.com/crowfoot-db/crowfoot/bench/studies"
+	"github.com/crowfoot-db/crowfoot/bench/watchers"
 )
 
 func newBenchWrites() *cobra.Command {
@@ -16,17 +21,17 @@ func newBenchWrites() *cobra.Command {
 	c.Flags().BoolVar(&stream, "change-stream", false, "compare commits to a table that a change stream watches with commits to one that none does, instead")
 	c.Flags().BoolVar(&columnar, "columnar", false, "compare commits to a table that has a columnar copy with commits to one that has none, instead")
 	c.MarkFlagsMutuallyExclusive("change-stream", "columnar")
-	return benchCommand(c, &s, func() ([]bench.Benchmark, error) {
+	return benchCommand(c, &s, func() ([]harness.Benchmark, error) {
 		if (stream || columnar) && s.Study {
 			return nil, usageErrorf("--change-stream and --columnar do not go with --study")
 		}
 		if stream {
-			return []bench.Benchmark{bench.StreamWrites()}, nil
+			return []harness.Benchmark{watchers.StreamWrites()}, nil
 		}
 		if columnar {
-			return []bench.Benchmark{bench.ColumnarWrites()}, nil
+			return []harness.Benchmark{studies.ColumnarWrites()}, nil
 		}
-		return []bench.Benchmark{bench.Writes()}, nil
+		return []harness.Benchmark{studies.Writes()}, nil
 	})
 }
 

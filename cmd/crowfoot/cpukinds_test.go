@@ -207,7 +207,7 @@ func TestCPUOfMix(t *testing.T) {
 	c := newCharging(t)
 	c.load()
 	count := func(n int) time.Duration {
-		return own(c.query("SELECT COUNT(*) FROM T WHERE Id < @n AND LENGTH(S) > 0", map[string]any{"n": strconv.Itoa(n)}))
+		return ownCPU(c.query("SELECT COUNT(*) FROM T WHERE Id < @n AND LENGTH(S) > 0", map[string]any{"n": strconv.Itoa(n)}))
 	}
 	const turns, shorts = 15, 70
 	var alone, beside, short time.Duration
@@ -291,7 +291,7 @@ func (c *charging) sum(metric string) (sum time.Duration) {
 	return sum
 }
 
-func own(trailers []metadata.MD) (sum time.Duration) {
+func ownCPU(trailers []metadata.MD) (sum time.Duration) {
 	for _, m := range trailers {
 		sum += charged(m, "cpu")
 	}

@@ -67,9 +67,3 @@ func written(f *pflag.Flag) string {
 	}
 	return "--" + f.Name
 }
-
-// forgetVariables removes the variables of flags from the environment. The programs that this one starts then do not
-// read them.
-func forgetVariables(flags *pflag.FlagSet) {
-	flags.VisitAll(func(f *pflag.Flag) { os.Unsetenv(variableOf(f)) })
-}

@@ -1,7 +1,7 @@
 // Command crowfoot is the database server and its tools. It translates the command line into settings of packages and
 // does nothing else. Each command has its own file.
 //
-// Imports of this module: ., arrowtype, bench, bulk, bulk/file, bulk/transfer, memory, otlp, resultset, stats/cpu, version, watch, watch/avro, watch/cloudevents, watch/command, watch/jsonlines, watch/pubsub.
+// Imports of this module: ., arrowtype, bench, bench/harness, bench/own, bench/retrieval, bench/soak, bench/studies, bench/watchers, bulk, bulk/file, bulk/transfer, memory, otlp, resultset, stats/cpu, version, watch, watch/avro, watch/cloudevents, watch/command, watch/jsonlines, watch/pubsub.
 package main
 
 import (

@@ -1,0 +1,20 @@
+package harness
+
+import (
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// CPU returns the CPU time, user and system, that the process has used, in nanoseconds. It reads the CPU clock of the
+// process, whose number it computes as clock_getcpuclockid(3) does. /proc/PID/stat counts in hundredths of a second,
+// too coarse for a turn of a quarter of a second.
+func (p PID) CPU() (time.Duration, error) {
+	const scheduled = 2 // CPUCLOCK_SCHED of Linux: time on a core
+	var t unix.Timespec
+	if err := unix.ClockGettime(int32(^p)<<3|scheduled, &t); err != nil {
+		return 0, fmt.Errorf("read the CPU time of process %d: %w", p, err)
+	}
+	return time.Duration(t.Nano()), nil
+}

@@ -1,0 +1,166 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/api/option"
+	"google.golang.org/grpc"
+)
+
+// delayedBy returns client options that delay all bytes by rtt, as a network does: half of it on the way to the
+// server and half on the way back. They do not limit the bandwidth.
+func delayedBy(rtt time.Duration) []option.ClientOption {
+	if rtt == 0 {
+		return nil
+	}
+	return []option.ClientOption{option.WithGRPCDialOption(grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+		c, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+		if err != nil {
+			return nil, err
+		}
+		return newDelayedConn(c, rtt/2), nil
+	}))}
+}
+
+// delayedConn is a connection that delays all bytes, in both directions.
+type delayedConn struct {
+	net.Conn
+	out, in *delayLine
+	rest    []byte // the rest of the piece that Read has begun
+}
+
+// newDelayedConn delays each direction of a connection by half of a round trip. Close ends its two goroutines.
+func newDelayedConn(c net.Conn, half time.Duration) *delayedConn {
+	d := &delayedConn{Conn: c, out: newDelayLine(half), in: newDelayLine(half)}
+	go func() {
+		for {
+			piece, err := d.out.pop()
+			if err == nil {
+				_, err = c.Write(piece)
+			}
+			if err != nil {
+				d.out.end(err)
+				return
+			}
+		}
+	}()
+	go func() {
+		for {
+			piece := make([]byte, delayedPiece)
+			n, err := c.Read(piece)
+			if n > 0 {
+				err = errors.Join(d.in.put(piece[:n]), err)
+			}
+			if err != nil {
+				d.in.end(err)
+				return
+			}
+		}
+	}()
+	return d
+}
+
+// delayedPiece is the largest piece that is read at once, in bytes. maxDelayed is the number of bytes that may be in
+// transit in one direction.
+const (
+	delayedPiece = 64 << 10
+	maxDelayed   = 16 << 20
+)
+
+func (d *delayedConn) Write(p []byte) (int, error) {
+	if err := d.out.put(append([]byte(nil), p...)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Read may be called by one goroutine at a time.
+func (d *delayedConn) Read(p []byte) (int, error) {
+	if len(d.rest) == 0 {
+		piece, err := d.in.pop()
+		if err != nil {
+			return 0, err
+		}
+		d.rest = piece
+	}
+	n := copy(p, d.rest)
+	d.rest = d.rest[n:]
+	return n, nil
+}
+
+func (d *delayedConn) Close() error {
+	d.out.end(net.ErrClosed)
+	d.in.end(net.ErrClosed)
+	return d.Conn.Close()
+}
+
+// delayLine passes pieces on in their order, each after a fixed delay.
+type delayLine struct {
+	delay time.Duration
+
+	mu      sync.Mutex
+	changed *sync.Cond
+	pieces  []delayedBytes
+	size    int
+	err     error // the error of put; pop returns it once all pieces are taken
+}
+
+type delayedBytes struct {
+	due   time.Time
+	bytes []byte
+}
+
+func newDelayLine(delay time.Duration) *delayLine {
+	l := &delayLine{delay: delay}
+	l.changed = sync.NewCond(&l.mu)
+	return l
+}
+
+// put adds a piece. It waits while the line is full.
+func (l *delayLine) put(piece []byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.err == nil && l.size > maxDelayed {
+		l.changed.Wait()
+	}
+	if l.err != nil {
+		return l.err
+	}
+	l.pieces = append(l.pieces, delayedBytes{time.Now().Add(l.delay), piece})
+	l.size += len(piece)
+	l.changed.Broadcast()
+	return nil
+}
+
+// pop returns the first piece. It waits until that piece is due. Only one goroutine may call it.
+func (l *delayLine) pop() ([]byte, error) {
+	l.mu.Lock()
+	for l.err == nil && len(l.pieces) == 0 {
+		l.changed.Wait()
+	}
+	if len(l.pieces) == 0 {
+		defer l.mu.Unlock()
+		return nil, l.err
+	}
+	first := l.pieces[0]
+	l.pieces = l.pieces[1:]
+	l.size -= len(first.bytes)
+	l.changed.Broadcast()
+	l.mu.Unlock()
+	sleepUntil(first.due)
+	return first.bytes, nil
+}
+
+// end makes put fail, and pop once no piece is left. If end is called again, the first error stays.
+func (l *delayLine) end(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		l.err = err
+	}
+	l.changed.Broadcast()
+}

@@ -1,0 +1,33 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+
+	"cloud.google.com/go/spanner"
+)
+
+// InTransaction runs f and commits. The caller draws the rows before, so that a retry inserts the same rows.
+func InTransaction(ctx context.Context, c Call, f func(context.Context, *spanner.ReadWriteTransaction) error) error {
+	_, err := c.Client.ReadWriteTransactionWithOptions(ctx, f, spanner.TransactionOptions{TransactionTag: c.Tag})
+	return err
+}
+
+func Repeated(method string, n int) string {
+	if n == 1 {
+		return method
+	}
+	return fmt.Sprintf("%d %s", n, method)
+}
+
+// Saying is true if the last statement of a transaction is marked as the last. The server may then leave checks to
+// the commit.
+type Saying bool
+
+const (
+	SayNothing Saying = false
+	SayLast    Saying = true
+)
+
+// RowsPerCommit returns the name of the experiment with n rows per commit.
+func RowsPerCommit(n int) string { return fmt.Sprintf("rows_%d", n) }

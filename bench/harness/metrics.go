@@ -1,0 +1,54 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"github.com/crowfoot-db/crowfoot/bench/report"
+)
+
+// MetricsURL returns the URL of the Prometheus metrics of a server that listens for HTTP at an address.
+func MetricsURL(address string) string { return "http://" + address + "/metrics" }
+
+// metricsLimit is the longest time that a server may take to answer with its metrics.
+const metricsLimit = 10 * time.Second
+
+// requestSeconds is the name of Crowfoot's histogram of latencies by method.
+const requestSeconds = "crowfoot_request_seconds"
+
+// counts reads the server's counts by API method. It returns nil if the server has no metrics.
+func (s *Server) counts(ctx context.Context) (report.MethodCounts, error) {
+	if s.metrics == "" {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, metricsLimit)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.metrics, nil)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer reply.Body.Close()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(reply.Body)
+	if err != nil {
+		return nil, fmt.Errorf("metrics of the server: %w", err)
+	}
+	counts := report.MethodCounts{}
+	for _, m := range families[requestSeconds].GetMetric() {
+		for _, label := range m.GetLabel() {
+			if label.GetName() == "method" {
+				counts[label.GetValue()] = report.MethodCount{Calls: float64(m.GetHistogram().GetSampleCount()), Seconds: m.GetHistogram().GetSampleSum()}
+			}
+		}
+	}
+	return counts, nil
+}

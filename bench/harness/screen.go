@@ -1,0 +1,232 @@
+package harness
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/bench/report"
+)
+
+// Screen shows a run in progress. On a terminal it redraws one picture. Elsewhere it prints a line for each turn that
+// ends.
+type Screen struct {
+	out  io.Writer
+	Live bool
+
+	mu      sync.Mutex
+	began   time.Time // when measuring began
+	planned float64   // length of all turns of the run, in the unit of Runner.length
+	passed  float64   // length of the turns that are over, in the same unit
+	share   float64   // length of the current turn's part that is over, in the same unit
+	title   string
+	current []*report.Measure
+	now     string // text of the last window
+	lines   int    // in the last picture
+	rows    [2]int // last step printed while loading, and the number of rows to load
+}
+
+func NewScreen(out io.Writer) *Screen { return &Screen{out: out, Live: terminal(out)} }
+
+// terminal reports whether w is a terminal that understands cursor movements.
+func terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok || os.Getenv("TERM") == "dumb" || os.Getenv("TERM") == "" {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// Note prints a line that stays on the screen.
+func (s *Screen) Note(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+	fmt.Fprintln(s.out, text)
+}
+
+// plan adds to the length of the whole run, in the unit of Runner.length.
+func (s *Screen) plan(length float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.planned += length
+}
+
+// progress returns the part of the run that is over, from 0 to 1.
+func (s *Screen) progress() float64 {
+	if s.planned == 0 {
+		return 0
+	}
+	return min(1, (s.passed+s.share)/s.planned)
+}
+
+// left estimates the rest of the run's duration from the time that it has taken so far.
+func (s *Screen) left() time.Duration {
+	p := s.progress()
+	if p == 0 {
+		return 0
+	}
+	return time.Duration(float64(time.Since(s.began)) * (1 - p) / p).Round(time.Second)
+}
+
+// loadedSteps is the number of progress lines for the loading of a table where there is no terminal.
+const loadedSteps = 4
+
+// Loaded shows the progress of loading a table.
+func (s *Screen) Loaded(table string, done, of int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	percent := done * 100 / of
+	text := fmt.Sprintf("loading %s: %d of %d rows %s", table, done, of, Bar(float64(done)/float64(of)))
+	if s.Live {
+		s.draw([]string{text})
+	} else if step := [2]int{percent * loadedSteps / 100, of}; step != s.rows || done == of {
+		s.rows = step
+		fmt.Fprintln(s.out, text)
+	}
+	if done == of && s.Live {
+		s.lines = 0
+	}
+}
+
+// experiment starts the picture of an experiment. The paths of the measures take turns.
+func (s *Screen) experiment(benchmark string, measures []*report.Measure) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.finishPicture()
+	if s.began.IsZero() {
+		s.began = time.Now()
+	}
+	s.title = benchmark + ": " + measures[0].Title
+	s.current = measures
+	if !s.Live {
+		fmt.Fprintln(s.out, s.title)
+	}
+}
+
+// window shows the last window of a turn. length is the turn's length in the unit of Runner.length. Round 0 warms up.
+func (s *Screen) window(m *report.Measure, round, rounds int, length float64, w report.Window) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.share = length * w.Share
+	if !s.Live {
+		return
+	}
+	if w.Elapsed >= shortestWindow {
+		s.now = windowText(m, w)
+	}
+	lines := []string{
+		fmt.Sprintf("%s  %s %3.0f%%  %v to go", s.title, Bar(s.progress()), 100*s.progress(), s.left()),
+		fmt.Sprintf("round    %s: %s, %s", roundText(round, rounds), m.Path, report.Plural(m.Clients, "client")),
+		s.now, "",
+		fmt.Sprintf("%-28s %9s %9s %9s %9s %9s", "so far", "ops/s", "p50 ms", "p99 ms", "CPU us", "to first"),
+	}
+	for _, c := range s.current {
+		lines = append(lines, s.soFar(c))
+	}
+	s.draw(lines)
+}
+
+func windowText(m *report.Measure, w report.Window) string {
+	h := w.Latency
+	now := fmt.Sprintf("now      %s ops/s, p50 %s ms, p99 %s ms", report.CountText(w.PerSecond()), report.MillisecondsText(h.ValueAtQuantile(50)), report.MillisecondsText(h.ValueAtQuantile(99)))
+	if m.Metered {
+		now += fmt.Sprintf(", server %.2f cores", w.CPU.Seconds()/w.Elapsed.Seconds())
+	}
+	return now
+}
+
+// shortestWindow is the shortest window that window shows.
+const shortestWindow = Tick / 5
+
+// soFar formats the line of one path. The last column is the ratio of its median latency to the first path's.
+func (s *Screen) soFar(m *report.Measure) string {
+	if m.Operations == 0 {
+		return fmt.Sprintf("%-28s %9s", m.Path, "-")
+	}
+	compared := report.Ratio(float64(m.Latency.P50), float64(s.current[0].Latency.P50))
+	return fmt.Sprintf("%-28s %9s %9s %9s %9s %9s", m.Path, report.CountText(m.PerSecond), report.MillisecondsText(m.Latency.P50), report.MillisecondsText(m.Latency.P99), report.MicrosText(m.CPU), report.RatioText(compared))
+}
+
+func roundText(round, rounds int) string {
+	if round == 0 {
+		return "warming up"
+	}
+	return fmt.Sprintf("%d of %d", round, rounds)
+}
+
+// turnEnds adds the length of a turn to the part that is over. Where there is no terminal, it prints a line.
+func (s *Screen) turnEnds(m *report.Measure, round, rounds int, length float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.passed, s.share, s.now = s.passed+length, 0, ""
+	if s.Live || round == 0 {
+		return
+	}
+	fmt.Fprintf(s.out, "  round %s  %3.0f%%  %-26s %s %9s ops/s  p50 %s ms  p99 %s ms  CPU %s us\n", roundText(round, rounds),
+		100*s.progress(), m.Path, report.Plural(m.Clients, "client"), report.CountText(m.PerSecond), report.MillisecondsText(m.Latency.P50), report.MillisecondsText(m.Latency.P99), report.MicrosText(m.CPU))
+}
+
+// Finish leaves the last picture on the screen.
+func (s *Screen) Finish() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.finishPicture()
+}
+
+func (s *Screen) finishPicture() {
+	if s.lines > 0 {
+		fmt.Fprintln(s.out)
+	}
+	s.lines = 0
+}
+
+// draw replaces the picture. The escape sequences are CUU (A) and ED (J) of ECMA-48.
+func (s *Screen) draw(lines []string) {
+	s.clear()
+	for _, l := range lines {
+		fmt.Fprintln(s.out, cut(l))
+	}
+	s.lines = len(lines)
+}
+
+func (s *Screen) clear() {
+	if s.lines > 0 {
+		fmt.Fprintf(s.out, "\x1b[%dA\x1b[J", s.lines)
+	}
+	s.lines = 0
+}
+
+// ScreenWidth is the narrowest usual width of a terminal, in columns. A longer line would wrap and spoil the picture.
+const ScreenWidth = 79
+
+func cut(line string) string {
+	if r := []rune(line); len(r) > ScreenWidth {
+		return string(r[:ScreenWidth])
+	}
+	return line
+}
+
+// Bar draws a progress bar for a share from 0 to 1.
+func Bar(share float64) string {
+	const width = 20
+	full := int(min(max(share, 0), 1) * width)
+	return "[" + strings.Repeat("#", full) + strings.Repeat(".", width-full) + "]"
+}
+
+// Status replaces the last status on a terminal. Elsewhere it prints the lines below the last status.
+func (s *Screen) Status(lines []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.Live {
+		s.draw(lines)
+		return
+	}
+	for _, l := range lines {
+		fmt.Fprintln(s.out, l)
+	}
+}

@@ -1,0 +1,25 @@
+package report
+
+import (
+	"testing"
+	"time"
+)
+
+// TestCorrect gives a closed loop one stall. The correction must add the operations that the stall kept from being
+// sent.
+func TestCorrect(t *testing.T) {
+	h := NewHistogram()
+	h.RecordValues(100, 990)
+	h.RecordValues(100_000, 1)
+	m := new(Measure)
+	m.BeginTurn()
+	m.Add(Window{Latency: h, Elapsed: time.Second})
+	m.Correct()
+	if m.Latency.P99 > 101 {
+		t.Errorf("p99 as measured is %d us, want 100", m.Latency.P99)
+	}
+	// The stall of 100 ms hid about 1,000 operations, whose delays are evenly distributed: half of them exceed 50 ms.
+	if p := m.Corrected.P90; p < 70_000 || p > 90_000 {
+		t.Errorf("corrected p90 is %d us, want about 80,000", p)
+	}
+}

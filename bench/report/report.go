@@ -1,0 +1,134 @@
+package report
+
+import (
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/bench"
+)
+
+// Heading is the beginning of every report: when, where and on what the benchmark measured.
+type Heading struct {
+	Began time.Time `json:"began"`
+	Ended time.Time `json:"ended"`
+	// Partial is the reason why the run ended early, or "" if it did not.
+	Partial  string   `json:"partial,omitempty"`
+	Machine  Machine  `json:"machine"`
+	Server   string   `json:"server"`
+	Database string   `json:"database"`
+	Facts    []string `json:"facts,omitempty"` // further observations
+}
+
+// NewHeading returns the heading of a report that begins.
+func NewHeading(began time.Time, server, database string) Heading {
+	return Heading{Began: began.UTC(), Machine: thisMachine(), Server: server, Database: database}
+}
+
+// Took returns the duration of the run in whole seconds.
+func (h *Heading) Took() string { return h.Ended.Sub(h.Began).Round(time.Second).String() }
+
+// Report holds all results of a run. --json writes it.
+type Report struct {
+	Heading
+	Benchmarks []string       `json:"benchmarks"`
+	Settings   bench.Settings `json:"settings"`
+	Measures   []*Measure     `json:"measures"`
+	Pairs      []Pair         `json:"pairs"`
+	Figures    []Figure       `json:"figures"`
+	Fits       []Fit          `json:"fits,omitempty"`
+	Statistics []Statistic    `json:"server_statistics"`
+
+	About   map[string]string `json:"-"` // by benchmark
+	Studies map[string]*Study `json:"-"` // by benchmark; nil for no study
+	// OwnGrids make the tables that only one benchmark has. They stand before those of every benchmark.
+	OwnGrids map[string]func(*Report) []Grid `json:"-"`
+	// Published are a study's averages of the server's statistics.
+	Published map[Ref]Averages `json:"-"`
+	wanted    []wantedPair
+}
+
+// Pair compares two paths to the same result.
+type Pair struct {
+	Title     string `json:"title"`
+	Left      int    `json:"left"` // positions in Measures
+	Right     int    `json:"right"`
+	LeftPath  string `json:"left_path"`
+	RightPath string `json:"right_path"`
+	Clients   int    `json:"clients"`
+	// Ratios are left / right. They are nil if unknown.
+	Latency    *float64 `json:"latency_ratio,omitempty"` // of medians
+	Tail       *float64 `json:"p99_ratio,omitempty"`
+	CPU        *float64 `json:"server_cpu_ratio,omitempty"`
+	Throughput *float64 `json:"throughput_ratio,omitempty"`
+	// The spreads show how the ratios differ from turn to turn.
+	LatencySpread *Spread `json:"latency_spread,omitempty"`
+	CPUSpread     *Spread `json:"server_cpu_spread,omitempty"`
+}
+
+// wantedPair is a pair in an experiment that has begun. It holds positions in Measures.
+type wantedPair struct{ left, right int }
+
+// Compare adds a pair of an experiment that has begun. left and right are positions in Measures.
+func (r *Report) Compare(left, right int) { r.wanted = append(r.wanted, wantedPair{left, right}) }
+
+// groupTitle returns the title of the measure's experiment. It adds the number of clients if all paths have the same.
+func (r *Report) groupTitle(m *Measure) string {
+	for _, other := range r.Measures {
+		if other.Group == m.Group && other.Clients != m.Clients {
+			return m.Title
+		}
+	}
+	return m.Title + ", " + Plural(m.Clients, "client")
+}
+
+// Complete computes the comparisons and the figures of each benchmark. It leaves out paths that the run never
+// reached.
+func (r *Report) Complete(figures map[string][]Figure) {
+	r.Ended = time.Now().UTC()
+	for _, w := range r.wanted {
+		left, right := r.Measures[w.left], r.Measures[w.right]
+		if left.Operations == 0 || right.Operations == 0 {
+			continue
+		}
+		r.Pairs = append(r.Pairs, Pair{
+			Title: left.Title, Left: w.left, Right: w.right, LeftPath: left.Path, RightPath: right.Path, Clients: left.Clients,
+			Latency:    MedianLatency.Compare(MedianLatency.of(left), MedianLatency.of(right)),
+			Tail:       Ratio(float64(left.tail().P99), float64(right.tail().P99)),
+			CPU:        ServerCPU.Compare(left.CPU, right.CPU),
+			Throughput: Throughput.Compare(Throughput.of(left), Throughput.of(right)),
+
+			LatencySpread: MedianLatency.spreadOf(left, right), CPUSpread: ServerCPU.spreadOf(left, right),
+		})
+	}
+	for _, m := range r.Measures {
+		m.countCalls()
+	}
+	r.Fits = fits(r.Measures)
+	for _, name := range r.Benchmarks {
+		r.Figures = append(r.Figures, r.Fill(name, figures[name])...)
+	}
+}
+
+func Ratio(a, b float64) *float64 {
+	if b == 0 {
+		return nil
+	}
+	q := a / b
+	return &q
+}
+
+// tail returns the latencies by which to judge the slowest operations. They are corrected for coordinated omission.
+func (m *Measure) tail() Latency {
+	if m.Corrected != nil {
+		return *m.Corrected
+	}
+	return m.Latency
+}
+
+// WriteJSON writes the results as JSON.
+func (r *Report) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}

@@ -1,0 +1,150 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/crowfoot-db/crowfoot/bench"
+)
+
+const (
+	// textWidth is the largest width of a benchmark's output, in columns.
+	textWidth = 100
+	// SummaryLines is the largest number of lines of the result. The page and the JSON have the details.
+	SummaryLines = 40
+)
+
+// Summary is the text that a benchmark prints at its end, in lines of at most textWidth columns.
+type Summary struct{ lines []string }
+
+// Add appends a head and a text behind it. It breaks the text between words and indents further lines to the width of
+// the head.
+func (t *Summary) Add(head, text string) {
+	indent := strings.Repeat(" ", len([]rune(head)))
+	for i, line := range strings.Split(wrap(text, textWidth-len(indent)), "\n") {
+		if i > 0 {
+			head = indent
+		}
+		t.lines = append(t.lines, strings.TrimRight(head+line, " "))
+	}
+}
+
+func (t *Summary) Blank() { t.lines = append(t.lines, "") }
+
+func (t *Summary) Print(w io.Writer) error {
+	_, err := fmt.Fprintln(w, strings.Join(t.lines, "\n"))
+	return err
+}
+
+// Comparison is a line of the result: the name of the compared quantity, and its cells.
+type Comparison struct {
+	Name    string
+	Cells   []string
+	Verdict string
+}
+
+// Comparisons adds a table of at most the given number of lines. If lines are too few, it first leaves out figures
+// that met their targets. A last line then counts the figures left out.
+func (t *Summary) Comparisons(head []string, list []Comparison, lines int) {
+	all := len(list)
+	for {
+		grid := comparisonLines(head, list)
+		left := all - len(list)
+		if left > 0 {
+			grid = append(grid, fmt.Sprintf("... and %d more: --report FILE has them", left))
+		}
+		if len(grid) <= lines || len(list) == 0 {
+			t.lines = append(t.lines, grid...)
+			return
+		}
+		last := len(list) - 1
+		for i := last; i >= 0; i-- {
+			if list[i].Verdict == met {
+				last = i
+				break
+			}
+		}
+		list = slices.Delete(slices.Clone(list), last, last+1)
+	}
+}
+
+// comparisonLines formats a table. Names are flush left and broken between words. Cells are flush right.
+func comparisonLines(head []string, list []Comparison) (lines []string) {
+	widths := make([]int, len(head)-1)
+	rows := append([]Comparison{{Name: head[0], Cells: head[1:]}}, list...)
+	for _, row := range rows {
+		for i, cell := range row.Cells {
+			widths[i] = max(widths[i], len([]rune(cell)))
+		}
+	}
+	name, used := 0, 0
+	for _, w := range widths {
+		used += w + 2
+	}
+	for _, row := range rows {
+		name = max(name, len([]rune(row.Name)))
+	}
+	name = min(name, textWidth-used)
+	for _, row := range rows {
+		parts := strings.Split(wrap(row.Name, name), "\n")
+		line := parts[0] + strings.Repeat(" ", max(0, name-len([]rune(parts[0]))))
+		for i, cell := range row.Cells {
+			line += "  " + strings.Repeat(" ", widths[i]-len([]rune(cell))) + cell
+		}
+		lines = append(lines, strings.TrimRight(line, " "))
+		for _, part := range parts[1:] {
+			lines = append(lines, "  "+part)
+		}
+	}
+	return lines
+}
+
+// Opening adds the title, the server, the machine and the run.
+func (h *Heading) Opening(t *Summary, title, run string) {
+	t.Add("", title)
+	t.Add("server   ", h.Server)
+	t.Add("machine  ", h.Machine.text())
+	t.Add("run      ", run)
+}
+
+// Closing adds the facts that fit into SummaryLines, and the names of the files that hold the details.
+func (h *Heading) Closing(t *Summary, o bench.Outputs) {
+	end := new(Summary)
+	for _, of := range []struct{ head, file string }{{"page     ", o.Report}, {"figures  ", o.JSON}} {
+		if of.file != "" {
+			end.Add(of.head, of.file)
+		}
+	}
+	if h.Partial != "" {
+		end.Add("PARTIAL RESULTS: ", h.Partial)
+	}
+	facts, list := new(Summary), slices.Clone(h.Facts)
+	slices.SortStableFunc(list, func(a, b string) int { return failedFirst(a) - failedFirst(b) })
+	for i, f := range list {
+		before := len(facts.lines)
+		facts.Add("noticed  ", f)
+		if len(t.lines)+len(facts.lines)+len(end.lines)+1 > SummaryLines {
+			facts.lines = append(facts.lines[:before], fmt.Sprintf("noticed  ... and %d more: --report FILE has them", len(h.Facts)-i))
+			break
+		}
+	}
+	t.lines = slices.Concat(t.lines, facts.lines, end.lines)
+}
+
+// FailurePrefix begins a fact about a foreign program or database that failed.
+const FailurePrefix = "failed: "
+
+func failedFirst(fact string) int {
+	if strings.HasPrefix(fact, FailurePrefix) {
+		return 0
+	}
+	return 1
+}
+
+// Room returns the number of lines that a table may have if behind lines follow it.
+func (t *Summary) Room(behind int) int { return max(2, SummaryLines-len(t.lines)-behind) }
+
+// LinesBehindTable is the number of lines reserved for the facts and file names behind a table.
+const LinesBehindTable = 8

@@ -1,0 +1,69 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Calls are the server's counts of one API method, divided by the operations of a path.
+type Calls struct {
+	Method       string  `json:"method"`
+	PerOperation float64 `json:"per_operation"`
+	Latency      float64 `json:"server_latency_us"` // mean latency of one call, from the first byte received to the last byte sent
+}
+
+// MethodCounts are a server's counts by API method since its start, from /metrics.
+type MethodCounts map[string]MethodCount
+
+// MethodCount holds the calls of one method and their total latency.
+type MethodCount struct{ Calls, Seconds float64 }
+
+// AddCalls adds the calls between the two readings before and after a turn.
+func (m *Measure) AddCalls(before, after MethodCounts) {
+	if m.counted == nil {
+		m.counted = MethodCounts{}
+	}
+	for name, a := range after {
+		b, sum := before[name], m.counted[name]
+		if a.Calls > b.Calls {
+			m.counted[name] = MethodCount{sum.Calls + a.Calls - b.Calls, sum.Seconds + a.Seconds - b.Seconds}
+		}
+	}
+}
+
+// rarely is the fewest calls per operation of a method that belongs to the path. The client also creates sessions and
+// keeps them alive, but at a lower rate.
+const rarely = 0.01
+
+// countCalls computes the calls per operation.
+func (m *Measure) countCalls() {
+	if m.Operations == 0 {
+		return
+	}
+	for name, c := range m.counted {
+		if per := c.Calls / float64(m.Operations); per >= rarely {
+			m.Calls = append(m.Calls, Calls{name, per, c.Seconds / c.Calls * 1e6})
+		}
+	}
+	slices.SortFunc(m.Calls, func(a, b Calls) int {
+		return cmp.Or(commitLast(a)-commitLast(b), strings.Compare(a.Method, b.Method))
+	})
+}
+
+func commitLast(c Calls) int {
+	if c.Method == "Commit" {
+		return 1
+	}
+	return 0
+}
+
+// atServer returns the part of an operation's mean latency that the server's counts explain, and the rest, which is
+// network and client. Both are in microseconds. ok is false if the server has no counts, or if calls ran at the same
+// time.
+func (m *Measure) atServer() (server, rest float64, ok bool) {
+	for _, c := range m.Calls {
+		server += c.PerOperation * c.Latency
+	}
+	return server, m.Latency.Mean - server, len(m.Calls) > 0 && !m.Parallel
+}

@@ -1,0 +1,39 @@
+package report
+
+// The verdicts on a figure.
+const (
+	met         = "met"          // the whole interval lies within the target
+	Missed      = "missed"       // no part of the interval lies within the target
+	inNoise     = "in the noise" // a part of the interval lies within the target, or there were too few turns for an interval
+	notMeasured = "not measured" // the interval of a ratio spans a factor of widestRatio or more
+)
+
+// widestRatio limits the interval of a ratio. If its upper end is that many times its lower end, the ratio says
+// nothing.
+const widestRatio = 10
+
+// Judge compares the interval of a figure with a target. The figure should be at most the target, or at least the
+// target if atLeast.
+func Judge(s *Spread, target float64, atLeast bool) string {
+	if !s.sure() {
+		return inNoise
+	}
+	best, worst := s.Low, s.High
+	if atLeast {
+		best, worst = worst, best
+	}
+	within := func(v float64) bool { return v == target || v < target == !atLeast }
+	switch {
+	case within(worst):
+		return met
+	case within(best):
+		return inNoise
+	}
+	return Missed
+}
+
+// tooWide reports whether the interval of a ratio spans a factor of widestRatio or more.
+func (s *Spread) tooWide() bool { return s != nil && s.Turns > 1 && s.High >= widestRatio*s.Low }
+
+// Exactly returns the spread of a count, which has no noise.
+func Exactly(v float64) *Spread { return &Spread{Median: v, Low: v, High: v, Turns: 1, Confidence: 1} }

@@ -1,0 +1,46 @@
+package retrieval
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/crowfoot-db/crowfoot/bench/harness"
+	"github.com/crowfoot-db/crowfoot/bench/report"
+)
+
+// profileMissed repeats the paths of the target that have missed a figure's target, and profiles them.
+func (b *retrieval) profileMissed(ctx context.Context, r *harness.Runner) error {
+	if b.Profile == "" {
+		return nil
+	}
+	profiled := map[report.Ref]bool{}
+	for _, f := range r.Results.Fill(retrievalName, b.figures()) {
+		p, ok := b.pathOf(f.Left)
+		if f.Verdict() != report.Missed || profiled[f.Left] || !ok || p.Local || p.Server != nil {
+			continue
+		}
+		profiled[f.Left] = true
+		dir := filepath.Join(b.Profile, harness.Tag(f.Left.Experiment, f.Left.Path))
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		if err := r.ProfilePath(ctx, p, dir); err != nil {
+			return err
+		}
+		r.Fact("target missed: %s; profiles of %s are in %s", f.Name, p.Name, dir)
+	}
+	return nil
+}
+
+// pathOf finds the path that ref names.
+func (b *retrieval) pathOf(ref report.Ref) (harness.Path, bool) {
+	for _, e := range b.experiments {
+		for _, p := range e.Paths {
+			if ref == report.RefTo(e.Name, p.Name) {
+				return p, true
+			}
+		}
+	}
+	return harness.Path{}, false
+}

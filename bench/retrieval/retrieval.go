@@ -1,0 +1,357 @@
+package retrieval
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cloud.google.com/go/spanner"
+	"github.com/apache/arrow-go/v18/arrow"
+	"google.golang.org/api/option"
+
+	"github.com/crowfoot-db/crowfoot/bench"
+	"github.com/crowfoot-db/crowfoot/bench/harness"
+	"github.com/crowfoot-db/crowfoot/bench/report"
+	"github.com/crowfoot-db/crowfoot/bench/tpch"
+)
+
+// Retrieval reads all rows of a table out of the database in every available way. Beside them it reads the same rows
+// out of files.
+func Retrieval(s RetrievalSettings) (harness.Benchmark, error) {
+	t := retrievedTables[s.Table]
+	if t == nil {
+		return harness.Benchmark{}, bench.UsageErrorf("--table must be customer or orders, not %q", s.Table)
+	}
+	for _, n := range s.Readers {
+		if n < 1 || n > bench.MaxClients {
+			return harness.Benchmark{}, bench.UsageErrorf("--readers must be from 1 to %d, not %d", bench.MaxClients, n)
+		}
+	}
+	b := &retrieval{RetrievalSettings: s, table: t}
+	return harness.Benchmark{
+		Name:  retrievalName,
+		About: "All rows of TPC-H's " + s.Table + " into memory: an operation is the whole table.",
+		Study: &report.Study{
+			Author: "SPL", Title: "How Slow Is Database I/O?", Date: "2022",
+			Sentence: "Out of Oracle and MySQL, rows came into a program's memory at %s times the speed of a text file; as objects of the Go client, they come out of Crowfoot at %s times.",
+		},
+		Check: bench.Settings.CheckEmbedded, Prepare: b.prepare, After: b.profileMissed, Close: b.close, Figures: func(bench.Settings) []report.Figure { return b.figures() },
+		Grids: func(r *report.Report) []report.Grid { return []report.Grid{b.grid(r)} },
+	}, nil
+}
+
+const retrievalName = "retrieval"
+
+// RetrievalSettings are the settings that only Retrieval has.
+type RetrievalSettings struct {
+	Table    string // customer or orders
+	Readers  []int  // numbers of readers that share the table; the experiments run once for each
+	Columnar bool   // true if the server keeps a columnar copy of the table
+	Postgres string // DSN of a database for the same rows, in the form of its driver; "" for none
+	MySQL    string // the same for MySQL or MariaDB
+	Python   string // executable whose libraries read the same rows; "" for none
+	Java     string // executable of a JDK
+	Profile  string // folder for profiles of paths that miss their targets; "" for none
+	Jars     string // class path of SPL and of JDBC drivers; "" for none
+}
+
+// retrieval is the state of a run of Retrieval.
+type retrieval struct {
+	RetrievalSettings
+	table   *retrievedTable
+	rows    int64 // in the table
+	address string
+	raw     *rawClient
+	// connections go to the target. Each has its own client.
+	connections []*harness.Server
+	// canned sends recorded frames and batches of the target again. rawCanned and flightCanned are its clients, by
+	// kind.
+	canned       *harness.Server
+	rawCanned    *rawClient
+	flightCanned *flightClient
+	recorded     []string // names of the files that canned sends
+	flightSQL    *flightClient
+	schema       *arrow.Schema // of the table
+	files        []retrievedFile
+	rewritten    string   // a Parquet file written by pyarrow
+	composite    string   // SPL's columnar file
+	temporary    []string // further files that close removes
+	others       []otherDatabase
+	python, java *worker
+	missing      []missingTool
+	rowBytes     float64              // of a row as text
+	published    []publishedRetrieval // the study's figures for the table
+	experiments  []harness.Experiment
+}
+
+// missingTool is a tool that the run does not have, and the flag that names it.
+type missingTool struct{ name, flag string }
+
+func (b *retrieval) lacks(name, flag string) { b.missing = append(b.missing, missingTool{name, flag}) }
+
+func (b *retrieval) mostReaders() int { return slices.Max(append([]int{1}, b.Readers...)) }
+
+// prepare creates and fills the table on the server and in the other databases that the run compares. It records one
+// reading of the table and starts the canned server, which sends that reading again.
+func (b *retrieval) prepare(ctx context.Context, r *harness.Runner) ([]harness.Experiment, error) {
+	b.rows, b.address = int64(r.Rows), r.Target.Address
+	for _, step := range []func(context.Context, *harness.Runner) error{b.load, b.copyTable, b.connect, b.startCanned, b.writeFiles, b.otherDatabases, b.startPython, b.startJava} {
+		if err := step(ctx, r); err != nil {
+			return nil, err
+		}
+	}
+	for _, m := range b.missing {
+		r.Fact("not compared: %s; %s brings it", m.name, m.flag)
+	}
+	b.experiments = []harness.Experiment{b.oneStream()}
+	for _, n := range b.Readers {
+		b.experiments = append(b.experiments, b.parallel(n))
+	}
+	b.experiments = append(b.experiments, b.aggregate())
+	return b.experiments, nil
+}
+
+// load creates and fills the table, unless it already has that many rows.
+func (b *retrieval) load(ctx context.Context, r *harness.Runner) error {
+	if err := r.Target.CreateTables(ctx, b.table.ddl); err != nil {
+		return err
+	}
+	filled, err := r.Target.Filled(ctx, b.table.name, r.Rows)
+	if err != nil {
+		return err
+	}
+	if !filled {
+		r.Screen.Note("making the pool of TPC-H's comments")
+		took, err := r.Target.Fill(ctx, r.Screen, b.table.name, r.Rows, func(first, last int64) []*spanner.Mutation { return b.table.mutations(b.table, b.rows, first, last) })
+		if err != nil {
+			return err
+		}
+		r.Fact("loaded %d rows of %s by mutations at %.0f rows/s", r.Rows, b.table.name, float64(r.Rows)/took.Seconds())
+	}
+	b.rowBytes, b.published = b.table.textBytes(b.rows), b.table.published
+	r.Fact("a row of %s is %.0f bytes as text", b.table.name, b.rowBytes)
+	return nil
+}
+
+// connect creates the further clients of the target, beside the client that every run has.
+func (b *retrieval) connect(ctx context.Context, r *harness.Runner) (err error) {
+	if b.raw, err = dialRaw(ctx, b.address, r.Target.DatabaseName); err != nil {
+		return err
+	}
+	for range b.mostReaders() {
+		c := &harness.Server{Address: b.address, Options: []option.ClientOption{option.WithGRPCConnectionPool(1)}}
+		b.connections = append(b.connections, c)
+		if err := c.Connect(ctx, r.Target.DatabaseName); err != nil {
+			return err
+		}
+	}
+	b.flightSQL, err = dialFlight(b.address, r.Target.DatabaseName)
+	return err
+}
+
+// startCanned records one reading by SQL and one by Flight SQL. It starts a server that only sends them again.
+func (b *retrieval) startCanned(ctx context.Context, r *harness.Runner) error {
+	record := func(name string, write func(io.Writer) error) error {
+		f, err := os.Create(filepath.Join(r.Target.Root, name))
+		if err != nil {
+			return err
+		}
+		b.recorded = append(b.recorded, f.Name())
+		out := bufio.NewWriterSize(f, 1<<20)
+		if err := errors.Join(write(out), out.Flush(), f.Close()); err != nil {
+			return fmt.Errorf("record %s: %w", name, err)
+		}
+		return nil
+	}
+	b.canned = new(harness.Server)
+	return inTurn(
+		func() error {
+			return record("frames", func(w io.Writer) error { return b.raw.record(ctx, b.table.query(), w) })
+		},
+		func() error {
+			return record("batches", func(w io.Writer) error { return b.flightSQL.recordFlight(ctx, b.table.query(), w) })
+		},
+		func() error {
+			return b.canned.Start(ctx, "", "bench", "ceiling", "--frames", b.recorded[0], "--batches", b.recorded[1])
+		},
+		func() (err error) {
+			b.rawCanned, err = dialRaw(ctx, b.canned.Address, r.Target.DatabaseName)
+			return err
+		},
+		func() (err error) {
+			b.flightCanned, err = dialFlight(b.canned.Address, r.Target.DatabaseName)
+			return err
+		},
+		func() error { return b.canned.Connect(ctx, r.Target.DatabaseName) },
+	)
+}
+
+// The names of the paths.
+const (
+	oneStream    = "one_stream"
+	rawSQL       = "SQL, hand-written decoder"
+	rawREAD      = "READ, hand-written decoder"
+	rawCanned    = "canned frames, hand-written decoder"
+	officialSQL  = "SQL, Go client"
+	officialREAD = "READ, Go client"
+	cannedGo     = "canned frames, Go client"
+	viaFlight    = "Flight SQL"
+	twoFlights   = "Flight SQL, two streams"
+	cannedFlight = "canned batches, Flight SQL"
+)
+
+// The codecs of the servers' answers.
+const (
+	rowCodec    = "PartialResultSet, none"
+	flightCodec = "Arrow IPC, none"
+)
+
+// oneStream is the experiment that reads the table in one stream.
+func (b *retrieval) oneStream() harness.Experiment {
+	e := harness.Experiment{Name: oneStream, Title: "all rows, one stream", Untagged: true}
+	e.Paths = []harness.Path{
+		{Name: officialSQL, Method: "ExecuteStreamingSql", Operation: b.bySQL(b.table.query()), Codec: rowCodec},
+		{Name: officialREAD, Method: "StreamingRead", Operation: b.byREAD, Codec: rowCodec},
+		{Name: cannedGo, Method: "ExecuteStreamingSql", Operation: b.bySQL(b.table.query()), Codec: rowCodec, Server: b.canned},
+		{Name: rawSQL, Method: "ExecuteStreamingSql", Operation: b.byRaw(b.raw, b.raw.sql(b.table.query())), Codec: rowCodec},
+		{Name: rawREAD, Method: "StreamingRead", Operation: b.byRaw(b.raw, b.raw.read(b.table.name, b.table.columns)), Codec: rowCodec},
+		{Name: rawCanned, Method: "ExecuteStreamingSql", Operation: b.byRaw(b.rawCanned, b.rawCanned.sql(b.table.query())), Codec: rowCodec, Server: b.canned},
+		{Name: viaFlight, Method: "DoGet", Operation: b.byFlight(1), Codec: flightCodec},
+		{Name: twoFlights, Method: "DoGet", Operation: b.byFlight(2), Codec: flightCodec, Parallel: true},
+		{Name: cannedFlight, Method: "DoGet", Operation: b.byCannedFlight(1), Codec: flightCodec, Server: b.canned},
+	}
+	e.Paths = b.fromTarget(slices.Concat(e.Paths, b.fromADBC(), b.fromFiles(1), b.fromOthers(1), b.fromPython(1), b.fromJava()))
+	for i := range e.Paths {
+		e.Paths[i].Clients = 1
+	}
+	e.Pairs = [][2]string{{viaFlight, textTitle}, {viaFlight, parquetTitle}, {viaFlight, cannedFlight}, {viaFlight, rawSQL}, {officialSQL, cannedGo}, {officialREAD, officialSQL},
+		{rawSQL, rawCanned}, {rawREAD, rawSQL}, {rawSQL, officialSQL}}
+	return e
+}
+
+// whole fails unless the operation returned every row of the table.
+func (b *retrieval) whole(rows int64, err error) (int, error) {
+	if err == nil && rows != b.rows {
+		err = fmt.Errorf("read %d rows of %d", rows, b.rows)
+	}
+	return int(rows), err
+}
+
+func (b *retrieval) bySQL(query string) harness.Operation {
+	return func(ctx context.Context, c harness.Call) (int, error) {
+		return b.whole(b.table.objects(c.Client.Single().Query(ctx, spanner.NewStatement(query))))
+	}
+}
+
+func (b *retrieval) byREAD(ctx context.Context, c harness.Call) (int, error) {
+	rows, err := b.table.objects(c.Client.Single().Read(ctx, b.table.name, spanner.AllKeys(), b.table.columns))
+	return b.whole(rows, err)
+}
+
+func (b *retrieval) byRaw(c *rawClient, request rawRequest) harness.Operation {
+	return func(ctx context.Context, _ harness.Call) (int, error) {
+		rows, err := c.count(ctx, request)
+		return b.whole(rows, err)
+	}
+}
+
+// byFlight reads by Arrow Flight SQL into Arrow's record batches, with n streams.
+func (b *retrieval) byFlight(n int) harness.Operation {
+	return b.flightFrom(b.flightSQL, b.table.query(), n)
+}
+
+func (b *retrieval) byCannedFlight(n int) harness.Operation {
+	return b.flightFrom(b.flightCanned, b.table.query(), n)
+}
+
+func (b *retrieval) flightFrom(c *flightClient, query string, n int) harness.Operation {
+	return func(ctx context.Context, _ harness.Call) (int, error) {
+		rows, err := c.count(ctx, query, n)
+		return b.whole(rows, err)
+	}
+}
+
+// close stops and removes what prepare has started and written.
+func (b *retrieval) close() error {
+	errs := []error{b.raw.close(), b.rawCanned.close(), b.flightSQL.close(), b.flightCanned.close(), b.python.stop(), b.java.stop()}
+	for _, c := range b.connections {
+		c.Disconnect()
+	}
+	for _, d := range b.others {
+		errs = append(errs, d.close())
+	}
+	if b.canned != nil {
+		errs = append(errs, b.canned.Stop())
+	}
+	for _, f := range b.files {
+		errs = append(errs, os.Remove(f.name))
+	}
+	for _, name := range append(b.recorded, b.temporary...) {
+		if err := os.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// retrievedTable is a table of TPC-H.
+type retrievedTable struct {
+	name    string
+	columns []string
+	ddl     string
+	// mutations returns the mutations that insert rows first to last-1 of a table with the given number of rows.
+	mutations func(t *retrievedTable, rows, first, last int64) []*spanner.Mutation
+	// objects reads rows into objects in memory and returns their number.
+	objects func(*spanner.RowIterator) (int64, error)
+	// scan returns a function that copies one row of another database into an object in memory.
+	scan func() func(scanRow) error
+	// splTypes are the types of the columns in SPL.
+	splTypes []string
+	// grouped and summed are the columns of the aggregate query.
+	grouped, summed string
+	// writeText writes a table with the given number of rows as text.
+	writeText func(w io.Writer, rows int64) error
+	// textBytes returns the average length of a row as text, in bytes. It looks at the first rows of a table with the
+	// given number of rows.
+	textBytes func(rows int64) float64
+	// published are the rows per second in the study.
+	published []publishedRetrieval
+}
+
+func (t *retrievedTable) query() string {
+	return "SELECT " + strings.Join(t.columns, ", ") + " FROM " + t.name
+}
+
+// retrievedTables are the tables of the study, by the values of --table. TPC-H's amounts of money are FLOAT64, as in
+// the study's own format.
+var retrievedTables = map[string]*retrievedTable{
+	"customer": {
+		name:    "customer",
+		columns: []string{"c_custkey", "c_name", "c_address", "c_nationkey", "c_phone", "c_acctbal", "c_mktsegment", "c_comment"},
+		ddl: `CREATE TABLE IF NOT EXISTS customer (c_custkey INT64 NOT NULL, c_name STRING(25) NOT NULL, c_address STRING(40) NOT NULL, c_nationkey INT64 NOT NULL,
+			c_phone STRING(15) NOT NULL, c_acctbal FLOAT64 NOT NULL, c_mktsegment STRING(10) NOT NULL, c_comment STRING(117) NOT NULL) PRIMARY KEY (c_custkey)`,
+		mutations: customerMutations, objects: customerObjects, scan: customerScan,
+		splTypes: []string{"long", "string", "string", "long", "string", "float", "string", "string"}, grouped: "c_mktsegment", summed: "c_acctbal",
+		writeText: func(w io.Writer, rows int64) error { return writeText(w, tpch.Customers(0, rows)) },
+		textBytes: func(rows int64) float64 { return averageText(tpch.Customers(0, min(rows, widthRows))) },
+		published: publishedCustomer,
+	},
+	"orders": {
+		name:    "orders",
+		columns: []string{"o_orderkey", "o_custkey", "o_orderstatus", "o_totalprice", "o_orderdate", "o_orderpriority", "o_clerk", "o_shippriority", "o_comment"},
+		ddl: `CREATE TABLE IF NOT EXISTS orders (o_orderkey INT64 NOT NULL, o_custkey INT64 NOT NULL, o_orderstatus STRING(1) NOT NULL, o_totalprice FLOAT64 NOT NULL,
+			o_orderdate DATE NOT NULL, o_orderpriority STRING(15) NOT NULL, o_clerk STRING(15) NOT NULL, o_shippriority INT64 NOT NULL, o_comment STRING(79) NOT NULL) PRIMARY KEY (o_orderkey)`,
+		mutations: orderMutations, objects: orderObjects, scan: orderScan,
+		splTypes: []string{"long", "long", "string", "float", "date", "string", "string", "long", "string"}, grouped: "o_orderpriority", summed: "o_totalprice",
+		writeText: func(w io.Writer, rows int64) error { return writeText(w, tpch.Orders(orderScale(rows), 0, rows)) },
+		textBytes: func(rows int64) float64 { return averageText(tpch.Orders(orderScale(rows), 0, min(rows, widthRows))) },
+		published: publishedOrders,
+	},
+}

@@ -1,0 +1,5 @@
+// Package soak has two tests under load: Soak ends and restarts a server again and again, and Memory sends it the heaviest
+// requests. Neither compares anything: a run succeeds or fails.
+//
+// Imports of this module: bench, bench/harness, bench/report.
+package soak

@@ -1,0 +1,32 @@
+package soak
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestSoakGrowth checks that grown names the quantities that grow from life to life. It ignores the first life, and
+// lives that used more than the last.
+func TestSoakGrowth(t *testing.T) {
+	lived := func(memory int64, goroutines, connections int) life {
+		return life{last: state{memory: memory << 20, goroutines: goroutines, connections: connections}}
+	}
+	for _, c := range []struct {
+		lives []life
+		want  string // names of the quantities that have grown
+	}{
+		{[]life{lived(100, 50, 10), lived(300, 60, 12), lived(320, 55, 12)}, ""},
+		{[]life{lived(100, 50, 10), lived(500, 400, 300), lived(300, 60, 12), lived(330, 60, 12)}, ""},
+		{[]life{lived(100, 50, 10), lived(300, 60, 12), lived(300, 60, 12), lived(460, 60, 12)}, "memory"},
+		{[]life{lived(100, 50, 10), lived(300, 60, 12), lived(300, 180, 400)}, "goroutines connections"},
+	} {
+		k := soak{ended: c.lives}
+		var names []string
+		for _, err := range k.grown() {
+			names = append(names, strings.Fields(err.Error())[0])
+		}
+		if got := strings.Join(names, " "); got != c.want {
+			t.Errorf("%v: %q has grown, want %q", c.lives, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package watchers
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/bench/harness"
+)
+
+const (
+	// probeShare is the ratio of a full run's length to a probe's. probePolls is the smallest number of polls in a
+	// probe.
+	probeShare = 6
+	probePolls = 10
+	// leastProbe is the lowest rate of the first probe, in rows per second. Any machine holds it.
+	leastProbe = 500
+	// faster is the factor between the rates of two probes, until the watchers do not hold one. Then probeSteps
+	// probes halve the interval between the fastest rate held and the slowest rate not held.
+	faster     = 2
+	probeSteps = 3
+	// slower is the factor between the rates of two full runs, which go down until a rate is held or up until one is
+	// not. capacityRuns is the largest number of full runs.
+	slower       = 0.93
+	capacityRuns = 8
+)
+
+// capacity searches for the most rows per second that the watchers hold without a growing lag. It reports the full
+// runs only, and for each the resource that limited it.
+func (w *watchRun) capacity(ctx context.Context) error {
+	probe := min(max(w.Each/probeShare, probePolls*w.PollInterval), w.Each)
+	found, err := searchRate(max(w.Transactions, leastProbe/float64(w.Mutations)), func(rate float64, full bool) (bool, error) {
+		lasts := probe
+		if full {
+			lasts = w.Each
+		}
+		r, err := w.tryRate(ctx, rate, lasts)
+		switch {
+		case err != nil:
+			return false, err
+		case full:
+			w.fact("%s for %v: %s; %s", r.Name, lasts, r.heldText(), r.limitText())
+		default:
+			w.screen.Note(fmt.Sprintf("probe of %s for %v: %s", r.Name, lasts, r.heldText()))
+			w.report.Results = w.report.Results[:len(w.report.Results)-1]
+		}
+		return r.Held, nil
+	})
+	if err == nil && !found {
+		w.fact("the limit is beyond these %d runs", capacityRuns)
+	}
+	return err
+}
+
+// searchRate searches for the highest rate that is held, from the rate first on. Short probes find it roughly. Full
+// runs then go up from there until a rate is not held, or down until one is. found is false if no run of capacityRuns
+// did that.
+func searchRate(first float64, try func(rate float64, full bool) (held bool, err error)) (found bool, err error) {
+	rate, held, missed := first, 0., 0.
+	for step := 0; step < probeSteps; {
+		ok, err := try(rate, false)
+		switch {
+		case err != nil:
+			return false, err
+		case ok:
+			held = rate
+		default:
+			missed = rate
+		}
+		if missed == 0 {
+			rate *= faster
+			continue
+		}
+		rate = (held + missed) / 2
+		step++
+	}
+	up := false
+	for run := range capacityRuns {
+		ok, err := try(rate, true)
+		if err != nil {
+			return false, err
+		}
+		if run == 0 {
+			up = ok
+		}
+		switch {
+		case ok != up:
+			return true, nil
+		case up:
+			rate /= slower
+		default:
+			rate *= slower
+		}
+	}
+	return false, nil
+}
+
+// tryRate runs an experiment with rate transactions a second.
+func (w *watchRun) tryRate(ctx context.Context, rate float64, lasts time.Duration) (*WatchResult, error) {
+	e := w.experiment(w.Watching)
+	e.load.Transactions, e.lasts, e.published = rate, lasts, nil
+	e.name = fmt.Sprintf("%.0f rows/s", e.load.asked())
+	results, err := w.one(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	return results[0], nil
+}
+
+// busy is the CPU time that the server and this program have used up to a moment.
+type busy struct {
+	at          time.Time
+	server, own time.Duration
+	known       bool // true if server is known
+}
+
+func busyOf(t *harness.Target) busy {
+	b := busy{at: time.Now(), own: harness.OwnCPU()}
+	if t.Server.CPU != nil {
+		used, err := t.Server.CPU()
+		b.server, b.known = used, err == nil
+	}
+	return b
+}
+
+// Cores are the average numbers of busy cores during a load.
+type Cores struct {
+	Server float64 `json:"server"`
+	Own    float64 `json:"this_program"` // which writes and watches
+}
+
+// since returns the busy cores since before. It returns nil if the server's CPU time is unknown.
+func (b busy) since(before busy) *Cores {
+	if !b.known || !before.known {
+		return nil
+	}
+	lasted := b.at.Sub(before.at).Seconds()
+	return &Cores{(b.server - before.server).Seconds() / lasted, (b.own - before.own).Seconds() / lasted}
+}
+
+// busyShare is the share of busy cores above which CPU counts as the limit.
+const busyShare = 0.9
+
+// limitText describes what limited the rate: writers that sent transactions late, slow watchers, or busy cores.
+func (r *WatchResult) limitText() string {
+	text := fmt.Sprintf("a watcher was reading for %.0f%% of the time", 100*min(r.Reading, 1))
+	if r.Late > r.Watching.PollInterval.Seconds()/2 || r.Unsent > 0 {
+		text = fmt.Sprintf("the writers were %.1f s late in the end: they were the limit (-u, -m), not the watchers", r.Late)
+	}
+	if r.Cores == nil {
+		return text
+	}
+	cores := float64(runtime.NumCPU())
+	text += fmt.Sprintf("; of %.0f cores the server had %.2f and this program, which writes and watches, %.2f", cores, r.Cores.Server, r.Cores.Own)
+	if r.Cores.Server+r.Cores.Own > busyShare*cores {
+		text += ": CPU was the limit"
+	}
+	return text
+}

@@ -1,0 +1,34 @@
+package watchers
+
+// Changes are numbered from 0. The key of a row is computed from the number of the change that writes it, and the
+// number from the key. A delivered change is thus found without a map. Rows with neighbouring numbers have keys that
+// are far apart, like those of the Java application, which draws keys at random.
+
+const (
+	// keySpace is the number of keys. They are Java's non-negative Integers, from which the Java application draws.
+	keySpace = 1 << 31
+	// keyFactor is odd, so that multiplication by it modulo a power of two is a permutation. It is 2^31 divided by
+	// the golden ratio, which scatters consecutive numbers (Knuth, The Art of Computer Programming, 6.4).
+	keyFactor = 1327217885
+)
+
+// keyInverse is the inverse of keyFactor: their product is 1 modulo 2^31. Each step of Newton's method doubles the
+// number of correct bits.
+var keyInverse = func() uint32 {
+	inverse := uint32(keyFactor) // three bits are correct
+	for range 4 {
+		inverse *= 2 - keyFactor*inverse
+	}
+	return inverse
+}()
+
+// singerKey returns the key of the row that a change writes.
+func singerKey(number int64) int64 { return int64(uint32(number) * keyFactor % keySpace) }
+
+// singerNumber returns the number of the change that wrote a row. It returns -1 if no change can have written it.
+func singerNumber(key int64) int64 {
+	if key < 0 || key >= keySpace {
+		return -1
+	}
+	return int64(uint32(key) * keyInverse % keySpace)
+}

@@ -1,0 +1,73 @@
+package watchers
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// The limits and intervals of the publication.
+const (
+	studyInterval = time.Second
+	studyLimit    = 10_000
+	burstInterval = 10 * time.Second
+	burstLimit    = 1000
+)
+
+// burstLoad has a large transaction every other second.
+var burstLoad = Load{Transactions: 0.5, Mutations: 500}
+
+// matrix runs the settings of the published table and the two bursts, one after the other.
+func (w *watchRun) matrix(ctx context.Context) error {
+	for _, e := range w.matrixExperiments() {
+		if _, err := w.one(ctx, e); err != nil {
+			return fmt.Errorf("%s, %s: %w", e.name, e.ways[0].text(), err)
+		}
+	}
+	return nil
+}
+
+// matrixExperiments returns the experiments of the matrix. The load, the number of watchers, the interval and the
+// limit are the publication's. Everything else comes from the settings.
+func (w *watchRun) matrixExperiments() (list []watchExperiment) {
+	add := func(name string, l Load, way Watching, p *Published) {
+		load, watching := w.Load, w.Watching
+		load.Transactions, load.Mutations = l.Transactions, l.Mutations
+		watching.Watchers, watching.NoHint, watching.NoShards = way.Watchers, way.NoHint, way.NoShards
+		watching.PollInterval, watching.Limit = way.PollInterval, way.Limit
+		list = append(list, watchExperiment{name: name, load: load, ways: []Watching{watching}, lasts: w.Each, published: p})
+	}
+	for _, row := range publishedRows {
+		add(row.Load, Load{Transactions: row.transactions, Mutations: row.mutations}, row.watching(), &row.Published)
+	}
+	for _, way := range bursts {
+		add("bursts", burstLoad, way, nil)
+	}
+	return list
+}
+
+func (p publishedRow) watching() Watching {
+	return Watching{Watchers: p.watchers, NoHint: p.noHint, NoShards: p.noShards, PollInterval: studyInterval, Limit: studyLimit}
+}
+
+// publishedFor returns the publication's row for a setting. It returns nil if there is none.
+func publishedFor(l Load, way Watching) *Published {
+	for _, row := range publishedRows {
+		same := row.transactions == l.Transactions && row.mutations == l.Mutations && row.watchers == way.Watchers &&
+			row.noHint == way.NoHint && row.noShards == way.NoShards
+		if same && way.PollInterval == studyInterval && way.Limit == studyLimit && way.Source == Poll {
+			return &row.Published
+		}
+	}
+	return nil
+}
+
+// loadName returns the publication's name of a load, or else its rates.
+func loadName(l Load) string {
+	for _, row := range publishedRows {
+		if row.transactions == l.Transactions && row.mutations == l.Mutations {
+			return row.Load
+		}
+	}
+	return fmt.Sprintf("%g x %d", l.Transactions, l.Mutations)
+}

@@ -1,0 +1,41 @@
+package watchers
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// pace generates the transactions of a load one after the other: when each is due, and how many rows it writes. The
+// same seed gives the same transactions.
+type pace struct {
+	Load
+	rand *rand.Rand
+	due  float64 // seconds since the load began
+}
+
+func newPace(l Load) *pace { return &pace{Load: l, rand: rand.New(rand.NewPCG(l.Seed, 0))} }
+
+// next returns the next transaction. The gaps between two transactions average to the rate. They are all equal, or
+// exponentially distributed like those of independent requests.
+func (p *pace) next() (due time.Duration, rows int) {
+	interval := 1.0
+	if !p.Even {
+		interval = p.rand.ExpFloat64()
+	}
+	p.due += interval / p.Transactions
+	return time.Duration(p.due * float64(time.Second)), p.rows()
+}
+
+// rows returns a random size from 1 to 2m with the average m. A uniform size would have the average m + 1/2.
+// Therefore a size above 1 is reduced by one with the probability m / (2m - 1).
+func (p *pace) rows() int {
+	m := p.Mutations
+	n := 1 + p.rand.IntN(2*m)
+	if n > 1 && p.rand.IntN(2*m-1) < m {
+		n--
+	}
+	return n
+}
+
+// asked returns the average number of rows per second of the load.
+func (l Load) asked() float64 { return l.Transactions * float64(l.Mutations) }

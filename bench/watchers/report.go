@@ -1,0 +1,215 @@
+package watchers
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/bench/harness"
+	"github.com/crowfoot-db/crowfoot/bench/report"
+)
+
+// WatchReport holds all results of a run of Watch. --json writes it.
+type WatchReport struct {
+	report.Heading
+	Settings WatchSettings  `json:"settings"`
+	Study    report.Study   `json:"study"`
+	Results  []*WatchResult `json:"results"`
+	Figures  []WatchFigure  `json:"figures"`
+}
+
+// WatchFigure is a target, and beside it the value that this run has measured.
+type WatchFigure struct {
+	Name    string  `json:"name"`
+	Ours    float64 `json:"ours"`
+	Unit    string  `json:"unit,omitempty"`
+	Target  float64 `json:"target"`
+	AtLeast bool    `json:"target_is_least,omitempty"` // true if Target is a minimum
+	// Published is the study's value as text, or "" if it has none.
+	Published string `json:"published,omitempty"`
+	// Spread is the spread of Ours over parts of the run. It is nil if there are none.
+	Spread *report.Spread `json:"spread,omitempty"`
+}
+
+func newWatchReport(began time.Time, s WatchSettings, t *harness.Target) *WatchReport {
+	return &WatchReport{Heading: report.NewHeading(began, t.Description, t.DatabaseName), Settings: s, Study: studyOfWatching}
+}
+
+// complete computes the figures that have targets.
+func (r *WatchReport) complete() {
+	r.Ended = time.Now().UTC()
+	var lost, duplicated int64
+	for _, result := range r.Results {
+		r.Figures = append(r.Figures, result.targets(r.Settings)...)
+		lost, duplicated = lost+result.Lost, duplicated+result.Duplicated
+	}
+	r.Figures = append(r.Figures, counted("changes lost", lost), counted("changes delivered twice", duplicated))
+	if best := r.mostHeld(); r.Settings.Mode == WatchCapacity && best != nil {
+		r.Figures = append(r.Figures, WatchFigure{Name: "most rows held", Ours: best.perSecond(), Spread: r.bracket(best), Unit: "rows/s", Target: targetCapacity, AtLeast: true})
+	}
+	if r.Settings.Mode == WatchCompare && len(r.Results) == 2 {
+		r.Figures = append(r.Figures, compareWays(r.Results[0], r.Results[1])...)
+	}
+}
+
+// counted returns a figure whose target is 0 changes. A count has no noise.
+func counted(name string, n int64) WatchFigure {
+	return WatchFigure{Name: name, Ours: float64(n), Spread: report.Exactly(float64(n))}
+}
+
+// mostHeld returns the result with the most rows per second that one watcher has held in the recommended way. It
+// returns nil if there is none.
+func (r *WatchReport) mostHeld() (best *WatchResult) {
+	for _, m := range r.Results {
+		if m.Held && m.Watching.Watchers == 1 && m.Watching.recommended() && (best == nil || m.perSecond() > best.perSecond()) {
+			best = m
+		}
+	}
+	return best
+}
+
+// bracket returns the interval in which the limit lies: from the most rows per second that were held to the fewest
+// that were not.
+func (r *WatchReport) bracket(best *WatchResult) *report.Spread {
+	s := report.Exactly(best.perSecond())
+	for _, m := range r.Results {
+		if !m.Held && m.perSecond() > s.Low && (s.High == s.Low || m.perSecond() < s.High) {
+			s.High, s.Turns = m.perSecond(), 2
+		}
+	}
+	return s
+}
+
+func (r *WatchReport) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
+
+func (f WatchFigure) verdict() string { return report.Judge(f.Spread, f.Target, f.AtLeast) }
+
+// spreadText formats our value, with its interval if there is one.
+func (f WatchFigure) spreadText() string {
+	if f.Spread == nil || f.Spread.Turns < 2 {
+		return f.text(f.Ours)
+	}
+	return fmt.Sprintf("%s [%.3g, %.3g]", f.text(f.Spread.Median), f.Spread.Low, f.Spread.High)
+}
+
+func (f WatchFigure) text(v float64) string {
+	text := fmt.Sprintf("%.3g", v)
+	if v >= 100 {
+		text = fmt.Sprintf("%.0f", v)
+	}
+	if f.Unit != "" {
+		text += " " + f.Unit
+	}
+	return text
+}
+
+func (f WatchFigure) targetText() string {
+	if f.AtLeast {
+		return "≥ " + f.text(f.Target)
+	}
+	return "≤ " + f.text(f.Target)
+}
+
+// Crowfoot's targets, on two cores that server, writer and watcher share.
+const (
+	targetPoll     = 0.03  // CPU seconds of one poll at -w 50 -m 200, with a poll every second
+	targetCapacity = 40e3  // rows per second that one watcher must hold
+	targetCatchUp  = 50e3  // changes per second that one watcher must deliver from a backlog
+	targetIndex    = 1.01  // rows of the index read for each row returned, with a backlog
+	targetNoHint   = 1.1   // ratio of a poll without the table hint to the recommended poll
+	targetNoShards = 2.    // the same without the shard provider
+	targetPruned   = 1.5   // the same on an index that is pruned
+	targetStream   = 0.02  // seconds from commit to callback by a change stream at -w 25 -m 100, p99
+	targetRecords  = 100e3 // records per second of a change stream with streamReaders partitions
+	leastBacklog   = 500e3 // smallest backlog, in changes, at which targetCatchUp and targetIndex apply
+)
+
+// latencyBeyondPoll is the time, in seconds, by which the p99 from commit to callback may exceed the time between two
+// polls.
+const latencyBeyondPoll = 0.1
+
+// streamReaders is the number of partitions at which targetRecords applies.
+const streamReaders = 16
+
+// targets returns the figures of one result that have targets.
+func (r *WatchResult) targets(s WatchSettings) (list []WatchFigure) {
+	name := fmt.Sprintf("%s, %s, %s: ", r.Name, r.Setting, report.Plural(r.Watching.Watchers, "watcher"))
+	add := func(f WatchFigure) {
+		f.Name = name + f.Name
+		list = append(list, f)
+	}
+	var published Published
+	if r.Published != nil {
+		published = *r.Published
+	}
+	streams := r.Watching.Source == Stream
+	if r.Backlog == 0 && (!streams || r.Load.Transactions == 25 && r.Load.Mutations == 100) {
+		target := r.Watching.PollInterval.Seconds() + latencyBeyondPoll
+		if streams {
+			target = targetStream
+		}
+		add(WatchFigure{Name: "p99 from commit to callback", Ours: float64(r.FromCommit.P99) / 1e6, Spread: r.Tail, Unit: "s", Target: target, Published: published.Latency})
+	}
+	if r.Backlog == 0 && r.Polls != nil && r.Published != nil {
+		target := published.Poll
+		if published.Load == "very high" && r.Watching.Watchers == 1 {
+			target = targetPoll
+		}
+		add(WatchFigure{Name: "CPU of a poll", Ours: r.Polls.CPU, Spread: r.Polls.overMinutes(func(m PollMinute) float64 { return m.CPU }), Unit: "s", Target: target,
+			Published: fmt.Sprintf("%.3g s", published.Poll)})
+	}
+	if r.Backlog >= leastBacklog && r.Watching.Watchers == 1 && r.Watching.recommended() {
+		add(WatchFigure{Name: "catching up", Ours: r.CatchUp.PerSecond(), Spread: r.CatchUp.Pace, Unit: "changes/s", Target: targetCatchUp, AtLeast: true})
+		if r.Polls != nil {
+			ours := r.Polls.IndexRows()
+			add(WatchFigure{Name: "index rows read / rows returned", Ours: ours, Spread: report.Exactly(ours), Target: targetIndex})
+		}
+	}
+	if r.Backlog > 0 && streams && r.Watching.Watchers == streamReaders {
+		add(WatchFigure{Name: "records read", Ours: float64(r.CatchUp.Reads) / max(r.CatchUp.Seconds, 1e-9), Spread: r.CatchUp.ReadPace, Unit: "records/s", Target: targetRecords, AtLeast: true})
+	}
+	return list
+}
+
+// perSecond returns the number of rows that the load wrote per second.
+func (r *WatchResult) perSecond() float64 { return float64(r.Changes) / r.Seconds }
+
+// compareWays compares the polls of one way of watching with those of the recommended way.
+func compareWays(way, best *WatchResult) (list []WatchFigure) {
+	a, b := way.Polls, best.Polls
+	if a == nil || b == nil || way.Watching.recommended() {
+		return nil
+	}
+	target := targetNoShards
+	switch {
+	case !way.Watching.NoShards:
+		target = targetNoHint
+	case way.Watching.Prune > 0:
+		target = targetPruned
+	}
+	for _, of := range []struct {
+		what        string
+		left, right float64
+		minute      func(PollMinute) float64
+	}{
+		{"CPU time of a poll", a.CPU, b.CPU, func(m PollMinute) float64 { return m.CPU }},
+		{"rows scanned by a poll", a.RowsScanned, b.RowsScanned, func(m PollMinute) float64 { return m.RowsScanned }},
+	} {
+		if of.right == 0 {
+			continue
+		}
+		var ratios []float64
+		for i := range min(len(a.Minutes), len(b.Minutes)) {
+			if right := of.minute(b.Minutes[i]); right > 0 {
+				ratios = append(ratios, of.minute(a.Minutes[i])/right)
+			}
+		}
+		list = append(list, WatchFigure{Name: way.Setting + " / recommended: " + of.what, Ours: of.left / of.right, Spread: report.SpreadOf(ratios), Unit: "×", Target: target})
+	}
+	return list
+}

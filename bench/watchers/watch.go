@@ -1,0 +1,317 @@
+package watchers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	database "cloud.google.com/go/spanner/admin/database/apiv1"
+	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/crowfoot-db/crowfoot/bench"
+	"github.com/crowfoot-db/crowfoot/bench/harness"
+	"github.com/crowfoot-db/crowfoot/bench/report"
+	"github.com/crowfoot-db/crowfoot/resultset"
+)
+
+// watchRun is the state of a run of Watch.
+type watchRun struct {
+	WatchSettings
+	target *harness.Target
+	report *WatchReport
+	screen *harness.Screen
+	began  time.Time
+	// ahead is the server's clock minus this program's.
+	ahead time.Duration
+	// next is the number of the next change. The rows of all lower numbers are in the table.
+	next  int64
+	shown time.Time // when the status was last shown
+}
+
+// Watch writes changes and watches them. It reports when each change was delivered, and whether any was lost or
+// delivered twice. The settings must have passed Check. If the run fails, Watch still reports its measurements.
+func Watch(ctx context.Context, s WatchSettings) (results *WatchReport, err error) {
+	files, err := s.Outputs.Create()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, files.Close()) }()
+	w := &watchRun{WatchSettings: s, began: time.Now(), screen: harness.NewScreen(s.Progress)}
+	w.screen.Note("starting")
+	if w.target, err = w.open(ctx); err != nil {
+		return nil, harness.OrInterrupted(ctx, err)
+	}
+	defer func() { err = errors.Join(err, w.target.Close()) }()
+	w.report = newWatchReport(w.began, s, w.target)
+	if err = w.measure(ctx); err != nil {
+		err = harness.OrInterrupted(ctx, err)
+		w.report.Partial = report.OneLine(err)
+		err = fmt.Errorf("%w (%w)", err, harness.ErrPartial)
+	}
+	w.screen.Finish()
+	w.report.complete()
+	return w.report, errors.Join(err, w.report.Text(s.Out), files.Write(w.report))
+}
+
+// open connects to the server. With Create it first creates the database if it is missing.
+func (w *watchRun) open(ctx context.Context) (*harness.Target, error) {
+	if w.Create {
+		if err := createDatabase(ctx, w.Endpoint); err != nil {
+			return nil, err
+		}
+	}
+	return harness.OpenTarget(ctx, w.Endpoint, "", resultset.ClientOption())
+}
+
+// measure runs the experiments of the mode.
+func (w *watchRun) measure(ctx context.Context) (err error) {
+	if w.next, err = w.makeWatchTable(ctx); err != nil {
+		return fmt.Errorf("prepare %s: %w", w.Table, err)
+	}
+	if w.ahead, err = clockAhead(ctx, w.target); err != nil {
+		return err
+	}
+	switch w.Mode {
+	case WatchMatrix:
+		err = w.matrix(ctx)
+	case WatchCapacity:
+		err = w.capacity(ctx)
+	case WatchCompare:
+		best := w.Watching
+		best.Source, best.NoHint, best.NoShards, best.Prune = Poll, false, false, 0
+		if w.Source == Stream {
+			best.Watchers = 1 // and not one for each partition of the stream
+		}
+		_, err = w.one(ctx, w.experiment(w.Watching, best))
+	default:
+		_, err = w.one(ctx, w.experiment(w.Watching))
+	}
+	if err != nil {
+		return err
+	}
+	return w.askPolls(ctx)
+}
+
+// forget deletes the commit timestamps that earlier runs have stored for the table and its change stream.
+func (w *watchRun) forget(ctx context.Context) error {
+	there, err := w.target.Has(ctx, "TABLES", "TABLE_NAME", lastSeenTable)
+	if err != nil || !there {
+		return err
+	}
+	_, err = w.target.Client.PartitionedUpdate(ctx, spanner.Statement{
+		SQL:    "DELETE FROM " + lastSeenTable + " WHERE TABLE_NAME IN (@table, @stream)",
+		Params: map[string]any{"table": w.Table, "stream": w.stream()},
+	})
+	return err
+}
+
+// lastSeenTable is the table in which the Java library stores the last seen commit timestamps.
+const lastSeenTable = "LAST_SEEN_COMMIT_TIMESTAMPS"
+
+// watchExperiment is one load. One or more sides watch it at the same time, each in its own way.
+type watchExperiment struct {
+	name      string
+	load      Load
+	ways      []Watching
+	lasts     time.Duration
+	backlog   int
+	published *Published // nil for none
+}
+
+// experiment returns the experiment that the settings describe.
+func (w *watchRun) experiment(ways ...Watching) watchExperiment {
+	return watchExperiment{name: loadName(w.Load), load: w.Load, ways: ways, lasts: w.Each, backlog: w.Backlog, published: publishedFor(w.Load, ways[0])}
+}
+
+// one runs an experiment and adds its results to the report.
+func (w *watchRun) one(ctx context.Context, e watchExperiment) ([]*WatchResult, error) {
+	made := &changes{first: w.next}
+	write := &writer{Load: e.load, client: w.target.Client, table: w.Table, changes: made}
+	// Settings of the matrix that divide the shards alike would continue from checkpoints of each other, although
+	// other loads have run since.
+	if w.Reset || w.Mode == WatchMatrix {
+		if err := w.forget(ctx); err != nil {
+			return nil, err
+		}
+	}
+	start, err := timeAt(ctx, w.target)
+	if err != nil {
+		return nil, err
+	}
+	if e.backlog > 0 {
+		// A record of a change stream holds the changes of one transaction. To make records comparable, the backlog
+		// has transactions of the load's size.
+		batch := harness.LoadBatch
+		if w.Source == Stream {
+			batch = e.load.Mutations
+		}
+		if err := write.backlog(ctx, e.backlog, batch, w.screen); err != nil {
+			return nil, err
+		}
+	}
+	var sides []*side
+	for i, way := range e.ways {
+		sides = append(sides, w.side(e, way, len(w.report.Results)+i, newDeliveries(made, w.ahead, e.lasts)))
+	}
+	err = w.together(ctx, e, write, sides, start)
+	w.next = made.first + int64(len(made.list))
+	var results []*WatchResult
+	for _, s := range sides {
+		s.result.fill(e, write, s)
+		if err != nil { // the run ended early and did not wait for the missing changes
+			s.result.Lost, s.result.Held = 0, false
+		}
+		results = append(results, s.result)
+	}
+	w.report.Results = append(w.report.Results, results...)
+	return results, err
+}
+
+// together runs the watchers and the load. It returns when the watchers have delivered every change, or are stuck.
+func (w *watchRun) together(ctx context.Context, e watchExperiment, write *writer, sides []*side, start time.Time) error {
+	all, ctx := errgroup.WithContext(ctx)
+	watching, stop := context.WithCancel(ctx)
+	all.Go(func() error {
+		defer stop()
+		write.changes.begin(time.Now())
+		for _, s := range sides {
+			if err := s.start(watching, all, w, start); err != nil {
+				return err
+			}
+		}
+		if e.backlog == 0 {
+			if err := awaitReady(ctx, sides); err != nil {
+				return err
+			}
+			write.changes.begin(time.Now())
+		}
+		if w.Profile != "" {
+			all.Go(func() error { return w.target.Profile(ctx, w.Profile, e.lasts) })
+		}
+		written, before := make(chan struct{}), busyOf(w.target)
+		all.Go(func() error {
+			defer close(written)
+			err := write.run(ctx, e.lasts)
+			for _, s := range sides {
+				s.result.Cores = busyOf(w.target).since(before)
+			}
+			return err
+		})
+		return w.follow(ctx, e, sides, written)
+	})
+	return all.Wait()
+}
+
+const (
+	// followEvery is the time between two samples of the watchers.
+	followEvery = 100 * time.Millisecond
+	// stuckAfter is the longest time, beyond two polls, for which watchers may deliver nothing new. Then the missing
+	// changes count as lost.
+	stuckAfter = 30 * time.Second
+)
+
+// follow samples the watchers and shows their status until the load is over and they have delivered every change, or
+// are stuck.
+func (w *watchRun) follow(ctx context.Context, e watchExperiment, sides []*side, written <-chan struct{}) error {
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
+	var over time.Time // the end of the load
+	for {
+		select {
+		case now := <-tick.C:
+			done := true
+			for _, s := range sides {
+				done = s.follow(now, over) && done
+			}
+			w.show(e, sides, now)
+			if !over.IsZero() && done {
+				return harness.Wait(ctx, w.settle(sides))
+			}
+		case <-written:
+			written, over = nil, time.Now()
+			for _, s := range sides {
+				s.loadOver(over)
+			}
+		case <-w.target.Server.Ended():
+			return harness.ErrServerEnded
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// settle returns the time for which a run continues after every change was delivered. A change that is delivered
+// twice comes with the next poll.
+func (w *watchRun) settle(sides []*side) time.Duration {
+	return slices.MaxFunc(sides, func(a, b *side) int { return int(a.PollInterval - b.PollInterval) }).PollInterval
+}
+
+// timeAt returns the server's time.
+func timeAt(ctx context.Context, t *harness.Target) (at time.Time, err error) {
+	it := t.Client.Single().Query(ctx, spanner.NewStatement("SELECT CURRENT_TIMESTAMP()"))
+	err = it.Do(func(r *spanner.Row) error { return r.Columns(&at) })
+	return at, err
+}
+
+// clockTries is the number of times that clockAhead asks.
+const clockTries = 8
+
+// clockAhead returns the server's clock minus this program's. It uses the quickest of several answers, as NTP does.
+// If the difference is within the uncertainty of that answer, the clocks count as equal, as those of one machine do.
+func clockAhead(ctx context.Context, t *harness.Target) (ahead time.Duration, err error) {
+	quickest := time.Duration(-1)
+	for range clockTries {
+		began := time.Now()
+		server, err := timeAt(ctx, t)
+		if err != nil {
+			return 0, fmt.Errorf("ask for the server's time: %w", err)
+		}
+		took := time.Since(began)
+		if quickest >= 0 && took >= quickest {
+			continue
+		}
+		quickest, ahead = took, server.Sub(began.Add(took/2))
+	}
+	if ahead.Abs() <= quickest/2 {
+		return 0, nil
+	}
+	return ahead, nil
+}
+
+// fact adds a line to the report and shows it on the screen at once.
+func (w *watchRun) fact(format string, args ...any) {
+	text := strings.TrimSpace(fmt.Sprintf(format, args...))
+	w.report.Facts = append(w.report.Facts, text)
+	w.screen.Note(text)
+}
+
+// createDatabase creates the database if it is missing. Its instance must exist.
+func createDatabase(ctx context.Context, e bench.Endpoint) error {
+	c, err := database.NewDatabaseAdminClient(ctx, harness.PlainTextOptions(e.Address)...)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(ctx, harness.ProbeTimeout)
+	defer cancel()
+	_, err = c.GetDatabase(ctx, &databasepb.GetDatabaseRequest{Name: e.Database})
+	if status.Code(err) != codes.NotFound {
+		return err
+	}
+	instance, name, _ := strings.Cut(e.Database, "/databases/")
+	op, err := c.CreateDatabase(ctx, &databasepb.CreateDatabaseRequest{Parent: instance, CreateStatement: "CREATE DATABASE `" + name + "`"})
+	if err == nil {
+		_, err = op.Wait(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("create %s: %w", e.Database, err)
+	}
+	return nil
+}

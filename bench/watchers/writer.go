@@ -1,0 +1,103 @@
+package watchers
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/crowfoot-db/crowfoot/bench/harness"
+)
+
+// writer makes the changes. Its updaters take transactions from a pace, one after the other, and send each when it is
+// due. An updater that is late sends at once. The latency of its changes still counts from when they were due, so
+// that a stall of the server shows in the latencies.
+type writer struct {
+	Load
+	client  *spanner.Client
+	table   string
+	changes *changes
+
+	mu     sync.Mutex // guards the fields below
+	pace   *pace
+	unsent int64         // transactions that were due during the load but never sent
+	late   time.Duration // delay of the transaction taken last
+}
+
+// run writes for a time and waits for the transactions in progress.
+func (w *writer) run(ctx context.Context, lasts time.Duration) error {
+	w.pace = newPace(w.Load)
+	g, ctx := errgroup.WithContext(ctx)
+	for i := range w.Updaters {
+		g.Go(func() error { return w.update(ctx, newSingers(w.table, w.Seed+uint64(i), pictureSize), lasts) })
+	}
+	return g.Wait()
+}
+
+func (w *writer) update(ctx context.Context, rows *singers, lasts time.Duration) error {
+	for {
+		due, number, n := w.nextTransaction(lasts)
+		if n == 0 {
+			return nil
+		}
+		list := rows.list(number, n)
+		if err := harness.Wait(ctx, due-time.Since(w.changes.began)); err != nil {
+			return err
+		}
+		if err := w.send(ctx, list, number); err != nil {
+			return err
+		}
+	}
+}
+
+// nextTransaction returns the next transaction: when it is due, the number of its first change, and its number of rows. rows is
+// 0 when the time is over.
+func (w *writer) nextTransaction(lasts time.Duration) (due time.Duration, number int64, rows int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for {
+		due, rows = w.pace.next()
+		switch {
+		case due >= lasts:
+			return due, 0, 0
+		case time.Since(w.changes.began) < lasts:
+			w.late = max(0, time.Since(w.changes.began)-due)
+			return due, w.changes.add(due, rows), rows
+		}
+		w.unsent++
+	}
+}
+
+func (w *writer) send(ctx context.Context, list []*spanner.Mutation, number int64) error {
+	if _, err := w.client.Apply(ctx, list); err != nil {
+		return fmt.Errorf("write %d rows: %w", len(list), err)
+	}
+	w.changes.commit(number, len(list))
+	return nil
+}
+
+// backlog writes n changes before the load begins, which the watchers must catch up with. Each transaction has batch
+// changes. It writes as fast as it can.
+func (w *writer) backlog(ctx context.Context, n, batch int, s *harness.Screen) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(w.Updaters)
+	var done atomic.Int64
+	shared := newSingers(w.table, w.Seed, pictureSize)
+	for first := 0; first < n && ctx.Err() == nil; first += batch {
+		size := min(batch, n-first)
+		number := w.changes.add(-1, size)
+		g.Go(func() error {
+			rows := shared.seeded(uint64(number))
+			if err := w.send(ctx, rows.list(number, size), number); err != nil {
+				return err
+			}
+			s.Loaded(w.table+" (backlog)", int(done.Add(int64(size))), n)
+			return nil
+		})
+	}
+	return g.Wait()
+}
