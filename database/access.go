@@ -167,11 +167,11 @@ func (d *Database) Mutations(c *schema.Catalog, m *table.Mutation) *Mutations {
 	for _, c := range m.Columns {
 		key = append(append(key, 0), c.Name...)
 	}
-	if a, ok := v.mutations.find(key); ok {
+	if a, ok := v.mutations.Find(key); ok {
 		return a
 	}
 	a := mutationsLike(c, m)
-	v.mutations.put(string(key), a)
+	v.mutations.Put(string(key), a)
 	return a
 }
 

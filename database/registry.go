@@ -18,6 +18,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/changestream"
 	"github.com/crowfoot-db/crowfoot/columnar"
+	"github.com/crowfoot-db/crowfoot/database/cache"
 	"github.com/crowfoot-db/crowfoot/database/meta"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/memory"
@@ -54,7 +55,7 @@ type Registry struct {
 	cfg         Config
 	account     *cpu.Account
 	identity    Identity
-	cacheBudget *cacheBudget
+	cacheBudget *cache.Budget
 
 	mu        sync.Mutex
 	instances map[string]*Instance
@@ -84,7 +85,7 @@ func Open(store kv.Store, cfg Config) (*Registry, error) {
 		oracle:      oracle,
 		cfg:         cfg,
 		account:     cpu.NewAccount(),
-		cacheBudget: newCacheBudget(cfg.Kept),
+		cacheBudget: cache.NewBudget(cfg.Kept),
 		instances:   map[string]*Instance{},
 		creating:    map[string]bool{},
 		dropping:    map[string]*Dropped{},
@@ -171,6 +172,23 @@ const (
 	taskSplits       = "split_by_size"
 	taskStatistics   = "statistics"
 )
+
+// KeepSessions charges n bytes for sessions. It fails with RESOURCE_EXHAUSTED if sessions have taken all the memory
+// that they may.
+func (r *Registry) KeepSessions(n int64, multiplexed bool) error {
+	return r.cacheBudget.KeepSessions(n, multiplexed)
+}
+
+// FreeSessions gives back n bytes that KeepSessions has charged.
+func (r *Registry) FreeSessions(n int64) { r.cacheBudget.FreeSessions(n) }
+
+// Kept returns the memory that prepared statements and sessions take, and its limit.
+func (r *Registry) Kept() memory.Usage {
+	if r.cfg.Kept == nil {
+		return memory.Usage{}
+	}
+	return r.cfg.Kept.Usage()
+}
 
 // Close stops background work and waits for it to end. It does not close the store.
 func (r *Registry) Close() error {
