@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/changestream"
+	"github.com/crowfoot-db/crowfoot/database/background"
 	"github.com/crowfoot-db/crowfoot/database/job"
 	"github.com/crowfoot-db/crowfoot/database/meta"
 	"github.com/crowfoot-db/crowfoot/database/sequence"
@@ -43,15 +44,17 @@ type Database struct {
 	sequences *sequence.Counters
 	jobs      job.Runner
 
-	statistics statistics
-	splits     *split.Manager
-	background background
-	copying    copying
+	statistics  statistics
+	splits      *split.Manager
+	background  background.Work
+	collection  background.Task // the collection of garbage
+	rowDeletion rowDeletion
+	copying     copying
 
 	protected atomic.Bool
 	dropped   atomic.Bool
 	versions  atomic.Pointer[[]*version] // oldest first, never empty
-	changing  chan struct{}              // holds a token while a schema change runs
+	changing  background.Token           // the schema lock: held while a schema change runs
 	// interrupted is the schema change that the last process left unfinished and that its operation will resume; nil if
 	// there is none. The next schema change takes it out, and either resumes it or rolls it back.
 	interrupted atomic.Pointer[rowsChange]
@@ -191,7 +194,7 @@ func (r *Registry) attach(rec databaseRecord, sequences *sequence.Counters) *Dat
 		operation: rec.Operation,
 		rows:      r.versions.In(rec.Space),
 		sequences: sequences,
-		changing:  make(chan struct{}, 1),
+		changing:  background.NewToken(),
 	}
 	d.protected.Store(rec.DropProtection)
 	d.statistics = d.newStatistics()
@@ -216,11 +219,16 @@ func (d *Database) transact() {
 	d.txns, d.jobs = txns, job.Runner{Transactions: txns, Clock: d.registry.cfg.Clock, Catalog: d.Catalog}
 }
 
+// begin starts the work in the background.
+func (d *Database) begin(ctx context.Context) {
+	d.background.Begin(ctx, d.statistics.Run, d.deleteExpired, d.keepCopies)
+}
+
 // close ends all work of a dropped database and frees its memory.
 func (d *Database) close() {
 	d.streams.Close(usererror.DatabaseNotFound(d.name))
 	d.splits.Close()
-	d.background.end()
+	d.background.End()
 	for _, v := range *d.versions.Load() {
 		v.close()
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/changestream"
 	"github.com/crowfoot-db/crowfoot/columnar"
+	"github.com/crowfoot-db/crowfoot/database/background"
 	"github.com/crowfoot-db/crowfoot/database/cache"
 	"github.com/crowfoot-db/crowfoot/database/meta"
 	"github.com/crowfoot-db/crowfoot/kv"
@@ -66,8 +67,8 @@ type Registry struct {
 	running   context.Context                      // the context of background work; ends with Close
 	closing   context.CancelFunc
 	tasks     sync.WaitGroup
-	deleting  chan struct{} // holds a token while expired rows of a database are deleted
-	copying   chan struct{} // holds a token while a chunk of a columnar copy is written
+	deleting  background.Token // held while expired rows of a database are deleted
+	copying   background.Token // held while a chunk of a columnar copy is written
 }
 
 // Open upgrades a store to the latest format, reads its metadata and opens its databases.
@@ -90,8 +91,8 @@ func Open(store kv.Store, cfg Config) (*Registry, error) {
 		creating:    map[string]bool{},
 		dropping:    map[string]*Dropped{},
 		nextSpace:   1,
-		deleting:    make(chan struct{}, 1),
-		copying:     make(chan struct{}, 1),
+		deleting:    background.NewToken(),
+		copying:     background.NewToken(),
 	}
 	if cfg.NoStatistics {
 		r.account = cpu.NoAccount()
@@ -196,7 +197,7 @@ func (r *Registry) Close() error {
 	r.tasks.Wait()
 	var failed error
 	for _, d := range *r.databases.Load() {
-		d.background.end()
+		d.background.End()
 		d.closeStatistics()
 		failed = errors.Join(failed, d.sequences.Close())
 	}

@@ -9,10 +9,12 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/database/background"
 	"github.com/crowfoot-db/crowfoot/database/job"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/stats"
@@ -58,8 +60,9 @@ const (
 
 // rowDeletion holds the results of the last passes of a database's row deletion policies.
 type rowDeletion struct {
-	task
-	passes map[schema.TableID]pass // guarded by the task's mu
+	background.Task
+	mu     sync.Mutex
+	passes map[schema.TableID]pass // guarded by mu
 }
 
 // pass holds the results of a pass over a table so far. It is stored with the checkpoints of its job.
@@ -76,7 +79,7 @@ type pass struct {
 
 // deletionPolicies returns the rows of SPANNER_SYS.ROW_DELETION_POLICIES.
 func (d *Database) deletionPolicies() []stats.DeletionPolicy {
-	work := &d.background.rowDeletion
+	work := &d.rowDeletion
 	work.mu.Lock()
 	defer work.mu.Unlock()
 	var list []stats.DeletionPolicy
@@ -96,19 +99,16 @@ func (d *Database) deletionPolicies() []stats.DeletionPolicy {
 
 // deleteExpired makes passes until ctx ends. Only one database of the store makes a pass at a time.
 func (d *Database) deleteExpired(ctx context.Context) {
-	sem := d.registry.deleting
 	interval := firstInterval
-	for sleep(ctx, interval) {
-		select {
-		case sem <- struct{}{}:
-		case <-ctx.Done():
+	for background.Sleep(ctx, interval) {
+		if d.registry.deleting.Acquire(ctx) != nil {
 			return
 		}
 		began := d.registry.cfg.Clock()
 		d.registry.account.Task(taskRowDeletion).Do(ctx, d.passPolicies)
 		interval = d.registry.cfg.Clock().Sub(began) * shareOfPasses
 		interval = min(max(interval, shortestInterval), longestInterval)
-		<-sem
+		d.registry.deleting.Release()
 	}
 }
 
@@ -128,8 +128,8 @@ func (d *Database) passPolicies(ctx context.Context) {
 			d.log().Error("delete expired rows", slog.String("table", t.FullName()), slog.Any("error", err))
 		}
 	}
-	work := &d.background.rowDeletion
-	work.ran(now, cmp.Or(ctx.Err(), first))
+	work := &d.rowDeletion
+	work.Ran(now, cmp.Or(ctx.Err(), first))
 	work.forget(c)
 }
 
@@ -159,7 +159,7 @@ func (d *Database) passTable(ctx context.Context, c *schema.Catalog, t *schema.T
 		err = usererror.SchemaChanged(0)
 	}
 	if err == nil {
-		d.background.rowDeletion.passed(t, e.pass)
+		d.rowDeletion.passed(t, e.pass)
 	}
 	return err
 }
@@ -257,7 +257,7 @@ func (e *expiry) retryBusy(ctx context.Context) error {
 		if len(e.busy) == 0 {
 			return nil
 		}
-		if !sleep(ctx, pause) {
+		if !background.Sleep(ctx, pause) {
 			return ctx.Err()
 		}
 		rows := e.busy

@@ -76,7 +76,7 @@ func (a *aged) open() {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	r.deleting <- struct{}{} // only the test makes passes, however long it takes
+	_ = r.deleting.Acquire(context.Background()) // only the test makes passes, however long it takes
 	a.Registry = r
 }
 
@@ -386,9 +386,9 @@ func TestRowDeletionEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := make(chan struct{})
-	a.db.background.running.Go(func() {
+	a.db.background.Go(func(ctx context.Context) {
 		close(began)
-		a.db.passPolicies(a.db.background.ctx)
+		a.db.passPolicies(ctx)
 	})
 	<-began
 	if err := dropDatabase(a.Registry); err != nil {

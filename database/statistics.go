@@ -60,3 +60,16 @@ func (d *Database) sources() stats.Sources {
 		Tasks:            d.tasks,
 	}
 }
+
+// tasks returns the rows of SPANNER_SYS.TASKS.
+func (d *Database) tasks() []stats.Task {
+	var undeletable int64
+	for _, p := range d.deletionPolicies() {
+		undeletable += p.Undeletable
+	}
+	return []stats.Task{
+		d.rowDeletion.Row("row_deletion_policy", undeletable),
+		d.collection.Row("version_collection", 0),
+		d.copying.Row("columnar_policy", 0),
+	}
+}
