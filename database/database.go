@@ -18,6 +18,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/database/meta"
 	"github.com/crowfoot-db/crowfoot/database/sequence"
 	"github.com/crowfoot-db/crowfoot/database/split"
+	"github.com/crowfoot-db/crowfoot/database/ttl"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -44,12 +45,12 @@ type Database struct {
 	sequences *sequence.Counters
 	jobs      job.Runner
 
-	statistics  statistics
-	splits      *split.Manager
-	background  background.Work
-	collection  background.Task // the collection of garbage
-	rowDeletion rowDeletion
-	copying     copying
+	statistics statistics
+	splits     *split.Manager
+	background background.Work
+	collection background.Task // the collection of garbage
+	expiry     *ttl.Deletion
+	copying    copying
 
 	protected atomic.Bool
 	dropped   atomic.Bool
@@ -217,11 +218,14 @@ func (d *Database) openSplits() (err error) {
 func (d *Database) transact() {
 	txns := txn.NewManager(d.rows, d.registry.oracle, txn.Config{Retention: d.Retention(), Catalog: d.Catalog(), Waited: d.lockWaited, Streams: d.streams})
 	d.txns, d.jobs = txns, job.Runner{Transactions: txns, Clock: d.registry.cfg.Clock, Catalog: d.Catalog}
+	d.expiry = ttl.New(ttl.Config{
+		Jobs: d.jobs, Clock: d.registry.cfg.Clock, Log: d.log(), Task: d.registry.account.Task(taskRowDeletion), Token: d.registry.deleting, Tables: d.Tables,
+	})
 }
 
 // begin starts the work in the background.
 func (d *Database) begin(ctx context.Context) {
-	d.background.Begin(ctx, d.statistics.Run, d.deleteExpired, d.keepCopies)
+	d.background.Begin(ctx, d.statistics.Run, d.expiry.Run, d.keepCopies)
 }
 
 // close ends all work of a dropped database and frees its memory.
