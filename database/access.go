@@ -153,9 +153,9 @@ func (m *Mutations) Dependencies(op table.Op) *schema.Dependencies {
 	return m.others
 }
 
-// Mutations returns what m shares with other mutations of the same table, columns and kind, from the cache of c's
+// mutations returns what m shares with other mutations of the same table, columns and kind, from the cache of c's
 // schema version.
-func (d *Database) Mutations(c *schema.Catalog, m *table.Mutation) *Mutations {
+func (d *Database) mutations(c *schema.Catalog, m *table.Mutation) *Mutations {
 	v, err := d.versionOf(c)
 	if err != nil {
 		return mutationsLike(c, m)
@@ -167,11 +167,11 @@ func (d *Database) Mutations(c *schema.Catalog, m *table.Mutation) *Mutations {
 	for _, c := range m.Columns {
 		key = append(append(key, 0), c.Name...)
 	}
-	if a, ok := v.mutations.find(key); ok {
+	if a, ok := v.mutations.Find(key); ok {
 		return a
 	}
 	a := mutationsLike(c, m)
-	v.mutations.put(string(key), a)
+	v.mutations.Put(string(key), a)
 	return a
 }
 

@@ -79,7 +79,7 @@ func (s *streamScript) run(d *datadriven.TestData) error {
 		s.now.Add(step.Microseconds())
 		return err
 	case "pass":
-		s.db.passPolicies(ctx)
+		s.db.expiry.Pass(ctx)
 		return nil
 	}
 	return fmt.Errorf("unknown command %s", d.Cmd)

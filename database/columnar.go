@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/crowfoot-db/crowfoot/columnar"
+	"github.com/crowfoot-db/crowfoot/database/background"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -49,7 +50,7 @@ const (
 
 // copying holds the columnar copies of a database and the state of their upkeep.
 type copying struct {
-	task
+	background.Task
 	copies *columnar.Copies
 	woken  chan struct{} // holds a token when the catalog has changed
 	stepMu sync.Mutex    // held for a step of the upkeep
@@ -95,7 +96,7 @@ func (d *Database) keepCopies(ctx context.Context) {
 		case <-timer.C:
 		case <-c.woken:
 			timer.Stop()
-			sleep(ctx, settling)
+			background.Sleep(ctx, settling)
 		case <-ctx.Done():
 			timer.Stop()
 		}
@@ -128,7 +129,7 @@ func (c *copying) step(ctx context.Context) (pause time.Duration) {
 		u.log().Error("keep columnar copies up", slog.Any("error", err))
 		pause = afterFailure
 	}
-	c.ran(now, err)
+	c.Ran(now, err)
 	return pause
 }
 

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/crowfoot-db/crowfoot/database/background"
 )
 
 // awaitCopies waits until the copies of a database are complete and holds returns true.
@@ -19,7 +21,7 @@ func awaitCopies(t testing.TB, d *Database, holds func(rows, changed int64) bool
 		if missing == 0 && holds(rows, changed) {
 			return
 		}
-		if !sleep(t.Context(), 5*time.Millisecond) {
+		if !background.Sleep(t.Context(), 5*time.Millisecond) {
 			t.Fatalf("copies: %+v", list)
 		}
 	}
@@ -43,7 +45,7 @@ func TestColumnarCopiesInBackground(t *testing.T) {
 	compareCopies(t, b.db)
 	b.alter("ALTER TABLE T SET OPTIONS (columnar_policy = 'disabled')")
 	for copies := b.db.Copies(); len(copies.All()) > 0; {
-		sleep(context.Background(), time.Millisecond)
+		background.Sleep(context.Background(), time.Millisecond)
 	}
 	if used := b.CPU().Task(taskCopies).Used(); used == 0 {
 		t.Error("the upkeep used no CPU time that was measured")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/columnar"
+	"github.com/crowfoot-db/crowfoot/database/background"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
@@ -145,13 +146,10 @@ func mergeable(a, b columnar.Chunk) bool {
 
 // work does the first work in the queue, then rests. Only one database of the store works at a time.
 func (u *upkeep) work(ctx context.Context) error {
-	sem := u.registry.copying
-	select {
-	case sem <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := u.registry.copying.Acquire(ctx); err != nil {
+		return err
 	}
-	defer func() { <-sem }()
+	defer u.registry.copying.Release()
 	w := u.queue[0]
 	u.queue = u.queue[1:]
 	var err error
@@ -171,7 +169,7 @@ func (u *upkeep) work(ctx context.Context) error {
 		w.due = true
 		return err
 	}
-	sleep(ctx, u.rest(w.kind, u.registry.cfg.Clock().Sub(began)))
+	background.Sleep(ctx, u.rest(w.kind, u.registry.cfg.Clock().Sub(began)))
 	return nil
 }
 

@@ -13,10 +13,12 @@ import (
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/changestream"
+	"github.com/crowfoot-db/crowfoot/database/background"
 	"github.com/crowfoot-db/crowfoot/database/job"
 	"github.com/crowfoot-db/crowfoot/database/meta"
 	"github.com/crowfoot-db/crowfoot/database/sequence"
 	"github.com/crowfoot-db/crowfoot/database/split"
+	"github.com/crowfoot-db/crowfoot/database/ttl"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -45,13 +47,15 @@ type Database struct {
 
 	statistics statistics
 	splits     *split.Manager
-	background background
+	background background.Work
+	collection background.Task // the collection of garbage
+	expiry     *ttl.Deletion
 	copying    copying
 
 	protected atomic.Bool
 	dropped   atomic.Bool
 	versions  atomic.Pointer[[]*version] // oldest first, never empty
-	changing  chan struct{}              // holds a token while a schema change runs
+	changing  background.Token           // the schema lock: held while a schema change runs
 	// interrupted is the schema change that the last process left unfinished and that its operation will resume; nil if
 	// there is none. The next schema change takes it out, and either resumes it or rolls it back.
 	interrupted atomic.Pointer[rowsChange]
@@ -191,7 +195,7 @@ func (r *Registry) attach(rec databaseRecord, sequences *sequence.Counters) *Dat
 		operation: rec.Operation,
 		rows:      r.versions.In(rec.Space),
 		sequences: sequences,
-		changing:  make(chan struct{}, 1),
+		changing:  background.NewToken(),
 	}
 	d.protected.Store(rec.DropProtection)
 	d.statistics = d.newStatistics()
@@ -214,13 +218,21 @@ func (d *Database) openSplits() (err error) {
 func (d *Database) transact() {
 	txns := txn.NewManager(d.rows, d.registry.oracle, txn.Config{Retention: d.Retention(), Catalog: d.Catalog(), Waited: d.lockWaited, Streams: d.streams})
 	d.txns, d.jobs = txns, job.Runner{Transactions: txns, Clock: d.registry.cfg.Clock, Catalog: d.Catalog}
+	d.expiry = ttl.New(ttl.Config{
+		Jobs: d.jobs, Clock: d.registry.cfg.Clock, Log: d.log(), Task: d.registry.account.Task(taskRowDeletion), Token: d.registry.deleting, Tables: d.Tables,
+	})
+}
+
+// begin starts the work in the background.
+func (d *Database) begin(ctx context.Context) {
+	d.background.Begin(ctx, d.statistics.Run, d.expiry.Run, d.keepCopies)
 }
 
 // close ends all work of a dropped database and frees its memory.
 func (d *Database) close() {
 	d.streams.Close(usererror.DatabaseNotFound(d.name))
 	d.splits.Close()
-	d.background.end()
+	d.background.End()
 	for _, v := range *d.versions.Load() {
 		v.close()
 	}

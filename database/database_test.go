@@ -104,7 +104,7 @@ func (b *bed) insert(tableName string, rows ...[2]int64) error {
 		m.Rows = append(m.Rows, []value.Value{value.OfInt64(r[0]), value.OfInt64(r[1])})
 	}
 	tx := b.db.Transactions().Begin(txn.Options{})
-	if err := tx.DependOn(context.Background(), b.db.Mutations(c, &m).Dependencies(m.Op), c); err != nil {
+	if err := tx.DependOn(context.Background(), b.db.mutations(c, &m).Dependencies(m.Op), c); err != nil {
 		return err
 	}
 	_, err := tx.Commit(context.Background(), func(w table.Writer) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // CheckSyntax returns the syntax error that makes a whole request fail before any of its statements runs.
@@ -56,14 +57,18 @@ func (d *Database) UpdateSchema(ctx context.Context, statements []string, op *Sc
 	if op == nil {
 		op = new(SchemaOperation)
 	}
-	return d.whileOpen(ctx, func(ctx context.Context) (err error) {
-		if err := d.lockSchema(ctx); err != nil {
+	err := d.background.WhileOpen(ctx, func(ctx context.Context) (err error) {
+		if err := d.changing.Acquire(ctx); err != nil {
 			return errors.Join(err, d.abandon(op))
 		}
-		defer d.unlockSchema()
+		defer d.changing.Release()
 		d.registry.account.Task(taskSchemaChange).Do(ctx, func(ctx context.Context) { err = d.changeAll(ctx, statements, op) })
 		return err
 	})
+	if err != nil && d.Dropped() {
+		return usererror.DatabaseNotFound(d.name)
+	}
+	return err
 }
 
 // CheckSchema fails if the present schema does not allow the DDL statements, one after the other. It does not run them,
@@ -115,27 +120,6 @@ func (s *statement) applied(b kv.Batch, at mvcc.Timestamp) error {
 	}
 	return meta.Put(b, appliedKey(s.operation.Name, s.number), appliedRecord{at, s.operation.Began})
 }
-
-func (d *Database) lockSchema(ctx context.Context) error {
-	select {
-	case d.changing <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// tryLockSchema locks the schema and returns true, or returns false at once if a schema change runs.
-func (d *Database) tryLockSchema() bool {
-	select {
-	case d.changing <- struct{}{}:
-		return true
-	default:
-		return false
-	}
-}
-
-func (d *Database) unlockSchema() { <-d.changing }
 
 // change runs one statement.
 func (d *Database) change(ctx context.Context, s statement) (mvcc.Timestamp, error) {
@@ -316,15 +300,15 @@ func (d *Database) abandon(op *SchemaOperation) error {
 	if c == nil || c.statement.operation.Name != op.Name { // another change has undone it
 		return nil
 	}
-	if d.tryLockSchema() {
-		defer d.unlockSchema()
+	if d.changing.TryAcquire() {
+		defer d.changing.Release()
 		return d.revertInterrupted(c)
 	}
-	go d.whileOpen(d.background.ctx, func(ctx context.Context) error {
-		if d.lockSchema(ctx) != nil {
+	go d.background.WhileOpen(context.Background(), func(ctx context.Context) error {
+		if d.changing.Acquire(ctx) != nil {
 			return nil // the next process undoes it
 		}
-		defer d.unlockSchema()
+		defer d.changing.Release()
 		if err := d.revertInterrupted(c); err != nil {
 			d.log().Error("take back a cancelled schema change; the next change does it", slog.Any("error", err))
 		}
@@ -339,7 +323,7 @@ func (d *Database) revertInterrupted(c *rowsChange) error {
 	if !d.interrupted.CompareAndSwap(c, nil) {
 		return nil
 	}
-	return d.revertTentative(context.WithoutCancel(d.background.ctx))
+	return d.revertTentative(context.Background())
 }
 
 // revertTentative undoes an unfinished change: one that the last process left, or one that failed while the store

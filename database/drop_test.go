@@ -25,6 +25,16 @@ func filled(t *testing.T, chunks int) *aged {
 	return a
 }
 
+// ends returns a channel that is closed when the background work of a database is told to end.
+func ends(d *Database) chan struct{} {
+	ending := make(chan struct{})
+	d.background.Go(func(ctx context.Context) {
+		<-ctx.Done()
+		close(ending)
+	})
+	return ending
+}
+
 // TestDropEndsSchemaChange drops a database while an index is filled. The drop must cancel the schema change, wait for
 // it, and leave nothing in the store.
 func TestDropEndsSchemaChange(t *testing.T) {
@@ -33,12 +43,13 @@ func TestDropEndsSchemaChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	dropped := make(chan error, 1)
+	ending := ends(a.db)
 	err := a.db.UpdateSchema(context.Background(), []string{"CREATE INDEX ByV ON T(V)"}, &SchemaOperation{Progress: func(Progress) {
 		if a.db.Dropped() {
 			return
 		}
 		go func() { dropped <- dropDatabase(a.Registry) }()
-		<-a.db.background.ctx.Done()
+		<-ending
 	}})
 	wantCode(t, err, codes.NotFound)
 	if err := <-dropped; err != nil {
@@ -63,6 +74,7 @@ func TestDropHoldsNothingUp(t *testing.T) {
 				t.Fatal(err)
 			}
 			dropped, made := make(chan error, 1), make(chan error, 1)
+			ending := ends(a.db)
 			err = a.db.UpdateSchema(t.Context(), []string{"CREATE INDEX ByV ON T(V)"}, &SchemaOperation{Progress: func(Progress) {
 				if a.db.Dropped() {
 					return
@@ -74,7 +86,7 @@ func TestDropHoldsNothingUp(t *testing.T) {
 					}
 					dropped <- err
 				}()
-				<-a.db.background.ctx.Done() // the drop waits for this change
+				<-ending // the drop waits for this change
 				if _, err := a.Database(testName); usererror.CodeOf(err) != codes.NotFound {
 					t.Error(err)
 				}

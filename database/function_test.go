@@ -23,10 +23,10 @@ func TestSequenceByFunction(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = b.db.Allow("r", s.Needs)
+		_, err = s.Needs.allow(b.db.Catalog(), "r")
 		into := b.db.Catalog().Table("T")
 		m := table.Mutation{Op: table.Insert, Table: into, Columns: into.Columns[1:]}
-		if _, mutates := b.db.Allow("r", b.db.Mutations(b.db.Catalog(), &m).Needs(m.Op)); (mutates == nil) != (err == nil) {
+		if _, mutates := b.db.mutations(b.db.Catalog(), &m).Needs(m.Op).allow(b.db.Catalog(), "r"); (mutates == nil) != (err == nil) {
 			t.Errorf("the statement: %v; the mutation: %v", err, mutates)
 		}
 		return err

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/crowfoot-db/crowfoot/database/background"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
@@ -21,7 +22,7 @@ const checkpointLife = 24 * time.Hour
 
 // collectGarbage removes data that no read can see any more, every collectEvery until ctx ends.
 func (r *Registry) collectGarbage(ctx context.Context) {
-	for sleep(ctx, collectEvery) {
+	for background.Sleep(ctx, collectEvery) {
 		r.account.Task(taskCollection).Do(ctx, r.collectOnce)
 	}
 }
@@ -34,7 +35,7 @@ func (r *Registry) collectOnce(ctx context.Context) {
 		r.cfg.Log.Error("forget outcomes of commits", "error", err)
 	}
 	for _, d := range *r.databases.Load() {
-		if err := d.whileOpen(ctx, d.collect); err != nil && ctx.Err() == nil && !d.Dropped() {
+		if err := d.background.WhileOpen(ctx, d.collect); err != nil && ctx.Err() == nil && !d.Dropped() {
 			d.log().Error("collect old versions", "error", err)
 		}
 	}
@@ -44,7 +45,7 @@ func (r *Registry) collectOnce(ctx context.Context) {
 // checkpoints and old records of change streams.
 func (d *Database) collect(ctx context.Context) (err error) {
 	horizon := d.txns.Earliest()
-	defer func() { d.background.collection.ran(horizon.Time(), err) }()
+	defer func() { d.collection.Ran(horizon.Time(), err) }()
 	if err := d.splits.SweepPoints(); err != nil {
 		return err
 	}
@@ -73,10 +74,10 @@ type obsoleteVersions struct {
 // hours, it finds none. It never returns the newest version that is not tentative, nor the versions after it, since a
 // change may have to go back to it.
 func (d *Database) findObsolete(horizon mvcc.Timestamp) *obsoleteVersions {
-	if !d.tryLockSchema() {
+	if !d.changing.TryAcquire() {
 		return new(obsoleteVersions)
 	}
-	defer d.unlockSchema() // an object that no version has now never appears in a later one
+	defer d.changing.Release() // an object that no version has now never appears in a later one
 	list := *d.versions.Load()
 	kept := 0
 	settled := slices.Index(list, d.settled()) // -1 if there is none
@@ -150,10 +151,10 @@ func (o *obsoleteVersions) owns() func(key []byte) bool {
 // interleaved ones have been collected already. If a schema change has begun meanwhile, forget leaves the work to the
 // next collection.
 func (d *Database) forget(past *obsoleteVersions) error {
-	if len(past.versions) == 0 || !d.tryLockSchema() {
+	if len(past.versions) == 0 || !d.changing.TryAcquire() {
 		return nil
 	}
-	defer d.unlockSchema()
+	defer d.changing.Release()
 	b := d.rows.NewBatch()
 	defer b.Close()
 	b.KV().UseReserve() // it makes room

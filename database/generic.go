@@ -65,10 +65,10 @@ func (v *version) normalize(sql string, params map[string]*value.Type, opts Opti
 		return nil
 	}
 	key := statementKey(normalized.Text, params, opts)
-	slot, ok := v.generic.get(key)
+	slot, ok := v.generic.Get(key)
 	if !ok {
 		slot = new(genericSlot)
-		v.generic.put(key, slot)
+		v.generic.Put(key, slot)
 	}
 	return &normalizedText{Normalized: normalized, sql: sql, params: params, slot: slot}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/crowfoot-db/crowfoot/database/background"
 	"github.com/crowfoot-db/crowfoot/database/job"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -58,7 +59,7 @@ func (d *Database) buildIndex(ctx context.Context, name string, x *schema.Index,
 			return err
 		}
 		progress(b.after)
-		if !more || !sleep(ctx, d.registry.cfg.Clock().Sub(began)/buildRest) {
+		if !more || !background.Sleep(ctx, d.registry.cfg.Clock().Sub(began)/buildRest) {
 			return ctx.Err()
 		}
 	}

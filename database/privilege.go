@@ -28,9 +28,9 @@ type decision struct {
 	dependencies *schema.Dependencies
 }
 
-// Allow fails unless a role has the privileges that n needs. It returns the parts of the schema on which that depends.
-func (d *Database) Allow(role string, n *Needs) (*schema.Dependencies, error) {
-	c := d.Catalog()
+// allow fails unless a role has the privileges that n needs in a catalog, the newest one. It returns the parts of the
+// schema on which that depends.
+func (n *Needs) allow(c *schema.Catalog, role string) (*schema.Dependencies, error) {
 	decided := n.decided.Load()
 	if decided != nil && decided.version == c.Version {
 		if found, ok := decided.byRole[role]; ok {

@@ -30,14 +30,14 @@ func (d *Database) Projection(c *schema.Catalog, tableName, index string, column
 		return nil, err
 	}
 	key := projectionKey(tableName, index, columns)
-	if p, ok := v.projections.get(key); ok {
+	if p, ok := v.projections.Get(key); ok {
 		return p, nil
 	}
 	p, err := project(v.catalog, tableName, index, columns)
 	if err != nil {
 		return nil, err
 	}
-	v.projections.put(key, p)
+	v.projections.Put(key, p)
 	return p, nil
 }
 

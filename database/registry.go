@@ -18,6 +18,8 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/changestream"
 	"github.com/crowfoot-db/crowfoot/columnar"
+	"github.com/crowfoot-db/crowfoot/database/background"
+	"github.com/crowfoot-db/crowfoot/database/cache"
 	"github.com/crowfoot-db/crowfoot/database/meta"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/memory"
@@ -54,7 +56,7 @@ type Registry struct {
 	cfg         Config
 	account     *cpu.Account
 	identity    Identity
-	cacheBudget *cacheBudget
+	cacheBudget *cache.Budget
 
 	mu        sync.Mutex
 	instances map[string]*Instance
@@ -65,8 +67,8 @@ type Registry struct {
 	running   context.Context                      // the context of background work; ends with Close
 	closing   context.CancelFunc
 	tasks     sync.WaitGroup
-	deleting  chan struct{} // holds a token while expired rows of a database are deleted
-	copying   chan struct{} // holds a token while a chunk of a columnar copy is written
+	deleting  background.Token // held while expired rows of a database are deleted
+	copying   background.Token // held while a chunk of a columnar copy is written
 }
 
 // Open upgrades a store to the latest format, reads its metadata and opens its databases.
@@ -84,13 +86,13 @@ func Open(store kv.Store, cfg Config) (*Registry, error) {
 		oracle:      oracle,
 		cfg:         cfg,
 		account:     cpu.NewAccount(),
-		cacheBudget: newCacheBudget(cfg.Kept),
+		cacheBudget: cache.NewBudget(cfg.Kept),
 		instances:   map[string]*Instance{},
 		creating:    map[string]bool{},
 		dropping:    map[string]*Dropped{},
 		nextSpace:   1,
-		deleting:    make(chan struct{}, 1),
-		copying:     make(chan struct{}, 1),
+		deleting:    background.NewToken(),
+		copying:     background.NewToken(),
 	}
 	if cfg.NoStatistics {
 		r.account = cpu.NoAccount()
@@ -172,13 +174,30 @@ const (
 	taskStatistics   = "statistics"
 )
 
+// KeepSessions charges n bytes for sessions. It fails with RESOURCE_EXHAUSTED if sessions have taken all the memory
+// that they may.
+func (r *Registry) KeepSessions(n int64, multiplexed bool) error {
+	return r.cacheBudget.KeepSessions(n, multiplexed)
+}
+
+// FreeSessions gives back n bytes that KeepSessions has charged.
+func (r *Registry) FreeSessions(n int64) { r.cacheBudget.FreeSessions(n) }
+
+// Kept returns the memory that prepared statements and sessions take, and its limit.
+func (r *Registry) Kept() memory.Usage {
+	if r.cfg.Kept == nil {
+		return memory.Usage{}
+	}
+	return r.cfg.Kept.Usage()
+}
+
 // Close stops background work and waits for it to end. It does not close the store.
 func (r *Registry) Close() error {
 	r.closing()
 	r.tasks.Wait()
 	var failed error
 	for _, d := range *r.databases.Load() {
-		d.background.end()
+		d.background.End()
 		d.closeStatistics()
 		failed = errors.Join(failed, d.sequences.Close())
 	}

@@ -133,14 +133,14 @@ func TestInterruptedChange(t *testing.T) {
 					t.Errorf("versions of %v, before the restart of %v", got, published)
 				}
 				share := 100 * after / c.reports
-				if err := o.db.lockSchema(t.Context()); err != nil { // as a change of another operation does
+				if err := o.db.changing.Acquire(t.Context()); err != nil { // as a change of another operation does
 					t.Fatal(err)
 				}
 				p, ok, err := o.db.Interrupted(t.Context(), o.op.Name)
 				if !ok || err != nil || p.Percent < share/2 || p.Percent > 2*share || p.Statement != 0 {
 					t.Errorf("after the restart: %+v, %v, %v", p, ok, err)
 				}
-				o.db.unlockSchema()
+				o.db.changing.Release()
 				if err := o.insert("T", [2]int64{operatedRows, operatedRows}); err != nil {
 					t.Error(err)
 				}
@@ -167,7 +167,7 @@ func TestCancelledBehindAnother(t *testing.T) {
 	if !underWay() {
 		t.Fatal("nothing is under way")
 	}
-	if err := o.db.lockSchema(t.Context()); err != nil { // as a change of another operation does
+	if err := o.db.changing.Acquire(t.Context()); err != nil { // as a change of another operation does
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -178,7 +178,7 @@ func TestCancelledBehindAnother(t *testing.T) {
 	if !underWay() {
 		t.Error("it was taken back under another change")
 	}
-	o.db.unlockSchema()
+	o.db.changing.Release()
 	for underWay() { // until it is undone
 		time.Sleep(time.Millisecond)
 	}

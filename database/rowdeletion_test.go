@@ -76,7 +76,7 @@ func (a *aged) open() {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	r.deleting <- struct{}{} // only the test makes passes, however long it takes
+	_ = r.deleting.Acquire(context.Background()) // only the test makes passes, however long it takes
 	a.Registry = r
 }
 
@@ -126,7 +126,7 @@ func (a *aged) run(d *datadriven.TestData) (string, error) {
 		a.now.Add(step.Microseconds())
 		return "", err
 	case "pass":
-		a.db.passPolicies(context.Background())
+		a.db.expiry.Pass(context.Background())
 		return a.progress(), nil
 	case "collect":
 		err := a.db.collect(context.Background())
@@ -281,24 +281,24 @@ func TestRowDeletionTooLarge(t *testing.T) {
 		return []value.Value{value.OfInt64(7), value.OfInt64(int64(i)), stamp}
 	})
 	a.now.Add((25 * time.Hour).Microseconds())
-	a.db.passPolicies(context.Background())
+	a.db.expiry.Pass(context.Background())
 	if got := a.count("SELECT Id FROM Parents"); got != "7" {
 		t.Errorf("left: %s", got)
 	}
-	rows := a.db.deletionPolicies()
+	rows := a.db.expiry.Policies()
 	if rows[0].Undeletable != 1 || !rows[0].MinUndeletable.Equal(a.clock().Add(-25*time.Hour)) {
 		t.Errorf("%+v", rows[0])
 	}
 	if err := a.db.UpdateSchema(context.Background(), []string{"ALTER TABLE Children ADD ROW DELETION POLICY (OLDER_THAN(Ts, INTERVAL 0 DAY))"}, nil); err != nil {
 		t.Fatal(err)
 	}
-	a.db.passPolicies(context.Background())
+	a.db.expiry.Pass(context.Background())
 	for _, name := range []string{"Parents", "Children", "Children@{FORCE_INDEX=ByN}"} {
 		if got := a.count("SELECT COUNT(*) FROM " + name); got != "0" {
 			t.Errorf("%s rows left in %s", got, name)
 		}
 	}
-	if rows = a.db.deletionPolicies(); rows[0].Undeletable != 0 || rows[1].Undeletable != 0 {
+	if rows = a.db.expiry.Policies(); rows[0].Undeletable != 0 || rows[1].Undeletable != 0 {
 		t.Errorf("%+v", rows)
 	}
 }
@@ -333,10 +333,10 @@ func TestRowDeletionBesideTransactions(t *testing.T) {
 		})
 	}
 	for range 3 {
-		a.db.passPolicies(context.Background())
+		a.db.expiry.Pass(context.Background())
 	}
 	wg.Wait()
-	a.db.passPolicies(context.Background())
+	a.db.expiry.Pass(context.Background())
 	want := 0
 	for _, n := range refreshed {
 		want += n
@@ -378,7 +378,7 @@ func TestRowDeletionEnds(t *testing.T) {
 	if err := a.db.UpdateSchema(context.Background(), []string{"ALTER TABLE T DROP ROW DELETION POLICY"}, nil); err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, a.db.passTable(context.Background(), old, old.Table("T")), codes.Aborted)
+	wantCode(t, a.db.expiry.PassTable(context.Background(), old, old.Table("T")), codes.Aborted)
 	if got := a.count("SELECT COUNT(*) FROM T"); got != "5000" {
 		t.Errorf("%s rows left after the policy had been dropped", got)
 	}
@@ -386,9 +386,9 @@ func TestRowDeletionEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := make(chan struct{})
-	a.db.background.running.Go(func() {
+	a.db.background.Go(func(ctx context.Context) {
 		close(began)
-		a.db.passPolicies(a.db.background.ctx)
+		a.db.expiry.Pass(ctx)
 	})
 	<-began
 	if err := dropDatabase(a.Registry); err != nil {

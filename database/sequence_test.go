@@ -83,7 +83,7 @@ func (b *bed) mutate(op table.Op, name string, v int64) error {
 	m := table.Mutation{Op: op, Table: t, Columns: t.Columns[1:2], Rows: [][]value.Value{{value.OfInt64(v)}}}
 	tx := b.db.Transactions().Begin(txn.Options{})
 	defer tx.Rollback()
-	if err := tx.DependOn(context.Background(), b.db.Mutations(c, &m).Dependencies(m.Op), c); err != nil {
+	if err := tx.DependOn(context.Background(), b.db.mutations(c, &m).Dependencies(m.Op), c); err != nil {
 		return err
 	}
 	_, err := tx.Commit(context.Background(), func(w table.Writer) error {

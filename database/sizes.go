@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/crowfoot-db/crowfoot/database/background"
 	"github.com/crowfoot-db/crowfoot/database/split"
 	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/table"
@@ -15,7 +16,7 @@ const splitBySizeEvery = time.Minute
 
 // splitBySize splits ranges that have grown large, every splitBySizeEvery until ctx ends.
 func (r *Registry) splitBySize(ctx context.Context) {
-	for sleep(ctx, splitBySizeEvery) {
+	for background.Sleep(ctx, splitBySizeEvery) {
 		r.account.Task(taskSplits).Do(ctx, r.splitOnce)
 	}
 }

@@ -100,7 +100,7 @@ func (d *Database) Prepare(ctx context.Context, c *schema.Catalog, sql string, p
 		return nil, err
 	}
 	key := statementKey(sql, params, opts)
-	if s, ok := v.statements.get(key); ok {
+	if s, ok := v.statements.Get(key); ok {
 		return s, nil
 	}
 	text := v.normalize(sql, params, opts)
@@ -108,7 +108,7 @@ func (d *Database) Prepare(ctx context.Context, c *schema.Catalog, sql string, p
 		return s, nil
 	}
 	return v.preparing.do(ctx, key, func() (*Statement, error) {
-		if s, ok := v.statements.get(key); ok {
+		if s, ok := v.statements.Get(key); ok {
 			return s, nil // another request has just prepared it
 		}
 		s, err := v.prepare(ctx, sql, params, opts, &d.registry.cfg)
@@ -116,7 +116,7 @@ func (d *Database) Prepare(ctx context.Context, c *schema.Catalog, sql string, p
 			return nil, err
 		}
 		text.prepared(ctx, s)
-		v.statements.put(key, s)
+		v.statements.Put(key, s)
 		return s, nil
 	})
 }

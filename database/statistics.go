@@ -55,8 +55,21 @@ func (d *Database) sources() stats.Sources {
 		Sizes:            d.tableSizes,
 		SplitPoints:      func() []stats.SplitPoint { return d.splits.UserPoints() },
 		Splits:           func(end time.Time) []stats.SplitLoad { return d.splits.Loads(end) },
-		DeletionPolicies: d.deletionPolicies,
+		DeletionPolicies: func() []stats.DeletionPolicy { return d.expiry.Policies() },
 		ColumnarPolicies: d.ColumnarPolicies,
 		Tasks:            d.tasks,
+	}
+}
+
+// tasks returns the rows of SPANNER_SYS.TASKS.
+func (d *Database) tasks() []stats.Task {
+	var undeletable int64
+	for _, p := range d.expiry.Policies() {
+		undeletable += p.Undeletable
+	}
+	return []stats.Task{
+		d.expiry.Work.Row("row_deletion_policy", undeletable),
+		d.collection.Row("version_collection", 0),
+		d.copying.Row("columnar_policy", 0),
 	}
 }

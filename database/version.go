@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/columnar"
+	"github.com/crowfoot-db/crowfoot/database/cache"
 	"github.com/crowfoot-db/crowfoot/database/sequence"
 	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/mvcc"
@@ -43,11 +44,11 @@ type version struct {
 	memory      *memory.Budget         // for the analyzer
 	analyzing   sync.Mutex
 	analyzer    *analyze.Analyzer // made at first use
-	statements  cache[*Statement]
+	statements  cache.Cache[*Statement]
 	preparing   prepareGroup
-	generic     cache[*genericSlot] // by normalized text
-	projections cache[*Projection]
-	mutations   cache[*Mutations] // by kind, table and columns
+	generic     cache.Cache[*genericSlot] // by normalized text
+	projections cache.Cache[*Projection]
+	mutations   cache.Cache[*Mutations] // by kind, table and columns
 
 	tables    *table.Descriptors // for writing rows
 	sequences *sequence.Names
@@ -60,7 +61,7 @@ func newVersion(d *Database, c *schema.Catalog, at mvcc.Timestamp) *version {
 	}
 	v := &version{at: at, catalog: c, zone: zone, copies: d.Copies(), memory: d.registry.cfg.Memory, statistics: d.statistics.tables, tables: table.NewDescriptors(c), sequences: d.sequences.In(c)}
 	k := d.registry.cacheBudget
-	v.statements.memory, v.generic.memory, v.projections.memory, v.mutations.memory = k, k, k, k
+	v.statements.Budget, v.generic.Budget, v.projections.Budget, v.mutations.Budget = k, k, k, k
 	return v
 }
 
@@ -100,10 +101,10 @@ func (d *Database) Tables(c *schema.Catalog) (*table.Descriptors, error) {
 
 // close frees the memory of the version: in the analyzer's library, and in the caches.
 func (v *version) close() {
-	v.statements.close()
-	v.generic.close()
-	v.projections.close()
-	v.mutations.close()
+	v.statements.Close()
+	v.generic.Close()
+	v.projections.Close()
+	v.mutations.Close()
 	v.analyzing.Lock()
 	defer v.analyzing.Unlock()
 	if v.analyzer != nil {

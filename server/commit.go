@@ -2,13 +2,11 @@ package server
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -48,9 +46,8 @@ func (s *service) commit(ctx context.Context, req *spannerpb.CommitRequest, c *r
 
 // commitWork is the mutations of one Commit request, with their statistics.
 type commitWork struct {
-	record  *cost.Recorder
-	memory  *memory.Account // of the request
-	catalog *schema.Catalog // the newest one when the mutations were applied
+	record *cost.Recorder
+	memory *memory.Account // of the request
 	// mutations resolves the request's mutations in a catalog; it can be called once, and is nil if there are none. rows is the
 	// number of rows, or key ranges, in them.
 	mutations func(*schema.Catalog) ([]table.Mutation, error)
@@ -89,15 +86,18 @@ func (c *commitWork) apply(ctx context.Context, tx *txn.Tx) func(table.Writer) e
 			return err
 		}
 		defer end()
-		c.catalog = c.attempt.db.Catalog()
-		muts, err := c.mutations(c.catalog)
+		catalog := c.attempt.db.Catalog()
+		muts, err := c.mutations(catalog)
 		if err != nil {
 			return err
 		}
-		if err := c.touch(ctx, tx, muts); err != nil {
+		if c.accesses, err = c.attempt.db.Admit(ctx, tx, catalog, c.role, muts); err != nil {
 			return err
 		}
-		tables, err := c.attempt.db.Tables(c.catalog)
+		for _, a := range c.accesses { // before the mutations wait for locks: statistics of locks name the columns
+			c.attempt.Touch(a)
+		}
+		tables, err := c.attempt.db.Tables(catalog)
 		if err != nil {
 			return err
 		}
@@ -117,45 +117,6 @@ func (c *commitWork) acquireSlot(ctx context.Context) (slotCtx context.Context, 
 		return ctx, func() {}, nil
 	}
 	return c.turns.Acquire(ctx)
-}
-
-// touch records the accesses of the mutations, and the parts of the schema on which they depend. Consecutive mutations usually
-// have the same operation, table and columns, which touch looks up once.
-func (c *commitWork) touch(ctx context.Context, tx *txn.Tx, muts []table.Mutation) error {
-	for i := range muts {
-		m := &muts[i]
-		if i > 0 {
-			if p := &muts[i-1]; p.Op == m.Op && p.Table == m.Table && slices.Equal(p.Columns, m.Columns) {
-				continue
-			}
-		}
-		like := c.attempt.db.Mutations(c.catalog, m)
-		if !slices.Contains(c.accesses, like.Access) {
-			c.accesses = append(c.accesses, like.Access)
-		}
-		if err := tx.DependOn(ctx, like.Dependencies(m.Op), c.catalog); err != nil {
-			return err
-		}
-		if err := c.allow(ctx, tx, like.Needs(m.Op)); err != nil {
-			return err
-		}
-	}
-	for _, a := range c.accesses {
-		c.attempt.Touch(a)
-	}
-	return nil
-}
-
-// allow checks that the session's role has the privileges that mutations need.
-func (c *commitWork) allow(ctx context.Context, tx *txn.Tx, n *database.Needs) error {
-	if c.role == "" {
-		return nil
-	}
-	d, err := c.attempt.db.Allow(c.role, n)
-	if err != nil {
-		return err
-	}
-	return tx.DependOn(ctx, d, c.catalog)
 }
 
 // done records, after the commit, the accesses to tables and the splits that the transaction wrote to.

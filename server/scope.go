@@ -160,15 +160,11 @@ func (sc *scope) dependOn(ctx context.Context, d *schema.Dependencies) error {
 // allow checks that the session's role has the privileges in n; a session without a role has all. If the role loses them before
 // the transaction commits, the transaction is aborted.
 func (sc *scope) allow(ctx context.Context, n *database.Needs) error {
-	role := sc.session.stored.Role
-	if role == "" {
-		return nil
+	var tx *txn.Tx
+	if sc.writer != nil {
+		tx = sc.writer.Tx
 	}
-	d, err := sc.session.db.Allow(role, n)
-	if err != nil {
-		return err
-	}
-	return sc.dependOn(ctx, d)
+	return sc.session.db.Allow(ctx, tx, sc.catalog, sc.session.stored.Role, n)
 }
 
 // close ends the scope of a request that ended with err. If the request began a transaction and failed before the client got its

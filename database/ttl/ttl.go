@@ -1,4 +1,4 @@
-package database
+package ttl
 
 import (
 	"bytes"
@@ -9,13 +9,16 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/database/background"
 	"github.com/crowfoot-db/crowfoot/database/job"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/stats"
+	"github.com/crowfoot-db/crowfoot/stats/cpu"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
@@ -56,11 +59,27 @@ const (
 	deletionJobs = "delete/"
 )
 
-// rowDeletion holds the results of the last passes of a database's row deletion policies.
-type rowDeletion struct {
-	task
-	passes map[schema.TableID]pass // guarded by the task's mu
+// Config configures a Deletion.
+type Config struct {
+	Jobs  job.Runner // runs the passes
+	Clock func() time.Time
+	Log   *slog.Logger
+	Task  *cpu.Task        // measures the CPU time
+	Token background.Token // held during a pass: only one database of the store makes one at a time
+	// Tables returns the descriptors with which rows of a catalog's tables are deleted.
+	Tables func(*schema.Catalog) (*table.Descriptors, error)
 }
+
+// Deletion applies the row deletion policies of a database.
+type Deletion struct {
+	cfg    Config
+	Work   background.Task
+	mu     sync.Mutex
+	passes map[schema.TableID]pass // the last ones; guarded by mu
+}
+
+// New returns a Deletion that has not made a pass yet.
+func New(cfg Config) *Deletion { return &Deletion{cfg: cfg} }
 
 // pass holds the results of a pass over a table so far. It is stored with the checkpoints of its job.
 type pass struct {
@@ -74,19 +93,18 @@ type pass struct {
 	days   int64           // of the policy
 }
 
-// deletionPolicies returns the rows of SPANNER_SYS.ROW_DELETION_POLICIES.
-func (d *Database) deletionPolicies() []stats.DeletionPolicy {
-	work := &d.background.rowDeletion
-	work.mu.Lock()
-	defer work.mu.Unlock()
+// Policies returns the rows of SPANNER_SYS.ROW_DELETION_POLICIES.
+func (d *Deletion) Policies() []stats.DeletionPolicy {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	var list []stats.DeletionPolicy
-	for t := range d.Catalog().Tables() {
+	for t := range d.cfg.Jobs.Catalog().Tables() {
 		policy := t.RowDeletionPolicy
 		if policy == nil {
 			continue
 		}
 		row := stats.DeletionPolicy{Table: t.FullName()}
-		if p := work.passes[t.ID]; p.column == policy.Column.ID && p.days == policy.Days {
+		if p := d.passes[t.ID]; p.column == policy.Column.ID && p.days == policy.Days {
 			row.Processed, row.Undeletable, row.MinUndeletable = p.At, p.Undeletable, p.Oldest
 		}
 		list = append(list, row)
@@ -94,88 +112,84 @@ func (d *Database) deletionPolicies() []stats.DeletionPolicy {
 	return list
 }
 
-// deleteExpired makes passes until ctx ends. Only one database of the store makes a pass at a time.
-func (d *Database) deleteExpired(ctx context.Context) {
-	sem := d.registry.deleting
+// Run makes passes until ctx ends. Only one database of the store makes a pass at a time.
+func (d *Deletion) Run(ctx context.Context) {
 	interval := firstInterval
-	for sleep(ctx, interval) {
-		select {
-		case sem <- struct{}{}:
-		case <-ctx.Done():
+	for background.Sleep(ctx, interval) {
+		if d.cfg.Token.Acquire(ctx) != nil {
 			return
 		}
-		began := d.registry.cfg.Clock()
-		d.registry.account.Task(taskRowDeletion).Do(ctx, d.passPolicies)
-		interval = d.registry.cfg.Clock().Sub(began) * shareOfPasses
+		began := d.cfg.Clock()
+		d.cfg.Task.Do(ctx, d.Pass)
+		interval = d.cfg.Clock().Sub(began) * shareOfPasses
 		interval = min(max(interval, shortestInterval), longestInterval)
-		<-sem
+		d.cfg.Token.Release()
 	}
 }
 
-// passPolicies makes a pass over every table with a policy, children before parents, so that a parent's row has fewer
+// Pass makes a pass over every table with a policy, children before parents, so that a parent's row has fewer
 // children to delete with it.
-func (d *Database) passPolicies(ctx context.Context) {
+func (d *Deletion) Pass(ctx context.Context) {
 	var first error
-	now := d.registry.cfg.Clock()
-	c := d.Catalog()
+	now := d.cfg.Clock()
+	c := d.cfg.Jobs.Catalog()
 	for t := range c.TablesBackward() {
 		if t.RowDeletionPolicy == nil || ctx.Err() != nil {
 			continue
 		}
-		err := d.passTable(ctx, c, t)
+		err := d.PassTable(ctx, c, t)
 		first = cmp.Or(first, err)
 		if usererror.CodeOf(err) == codes.Internal && ctx.Err() == nil {
-			d.log().Error("delete expired rows", slog.String("table", t.FullName()), slog.Any("error", err))
+			d.cfg.Log.Error("delete expired rows", slog.String("table", t.FullName()), slog.Any("error", err))
 		}
 	}
-	work := &d.background.rowDeletion
-	work.ran(now, cmp.Or(ctx.Err(), first))
-	work.forget(c)
+	d.Work.Ran(now, cmp.Or(ctx.Err(), first))
+	d.forget(c)
 }
 
 // forget removes the passes over tables that no longer have a policy.
-func (w *rowDeletion) forget(c *schema.Catalog) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	maps.DeleteFunc(w.passes, func(id schema.TableID, _ pass) bool {
+func (d *Deletion) forget(c *schema.Catalog) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	maps.DeleteFunc(d.passes, func(id schema.TableID, _ pass) bool {
 		t := c.TableByID(id)
 		return t == nil || t.RowDeletionPolicy == nil
 	})
 }
 
-// passTable makes a pass over one table, or resumes the pass that was interrupted.
-func (d *Database) passTable(ctx context.Context, c *schema.Catalog, t *schema.Table) error {
+// PassTable makes a pass over one table, or resumes the pass that was interrupted.
+func (d *Deletion) PassTable(ctx context.Context, c *schema.Catalog, t *schema.Table) error {
 	policy := t.RowDeletionPolicy
 	e := &expiry{
-		Database: d, catalog: c, table: t,
-		before: policy.Limit(d.registry.cfg.Clock()),
-		pass:   pass{At: d.registry.cfg.Clock(), column: policy.Column.ID, days: policy.Days},
+		Deletion: d, catalog: c, table: t,
+		before: policy.Limit(d.cfg.Clock()),
+		pass:   pass{At: d.cfg.Clock(), column: policy.Column.ID, days: policy.Days},
 	}
 	err := e.run(ctx)
 	if e.pass.Deleted > 0 {
-		d.log().Info("deleted expired rows", slog.String("table", t.FullName()), slog.Int("rows", e.pass.Deleted))
+		d.cfg.Log.Info("deleted expired rows", slog.String("table", t.FullName()), slog.Int("rows", e.pass.Deleted))
 	}
 	if errors.Is(err, errPolicyGone) {
 		err = usererror.SchemaChanged(0)
 	}
 	if err == nil {
-		d.background.rowDeletion.passed(t, e.pass)
+		d.passed(t, e.pass)
 	}
 	return err
 }
 
-func (w *rowDeletion) passed(t *schema.Table, p pass) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.passes == nil {
-		w.passes = map[schema.TableID]pass{}
+func (d *Deletion) passed(t *schema.Table, p pass) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.passes == nil {
+		d.passes = map[schema.TableID]pass{}
 	}
-	w.passes[t.ID] = p
+	d.passes[t.ID] = p
 }
 
 // expiry is one pass over one table.
 type expiry struct {
-	*Database
+	*Deletion
 	catalog *schema.Catalog // the pass ends when it changes
 	table   *schema.Table
 	before  time.Time
@@ -189,10 +203,10 @@ var errPolicyGone = errors.New("row deletion has lost its policy")
 
 func (e *expiry) run(ctx context.Context) error {
 	j := e.passJob()
-	if err := e.jobs.Run(ctx, j); err != nil {
+	if err := e.cfg.Jobs.Run(ctx, j); err != nil {
 		return err
 	}
-	if err := e.jobs.Forget(ctx, j.Name); err != nil {
+	if err := e.cfg.Jobs.Forget(ctx, j.Name); err != nil {
 		return err
 	}
 	return e.retryBusy(ctx)
@@ -219,14 +233,14 @@ func (e *expiry) find(ctx context.Context, view table.View, after []byte, limits
 
 // delete deletes the found rows that are still expired.
 func (e *expiry) delete(ctx context.Context, w table.Writer, _ table.Chunk) error {
-	if e.Catalog() != e.catalog { // a change after this check aborts the transaction
+	if e.cfg.Jobs.Catalog() != e.catalog { // a change after this check aborts the transaction
 		return errPolicyGone
 	}
 	limit := int64(expiredBytes)
 	if len(e.found) == 1 {
 		limit = table.MaxCommitBytes
 	}
-	tables, err := e.Tables(e.catalog)
+	tables, err := e.cfg.Tables(e.catalog)
 	if err != nil {
 		return err
 	}
@@ -257,13 +271,13 @@ func (e *expiry) retryBusy(ctx context.Context) error {
 		if len(e.busy) == 0 {
 			return nil
 		}
-		if !sleep(ctx, pause) {
+		if !background.Sleep(ctx, pause) {
 			return ctx.Err()
 		}
 		rows := e.busy
 		e.busy = nil
 		slices.SortFunc(rows, compareExpired)
-		err := e.jobs.Run(ctx, e.job(func(_ context.Context, _ table.View, after []byte, limits table.Limits) (table.Chunk, error) {
+		err := e.cfg.Jobs.Run(ctx, e.job(func(_ context.Context, _ table.View, after []byte, limits table.Limits) (table.Chunk, error) {
 			return e.findIn(rows, after, limits), nil
 		}))
 		if err != nil {

@@ -1,4 +1,4 @@
-package database
+package cache
 
 import (
 	"sync"
@@ -6,9 +6,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/memory"
 )
 
-// cacheBudget charges a budget for memory that outlives a request: the caches of all databases, and sessions. When the
-// budget is exhausted, all caches drop entries that were not used lately. A nil cacheBudget counts nothing.
-type cacheBudget struct {
+// Budget charges a memory.Budget for memory that outlives a request: the entries of caches, and sessions. When that budget
+// is exhausted, all caches drop entries that were not used lately. A nil Budget counts nothing.
+type Budget struct {
 	mu       sync.Mutex
 	budget   *memory.Budget
 	caches   *memory.Account
@@ -20,17 +20,17 @@ type cacheBudget struct {
 // aging is a cache that can make room. age drops old entries and returns the number of bytes that it has freed.
 type aging interface{ age() int64 }
 
-// newCacheBudget returns a cacheBudget that charges a budget. It returns nil for a nil budget: only each cache's own limit
+// NewBudget returns a Budget that charges b. It returns nil for a nil budget: only each cache's own limit
 // applies then.
-func newCacheBudget(b *memory.Budget) *cacheBudget {
+func NewBudget(b *memory.Budget) *Budget {
 	if b == nil {
 		return nil
 	}
-	return &cacheBudget{budget: b, caches: b.Open(memory.Cache), sessions: b.Open(memory.Session), members: map[aging]bool{}}
+	return &Budget{budget: b, caches: b.Open(memory.Cache), sessions: b.Open(memory.Session), members: map[aging]bool{}}
 }
 
 // reserve charges n bytes for an entry of a cache, and reports whether there is room.
-func (k *cacheBudget) reserve(c aging, n int64) bool {
+func (k *Budget) reserve(c aging, n int64) bool {
 	if k == nil {
 		return true
 	}
@@ -44,7 +44,7 @@ func (k *cacheBudget) reserve(c aging, n int64) bool {
 }
 
 // tryGrow charges n bytes to an account, and reports whether there is room. The caller holds k.mu.
-func (k *cacheBudget) tryGrow(a *memory.Account, n int64) bool {
+func (k *Budget) tryGrow(a *memory.Account, n int64) bool {
 	for range 2 { // the second age drops entries that the first has moved to the old generation
 		if a.TryGrow(n) {
 			return true
@@ -54,7 +54,7 @@ func (k *cacheBudget) tryGrow(a *memory.Account, n int64) bool {
 	return a.TryGrow(n)
 }
 
-func (k *cacheBudget) age() {
+func (k *Budget) age() {
 	k.since = 0
 	for c := range k.members {
 		k.caches.Shrink(c.age())
@@ -62,7 +62,7 @@ func (k *cacheBudget) age() {
 }
 
 // free gives n bytes of a cache back.
-func (k *cacheBudget) free(n int64) {
+func (k *Budget) free(n int64) {
 	if k == nil || n == 0 {
 		return
 	}
@@ -72,7 +72,7 @@ func (k *cacheBudget) free(n int64) {
 }
 
 // leave removes a closed cache from those that age.
-func (k *cacheBudget) leave(c aging) {
+func (k *Budget) leave(c aging) {
 	if k == nil {
 		return
 	}
@@ -92,8 +92,7 @@ const accountStep = 256 << 10
 
 // KeepSessions charges n bytes for sessions. It fails with RESOURCE_EXHAUSTED if sessions have taken all the memory
 // that they may.
-func (r *Registry) KeepSessions(n int64, multiplexed bool) error {
-	k := r.cacheBudget
+func (k *Budget) KeepSessions(n int64, multiplexed bool) error {
 	if k == nil {
 		return nil
 	}
@@ -110,20 +109,11 @@ func (r *Registry) KeepSessions(n int64, multiplexed bool) error {
 }
 
 // FreeSessions gives back n bytes that KeepSessions has charged.
-func (r *Registry) FreeSessions(n int64) {
-	k := r.cacheBudget
+func (k *Budget) FreeSessions(n int64) {
 	if k == nil {
 		return
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.sessions.Shrink(n)
-}
-
-// Kept returns the memory that prepared statements and sessions take, and its limit.
-func (r *Registry) Kept() memory.Usage {
-	if r.cfg.Kept == nil {
-		return memory.Usage{}
-	}
-	return r.cfg.Kept.Usage()
 }

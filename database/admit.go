@@ -1,0 +1,50 @@
+package database
+
+import (
+	"context"
+	"slices"
+
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/stats"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/txn"
+)
+
+// Allow checks that a role may do what needs n. The role "" is that of a session without a role, which may do all. If tx
+// is not nil, it depends on the role's privileges from then on: a schema change that takes them away aborts the
+// transaction. c is the catalog in which the request was resolved.
+func (d *Database) Allow(ctx context.Context, tx *txn.Tx, c *schema.Catalog, role string, n *Needs) error {
+	if role == "" {
+		return nil
+	}
+	counts, err := n.allow(d.Catalog(), role)
+	if err != nil || tx == nil {
+		return err
+	}
+	return tx.DependOn(ctx, counts, c)
+}
+
+// Admit checks that a role may make mutations. It makes the transaction that is to apply them depend on the parts of the
+// schema that they count on. It returns the accesses of the mutations to tables, without duplicates. Consecutive
+// mutations usually have the same operation, table and columns, which Admit looks up once.
+func (d *Database) Admit(ctx context.Context, tx *txn.Tx, c *schema.Catalog, role string, muts []table.Mutation) (accesses []*stats.Access, err error) {
+	for i := range muts {
+		m := &muts[i]
+		if i > 0 {
+			if p := &muts[i-1]; p.Op == m.Op && p.Table == m.Table && slices.Equal(p.Columns, m.Columns) {
+				continue
+			}
+		}
+		like := d.mutations(c, m)
+		if !slices.Contains(accesses, like.Access) {
+			accesses = append(accesses, like.Access)
+		}
+		if err := tx.DependOn(ctx, like.Dependencies(m.Op), c); err != nil {
+			return nil, err
+		}
+		if err := d.Allow(ctx, tx, c, role, like.Needs(m.Op)); err != nil {
+			return nil, err
+		}
+	}
+	return accesses, nil
+}

@@ -1,0 +1,44 @@
+package background
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/code"
+
+	"github.com/crowfoot-db/crowfoot/stats"
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// Task is one kind of work in the background, as SPANNER_SYS.TASKS shows it. A restart forgets it.
+type Task struct {
+	mu        sync.Mutex
+	processed time.Time // all work that was due at this time has been done
+	status    string    // of the last run: the name of a canonical code
+}
+
+// Ran records the end of a run. If err is nil, the run has done all work that was due at time at.
+func (t *Task) Ran(at time.Time, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err == nil {
+		t.processed = at
+	}
+	t.status = statusName(err)
+}
+
+func statusName(err error) string {
+	if errors.Is(err, context.Canceled) {
+		return code.Code_CANCELLED.String()
+	}
+	return code.Code(usererror.CodeOf(err)).String()
+}
+
+// Row returns the row of SPANNER_SYS.TASKS.
+func (t *Task) Row(name string, undeletable int64) stats.Task {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return stats.Task{Name: name, Processed: t.processed, Status: t.status, Undeletable: undeletable}
+}
