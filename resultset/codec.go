@@ -10,7 +10,7 @@
 //
 // Values that arrive together share memory, which stays in use as long as one of them does: see Unmarshal.
 //
-// Imports of this module: nothing.
+// Imports of this module: protovalue.
 package resultset
 
 import (

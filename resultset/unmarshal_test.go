@@ -143,6 +143,22 @@ func TestRandomMessages(t *testing.T) {
 	}
 }
 
+// The tags of fields: the field number times 8, plus the wire type
+// (https://protobuf.dev/programming-guides/encoding/#structure).
+const (
+	valuesTag   = valuesField<<3 | byte(protowire.BytesType)
+	elementsTag = 1<<3 | byte(protowire.BytesType) // of ListValue
+
+	nullTag    = 1<<3 | byte(protowire.VarintType) // of Value
+	numberTag  = 2<<3 | byte(protowire.Fixed64Type)
+	stringTag  = 3<<3 | byte(protowire.BytesType)
+	booleanTag = 4<<3 | byte(protowire.VarintType)
+	listTag    = 6<<3 | byte(protowire.BytesType)
+)
+
+// maxDepth is the depth up to which protovalue decodes lists itself.
+const maxDepth = 64
+
 // unusual returns malformed messages, and messages that a server may send but Spanner does not.
 func unusual(t testing.TB) map[string][]byte {
 	value := func(fields ...byte) []byte { return protowire.AppendBytes([]byte{valuesTag}, fields) }

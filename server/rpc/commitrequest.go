@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"github.com/crowfoot-db/crowfoot/resultset"
+	"github.com/crowfoot-db/crowfoot/protovalue"
 )
 
 // maxDecoded is the longest CommitRequest in bytes that a commitDecoder takes. The decoder copies the rows. The charge for a
@@ -32,7 +32,7 @@ func unmarshal(data []byte, m proto.Message) error {
 }
 
 // Field numbers (https://github.com/googleapis/googleapis/blob/master/google/spanner/v1) of CommitRequest, Mutation,
-// Mutation.Write, and PartialResultSet and google.protobuf.Value.
+// Mutation.Write, and google.protobuf.Value.
 const (
 	commitMutations = 4
 
@@ -40,14 +40,14 @@ const (
 
 	writeTable, writeColumns, writeValues = 1, 2, 3
 
-	resultValues, valueList = 2, 6
+	listValues, valueList = 1, 6
 )
 
-// A commitDecoder decodes a CommitRequest. It rewrites the rows of all mutations as the values of one PartialResultSet, each a
-// list, which package resultset decodes.
+// A commitDecoder decodes a CommitRequest. It rewrites the rows of all mutations as the values of one google.protobuf.ListValue,
+// each a list, which package protovalue decodes.
 type commitDecoder struct {
 	rest   []byte // the fields of the message other than mutations
-	rows   []byte // of all mutations, as the values of a PartialResultSet
+	rows   []byte // of all mutations, as the values of a ListValue
 	writes []decodedWrite
 }
 
@@ -157,7 +157,7 @@ func (d *commitDecoder) write(data []byte) (*spannerpb.Mutation_Write, bool) {
 			w.Columns = append(w.Columns, string(body))
 		case writeValues:
 			rows++
-			d.rows = protowire.AppendTag(d.rows, resultValues, protowire.BytesType)
+			d.rows = protowire.AppendTag(d.rows, listValues, protowire.BytesType)
 			d.rows = protowire.AppendVarint(d.rows, uint64(1+protowire.SizeBytes(len(body))))
 			d.rows = protowire.AppendTag(d.rows, valueList, protowire.BytesType)
 			d.rows = protowire.AppendBytes(d.rows, body)
@@ -171,12 +171,16 @@ func (d *commitDecoder) write(data []byte) (*spannerpb.Mutation_Write, bool) {
 
 // fill decodes the rows.
 func (d *commitDecoder) fill() bool {
-	var all spannerpb.PartialResultSet
-	if resultset.Unmarshal(d.rows, &all) != nil {
-		return false
+	values, _, ok := protovalue.Decode(d.rows, listValues)
+	if !ok {
+		var all structpb.ListValue
+		if proto.Unmarshal(d.rows, &all) != nil {
+			return false
+		}
+		values = all.Values
 	}
-	lists := make([]*structpb.ListValue, len(all.Values))
-	for i, v := range all.Values {
+	lists := make([]*structpb.ListValue, len(values))
+	for i, v := range values {
 		lists[i] = v.GetListValue()
 	}
 	for _, w := range d.writes {

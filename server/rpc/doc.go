@@ -8,5 +8,5 @@
 // It leaves out the cost of a call in rows, locks and CPU time, which server/cost records, and the conversion of errors to
 // statuses, which is server/status.
 //
-// Imports of this module: memory, resultset, server/cost, server/status, stats, stats/cpu, stats/live, stats/metrics, table, usererror.
+// Imports of this module: memory, protovalue, server/cost, server/status, stats, stats/cpu, stats/live, stats/metrics, table, usererror.
 package rpc

@@ -1,4 +1,4 @@
-package resultset
+package protovalue
 
 import (
 	"encoding/binary"

@@ -1,4 +1,4 @@
-package resultset
+package protovalue
 
 import (
 	"unicode/utf8"
@@ -6,12 +6,11 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// outline holds the positions of the values in an encoded PartialResultSet. Reading it checks the encoding, so build
-// cannot fail.
+// outline holds the positions of the values in an encoded message. Reading it checks the encoding, so build cannot
+// fail.
 type outline struct {
 	values []encoded // in order; the elements of a list follow the list
 	roots  []uint32  // for each value of the message itself, the index in values after it and its elements
-	rest   []byte    // the fields of the message other than its values
 }
 
 // encoded is the position of a google.protobuf.Value.
@@ -34,7 +33,6 @@ const (
 // The tags of fields: the field number times 8, plus the wire type
 // (https://protobuf.dev/programming-guides/encoding/#structure).
 const (
-	valuesTag   = 2<<3 | byte(protowire.BytesType) // of PartialResultSet
 	elementsTag = 1<<3 | byte(protowire.BytesType) // of ListValue
 
 	nullTag    = 1<<3 | byte(protowire.VarintType) // of Value
@@ -48,28 +46,28 @@ const (
 // (https://cloud.google.com/spanner/quotas#query_limits), and each may be in an ARRAY.
 const maxDepth = 64
 
-// read returns false if package proto must decode data. That is so for malformed data and for unusual data:
-// google.protobuf.Struct, lists nested too deep, values without a kind or with several, and encodings that are longer
-// than necessary.
-func (o *outline) read(data []byte) bool {
+// read reads the values of the field, and returns the other fields. It returns false if package proto must decode data:
+// see Decode.
+func (o *outline) read(data []byte, field protowire.Number) (rest []byte, ok bool) {
+	valuesTag := byte(field)<<3 | byte(protowire.BytesType)
 	for at := 0; at < len(data); {
 		if data[at] == valuesTag {
 			begin, end, ok := length(data, at+1, len(data))
 			if !ok || !o.value(data, begin, end, 0) {
-				return false
+				return nil, false
 			}
 			o.roots = append(o.roots, uint32(len(o.values)))
 			at = end
 			continue
 		}
-		field, _, n := protowire.ConsumeField(data[at:])
-		if n < 0 || field == protowire.Number(valuesTag>>3) {
-			return false
+		other, _, n := protowire.ConsumeField(data[at:])
+		if n < 0 || other == field {
+			return nil, false
 		}
-		o.rest = append(o.rest, data[at:at+n]...)
+		rest = append(rest, data[at:at+n]...)
 		at += n
 	}
-	return true
+	return rest, true
 }
 
 // value reads the Value in data[at:end], which must be one field.
