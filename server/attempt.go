@@ -21,9 +21,9 @@ type attempt struct {
 	began    time.Time
 	timeline *live.TimelineRecorder
 
-	mu         sync.Mutex // guards the fields below, because reads of the transaction run concurrently with each other and with the commit
+	mu         sync.Mutex // guards the fields below: reads of the transaction run at the same time as other reads and as the commit
 	footprint  stats.Footprint
-	committing time.Time // when Commit was received; zero before
+	committing time.Time // when Commit was received; zero before Commit
 	unknown    bool      // the first request failed, so the client never got the transaction's id
 }
 
@@ -43,14 +43,15 @@ func (a *attempt) commit(now time.Time) {
 	a.committing = now
 }
 
-// neverBegan records that the first request failed.
+// neverBegan records that the request which began the transaction failed, so that the client never got the
+// transaction's id.
 func (a *attempt) neverBegan() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.unknown = true
 }
 
-// waited adds a wait for a lock to the timeline.
+// waited adds a wait for a lock to the timeline of the attempt.
 func (a *attempt) waited(w *txn.LockWait) {
 	a.timeline.Add(w.Began, live.Event{Kind: live.EventLock, What: a.db.LockText(w), Duration: w.Waited})
 }
@@ -72,7 +73,7 @@ func (a *attempt) Touch(x *stats.Access) {
 	a.footprint.Add(x)
 }
 
-// wrote adds written rows.
+// wrote adds the rows that the attempt wrote to its footprint.
 func (a *attempt) wrote(list []table.Written) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -81,7 +82,8 @@ func (a *attempt) wrote(list []table.Written) {
 	}
 }
 
-// end adds the attempt to the statistics of transactions; outcome is nil if it was committed.
+// end adds the attempt to the statistics of transactions. outcome is the error of the attempt, or nil if it was
+// committed.
 func (a *attempt) end(tx *txn.Tx, now time.Time, outcome error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -124,8 +126,9 @@ func (a *attempt) finishTimeline(now time.Time, x stats.Transaction, outcome err
 	a.timeline.Finish(now, text)
 }
 
-// outcome returns how the attempt ended. If a commit is refused because of its rows (keys that exist, rows that do not, broken
-// constraints), the statistics count a failed precondition, even if the client gets a more precise code.
+// outcome returns how an attempt with error err ended. If the rows are the reason why a commit fails (a key exists, a
+// row does not exist, a constraint is broken), the statistics count a failed precondition, even if the client gets a
+// more precise code.
 func (a *attempt) outcome(err error) stats.TxnOutcome {
 	code := status.Code(err)
 	if a.committing.IsZero() {

@@ -77,7 +77,8 @@ func checkBatch(req *spannerpb.ExecuteBatchDmlRequest) error {
 	return nil
 }
 
-// runBatch runs the statements. failure is the error of the statement that failed, which is also the status of the reply.
+// runBatch runs the statements in order until one fails. failure is the error of that statement; the status of the
+// reply says the same.
 func (s *service) runBatch(ctx context.Context, sc *scope, req *spannerpb.ExecuteBatchDmlRequest, c *rpc.Call) (reply *spannerpb.ExecuteBatchDmlResponse, failure error) {
 	reply = &spannerpb.ExecuteBatchDmlResponse{Status: status.Of(nil)}
 	for i := range req.Statements {

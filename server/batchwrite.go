@@ -14,7 +14,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// batchAttempts is the most attempts for a group of mutations that other transactions abort. Then the client gets ABORTED.
+// batchAttempts is how often a group of mutations is tried at most. If other transactions aborted every attempt, the
+// client gets ABORTED.
 const batchAttempts = 8
 
 // batchWrite answers BatchWrite: each group of mutations is a transaction of its own.

@@ -12,8 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// checkChangeStream refuses requests and transactions in which a query of a change stream cannot run:
-// https://cloud.google.com/spanner/docs/change-streams/details#query-syntax.
+// checkChangeStream returns an error if a query of a change stream cannot run in this kind of request or transaction.
+// The rules: https://cloud.google.com/spanner/docs/change-streams/details#query-syntax.
 func (q *queryRequest) checkChangeStream() error {
 	if !q.streaming {
 		return usererror.ChangeStreamUnary()
@@ -30,12 +30,14 @@ func (q *queryRequest) checkChangeStream() error {
 	return usererror.ChangeStreamMultiUse()
 }
 
-// answerChangeStream runs a query of a change stream. The statement's plan returns one row: the arguments of the function.
+// answerChangeStream runs a query of a change stream. The statement's plan returns one row, whose columns are the
+// arguments of the function that reads the change stream.
 //
 // The query may never end. As in Cloud Spanner, it is not listed as an active query
-// (https://cloud.google.com/spanner/docs/introspection/oldest-active-queries). When it ends, QUERY_STATS counts it with its whole
-// duration (https://cloud.google.com/spanner/docs/introspection/query-statistics). Metrics keep its latency separate from other
-// requests (https://cloud.google.com/spanner/docs/metrics: read_request_latencies_by_change_stream). It is never logged as slow.
+// (https://cloud.google.com/spanner/docs/introspection/oldest-active-queries). When it ends, QUERY_STATS counts it with
+// its whole duration (https://cloud.google.com/spanner/docs/introspection/query-statistics). Metrics keep its latency
+// separate from other requests (https://cloud.google.com/spanner/docs/metrics:
+// read_request_latencies_by_change_stream). It is never logged as slow.
 func (s *service) answerChangeStream(ctx context.Context, q queryRequest, sc *scope, stmt *database.Statement, params []value.Value, answer func(*result.Result) error) error {
 	q.call.Cost.StartChangeStream()
 	args, err := arguments(ctx, sc, stmt, params, q)
@@ -62,8 +64,8 @@ func (s *service) answerChangeStream(ctx context.Context, q queryRequest, sc *sc
 	return err
 }
 
-// allowedRows are the rows of a change stream. They end with an error when the session's role loses the right to read them, which
-// is checked for each row.
+// allowedRows are the rows of a change stream. Before each row it checks that the session's role may read the change
+// stream; if the role has lost the right, the rows end with an error.
 type allowedRows struct {
 	result.LiveRows
 	allow func() error

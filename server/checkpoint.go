@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// checkpoint answers /checkpoint: it copies the data directory. It serves only programs on the server's own machine, because they
-// name a directory of that machine.
+// checkpoint answers /checkpoint: it copies the data directory to a directory of the server's machine. So it serves
+// only programs on that machine.
 func (s *Server) checkpoint(w http.ResponseWriter, r *http.Request) {
 	to := r.URL.Query().Get("to")
 	switch {

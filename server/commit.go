@@ -47,25 +47,25 @@ func (s *service) commit(ctx context.Context, req *spannerpb.CommitRequest, c *r
 // commitWork is the mutations of one Commit request, with their statistics.
 type commitWork struct {
 	record *cost.Recorder
-	memory *memory.Account // of the request
-	// mutations resolves the request's mutations in a catalog; it can be called once, and is nil if there are none. rows is the
-	// number of rows, or key ranges, in them.
+	memory *memory.Account // account of the request
+	// mutations converts the request's mutations with the names of a catalog. It can be called once. It is nil if the
+	// request has no mutations. rows is the number of rows, or key ranges, in the mutations.
 	mutations func(*schema.Catalog) ([]table.Mutation, error)
 	rows      int64
 	now       time.Time
-	role      string // of the session
-	count     int64  // mutations as commit_stats counts them: of the statements, and after apply also of the request
+	role      string // role of the session
+	count     int64  // mutations as commit_stats counts them: before apply those of the statements, after it those of the request too
 	attempt   *attempt
-	// turns limits how many commits of many rows are applied at once.
+	// turns limits how many commits with many rows are applied at the same time.
 	turns *cpu.Turns
-	// accesses are the accesses of the mutations to tables, without duplicates.
+	// accesses holds, without duplicates, the tables and columns that the mutations access.
 	accesses []*stats.Access
 }
 
-// commit commits the transaction with the mutations.
+// commit applies the mutations to the transaction tx and commits it.
 func (c *commitWork) commit(ctx context.Context, tx *txn.Tx, o txn.CommitOptions) (mvcc.Timestamp, error) {
 	if half := c.memory.Used() / 2; half > memory.FreeBytes {
-		tx.Prepay(c.memory, half) // half of the charge for the message pays for the writes
+		tx.Prepay(c.memory, half) // half of the memory charged for the message is used for the writes
 	}
 	o.Memory = c.memory
 	before := tx.Stats().LockWait
@@ -74,8 +74,8 @@ func (c *commitWork) commit(ctx context.Context, tx *txn.Tx, o txn.CommitOptions
 	return at, err
 }
 
-// apply returns a function that adds the mutations to the transaction. Tx.Commit calls it, so that a bad mutation ends the
-// transaction like a broken constraint.
+// apply returns a function that applies the mutations to the transaction. It runs inside Tx.Commit, so that a bad
+// mutation ends the transaction as a broken constraint does.
 func (c *commitWork) apply(ctx context.Context, tx *txn.Tx) func(table.Writer) error {
 	if c.mutations == nil {
 		return nil
@@ -94,7 +94,7 @@ func (c *commitWork) apply(ctx context.Context, tx *txn.Tx) func(table.Writer) e
 		if c.accesses, err = c.attempt.db.Admit(ctx, tx, catalog, c.role, muts); err != nil {
 			return err
 		}
-		for _, a := range c.accesses { // before the mutations wait for locks: statistics of locks name the columns
+		for _, a := range c.accesses { // before the mutations wait for locks, because the statistics of locks name these columns
 			c.attempt.Touch(a)
 		}
 		tables, err := c.attempt.db.Tables(catalog)
@@ -108,10 +108,12 @@ func (c *commitWork) apply(ctx context.Context, tx *txn.Tx) func(table.Writer) e
 	}
 }
 
-// manyRows is the number of rows from which a commit counts as a long computation: a row takes about 10 us.
+// manyRows is the number of rows from which a commit counts as a long computation and must acquire a slot. Applying a
+// row takes about 10 us.
 const manyRows = 100
 
-// acquireSlot waits until the mutations may be applied. It does not wait if they are few.
+// acquireSlot waits until the mutations may be applied. A commit of fewer than manyRows rows need not wait. The caller
+// must call end.
 func (c *commitWork) acquireSlot(ctx context.Context) (slotCtx context.Context, end func(), err error) {
 	if c.rows < manyRows {
 		return ctx, func() {}, nil
@@ -142,7 +144,7 @@ func (s *service) commitSingleUse(ctx context.Context, ses *session, req *spanne
 	return commitReply(outcome, req), nil
 }
 
-// commitOnce commits mutations in a transaction of their own.
+// commitOnce commits mutations in a new transaction, which has only this commit.
 func (s *service) commitOnce(ctx context.Context, ses *session, opts txn.Options, rows int64, muts func(*schema.Catalog) ([]table.Mutation, error), delay time.Duration, c *rpc.Call) (o txn.Outcome, err error) {
 	var a attempt
 	now := s.clock()
@@ -199,21 +201,23 @@ func (s *service) commitTransaction(ctx context.Context, ses *session, req *span
 	return commitReply(outcome, req), nil
 }
 
-// takeMutations removes the mutations from a request, so that they become garbage once they are resolved.
+// takeMutations removes the mutations from the request, so that their memory can be collected once the returned
+// function has converted them.
 func takeMutations(req *spannerpb.CommitRequest) func(*schema.Catalog) ([]table.Mutation, error) {
 	list := req.Mutations
 	req.Mutations = nil
 	return resolving(list)
 }
 
-// resolving returns a function that resolves the mutations once, and then drops them; nil if there are none.
+// resolving returns a function that converts the mutations and drops its reference to them, so it can be called once.
+// resolving returns nil if there are no mutations.
 func resolving(list []*spannerpb.Mutation) func(*schema.Catalog) ([]table.Mutation, error) {
 	if len(list) == 0 {
 		return nil
 	}
 	return func(catalog *schema.Catalog) ([]table.Mutation, error) {
 		once := list
-		list = nil // a large message is garbage from here on
+		list = nil // from here on a large message is garbage
 		return mutations(catalog, once)
 	}
 }
@@ -229,7 +233,7 @@ func rowsOf(list []*spannerpb.Mutation) int64 {
 	return int64(n)
 }
 
-// known returns the outcome of the transaction's Commit, or nil if it was not committed.
+// known returns the outcome of the transaction's Commit, or nil if the transaction has not been committed.
 func (t *transaction) known() *txn.Outcome {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -241,7 +245,8 @@ func (c *commitWork) outcome(at mvcc.Timestamp, tx *txn.Tx) txn.Outcome {
 	return txn.Outcome{Timestamp: at, Mutations: c.count, Isolation: tx.Options().Isolation}
 }
 
-// commitReply returns the reply to a Commit. A resent Commit may ask for statistics that the first one did not ask for.
+// commitReply returns the reply to a Commit. It depends on req too, because a Commit that is sent again may ask for
+// statistics that the first one did not ask for.
 func commitReply(o txn.Outcome, req *spannerpb.CommitRequest) *spannerpb.CommitResponse {
 	reply := &spannerpb.CommitResponse{CommitTimestamp: timestamppb.New(o.Timestamp.Time())}
 	if req.ReturnCommitStats {

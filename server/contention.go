@@ -8,15 +8,16 @@ import (
 )
 
 const (
-	// blockRate is the sampling rate of the block profile in nanoseconds. The profile has every longer wait, and samples shorter
-	// ones.
+	// blockRate is the sampling rate of the block profile in nanoseconds. The profile has every wait that is longer,
+	// and a sample of the shorter waits.
 	blockRate = 10_000
-	// mutexFraction: the mutex profile samples one in mutexFraction waits for a mutex.
+	// mutexFraction says that the mutex profile samples one of every mutexFraction waits for a mutex.
 	mutexFraction = 10
 )
 
-// contention returns a handler that replies with a profile of goroutines' waits during the request. It profiles only then,
-// because profiling makes each wait more expensive.
+// contention returns a handler that replies with a profile of goroutines' waits during the request. keep switches
+// profiling on and stop switches it off: it is on only during such a request, because profiling makes each wait more
+// expensive.
 func contention(profile string, keep, stop func()) http.HandlerFunc {
 	var one sync.Mutex // one request at a time
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -28,12 +29,12 @@ func contention(profile string, keep, stop func()) http.HandlerFunc {
 	}
 }
 
-// waits profiles all waits: for channels, mutexes, conditions.
+// waits returns a handler that profiles all waits of goroutines: for channels, mutexes and conditions.
 func waits() http.HandlerFunc {
 	return contention("block", func() { runtime.SetBlockProfileRate(blockRate) }, func() { runtime.SetBlockProfileRate(0) })
 }
 
-// mutexWaits profiles waits for mutexes, by the place that unlocked them.
+// mutexWaits returns a handler that profiles waits for mutexes, by the line of code that unlocked the mutex.
 func mutexWaits() http.HandlerFunc {
 	return contention("mutex", func() { runtime.SetMutexProfileFraction(mutexFraction) }, func() { runtime.SetMutexProfileFraction(0) })
 }

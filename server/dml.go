@@ -17,8 +17,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A dmlOutcome is the result of a DML statement: the row count, and the rows of THEN RETURN. It is complete before the first byte
-// is sent, so that the same reply can be sent again.
+// A dmlOutcome is the result of a DML statement: the row count, and the rows of THEN RETURN. It is complete before the
+// first byte of the reply is sent, so that the server can send the same reply again if the client repeats the request.
 type dmlOutcome struct {
 	rowCount int64
 	rows     []byte // all rows, as PartialResultSet.values elements
@@ -26,7 +26,7 @@ type dmlOutcome struct {
 	stats    exec.Stats
 }
 
-// rowEnd is the position at which a row ends in the bytes of all rows, and the data size of the rows up to it.
+// rowEnd says where a row ends: at is the offset in dmlOutcome.rows, data is the data size of all rows up to there.
 type rowEnd struct {
 	at   int
 	data int64
@@ -62,7 +62,7 @@ func (r *storedRows) AppendWire(dst []byte) []byte {
 	return append(dst, r.rows[start.at:end.at]...)
 }
 
-// AppendColumn implements result.Rows. The first column counts the data of the whole row.
+// AppendColumn implements result.Rows. For column 0 it also adds the row's data size to the sum.
 func (r *storedRows) AppendColumn(dst []byte, i int) []byte {
 	if start, end := r.bounds(); i == 0 {
 		r.data += end.data - start.data
@@ -70,7 +70,7 @@ func (r *storedRows) AppendColumn(dst []byte, i int) []byte {
 	return append(dst, r.column(i)...)
 }
 
-// column returns an element of the current row.
+// column returns the encoded value of column i of the current row.
 func (r *storedRows) column(i int) []byte {
 	start, end := r.bounds()
 	row := r.rows[start.at:end.at]
@@ -115,8 +115,8 @@ func (r *storedRows) Fill(columns []value.Column, size int) (rows int, err error
 	return rows, nil
 }
 
-// onceBySeqno runs a writing request of a transaction. If a request with the same seqno was answered before, it returns that
-// answer. Other writing requests of the transaction wait meanwhile.
+// onceBySeqno runs a writing request of a transaction, unless it has answered a request with the same seqno before:
+// then it returns that answer. The transaction runs one writing request at a time, so other ones wait.
 func (sc *scope) onceBySeqno(ctx context.Context, seqno int64, request uint64, run func() replay) (replay, error) {
 	t, replays := sc.transaction, &sc.open.replays
 	if err := t.acquire(ctx); err != nil {
@@ -137,15 +137,15 @@ func (sc *scope) onceBySeqno(ctx context.Context, seqno int64, request uint64, r
 	return answer, nil
 }
 
-// mayRepeat reports whether to keep an answer and return it if the request comes again. A success is kept even if the client has
-// given up, because a second run would write twice. A request is run again if it failed because the client gave up, there was no
-// memory, or the transaction was aborted.
+// mayRepeat reports whether the answer is stored and returned if the request comes again. A successful request is never
+// run again, because that would write twice; so its answer is stored even if the client has given up. A failed request
+// is run again if it failed because the client gave up, memory was short, or the transaction was aborted.
 func mayRepeat(ctx context.Context, err error) bool {
 	return err == nil || ctx.Err() == nil && !usererror.IsAborted(err) && !usererror.IsExhausted(err)
 }
 
-// runDML runs a statement in a read-write transaction. A failed statement changes nothing. If it broke a constraint, the
-// transaction has ended and the client must roll back.
+// runDML runs a statement in a read-write transaction. A failed statement changes nothing. If the statement broke a
+// constraint, the transaction has ended, and the client can only roll back.
 func (s *service) runDML(ctx context.Context, sc *scope, stmt *database.Statement, params []value.Value, profile bool, c *rpc.Call) (*dmlOutcome, error) {
 	before := sc.writer.Savepoint()
 	sc.writer.DML = true
@@ -199,13 +199,14 @@ func (t *transaction) fail(err error) {
 	}
 }
 
-// Tags of google.spanner.v1.ResultSetStats.
+// Tags of the fields of google.spanner.v1.ResultSetStats.
 const (
 	tagStatsExact      = 3 << 3
 	tagStatsLowerBound = 4 << 3
 )
 
-// appendRowCount appends a ResultSetStats field that has only a row count.
+// appendRowCount appends a field of type ResultSetStats that holds only a row count. tag is the tag of that field, kind
+// the tag of the row count in it.
 func appendRowCount(dst []byte, tag, kind byte, n int64) []byte {
 	dst, mark := value.BeginField(dst, tag)
 	dst = binary.AppendUvarint(append(dst, kind), uint64(n))

@@ -21,12 +21,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A flightAPI serves Arrow Flight SQL, whose requests package flight translates to Spanner's. They run in one multiplexed session
-// for each database and role.
+// A flightAPI answers the requests of Arrow Flight SQL, which package flight has translated to requests of Spanner's
+// API. All requests for one database and role run in one multiplexed session.
 type flightAPI struct {
 	*service
 	mu    sync.Mutex
-	names map[flightSession]string // of the sessions
+	names map[flightSession]string // names of the sessions
 }
 
 // flightSession identifies a session: all requests for the same database and role share it.
@@ -36,11 +36,11 @@ func newFlightAPI(s *service) *flightAPI {
 	return &flightAPI{service: s, names: map[flightSession]string{}}
 }
 
-// flightLabel marks the sessions of Flight SQL.
+// flightLabel is the label that marks the sessions of Flight SQL.
 const flightLabel = "flight-sql"
 
-// flightSessionAge is the greatest age of a session for new tickets. The session then still outlives the retention of any
-// version.
+// flightSessionAge is the greatest age at which a session is used for new tickets. A session lives for
+// multiplexedSessionLife, so it then outlives every version that a ticket can read.
 const flightSessionAge = 7 * 24 * time.Hour
 
 // Session implements flight.API.
@@ -71,7 +71,8 @@ func (a *flightAPI) isFresh(ses *session) bool {
 	return a.clock().Sub(ses.stored.Created) < flightSessionAge
 }
 
-// existing returns the newest Flight SQL session with the role that was stored before a restart; nil if none is new enough.
+// existing returns the newest Flight SQL session of the database and role that can be used for new tickets, or nil. It
+// finds sessions that were stored before a restart.
 func (a *flightAPI) existing(db *database.Database, role string) (newest *session) {
 	a.sessions.each(db.Name(), func(ses *session) {
 		_, ours := ses.stored.Labels[flightLabel]
@@ -117,8 +118,8 @@ func (a *flightAPI) Announce(ctx context.Context, req *spannerpb.ExecuteSqlReque
 	return d, err
 }
 
-// describe describes a statement. If query is not nil and the statement is a query, it calls query with the scope and the
-// statement.
+// describe returns the description of a statement. If query is not nil and the statement is a query, it calls query
+// with the scope and the statement.
 func (a *flightAPI) describe(ctx context.Context, ses *session, req *spannerpb.ExecuteSqlRequest, c *rpc.Call, query func(*scope, *database.Statement) error) (d *flight.Description, err error) {
 	selector := req.Transaction
 	if selector == nil {
@@ -251,7 +252,7 @@ func (a *flightAPI) Load(ctx context.Context, l *flight.Load, c *rpc.Call) error
 	return err
 }
 
-// loaded returns the mutation that writes rows given as columns.
+// loaded returns the mutation that writes the rows of l, which are given as columns.
 func loaded(catalog *schema.Catalog, l *flight.Load) (m table.Mutation, err error) {
 	t, columns, err := columnsNamed(catalog, l.Table, l.Columns)
 	if err != nil {

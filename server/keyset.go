@@ -12,7 +12,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// keySet converts a KeySet of the table or index with layout l.
+// keySet converts the KeySet of a request. l is the layout of the table or index whose keys it names.
 func keySet(l *table.Layout, p *spannerpb.KeySet) (table.KeySet, error) {
 	ks := table.KeySet{All: p.GetAll()}
 	if n := len(p.GetKeys()); n > 0 {
@@ -59,7 +59,7 @@ func keyRange(l *table.Layout, p *spannerpb.KeyRange) (r table.KeyRange, err err
 	return r, err
 }
 
-// keyParts converts a key or a key prefix. The layout checks whether the key has enough parts.
+// keyParts converts the values of a key, or of a key prefix. It refuses too many values; the layout refuses too few.
 func keyParts(l *table.Layout, p *structpb.ListValue) ([]value.Value, error) {
 	columns := l.KeySetColumns()
 	parts := p.GetValues()
@@ -77,7 +77,7 @@ func keyParts(l *table.Layout, p *structpb.ListValue) ([]value.Value, error) {
 	return key, nil
 }
 
-// columnValue converts a value for a column in a key or a mutation.
+// columnValue converts a value that a key or a mutation has for column c.
 func columnValue(p *structpb.Value, c *schema.Column) (value.Value, error) {
 	v, err := value.FromWire(p, c.Type)
 	if err != nil {
@@ -88,7 +88,7 @@ func columnValue(p *structpb.Value, c *schema.Column) (value.Value, error) {
 
 // keyText formats a key for an error.
 func keyText(p *structpb.ListValue) string {
-	b, err := json.Marshal(p.AsSlice()) // protojson varies its spaces
+	b, err := json.Marshal(p.AsSlice()) // protojson would vary its spaces
 	if err != nil {
 		return "?"
 	}

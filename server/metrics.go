@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/version"
 )
 
-// samples adds the metrics of the server and its databases, except those of API methods.
+// samples adds all metrics of the server and its databases, except the metrics of API methods.
 func (s *Server) samples(add func(metrics.Sample)) {
 	build := version.Get()
 	add(metrics.Sample{Name: "build_info", Help: "1, with the version and the commit that run.", Kind: prometheus.GaugeValue, Value: 1,
@@ -37,7 +37,8 @@ func (s *Server) samples(add func(metrics.Sample)) {
 	}
 }
 
-// sampleMemory adds the metrics of the memory that requests share.
+// sampleMemory adds the metrics of memory budgets: u is the budget that requests share, kept that of prepared
+// statements and sessions.
 func sampleMemory(add func(metrics.Sample), u, kept memory.Usage) {
 	gauge := func(name, help string, v float64) {
 		add(metrics.Sample{Name: "memory_" + name, Help: help, Kind: prometheus.GaugeValue, Value: v})
@@ -92,7 +93,7 @@ func sampleCopies(add func(metrics.Sample), database string, list []stats.Column
 	}
 }
 
-// countByKind counts the open sessions.
+// countByKind returns the numbers of open regular and multiplexed sessions.
 func (s *sessions) countByKind() map[string]int {
 	counts := map[string]int{}
 	s.byName.Range(func(_, v any) bool {

@@ -18,15 +18,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// probes returns the paths of the HTTP listener that are also served while the server stops:
+// probes returns the handlers of the paths that the HTTP listener serves even while the server stops:
 //
-//	/healthz    whether it runs and can read its data (200, or 503 with the reason)
-//	/readyz     whether it accepts requests: as /healthz, and it is not stopping
+//	/healthz    whether the server runs and can read its data (200, or 503 with the reason)
+//	/readyz     whether the server accepts requests: healthy as above, and not stopping
 func (s *Server) probes() map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{"/healthz": reading(s.live), "/readyz": reading(s.ready)}
 }
 
-// reading returns a handler that allows only GET and HEAD.
+// reading returns a handler that refuses methods other than GET and HEAD.
 func reading(handler http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -38,13 +38,13 @@ func reading(handler http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// observing returns further paths of the HTTP listener, about the server itself:
+// observing returns the handlers of the HTTP listener's paths about the server itself:
 //
 //	/checkpoint?to=DIR                       POST, from the server's own machine: makes a copy of the data directory
 //	/metrics                                 Prometheus: use of the API by method, sessions, locks, aborts, background work, storage, the process
 //	/debug/transactions?database=D&tag=T     timelines of the newest transactions with a tag, as JSON; durations in nanoseconds
-//	/debug/pprof/profile?seconds=N           use of CPU time, for go tool pprof; heap and goroutine beside it
-//	/debug/pprof/block?seconds=N             waits of goroutines, likewise; mutex beside it
+//	/debug/pprof/profile?seconds=N           use of CPU time, for go tool pprof; so are heap and goroutine
+//	/debug/pprof/block?seconds=N             waits of goroutines, for go tool pprof; so is mutex
 //	/debug/pprof/trace?seconds=N             activity of every goroutine, for go tool trace
 func (s *Server) observing() map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{
@@ -61,7 +61,7 @@ func (s *Server) observing() map[string]http.HandlerFunc {
 	}
 }
 
-// live answers /healthz. A server that only refuses writes for a while is alive; the reply gives the reason.
+// live answers /healthz. A server that can read its data is healthy. If it refuses writes, the reply gives the reason.
 func (s *Server) live(w http.ResponseWriter, _ *http.Request) {
 	h := s.registry.Health()
 	switch {
@@ -75,7 +75,7 @@ func (s *Server) live(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// ready answers /readyz.
+// ready answers /readyz: 503 if the server is stopping, and what live answers otherwise.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	select {
 	case <-s.stopping:
@@ -86,7 +86,8 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Starting answers HTTP requests while the data is opened: the process is alive, but not ready.
+// Starting answers HTTP requests while the server opens its data: to /healthz that the process is alive, to /readyz
+// that it is not ready, to others with an error.
 func Starting(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/healthz" {
 		fmt.Fprintln(w, "starting")
@@ -101,10 +102,11 @@ func Starting(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, "starting")
 }
 
-// Metrics returns the metrics of /metrics.
+// Metrics returns the source of the metrics that /metrics serves.
 func (s *Server) Metrics() prometheus.Gatherer { return s.gatherer }
 
-// newMetrics registers the metrics of the API's methods. It returns nil if the server keeps no statistics.
+// newMetrics registers the metrics of the API's methods and returns them. It returns nil if the server keeps no
+// statistics.
 func newMetrics(to prometheus.Registerer, cfg Config) *metrics.Methods {
 	if cfg.NoStatistics {
 		return nil
@@ -116,7 +118,7 @@ func newMetrics(to prometheus.Registerer, cfg Config) *metrics.Methods {
 	return metrics
 }
 
-// timelines answers /debug/transactions.
+// timelines answers /debug/transactions: the timelines of the newest transactions with a tag, as JSON.
 func (s *Server) timelines(w http.ResponseWriter, r *http.Request) {
 	name := r.URL.Query().Get("database")
 	if name == "" {

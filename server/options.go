@@ -14,11 +14,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// maxReplicaSelections: https://cloud.google.com/spanner/docs/directed-reads#parameters.
+// maxReplicaSelections is the number of replica selections that a request can have at most:
+// https://cloud.google.com/spanner/docs/directed-reads#parameters.
 const maxReplicaSelections = 10
 
-// checkRequestOptions validates the options that every request may have. The priority changes nothing: it is a hint to a
-// scheduler, and one process needs none. Tags are only for statistics.
+// checkRequestOptions validates the options that every request may have. Crowfoot ignores the priority, a hint to a
+// scheduler, because one process needs no such scheduler. Tags are only for statistics.
 func checkRequestOptions(o *spannerpb.RequestOptions) error {
 	if o == nil {
 		return nil
@@ -57,7 +58,7 @@ func checkTransactionOptions(o *spannerpb.TransactionOptions) error {
 	return nil
 }
 
-// boundOf converts the timestamp bound of a read-only transaction. Without one, reads are strong.
+// boundOf converts the timestamp bound of a read-only transaction. A transaction without a bound reads strongly.
 func boundOf(o *spannerpb.TransactionOptions_ReadOnly) (txn.Bound, error) {
 	switch b := o.GetTimestampBound().(type) {
 	case *spannerpb.TransactionOptions_ReadOnly_ReadTimestamp:
@@ -76,8 +77,8 @@ func boundOf(o *spannerpb.TransactionOptions_ReadOnly) (txn.Bound, error) {
 	return txn.Bound{Kind: txn.Strong}, nil
 }
 
-// multiUseBound converts the bound of a transaction of several reads. They share one timestamp, so it refuses bounds that leave
-// the timestamp open.
+// multiUseBound converts the timestamp bound of a read-only transaction with several reads. These reads share one
+// timestamp, so multiUseBound refuses bounds that let each read choose its timestamp.
 func multiUseBound(o *spannerpb.TransactionOptions_ReadOnly) (txn.Bound, error) {
 	bound, err := boundOf(o)
 	if err == nil && (bound.Kind == txn.MinReadTimestamp || bound.Kind == txn.MaxStaleness) {
@@ -103,8 +104,8 @@ func stalenessBound(kind txn.BoundKind, field string, d *durationpb.Duration) (t
 	return txn.Bound{Kind: kind, Duration: d.AsDuration()}, nil
 }
 
-// checkQueryOptions validates the requested optimizer version and statistics package. They change nothing: there is one
-// optimizer.
+// checkQueryOptions validates the requested optimizer version and statistics package. Valid ones change nothing,
+// because there is only one optimizer.
 func checkQueryOptions(o *spannerpb.ExecuteSqlRequest_QueryOptions, db *database.Database) error {
 	if o == nil {
 		return nil
@@ -118,7 +119,7 @@ func checkQueryOptions(o *spannerpb.ExecuteSqlRequest_QueryOptions, db *database
 	return nil
 }
 
-// checkDirectedRead validates directed_read_options. They change nothing: there is one replica.
+// checkDirectedRead validates directed_read_options. Valid ones change nothing, because there is only one replica.
 func checkDirectedRead(o *spannerpb.DirectedReadOptions, readOnly bool) error {
 	if o == nil {
 		return nil
@@ -133,7 +134,8 @@ func checkDirectedRead(o *spannerpb.DirectedReadOptions, readOnly bool) error {
 	return nil
 }
 
-// maxCommitDelay: https://cloud.google.com/spanner/docs/throughput-optimized-writes.
+// maxCommitDelay is the longest delay that a Commit can ask for:
+// https://cloud.google.com/spanner/docs/throughput-optimized-writes.
 const maxCommitDelay = 500 * time.Millisecond
 
 // commitDelay returns how long a commit may be delayed so that it shares a sync to disk with other commits.

@@ -15,17 +15,19 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A partition is the content of a partition token: a part of the keys of a read or query, in one read-only transaction.
+// A partition is the content of a partition token: it limits a read or query, in one read-only transaction, to a part
+// of its keys.
 type partition struct {
 	whole bool // the partition is the whole read or query, which was not divided
 	span  table.Span
 }
 
-// Partition tokens are opaque to clients:
+// partitionVersion is the first byte of a partition token. Tokens are opaque to clients and have these fields, with
+// their lengths in bytes:
 //
 //	version 1 | request fingerprint 8 | length 1 | transaction id | whole 1 | length of start uvarint | start | end | checksum 8
 //
-// The fingerprint covers the session.
+// The request fingerprint covers the session too.
 const partitionVersion = 1
 
 // token returns the token for a partition of a request in a transaction.
@@ -42,8 +44,8 @@ func (p partition) token(k token.Key, request uint64, transaction []byte) []byte
 	return k.Seal(dst, 0)
 }
 
-// parsePartition parses a token. request and transaction are the fingerprint and the transaction id of the request that carries
-// it.
+// parsePartition decodes a partition token and checks it. request and transaction are the fingerprint and the
+// transaction id of the request that carries the token.
 func parsePartition(k token.Key, data []byte, request uint64, transaction []byte) (*partition, error) {
 	body, ok := k.Open(data)
 	if !ok || len(body) < 10 || body[0] != partitionVersion {
@@ -67,7 +69,7 @@ func parsePartition(k token.Key, data []byte, request uint64, transaction []byte
 	return p, nil
 }
 
-// within returns the parts of spans that lie in the partition.
+// within returns those parts of the spans that lie in the partition.
 func (p *partition) within(spans []table.Span) []table.Span {
 	if p.whole {
 		return spans
@@ -75,7 +77,7 @@ func (p *partition) within(spans []table.Span) []table.Span {
 	return table.Within(spans, p.span)
 }
 
-// restrict returns the span to which a query is restricted; nil for all keys.
+// restrict returns the key span to which the partition restricts a query, or nil if it does not restrict the query.
 func (p *partition) restrict() *table.Span {
 	if p.whole {
 		return nil
@@ -143,7 +145,8 @@ func (s *service) partitionQuery(ctx context.Context, req *spannerpb.PartitionQu
 	return s.partitions(&sc, parts, f.Sum, req.Transaction), nil
 }
 
-// openPartitioned opens the read-only transaction in which partitions are read. Unless it fails, the caller must close the scope.
+// openPartitioned opens the read-only transaction in which partitions are read. If it succeeds, the caller must close
+// the scope.
 func (s *service) openPartitioned(ctx context.Context, name string, selector *spannerpb.TransactionSelector, o *spannerpb.PartitionOptions) (scope, error) {
 	ses, err := s.sessions.find(name)
 	if err != nil {
@@ -165,15 +168,16 @@ func (s *service) openPartitioned(ctx context.Context, name string, selector *sp
 	return sc, err
 }
 
-// maxPartitions: https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#partitionoptions.
+// maxPartitions is the greatest max_partitions that a request can ask for:
+// https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#partitionoptions.
 const maxPartitions = 200_000
 
-// partitionBytes is the approximate memory of a partition without its keys. The keys exist three times: as a span, in the token,
-// and in the encoded reply.
+// partitionBytes is the approximate memory of a partition in bytes, without its keys. The keys are counted three times,
+// because they exist as a span, in the token, and in the encoded reply.
 const partitionBytes = 256
 
-// cutPartitions divides spans of a layout, and charges the call for the partitions and their tokens. A read or query without keys
-// has one partition.
+// cutPartitions divides the key spans of a layout into partitions, and charges the call for the memory of the
+// partitions and their tokens. Without spans it returns one partition that is the whole read or query.
 func cutPartitions(ctx context.Context, c *rpc.Call, sc *scope, l *table.Layout, spans []table.Span, o *spannerpb.PartitionOptions) ([]partition, error) {
 	if len(spans) == 0 {
 		return []partition{{whole: true}}, nil
@@ -198,7 +202,8 @@ func cutPartitions(ctx context.Context, c *rpc.Call, sc *scope, l *table.Layout,
 	return parts, nil
 }
 
-// partitions returns the reply: a token for each partition, which is valid only in the transaction.
+// partitions returns the reply: a token for each partition. The tokens are valid only in the transaction that the reply
+// or the request names.
 func (s *service) partitions(sc *scope, parts []partition, request uint64, selector *spannerpb.TransactionSelector) *spannerpb.PartitionResponse {
 	id := selector.GetId()
 	if sc.reply.ID != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// answerCall runs CALL procedure(arguments). The statement's plan returns one row: the values of the arguments.
+// answerCall runs CALL procedure(arguments). The statement's plan returns one row, whose columns are the values of the
+// arguments.
 func (s *service) answerCall(ctx context.Context, q queryRequest, sc *scope, stmt *database.Statement, params []value.Value, answer func(*result.Result) error) error {
 	args, err := arguments(ctx, sc, stmt, params, q)
 	if err != nil {
@@ -30,7 +31,7 @@ func (s *service) answerCall(ctx context.Context, q queryRequest, sc *scope, stm
 	return answer(&result.Result{Transaction: &sc.reply})
 }
 
-// arguments evaluates the arguments of a CALL.
+// arguments runs the statement's plan, which returns one row, and returns the values of that row.
 func arguments(ctx context.Context, sc *scope, stmt *database.Statement, params []value.Value, q queryRequest) ([]value.Value, error) {
 	rows, err := stmt.Run(ctx, database.Run{View: sc.view(), Params: params, Memory: &q.call.Rows}, q.call.Cost.Began)
 	if err != nil {

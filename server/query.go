@@ -16,7 +16,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// errPendingParam is the error for spanner.commit_timestamp() as a parameter.
+// errPendingParam is the error for a parameter whose value is the commit timestamp, which is not known before the
+// commit.
 var errPendingParam = errors.New("a commit timestamp cannot be a parameter")
 
 // A queryRequest is a checked ExecuteSql or ExecuteStreamingSql request.
@@ -27,12 +28,13 @@ type queryRequest struct {
 	session     *session
 	fingerprint uint64
 	streaming   bool               // for ExecuteStreamingSql
-	partition   *partition         // of the partition token, or nil
-	divided     bool               // the server itself has divided the query
-	resume      *result.Resumption // of the resume token, or nil
+	partition   *partition         // from the partition token, or nil
+	divided     bool               // the server itself has divided the query into partitions
+	resume      *result.Resumption // from the resume token, or nil
 }
 
-// checkQuery validates the request of a statement, except for the statement's text, and finds its session.
+// checkQuery finds the session of a request with a statement, and validates the request except for the text of the
+// statement.
 func (s *service) checkQuery(req *spannerpb.ExecuteSqlRequest, c *rpc.Call) (q queryRequest, err error) {
 	q.ExecuteSqlRequest, q.call = req, c
 	q.text = sqlText{sql: req.Sql, params: req.Params, types: req.ParamTypes}
@@ -174,8 +176,8 @@ func (s *service) withQuery(ctx context.Context, q queryRequest, answer func(*re
 	return s.answerQuery(ctx, q, &sc, stmt, params, answer)
 }
 
-// kind returns the kind under which statistics count the statement. They keep partitioned queries and partitioned DML apart from
-// other executions of the same text.
+// kind returns the kind under which statistics count the statement. Partitioned queries and partitioned DML have kinds
+// of their own, so that they are counted apart from other executions of the same SQL text.
 func (q *queryRequest) kind(sc *scope) stats.QueryKind {
 	switch {
 	case sc.isPartitioned():
@@ -186,7 +188,7 @@ func (q *queryRequest) kind(sc *scope) stats.QueryKind {
 	return stats.PlainQuery
 }
 
-// checkStatement refuses statements that the transaction does not allow.
+// checkStatement returns an error if the scope's transaction does not allow the statement.
 func checkStatement(sc *scope, stmt *database.Statement) error {
 	switch dml := stmt.Plan.IsDML(); {
 	case sc.isPartitioned() && !dml:
@@ -262,7 +264,7 @@ func (s *service) answerDML(ctx context.Context, q queryRequest, sc *scope, stmt
 	return err
 }
 
-// answerPartitionedDML runs the only statement of a partitioned DML transaction.
+// answerPartitionedDML runs the statement of a partitioned DML transaction, which can have only one.
 func (s *service) answerPartitionedDML(ctx context.Context, q queryRequest, sc *scope, stmt *database.Statement, params []value.Value, answer func(*result.Result) error) error {
 	if err := stmt.Plan.PartitionedDML(); err != nil {
 		return err
@@ -278,7 +280,7 @@ func (s *service) answerPartitionedDML(ctx context.Context, q queryRequest, sc *
 	}
 	changed, err := sc.session.db.PartitionedDML(ctx, database.PartitionedDML{
 		Statement: stmt, Params: params, Session: sc.session.id(), Tracker: &record.Splits, Excluded: t.excluded,
-		Job: fmt.Sprintf("%d.%d/%x", t.key.Start, t.key.Number, q.fingerprint), // a statement resent in the same transaction continues
+		Job: fmt.Sprintf("%d.%d/%x", t.key.Start, t.key.Number, q.fingerprint), // if the client sends the statement again in the same transaction, this name finds the earlier run, and the statement continues
 	})
 	if err != nil {
 		return err

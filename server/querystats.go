@@ -29,7 +29,8 @@ func (q *queryRequest) planned(sc *scope, stmt *database.Statement) *result.Resu
 	return r
 }
 
-// appendStats appends the ResultSetStats for the query mode, with the row count of DML.
+// appendStats appends the ResultSetStats that the query mode asks for. rowCount is the row count of a DML statement, or
+// nil.
 func (s *service) appendStats(dst []byte, tag byte, q queryRequest, stmt *database.Statement, run exec.Stats, bytes int64, rowCount *int64) []byte {
 	p := &spannerpb.ResultSetStats{QueryStats: queryStats(q, stmt, run, bytes, q.call.Cost.Elapsed())}
 	switch q.QueryMode {
@@ -44,7 +45,7 @@ func (s *service) appendStats(dst []byte, tag byte, q queryRequest, stmt *databa
 	return appendMessage(dst, tag, p)
 }
 
-// queryStats returns the statistics of a run as text. Names and units follow
+// queryStats returns the statistics of an execution, each value as a string. Names and units follow
 // https://cloud.google.com/spanner/docs/query-execution-plans#query_execution_stats.
 func queryStats(q queryRequest, stmt *database.Statement, run exec.Stats, bytes int64, elapsed time.Duration) *structpb.Struct {
 	text, record := structpb.NewStringValue, &q.call.Cost
@@ -63,7 +64,7 @@ func queryStats(q queryRequest, stmt *database.Statement, run exec.Stats, bytes 
 	}}
 }
 
-// profileText returns a plan with the statistics of each operator in one run, as JSON.
+// profileText returns, as JSON, the statement's plan with the statistics that each operator had in one execution.
 func profileText(stmt *database.Statement, run exec.Stats) string {
 	b, err := protojson.Marshal(stmt.Plan.Proto(exec.NodeStatsProto(run), stmt.Literals()))
 	if err != nil {
@@ -72,7 +73,8 @@ func profileText(stmt *database.Statement, run exec.Stats) string {
 	return string(b)
 }
 
-// appendMessage appends a message field. Callers pass only messages that this package builds, so marshalling cannot fail.
+// appendMessage appends m as a field with this tag. It panics if m cannot be encoded, which cannot happen, because
+// callers pass only messages that this package builds.
 func appendMessage(dst []byte, tag byte, m proto.Message) []byte {
 	b, err := proto.Marshal(m)
 	if err != nil {

@@ -19,11 +19,11 @@ type readRequest struct {
 	*spannerpb.ReadRequest
 	session     *session
 	fingerprint uint64
-	partition   *partition         // of the partition token, or nil
-	resume      *result.Resumption // of the resume token, or nil
+	partition   *partition         // from the partition token, or nil
+	resume      *result.Resumption // from the resume token, or nil
 }
 
-// checkRead validates the request of a read, except for the names of table and columns, and finds its session.
+// checkRead finds the session of a read and validates the request, except for the names of the table and its columns.
 func (s *service) checkRead(req *spannerpb.ReadRequest) (r readRequest, err error) {
 	r.ReadRequest = req
 	if r.session, err = s.sessions.find(req.Session); err != nil {
@@ -129,7 +129,7 @@ type openRows interface {
 	Close() error
 }
 
-// open opens the rows of a read. It uses a columnar copy if there is one and it is cheaper.
+// open opens the rows of a read. If copied is set, it reads from the columnar copy where that is cheaper.
 func (r *readRequest) open(ctx context.Context, read table.Read, view table.View, copied bool) (openRows, error) {
 	if copied {
 		if rows, err := r.session.db.ReadColumns(ctx, read, view); rows != nil || err != nil {

@@ -13,15 +13,16 @@ type replays struct {
 	last    int64
 }
 
-// A replay is the answer to one request. Exactly one of dml, batch and err is set.
+// A replay is the stored answer to one request. Exactly one of dml, batch and err is set.
 type replay struct {
-	request uint64 // its fingerprint
+	request uint64 // fingerprint of the request
 	dml     *dmlOutcome
 	batch   proto.Message
 	err     error
 }
 
-// find returns the answer to the request with this seqno, if it was answered before.
+// find returns the answer to the request with this seqno, if there is one. It returns an error if the seqno belongs to
+// a different request, or is below the last one.
 func (r *replays) find(seqno int64, request uint64) (replay, bool, error) {
 	if len(r.bySeqno) == 0 {
 		return replay{}, false, nil
@@ -38,7 +39,7 @@ func (r *replays) find(seqno int64, request uint64) (replay, bool, error) {
 	return replay{}, false, nil
 }
 
-// keep stores an answer.
+// keep stores the answer to the request with this seqno.
 func (r *replays) keep(seqno int64, answer replay) {
 	if r.bySeqno == nil {
 		r.bySeqno = map[int64]replay{}

@@ -23,7 +23,7 @@ import (
 type scope struct {
 	session *session
 	catalog *schema.Catalog
-	// snapshot is set for read-only requests, transaction for others.
+	// One of snapshot and transaction is set: snapshot for read-only requests, transaction for others.
 	snapshot    *txn.Snapshot
 	transaction *transaction
 	open        *openTransaction // nil if the transaction is partitioned
@@ -36,8 +36,8 @@ type scope struct {
 type scopeRequest struct {
 	session  *session
 	selector *spannerpb.TransactionSelector
-	tag      string             // of the transaction
-	resume   *result.Resumption // of the resume token, or nil
+	tag      string             // tag of the transaction
+	resume   *result.Resumption // from the resume token, or nil
 }
 
 // openScope opens a snapshot, begins a transaction, or finds the transaction that the request names. The caller must close the
@@ -60,7 +60,7 @@ func (s *service) openScope(ctx context.Context, r scopeRequest) (sc scope, err 
 		err = s.openByID(ctx, &sc, sel.Id)
 	}
 	if err == nil && r.resume != nil && sc.reply.At != at {
-		err = usererror.ForeignResumeToken() // the token belongs to another transaction
+		err = usererror.ForeignResumeToken() // the token belongs to a request in another transaction
 	}
 	return sc, err
 }
@@ -129,7 +129,7 @@ func (s *service) openByID(ctx context.Context, sc *scope, id []byte) (err error
 	return sc.enter(t)
 }
 
-// enter puts the scope into a transaction, if the transaction can still be used.
+// enter makes t the transaction of the scope. It fails if t can no longer be used.
 func (sc *scope) enter(t *transaction) error {
 	sc.transaction, sc.catalog = t, sc.session.db.Catalog()
 	t.usage.begin()
@@ -143,13 +143,14 @@ func (sc *scope) enter(t *transaction) error {
 	if err := open.tx.Enter(); err != nil {
 		return err
 	}
-	open.tx.Leave() // each read and write of the request enters on its own
+	open.tx.Leave() // each read and write of the request enters the transaction again by itself
 	sc.open, sc.writer = open, open.tx.Request()
 	return nil
 }
 
-// dependOn makes the transaction, if there is one, depend on the parts of the schema that d names. A schema change that alters
-// one of them aborts the transaction. Call it before the request reads or writes.
+// dependOn makes the request's transaction depend on the parts of the schema that d names: a schema change that alters
+// one of these parts then aborts the transaction. Call it before the request reads or writes. It does nothing for a
+// snapshot or partitioned DML.
 func (sc *scope) dependOn(ctx context.Context, d *schema.Dependencies) error {
 	if sc.writer == nil {
 		return nil
@@ -157,8 +158,8 @@ func (sc *scope) dependOn(ctx context.Context, d *schema.Dependencies) error {
 	return sc.writer.DependOn(ctx, d, sc.catalog)
 }
 
-// allow checks that the session's role has the privileges in n; a session without a role has all. If the role loses them before
-// the transaction commits, the transaction is aborted.
+// allow checks that the session's role has the privileges in n. A session without a role has all privileges. If the
+// role loses one of them before the transaction commits, the transaction is aborted.
 func (sc *scope) allow(ctx context.Context, n *database.Needs) error {
 	var tx *txn.Tx
 	if sc.writer != nil {
@@ -167,8 +168,8 @@ func (sc *scope) allow(ctx context.Context, n *database.Needs) error {
 	return sc.session.db.Allow(ctx, tx, sc.catalog, sc.session.stored.Role, n)
 }
 
-// close ends the scope of a request that ended with err. If the request began a transaction and failed before the client got its
-// id, close forgets the transaction: for the client it never began.
+// close ends the scope of a request; err is the error of the request, or nil. If the request began a transaction and
+// failed before the client got its id, close forgets the transaction, which for the client never began.
 func (sc *scope) close(err error) {
 	sc.session.end()
 	if sc.snapshot != nil {
@@ -188,8 +189,9 @@ func (sc *scope) close(err error) {
 	}
 }
 
-// tooEarly returns the error for a failure err to resolve names in the schema of the snapshot. If resolve succeeds in the newest
-// schema, the user reads at a time before that schema, and the error gives the timestamp.
+// tooEarly returns the error to report after names could not be resolved in the schema of the snapshot; err says why.
+// If resolve succeeds with the newest schema, the names are newer than the snapshot, so the error also gives the
+// snapshot's timestamp.
 func (sc *scope) tooEarly(err error, resolve func(*schema.Catalog) error) error {
 	newest := sc.session.db.Catalog()
 	if sc.snapshot == nil || sc.catalog == newest || resolve(newest) != nil {
@@ -198,7 +200,8 @@ func (sc *scope) tooEarly(err error, resolve func(*schema.Catalog) error) error 
 	return usererror.AtTimestamp(err, sc.reply.At.Time())
 }
 
-// readError converts err to an error for users. While a stream waited for its client, its next versions may have been collected.
+// readError converts err to an error for users. It explains that the versions which a stream had yet to read were
+// deleted while the stream waited for its client.
 func (sc *scope) readError(err error) error {
 	if errors.Is(err, mvcc.ErrCollected) {
 		return usererror.StalenessExceeded(sc.reply.At.Time(), sc.session.db.EarliestVersion())
@@ -206,7 +209,7 @@ func (sc *scope) readError(err error) error {
 	return err
 }
 
-// record tells the recorder of a request which database and transaction it runs in.
+// record tells the request's cost recorder which database and transaction the request runs in.
 func (sc *scope) record(r *cost.Recorder) {
 	if sc.open == nil {
 		r.RunIn(sc.session.db, nil)
@@ -215,7 +218,8 @@ func (sc *scope) record(r *cost.Recorder) {
 	r.RunIn(sc.session.db, sc.open)
 }
 
-// startStatement adds a statement of the request to the list of running statements. The request must stop it.
+// startStatement adds a statement of the request to the list of running statements. The request must remove it with
+// StopStatement.
 func (sc *scope) startStatement(ctx context.Context, c *rpc.Call, s *database.Statement, o *spannerpb.RequestOptions) context.Context {
 	return c.StartStatement(ctx, sc.session.db.Live(), live.Query{
 		SQL:         s.Text.SQL,

@@ -28,11 +28,12 @@ import (
 type Config struct {
 	Clock func() time.Time
 	Log   *slog.Logger
-	// Random is the source of the names of sessions; nil means the system's.
+	// Random is the source of the random names of sessions; nil means the system's random numbers.
 	Random io.Reader
-	// NoStatistics turns measuring and counting off. The registry has its own setting.
+	// NoStatistics turns the server's measuring and counting off. The registry has a setting of its own for its
+	// statistics.
 	NoStatistics bool
-	// Memory is the budget for the memory of requests; nil has no limit.
+	// Memory is the budget for the memory of requests; nil means that there is no limit.
 	Memory *memory.Budget
 	// Descriptors is the number of files that the process may open for connections; 0 means as many as the listeners can use.
 	Descriptors int
@@ -43,7 +44,7 @@ type Config struct {
 	Hosts []string
 	// Checkpoint copies the data directory to the new directory to; nil if there is no data directory.
 	Checkpoint func(ctx context.Context, to string) error
-	// Collectors are metrics of the rest of the process, such as the storage engine.
+	// Collectors are further metrics that /metrics serves, such as those of the storage engine.
 	Collectors []prometheus.Collector
 }
 
@@ -60,7 +61,7 @@ type Server struct {
 
 	grpc    *grpc.Server
 	http    *rest.Server
-	counts  map[string]*listener.Connections // by name of the listener
+	counts  map[string]*listener.Connections // by name of the listener: grpc, http
 	closing context.CancelFunc
 	// stopping is closed when the server begins to stop.
 	stopping <-chan struct{}
@@ -68,7 +69,7 @@ type Server struct {
 }
 
 const (
-	// sweepInterval is the interval at which the server looks for abandoned sessions and transactions.
+	// sweepInterval is how often the server looks for abandoned sessions and transactions.
 	sweepInterval = time.Minute
 )
 
@@ -158,8 +159,8 @@ func newAccount(registry *database.Registry, cfg Config) *cpu.Account {
 	return registry.CPU()
 }
 
-// keepAccount calls Tick regularly until ctx ends, so that the account charges executions for the CPU time that belongs to no
-// single request.
+// keepAccount calls Tick regularly until ctx ends, so that the account shares out, among executions, the CPU time that
+// belongs to no single request.
 func (s *Server) keepAccount(ctx context.Context) {
 	tick := time.NewTicker(cpu.TickEvery)
 	defer tick.Stop()

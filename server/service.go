@@ -16,11 +16,11 @@ type service struct {
 	tokens       token.Key
 	sessions     sessions
 	transactions transactions
-	turns        *cpu.Turns // for commits of many rows
+	turns        *cpu.Turns // limits how many commits of many rows run at the same time
 }
 
-// turnsPerProcessor is the number of commits of many rows that run at once for each processor: one can compute while the rows of
-// another are read from disk.
+// turnsPerProcessor is how many commits of many rows may run at the same time for each processor. With two, one can
+// compute while the other waits for rows from disk.
 const turnsPerProcessor = 2
 
 func newService(registry *database.Registry, cfg Config) (*service, error) {

@@ -17,28 +17,28 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A session is the context in which a client sends requests. A regular session has one read-write transaction at a time. A
-// multiplexed one has any number, and all goroutines of a client share it.
+// A session is the context in which a client sends requests. A regular session has one read-write transaction at a
+// time. A multiplexed session has any number of transactions, and all goroutines of a client share it.
 type session struct {
 	name   string // projects/P/instances/I/databases/D/sessions/S
 	db     *database.Database
-	stored database.Session // the record in the store; Used is as last stored
-	usage  usage            // of a multiplexed session, without its running requests
-	kept   int64            // bytes charged for its memory
+	stored database.Session // the record in the store; its field Used is the last use that was stored, usage has the newest
+	usage  usage            // when the session was last used; a multiplexed session does not count its running requests
+	kept   int64            // bytes charged to the memory budget for the session
 
 	mu     sync.Mutex
-	active *transaction // the newest read-write transaction, of a regular session
+	active *transaction // the newest read-write transaction; only of a regular session
 }
 
-// sessions holds all sessions of a server, and answers the requests about them. Lookups take no lock.
+// sessions holds all sessions of a server, and answers the requests about sessions. Finding a session locks no mutex.
 type sessions struct {
 	registry *database.Registry
 	clock    func() time.Time
 	log      *slog.Logger
-	random   io.Reader // source of names
+	random   io.Reader // source of random names
 	byName   sync.Map  // string → *session
-	// storing is locked for reading while a session is deleted, and for writing while the use of sessions is stored. Otherwise
-	// storing the use could bring back a deleted record.
+	// storing is locked for reading while a session is deleted, and for writing while the last use of sessions is
+	// stored. Otherwise storing the use could write the record of a deleted session again.
 	storing sync.RWMutex
 }
 
@@ -63,7 +63,7 @@ func (s *sessions) load() error {
 // sessionIDBytes is the number of random bytes in the name of a session.
 const sessionIDBytes = 16
 
-// create creates n sessions of a database. They are durable when it returns.
+// sizeOf returns the approximate memory of a session in bytes.
 func (s *sessions) create(db *database.Database, template *spannerpb.Session, n int) ([]*session, error) {
 	if err := listing.CheckLabels(template.GetLabels()); err != nil {
 		return nil, err
@@ -120,12 +120,12 @@ func sizeOf(db *database.Database, stored *database.Session) int64 {
 	return int64(n)
 }
 
-// add makes a stored session known to requests. kept is the number of bytes charged for it.
+// add adds a stored session to those that requests can find. kept is the number of bytes charged for it.
 func (s *sessions) add(db *database.Database, stored database.Session, kept int64) *session {
 	name := db.Name() + "/sessions/" + stored.ID
 	stored.ID = name[len(name)-len(stored.ID):] // shares the memory of name
 	ses := &session{name: name, db: db, stored: stored, kept: kept}
-	ses.usage.at(time.Unix(stored.Used, 0)) // before a sweep can see it
+	ses.usage.at(time.Unix(stored.Used, 0)) // set before a sweep can see the session
 	s.byName.Store(name, ses)
 	return ses
 }
@@ -145,8 +145,9 @@ func (s *sessions) find(name string) (*session, error) {
 	return ses, nil
 }
 
-// begin records that a request runs in the session; end must follow. It does not count the requests of a multiplexed session:
-// they come from many goroutines, which would share a counter, and the life of such a session does not depend on its use.
+// begin records that a request runs in the session; the caller must call end. Requests of a multiplexed session are not
+// counted: they come from many goroutines, which would contend for the counter, and such a session lives equally long
+// whether it is used or not.
 func (ses *session) begin() {
 	if !ses.stored.Multiplexed {
 		ses.usage.begin()
@@ -159,8 +160,8 @@ func (ses *session) end() {
 	}
 }
 
-// noSession returns the error for a missing session: the name is malformed, or its instance, its database or the session does not
-// exist.
+// noSession returns the error for a request whose session was not found. The error says whether the name is malformed,
+// or whether the instance, the database or the session does not exist.
 func (s *sessions) noSession(name string) error {
 	db, id, ok := strings.Cut(name, "/sessions/")
 	if !ok || id == "" || strings.Contains(id, "/") || database.CheckDatabaseName(db) != nil {
@@ -182,7 +183,7 @@ func (s *sessions) each(db string, f func(*session)) {
 	})
 }
 
-// remove deletes a session durably.
+// remove deletes a session from the store and from memory. When it returns, the deletion is durable.
 func (s *sessions) remove(ses *session) error {
 	s.storing.RLock()
 	defer s.storing.RUnlock()
@@ -205,22 +206,24 @@ func (s *sessions) forget(ses *session) {
 	}
 }
 
-// delete makes a session unknown to requests.
+// delete removes a session from those that requests can find, and frees its memory in the budget.
 func (s *sessions) delete(ses *session) {
 	if _, known := s.byName.LoadAndDelete(ses.name); known {
 		s.registry.FreeSessions(ses.kept)
 	}
 }
 
-// Idle sessions: https://cloud.google.com/spanner/docs/sessions#handle_deleted_sessions.
-// Multiplexed ones are replaced by their clients every 7 days and live for 28.
+// A regular session is deleted after it was idle for regularSessionIdle:
+// https://cloud.google.com/spanner/docs/sessions#handle_deleted_sessions. A multiplexed session lives for
+// multiplexedSessionLife, used or not; clients replace theirs every 7 days.
 const (
 	regularSessionIdle     = time.Hour
 	multiplexedSessionLife = 28 * 24 * time.Hour
 )
 
-// expired reports whether the session has been idle, or has lived, for too long. After a restart its last use is the time that a
-// sweep has stored. It may have been used after that sweep, so expired adds sweepInterval.
+// expired reports whether a regular session has been idle for too long, or a multiplexed one is too old. After a
+// restart the known last use is the one that a sweep stored, and the session may have been used after that sweep; so
+// expired adds sweepInterval.
 func (ses *session) expired(now time.Time) bool {
 	if ses.stored.Multiplexed {
 		return now.Sub(ses.stored.Created) > multiplexedSessionLife
@@ -228,7 +231,8 @@ func (ses *session) expired(now time.Time) bool {
 	return ses.usage.idle(now) > regularSessionIdle+sweepInterval
 }
 
-// sweep ends expired sessions, stores the last use of the others, and forgets sessions of dropped databases.
+// sweep deletes expired sessions, stores when the other sessions were last used, and forgets sessions of dropped
+// databases.
 func (s *sessions) sweep(now time.Time) {
 	type changes struct {
 		used    []database.Session
@@ -266,7 +270,7 @@ func (s *sessions) sweep(now time.Time) {
 	}
 }
 
-// id returns the last part of the name.
+// id returns the last part of the session's name.
 func (ses *session) id() string { return ses.stored.ID }
 
 func (ses *session) proto() *spannerpb.Session {

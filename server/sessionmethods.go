@@ -35,8 +35,8 @@ func (s *sessions) createSession(_ context.Context, req *spannerpb.CreateSession
 	return list[0].proto(), nil
 }
 
-// maxSessionBatch is the most sessions that one call creates. The API allows a reply with fewer sessions than the request asks
-// for.
+// maxSessionBatch is how many sessions one BatchCreateSessions creates at most. The API allows a reply with fewer
+// sessions than the request asks for.
 const maxSessionBatch = 100
 
 func (s *sessions) batchCreateSessions(_ context.Context, req *spannerpb.BatchCreateSessionsRequest) (*spannerpb.BatchCreateSessionsResponse, error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// sqlText is a statement in a request: its text, and the values and declared types of its parameters.
+// sqlText is a statement in a request: its SQL, and the values and declared types of its parameters.
 type sqlText struct {
 	sql    string
 	params *structpb.Struct
@@ -39,8 +39,8 @@ func (q sqlText) prepare(ctx context.Context, sc *scope, opts database.Options) 
 	return stmt, sc.allow(ctx, stmt.Needs)
 }
 
-// declared returns the types of the request's parameters by lower-case name. The type is nil for a parameter with a value and no
-// type.
+// declared returns the types of the request's parameters by lower-case name. The type is nil for a parameter that has a
+// value but no declared type.
 func (q sqlText) declared() (map[string]*value.Type, error) {
 	values := q.params.GetFields()
 	if len(values) == 0 && len(q.types) == 0 {
@@ -95,7 +95,8 @@ func (q sqlText) bind(stmt *database.Statement) ([]value.Value, error) {
 	return values, nil
 }
 
-// param returns the value of a parameter by its lower-case name; names ignore case.
+// param returns the value of the parameter with this lower-case name. The request may spell the name in upper or lower
+// case.
 func (q sqlText) param(name string) (*structpb.Value, bool) {
 	fields := q.params.GetFields()
 	if v, ok := fields[name]; ok {

@@ -17,57 +17,59 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A transaction is a read-write or partitioned DML transaction that a client began and names by its id. Read-only transactions
-// have no such object, because their id contains their timestamp.
+// A transaction is a read-write or partitioned DML transaction that a client began and names by its id. Read-only
+// transactions have no such object, because their id contains their timestamp.
 //
-// Reads of one transaction run concurrently. Statements that write, commits and rollbacks take turns.
+// Reads of one transaction run concurrently. Statements that write, commits and rollbacks run one after another: each
+// first acquires sem.
 //
-// The server remembers thousands of ended transactions, so such a transaction keeps only its answer to later requests.
+// Once a transaction has ended, it holds only its answers to later requests, because the server remembers thousands of
+// ended transactions.
 type transaction struct {
-	id      []byte       // by which the client names it
-	key     txn.ClientID // the content of the id
+	id      []byte       // the name that the client uses
+	key     txn.ClientID // what the id encodes
 	all     *transactions
 	session *session
 	usage   usage
 	sem     chan struct{} // holds a token while a writing request runs
 
 	partitioned bool
-	excluded    bool                  // change streams that allow it leave out this partitioned transaction
-	statement   *partitionedStatement // of a partitioned transaction that has run it; guarded by the turn
+	excluded    bool                  // this partitioned transaction is left out of change streams that allow it
+	statement   *partitionedStatement // the statement of a partitioned transaction, once it was run; guarded by sem
 
 	mu        sync.Mutex
 	open      *openTransaction // nil if partitioned or ended
-	age       txn.Age          // of an aborted transaction, for its retry
-	outcome   error            // error for requests after the end
-	committed *txn.Outcome     // reply to another Commit
+	age       txn.Age          // age of an aborted transaction, which its retry gets
+	outcome   error            // the error for requests after the end; nil before the end
+	committed *txn.Outcome     // the outcome of the Commit, for a Commit that is sent again
 }
 
-// A partitionedStatement identifies the request with the only statement of a partitioned DML transaction. If the client resends
-// the request, the statement continues and is answered again.
+// A partitionedStatement identifies the request that ran the only statement of a partitioned DML transaction. If the
+// client sends that request again, the statement continues where it was, and the request is answered again.
 type partitionedStatement struct {
 	fingerprint uint64
 	seqno       int64
 }
 
-// An openTransaction is the state of a read-write transaction until it ends. A request that began before the end may still use it
-// afterwards.
+// An openTransaction is the state of a read-write transaction that has not ended. A request that began before the end
+// may still use this state afterwards.
 type openTransaction struct {
 	attempt
 	tx *txn.Tx
 
-	// Guarded by the turn.
+	// Guarded by transaction.sem.
 	replays   replays
-	mutations int64 // of the statements so far, as commit_stats counts them
+	mutations int64 // mutations of the statements so far, as commit_stats counts them
 }
 
-// Transaction ids are opaque to clients:
+// Kinds of transactions in ids, and sizes of ids in bytes. Transaction ids are opaque to clients and have these fields:
 //
 //	read-write:       'w' | start 4 | number 8 | checksum 8
 //	partitioned DML:  'p', or 'x' if change streams leave it out | start 4 | number 8 | checksum 8
 //	read-only:        'r' | read timestamp 8 | checksum 8
 //
-// The checksum covers the bytes before it and the session's name. With it the server recognizes the ids that it has given out,
-// even after a restart.
+// The checksum covers the bytes before it and the session's name. With the checksum the server recognizes ids that it
+// made for this session, even before a restart.
 const (
 	readWriteID     = 'w'
 	partitionedID   = 'p'
@@ -75,16 +77,16 @@ const (
 	readOnlyID      = 'r'
 	readWriteIDSize = 1 + 4 + 8 + token.ChecksumSize
 	readOnlyIDSize  = 1 + 8 + token.ChecksumSize
-	largestSealedID = 160 // usual bound for an id with its session's name
+	largestSealedID = 160 // large enough for most ids with their session's name
 )
 
-// sealID appends the checksum to an id.
+// sealID appends the checksum to an id that the session will use.
 func sealID(k token.Key, id []byte, session string) []byte {
 	var room [largestSealedID]byte
 	return binary.BigEndian.AppendUint64(id, k.Checksum(append(append(room[:0], id...), session...)))
 }
 
-// isSealed reports whether an id was given out to a session.
+// isSealed reports whether the server made the id for the session.
 func isSealed(k token.Key, id []byte, session string) bool {
 	n := len(id) - token.ChecksumSize
 	return n >= 0 && string(sealID(k, id[:n:n], session)) == string(id)
@@ -108,14 +110,15 @@ func readWriteKey(id []byte) (key txn.ClientID, ok bool) {
 	return txn.ClientID{Start: binary.BigEndian.Uint32(id[1:]), Number: binary.BigEndian.Uint64(id[5:])}, true
 }
 
-// newReadOnlyID returns the id of a read-only transaction of a session: its timestamp. The server keeps no state for it.
+// newReadOnlyID returns the id of a session's read-only transaction. The id contains the read timestamp, so the server
+// keeps no state for such a transaction.
 func newReadOnlyID(k token.Key, session string, at mvcc.Timestamp) []byte {
 	id := append(make([]byte, 0, readOnlyIDSize), readOnlyID)
 	return sealID(k, binary.BigEndian.AppendUint64(id, uint64(at)), session)
 }
 
-// readOnlyTimestamp returns the timestamp in the id of a read-only transaction. It returns false if the id was not given out to
-// the session.
+// readOnlyTimestamp returns the timestamp in the id of a read-only transaction. It returns false if the server did not
+// make the id for the session.
 func readOnlyTimestamp(k token.Key, id []byte, session string) (mvcc.Timestamp, bool) {
 	if len(id) != readOnlyIDSize || id[0] != readOnlyID || !isSealed(k, id, session) {
 		return 0, false
@@ -154,7 +157,7 @@ func (ts *transactions) newTransaction(ses *session, id []byte, key txn.ClientID
 	return t
 }
 
-// replaceActive makes t the session's read-write transaction and ends the previous one.
+// replaceActive makes t the session's read-write transaction and rolls the previous one back.
 func (ses *session) replaceActive(t *transaction) {
 	ses.mu.Lock()
 	old := ses.active
@@ -181,8 +184,8 @@ func (ts *transactions) options(ses *session, o *spannerpb.TransactionOptions, t
 	return opts
 }
 
-// previous returns the age of the aborted attempt that a new transaction repeats. With that age the new transaction is older than
-// those that began in between, and wins against them.
+// previous returns the age of the aborted transaction that a new transaction retries, or the zero Age. With that age
+// the new transaction counts as older than all that began after the aborted one, and wins against them.
 func (ts *transactions) previous(ses *session, id []byte) txn.Age {
 	var t *transaction
 	if key, ok := readWriteKey(id); ok {
@@ -201,7 +204,7 @@ func (ts *transactions) previous(ses *session, id []byte) txn.Age {
 	return t.age
 }
 
-// find returns the read-write or partitioned DML transaction of a session that a request names.
+// find returns the session's read-write or partitioned DML transaction with this id.
 func (ts *transactions) find(ses *session, id []byte) (*transaction, error) {
 	key, ok := readWriteKey(id)
 	if !ok {
@@ -214,14 +217,14 @@ func (ts *transactions) find(ses *session, id []byte) (*transaction, error) {
 	return ts.recall(ses, id, key)
 }
 
-// current returns the open transaction, or the error for requests after its end. Both are nil if it is partitioned.
+// current returns the open transaction, or the error for requests after its end. A partitioned transaction has neither.
 func (t *transaction) current() (*openTransaction, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.open, t.outcome
 }
 
-// acquire waits until no other writing request of the transaction runs. release must follow.
+// acquire waits until no other writing request of the transaction runs. The caller must call release.
 func (t *transaction) acquire(ctx context.Context) error {
 	select {
 	case t.sem <- struct{}{}:
@@ -250,7 +253,8 @@ func (t *transaction) settle() {
 	}
 }
 
-// end closes the transaction. It keeps only the answers to later requests: committed for another Commit, outcome for all others.
+// end closes the transaction. From then on it holds only the answers to later requests: committed for another Commit,
+// outcome for all other requests.
 func (t *transaction) end(outcome error, committed *txn.Outcome) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -262,13 +266,13 @@ func (t *transaction) end(outcome error, committed *txn.Outcome) {
 	}
 	failure := outcome
 	if committed != nil {
-		failure = nil // outcome is only for later requests
+		failure = nil // only later requests get outcome
 	}
 	tx := t.open.tx
 	t.open.end(tx, t.all.clock(), failure)
 	t.open, t.outcome, t.committed = nil, outcome, committed
 	if committed != nil && tx.Stats().Keys > 0 {
-		t.all.remove(t) // the store has the outcome
+		t.all.remove(t) // the outcome is in the store too
 	} else {
 		t.all.finished(t)
 	}
@@ -277,16 +281,17 @@ func (t *transaction) end(outcome error, committed *txn.Outcome) {
 // LockWait implements cost.Transaction. It returns how long the transaction has waited for locks.
 func (t *openTransaction) LockWait() time.Duration { return t.tx.Stats().LockWait }
 
-// abandon rolls the transaction back because its session was closed or began another one, or because it has been idle.
+// abandon rolls the transaction back. Callers do so when its session was closed, when the session began another
+// transaction, or when the transaction has been idle.
 func (t *transaction) abandon() {
 	open, _ := t.current()
-	if open == nil || open.tx.Rollback() != nil { // committed in the meantime
+	if open == nil || open.tx.Rollback() != nil { // it was committed in the meantime
 		return
 	}
 	t.end(usererror.TransactionClosed(), nil)
 }
 
-// forget removes a transaction whose first request failed. For its client it never began.
+// forget removes a transaction whose first request failed. Its client never got its id.
 func (t *transaction) forget() {
 	if open, _ := t.current(); open != nil {
 		open.neverBegan()

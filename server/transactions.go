@@ -11,28 +11,28 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// transactions holds the transactions of a server. It remembers the newest rememberedTransactions of those that have ended and
-// written nothing, for clients that did not get a reply and ask again. The store has the outcome of the others
-// (txn.Manager.Outcome).
+// transactions holds the transactions of a server that have not ended, and the newest rememberedTransactions of those
+// that ended without writing. A client that did not get a reply can so ask again. The store has the outcome of
+// transactions that wrote (txn.Manager.Outcome).
 type transactions struct {
 	clock  func() time.Time
 	budget *memory.Budget
 	tokens token.Key
-	start  uint32        // of the server, see database.Identity
-	last   atomic.Uint64 // highest number given out
+	start  uint32        // number of the server's start, see database.Identity
+	last   atomic.Uint64 // highest number in an id so far
 	byKey  sync.Map      // txn.ClientID → *transaction
 
 	mu         sync.Mutex
-	remembered []txn.ClientID // a ring of ended transactions
+	remembered []txn.ClientID // ended transactions, as a ring buffer
 	oldest     int
 }
 
-// rememberedTransactions is about the number of transactions that abort each other on a busy server within a second. A client
-// that lost a reply asks again within that time.
+// rememberedTransactions is how many ended transactions are remembered. It is about the number that abort each other
+// within a second on a busy server; a client that lost a reply asks again within that time.
 const rememberedTransactions = 4 << 10
 
-// next returns the id of a new transaction. Its number is at least the time of the manager's clock, which decides how long
-// outcomes are kept and never goes back.
+// next returns the id of a new transaction. The number in it is at least the time of the manager's clock, because that
+// time decides how long the transaction's outcome is kept. Numbers never go back.
 func (ts *transactions) next(txns *txn.Manager) txn.ClientID {
 	for {
 		last := ts.last.Load()
@@ -54,10 +54,13 @@ func (ts *transactions) get(key txn.ClientID) *transaction {
 	return nil
 }
 
-// recall returns a transaction that is not in memory. There are three cases. It was committed. Or it ended without writing
-// anything, because the server restarted, or because its client ended it so long ago that the server has forgotten it; then the
-// client may run it again. Or it is older than the kept outcomes; then recall returns that it does not exist, because a second
-// run might write twice.
+// recall returns a transaction that is not in memory. There are three cases:
+//
+//   - The transaction was committed, and the store has its outcome.
+//   - It ended without writing: the server restarted, or has forgotten it because it ended long ago. The client may run
+//     it again.
+//   - It is older than the outcomes that the store keeps. The error says that it does not exist, because a second run
+//     might write twice.
 //
 // A partitioned DML transaction continues where it was, as long as the store has the progress of its statement.
 func (ts *transactions) recall(ses *session, id []byte, key txn.ClientID) (*transaction, error) {
@@ -86,11 +89,12 @@ func (ts *transactions) recall(ses *session, id []byte, key txn.ClientID) (*tran
 	return t, nil
 }
 
-// retryLost is how long a client should wait before it retries a transaction that a restart has ended. The server is already
-// back.
+// retryLost is the delay after which a client should retry a transaction that a restart has ended. It is short because
+// the server runs again by then.
 const retryLost = time.Millisecond
 
-// finished remembers an ended transaction. When the ring is full, it forgets the one that ended first.
+// finished adds t to the remembered ended transactions. When the ring is full, t replaces the transaction that ended
+// first.
 func (ts *transactions) finished(t *transaction) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -103,8 +107,8 @@ func (ts *transactions) finished(t *transaction) {
 	ts.oldest = (ts.oldest + 1) % rememberedTransactions
 }
 
-// abandonedAfter is how long a transaction may go without a request before it is rolled back. Other transactions can take its
-// locks much sooner.
+// abandonedAfter is how long a transaction may be without requests before it is rolled back. Other transactions can
+// take its locks much sooner.
 const abandonedAfter = time.Hour
 
 // sweep rolls back transactions that have had no request for abandonedAfter, and forgets transactions of dropped databases.

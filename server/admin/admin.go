@@ -1,8 +1,8 @@
-// Package admin serves the administrative requests: instances and their configurations (instance.go), databases and their schemas
-// (database.go, ddl.go), split points (splitpoint.go), and the long-running operations that these start (operation.go,
-// resume.go).
+// Package admin serves the administrative requests: instances and their configurations (instance.go), databases and
+// their schemas (database.go, ddl.go), split points (splitpoint.go), and the long-running operations that these
+// requests start (operation.go, resume.go).
 //
-// It leaves out backups, IAM policies, custom configurations and instance partitions: they answer UNIMPLEMENTED.
+// Requests for backups, IAM policies, custom configurations and instance partitions get UNIMPLEMENTED.
 //
 // Imports of this module: database, database/split, kv, schema, server/listing, server/rpc, server/status, stats/cpu, usererror, value.
 package admin
@@ -23,8 +23,8 @@ type Admin struct {
 	operations *operations
 }
 
-// New returns the services of a registry, and resumes the operations that another process left unfinished. When ctx ends, running
-// operations are left to the next process.
+// New returns the administrative services for a registry, and resumes the operations that an earlier process did not
+// finish. When ctx ends, the operations that still run are left to the next process.
 func New(ctx context.Context, registry *database.Registry, clock func() time.Time, log *slog.Logger) (*Admin, error) {
 	os := &operations{ctx: ctx, kept: registry, clock: clock, log: log, running: map[string]*operation{}, newest: map[string]*operation{}}
 	a := &Admin{
@@ -44,5 +44,5 @@ func (a *Admin) Services() []rpc.Service {
 	}
 }
 
-// Wait waits until no operation runs. The context of New must have ended before.
+// Wait waits until no operation runs. Call it after the context of New has ended.
 func (a *Admin) Wait() { a.operations.tasks.Wait() }

@@ -25,8 +25,8 @@ type databases struct {
 	clock      func() time.Time
 }
 
-// methods returns the RPCs about databases and their schemas. The server answers other methods of DatabaseAdmin (backups,
-// SetIamPolicy) with UNIMPLEMENTED, as docs/limits.md lists them.
+// methods returns the RPCs about databases and their schemas. Other methods of DatabaseAdmin (backups, SetIamPolicy)
+// get UNIMPLEMENTED; docs/limits.md lists them.
 func (s *databases) methods() []rpc.Method {
 	return []rpc.Method{
 		rpc.Unary("ListDatabases", s.listDatabases),
@@ -57,7 +57,7 @@ func databaseProto(d *database.Database) *databasepb.Database {
 	}
 }
 
-// retentionText returns the version retention period as it was set, or the default.
+// retentionText returns the version retention period as the user wrote it, or the default.
 func retentionText(d *database.Database) string {
 	if text := d.Catalog().Options["version_retention_period"]; text != "" {
 		return text
@@ -118,7 +118,7 @@ func (s *databases) createDatabase(ctx context.Context, req *databasepb.CreateDa
 	return op, err
 }
 
-// create returns the work of CreateDatabase; the schema is already planned.
+// create returns the work of CreateDatabase. c holds the schema, which is already planned.
 func create(c *database.Creation) work {
 	return func(ctx context.Context, op *operation) (proto.Message, error) {
 		defer c.End()

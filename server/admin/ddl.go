@@ -23,11 +23,12 @@ func (s *databases) getDatabaseDDL(_ context.Context, req *databasepb.GetDatabas
 	return &databasepb.GetDatabaseDdlResponse{Statements: d.DDL(), ProtoDescriptors: d.ProtoDescriptors()}, nil
 }
 
-// operationID: https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.admin.database.v1#updatedatabaseddlrequest.
+// operationID is the pattern of operation ids that a client may choose:
+// https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.admin.database.v1#updatedatabaseddlrequest.
 var operationID = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
-// updateDatabaseDDL starts a schema change. It refuses a statement that does not parse at once. A statement that fails for
-// another reason ends the operation with its error, after the statements before it have taken effect.
+// updateDatabaseDDL starts a schema change as an operation. If a statement does not parse, the call fails at once. If a
+// statement fails for another reason, the operation ends with its error; the statements before it have taken effect.
 func (s *databases) updateDatabaseDDL(ctx context.Context, req *databasepb.UpdateDatabaseDdlRequest) (*longrunningpb.Operation, error) {
 	d, err := s.registry.Database(req.Database)
 	if err != nil {
@@ -47,8 +48,8 @@ func (s *databases) updateDatabaseDDL(ctx context.Context, req *databasepb.Updat
 	})
 }
 
-// changeSchema returns the work of UpdateDatabaseDdl. The first applied statements have already taken effect. Schema changes of a
-// database run in the order in which they began.
+// changeSchema returns the work of UpdateDatabaseDdl. The first applied statements took effect before, so it begins
+// with the next one. Schema changes of a database run in the order in which their operations began.
 func changeSchema(d *database.Database, req *databasepb.UpdateDatabaseDdlRequest, applied int) work {
 	return func(ctx context.Context, op *operation) (proto.Message, error) {
 		if err := op.awaitEarlier(ctx); err != nil {
@@ -75,10 +76,11 @@ func ddlMetadata(req *databasepb.UpdateDatabaseDdlRequest, began time.Time) *dat
 	return m
 }
 
-// noteProgress records the progress of a statement. When the statement has taken effect, the next one begins.
+// noteProgress records a statement's progress in the operation's metadata m. At 100 percent it also sets the
+// statement's end time, and the start time of the next statement.
 func noteProgress(m *databasepb.UpdateDatabaseDdlMetadata, p database.Progress) {
 	i := p.Statement
-	m.Progress[i].ProgressPercent = max(m.Progress[i].ProgressPercent, int32(p.Percent)) // an estimate, which never falls
+	m.Progress[i].ProgressPercent = max(m.Progress[i].ProgressPercent, int32(p.Percent)) // the percentage is an estimate, but never falls
 	if p.Percent < 100 {
 		return
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// testIAMPermissions answers TestIamPermissions of a database, or of a role or session in it. There is no IAM, so it grants all
-// permissions in the request.
+// testIAMPermissions answers TestIamPermissions for a database, or a role or session in it. Crowfoot has no IAM, so
+// every permission in the request is granted.
 func (s *databases) testIAMPermissions(_ context.Context, req *iampb.TestIamPermissionsRequest) (*iampb.TestIamPermissionsResponse, error) {
 	if err := s.checkResource(req.Resource); err != nil {
 		return nil, err
@@ -18,12 +18,12 @@ func (s *databases) testIAMPermissions(_ context.Context, req *iampb.TestIamPerm
 	return &iampb.TestIamPermissionsResponse{Permissions: req.Permissions}, nil
 }
 
-// getIAMPolicy answers GetIamPolicy: no policy was ever set.
+// getIAMPolicy answers GetIamPolicy with an empty policy, because no policy can be set.
 func (s *databases) getIAMPolicy(_ context.Context, req *iampb.GetIamPolicyRequest) (*iampb.Policy, error) {
 	return new(iampb.Policy), s.checkResource(req.Resource)
 }
 
-// checkResource returns an error unless the resource of a request about permissions exists.
+// checkResource returns an error unless the resource exists: a database, or a role or session in it.
 func (s *databases) checkResource(name string) error {
 	database, rest, _ := strings.Cut(name, "/databaseRoles/")
 	if rest == "" {

@@ -23,8 +23,8 @@ type instances struct {
 	operations *operations
 }
 
-// methods returns the RPCs about instances and their configurations. The server answers other methods of InstanceAdmin
-// (partitions, custom configurations, SetIamPolicy) with UNIMPLEMENTED, as docs/limits.md lists them.
+// methods returns the RPCs about instances and their configurations. Other methods of InstanceAdmin (partitions, custom
+// configurations, SetIamPolicy) get UNIMPLEMENTED; docs/limits.md lists them.
 func (s *instances) methods() []rpc.Method {
 	return []rpc.Method{
 		rpc.Unary("ListInstanceConfigs", s.listInstanceConfigs),
@@ -39,7 +39,8 @@ func (s *instances) methods() []rpc.Method {
 	}
 }
 
-// processingUnitsPerNode: https://cloud.google.com/spanner/docs/compute-capacity.
+// processingUnitsPerNode is the number of processing units in a node:
+// https://cloud.google.com/spanner/docs/compute-capacity.
 const processingUnitsPerNode = 1000
 
 func instanceProto(i *database.Instance) *instancepb.Instance {
@@ -76,7 +77,8 @@ func (s *instances) listInstances(_ context.Context, req *instancepb.ListInstanc
 	return reply, nil
 }
 
-// filterInstances applies a filter of name:text, display_name:text and labels.k:v, joined by AND.
+// filterInstances returns the instances that match filter: terms name:text, display_name:text and labels.k:v, joined by
+// AND.
 func filterInstances(list []*database.Instance, filter string) ([]*database.Instance, error) {
 	var labels []string
 	for _, term := range strings.Fields(filter) {
@@ -115,7 +117,7 @@ func (s *instances) getInstance(_ context.Context, req *instancepb.GetInstanceRe
 	return p, nil
 }
 
-// keepFields clears all fields of m except those in paths and the name of the resource.
+// keepFields clears all fields of m except its name and the fields in paths. The path * stands for all fields.
 func keepFields(m proto.Message, paths []string) {
 	r := m.ProtoReflect()
 	fields := r.Descriptor().Fields()

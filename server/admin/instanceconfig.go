@@ -11,8 +11,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// instanceConfigs are the existing configurations, sorted by id. The choice has no effect, because one process serves all data.
-// There are several because some clients and scripts name a region. The first leader is the default.
+// instanceConfigs are the instance configurations, sorted by id. There are several because some clients and scripts
+// name a region; which one an instance has makes no difference, as one process serves all data. The first leader is the
+// default.
 var instanceConfigs = []struct {
 	id, displayName string
 	leaders         []string

@@ -26,11 +26,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// operations holds the long-running operations of a server. The registry stores each operation when it begins and when it ends,
-// so operations outlive the process. A finished operation is still answered with its result. An unfinished one is resumed by the
-// next process (resume.go).
+// operations holds the long-running operations of a server. The registry stores each operation when it begins and when
+// it ends, so operations outlive the process: clients can still get the result of a finished one, and the next process
+// resumes an unfinished one (resume.go).
 type operations struct {
-	ctx   context.Context // of the server
+	ctx   context.Context // ends when the server stops
 	kept  *database.Registry
 	clock func() time.Time
 	log   *slog.Logger
@@ -41,16 +41,16 @@ type operations struct {
 
 	mu      sync.Mutex
 	running map[string]*operation // by name
-	newest  map[string]*operation // newest running operation of each resource
-	last    int64                 // highest number in a name
+	newest  map[string]*operation // the newest running operation of each resource
+	last    int64                 // highest number in a generated name
 }
 
 // An operation is a long-running operation that this process runs or has run.
 type operation struct {
 	name    string // <resource>/operations/<id>
 	started time.Time
-	ctx     context.Context // of its work
-	server  context.Context // when it ends, the operation is left to the next process
+	ctx     context.Context // context of the operation's work
+	server  context.Context // when this context ends, the operation is left to the next process
 	cancel  context.CancelFunc
 	done    chan struct{} // closed when it has ended
 	before  *operation    // the previous operation of the same resource, if it was still running
@@ -58,28 +58,28 @@ type operation struct {
 
 	mu       sync.Mutex
 	metadata proto.Message
-	packed   *anypb.Any               // encoded metadata, because many clients poll; nil after a change
+	packed   *anypb.Any               // encoded metadata, cached because many clients poll; nil after a change
 	ended    *longrunningpb.Operation // the finished operation with its result; nil while it runs
 }
 
-// A task is the work of an operation with its resource.
+// A task is the work of an operation, with the resource that it works on.
 type task struct {
-	resource, id string // an operation with an empty id gets a generated one
+	resource, id string // if id is empty, an id is generated
 	metadata     proto.Message
-	// request is the request that the next process needs to resume the operation. It is nil if work waits for nothing. Then the
-	// operation ends before the client gets its reply, and never needs to be resumed.
+	// request is the request that the next process needs to resume the operation. It is nil if work is brief and waits
+	// for nothing: then the operation ends before the client gets the reply, and is never resumed.
 	request proto.Message
 	work    work
 }
 
-// work performs an operation. It may change the metadata with operation.update, and must return early if its context ends.
+// work performs an operation. It may change the metadata with operation.update. If ctx ends, it must return early.
 type work func(ctx context.Context, op *operation) (response proto.Message, err error)
 
-// operationPatience is how long a request that starts an operation waits for its end. Most operations end at once, and then the
-// client need not poll.
+// operationPatience is how long a request that starts an operation waits for the operation to end before it replies.
+// Most operations end in that time, so their clients need not poll.
 const operationPatience = 2 * time.Second
 
-// start runs a task as an operation and waits up to operationPatience for its end.
+// start runs a task as an operation. It returns the operation when it has ended, or after operationPatience.
 func (os *operations) start(ctx context.Context, t task) (*longrunningpb.Operation, error) {
 	op := &operation{metadata: t.metadata}
 	if err := os.add(op, t); err != nil {
@@ -94,7 +94,7 @@ func (os *operations) start(ctx context.Context, t task) (*longrunningpb.Operati
 	return op.proto()
 }
 
-// enlist adds op, which has a name, to the running operations. The caller holds mu.
+// enlist adds op, which already has its name, to the running operations. The caller holds mu.
 func (os *operations) enlist(op *operation, resource string) {
 	op.server = os.ctx
 	op.ctx, op.cancel = context.WithCancel(os.ctx)
@@ -133,12 +133,13 @@ func (op *operation) awaitEarlier(ctx context.Context) error {
 	}
 }
 
-// keepAgain is the pause before another attempt to store a finished operation, while the store takes no writes. Until it is
-// stored, clients see it as running, because another process would run it again and might get another result.
+// keepAgain is the pause between attempts to store a finished operation while the store takes no writes. Until the
+// result is stored, clients see the operation as running, because another process would run it again and might get
+// another result.
 const keepAgain = 100 * time.Millisecond
 
-// run does the work and stores its result. If the work panics, only this operation fails. If it stops because the server stops,
-// the operation has not ended: the next process resumes it.
+// run does the work of the operation and stores its result. If the work panics, only this operation fails. If the work
+// stops because the server stops, run stores nothing, so that the next process resumes the operation.
 func (os *operations) run(ctx context.Context, op *operation, t task) {
 	defer close(op.done)
 	response, err := func() (response proto.Message, err error) {
@@ -163,7 +164,7 @@ func (os *operations) run(ctx context.Context, op *operation, t task) {
 			select {
 			case <-time.After(keepAgain):
 			case <-os.ctx.Done():
-				return // the next process resumes it
+				return // the next process resumes the operation
 			}
 			err = os.keep(op, ended)
 		}
@@ -171,7 +172,7 @@ func (os *operations) run(ctx context.Context, op *operation, t task) {
 	op.mu.Lock()
 	op.ended = ended
 	op.mu.Unlock()
-	if err != nil { // clients can still get it until the server stops
+	if err != nil { // the result could not be stored; clients can still get it until the server stops
 		os.log.Error("operation not kept", slog.String("operation", op.name), slog.Any("error", err))
 		return
 	}
@@ -196,7 +197,8 @@ func (op *operation) result(response proto.Message, failed error) (*longrunningp
 	return p, err
 }
 
-// keep stores a finished operation before clients see its end. An operation that was deleted while it ran stays deleted.
+// keep stores a finished operation; clients see its end only after that. An operation that was deleted while it ran is
+// not stored.
 func (os *operations) keep(op *operation, ended *longrunningpb.Operation) error {
 	data, err := proto.Marshal(ended)
 	if err != nil {
@@ -210,8 +212,9 @@ func (os *operations) keep(op *operation, ended *longrunningpb.Operation) error 
 	return os.kept.PutOperation(database.Operation{Name: op.name, Started: op.started, Ended: os.clock(), Proto: data})
 }
 
-// forgetApplied deletes the stored statement progress of an operation that was deleted while it ran. If there is a new operation
-// with the same name, it leaves that to the end of the new one. The caller holds records.
+// forgetApplied deletes the stored statement progress of an operation that was deleted while it ran. If a new operation
+// has the same name, forgetApplied does nothing, because the end of the new operation deletes the progress. The caller
+// holds records.
 func (os *operations) forgetApplied(op *operation) error {
 	if _, _, err := os.find(op.name); usererror.CodeOf(err) == codes.NotFound {
 		return os.kept.ForgetOperations(op.name)
@@ -249,10 +252,11 @@ func (os *operations) add(op *operation, t task) error {
 	return nil
 }
 
-// begins returns the start time for a new operation. It is later than that of the previous one even if the clock was set back,
-// because the next process resumes operations in the order of these times. The caller holds records.
+// begins returns the start time for a new operation. The time is later than that of the previous operation even if the
+// clock was set back, because the next process resumes operations in the order of their start times. The caller holds
+// records.
 func (os *operations) begins() time.Time {
-	now := os.clock().Round(0) // the stored time has no monotonic clock
+	now := os.clock().Round(0) // Round removes the monotonic clock, which is not stored
 	if !now.After(os.latest) {
 		now = os.latest.Add(time.Nanosecond)
 	}
@@ -260,7 +264,7 @@ func (os *operations) begins() time.Time {
 	return now
 }
 
-// name gives an operation a unique name.
+// name gives op a unique name: with the given id, or a generated one if id is empty.
 func (os *operations) name(op *operation, resource, id string) error {
 	auto := id == ""
 	for {
@@ -281,7 +285,7 @@ func (os *operations) name(op *operation, resource, id string) error {
 	}
 }
 
-// record returns the stored form of an operation that begins.
+// record returns the record to store for an operation that begins.
 func (op *operation) record(request proto.Message) (r database.Operation, err error) {
 	r = database.Operation{Name: op.name, Started: op.started}
 	packed, err := anypb.New(request)
@@ -299,7 +303,7 @@ func (op *operation) record(request proto.Message) (r database.Operation, err er
 	return r, err
 }
 
-// find finds an operation. It returns op if it is running, or ended if it has ended.
+// find finds an operation by its name. It returns op if the operation is running, or ended if it has ended.
 func (os *operations) find(name string) (op *operation, ended *longrunningpb.Operation, err error) {
 	if !strings.Contains(name, "/operations/") {
 		return nil, nil, usererror.InvalidResourceName("operation", name)
@@ -335,9 +339,10 @@ func (os *operations) get(name string) (*longrunningpb.Operation, error) {
 	return ended, err
 }
 
-// under iterates over the operations whose names begin with prefix and follow after, sorted by name. It stops after an error.
+// under iterates over the operations whose names begin with prefix and are greater than after, sorted by name. It stops
+// after an error.
 func (os *operations) under(prefix, after string) iter.Seq2[*longrunningpb.Operation, error] {
-	running := os.runningUnder(prefix) // read first, so that an operation that ends in between is not missed
+	running := os.runningUnder(prefix) // read before the store, so that an operation that ends in between is not missed
 	slices.SortFunc(running, func(x, y *operation) int { return cmp.Compare(x.name, y.name) })
 	running = slices.DeleteFunc(running, func(op *operation) bool { return op.name <= after })
 	return func(yield func(*longrunningpb.Operation, error) bool) {
@@ -355,7 +360,7 @@ func (os *operations) under(prefix, after string) iter.Seq2[*longrunningpb.Opera
 			}
 			p := func() (*longrunningpb.Operation, error) { return unpack(o) }
 			if len(rest) > 0 && rest[0].name == o.Name {
-				if o.Ended.IsZero() { // stored when it began, and still running
+				if o.Ended.IsZero() { // this record was stored at the begin of an operation that still runs
 					p = rest[0].proto
 				}
 				rest = rest[1:]
@@ -393,8 +398,8 @@ func (os *operations) remove(op *operation) {
 	}
 }
 
-// dropping drops a resource with its operations. The registry deletes their records. Running operations are cancelled and leave
-// no record.
+// dropping drops a resource with its operations, by calling drop. The registry deletes the records of finished
+// operations. Running operations are cancelled and leave no record.
 func (os *operations) dropping(resource string, drop func() (*database.Dropped, error)) error {
 	dropped, err := os.dropRecords(resource, drop)
 	if err != nil {

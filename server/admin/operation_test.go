@@ -27,7 +27,7 @@ const (
 	testDatabase = testInstance + "/databases/db"
 )
 
-// served opens the services on a file system; stop closes them.
+// update calls change to modify the operation's metadata. Clients get copies of the metadata.
 func served(t *testing.T, fs vfs.FS, clock func() time.Time) (s *Admin, stop func()) {
 	t.Helper()
 	return servedWith(t, fs, clock, func(*database.Registry) {})

@@ -41,8 +41,8 @@ func (os *operations) cancelOperation(_ context.Context, req *longrunningpb.Canc
 	return &emptypb.Empty{}, err
 }
 
-// keepCancelled stores that an operation was cancelled. So if this process ends before the operation does, the next process does
-// not continue it.
+// keepCancelled stores that an operation was cancelled. The next process then does not continue the operation if this
+// process ends first.
 func (os *operations) keepCancelled(name string) error {
 	os.records.Lock()
 	defer os.records.Unlock()
@@ -67,7 +67,7 @@ func (os *operations) deleteOperation(_ context.Context, req *longrunningpb.Dele
 	return &emptypb.Empty{}, os.kept.ForgetOperations(req.Name)
 }
 
-// maxOperationWait is how long WaitOperation waits if the request has no timeout.
+// maxOperationWait is the longest time that WaitOperation waits.
 const maxOperationWait = time.Hour
 
 func (os *operations) waitOperation(ctx context.Context, req *longrunningpb.WaitOperationRequest) (*longrunningpb.Operation, error) {
@@ -96,8 +96,9 @@ func (os *operations) listOperations(_ context.Context, req *longrunningpb.ListO
 	return &longrunningpb.ListOperationsResponse{Operations: list, NextPageToken: next}, nil
 }
 
-// maxOperationsBytes bounds the operations of one page; only the first operation may be longer. An operation may have 10 MiB of
-// statements, and gRPC clients accept messages of 4 MiB by default: https://pkg.go.dev/google.golang.org/grpc#MaxCallRecvMsgSize.
+// maxOperationsBytes is the most bytes of operations in one page; only the first operation may be longer. An operation
+// can have 10 MiB of statements, but gRPC clients accept messages of 4 MiB by default:
+// https://pkg.go.dev/google.golang.org/grpc#MaxCallRecvMsgSize.
 const maxOperationsBytes = 2 << 20
 
 // An operationsRequest asks for one page of operations.
@@ -106,8 +107,8 @@ type operationsRequest interface {
 	GetFilter() string
 }
 
-// listed returns one page of the operations whose names begin with prefix and which match the request's filter. If want is not
-// nil, it must also accept their names.
+// listed returns one page of the operations whose names begin with prefix and which match the request's filter, and the
+// token of the next page. If want is not nil, only operations whose names it accepts are listed.
 func (os *operations) listed(req operationsRequest, prefix string, want func(name string) bool) ([]*longrunningpb.Operation, string, error) {
 	conditions, err := parseOperationFilter(req.GetFilter())
 	if err != nil {

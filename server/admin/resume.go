@@ -14,8 +14,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/database"
 )
 
-// resume continues the operations that were running when the last process ended, in the order in which they began. A schema
-// change continues where it was; the creation of a database starts again. An operation that cannot continue ends with an error.
+// resume continues the operations that were running when the last process ended, in the order in which they began. A
+// schema change continues where it was; the creation of a database starts again. An operation that cannot continue ends
+// with an error.
 func (a *Admin) resume(ctx context.Context) error {
 	var running []*database.Operation
 	for o, err := range a.databases.registry.Operations("", "") {
@@ -40,7 +41,7 @@ func (a *Admin) resume(ctx context.Context) error {
 	return nil
 }
 
-// again returns the task of an operation that another process began.
+// again returns the task to resume an operation that another process began.
 func (a *Admin) again(ctx context.Context, o *database.Operation) (task, error) {
 	begun, err := unpack(o)
 	if err != nil {
@@ -73,7 +74,8 @@ func (a *Admin) again(ctx context.Context, o *database.Operation) (task, error) 
 	return t, nil
 }
 
-// createAgain resumes CreateDatabase. The operation may have created the database before the process ended.
+// createAgain returns the work that resumes CreateDatabase. If the operation had already created the database, the work
+// only returns it.
 func (s *databases) createAgain(ctx context.Context, name, by string, req *databasepb.CreateDatabaseRequest) work {
 	if d, err := s.registry.Database(name); err == nil && d.MadeBy(by) {
 		return func(context.Context, *operation) (proto.Message, error) { return databaseProto(d), nil }
@@ -91,7 +93,8 @@ func (s *databases) createAgain(ctx context.Context, name, by string, req *datab
 	}
 }
 
-// changeAgain resumes UpdateDatabaseDdl, and updates the metadata m with its progress.
+// changeAgain returns the work that resumes UpdateDatabaseDdl. It adds the statements that have taken effect to the
+// metadata m.
 func (s *databases) changeAgain(ctx context.Context, o *database.Operation, req *databasepb.UpdateDatabaseDdlRequest, m *databasepb.UpdateDatabaseDdlMetadata) (work, error) {
 	applied, err := s.registry.Applied(o)
 	if err != nil {
@@ -122,8 +125,8 @@ func failing(err error) work {
 	return func(context.Context, *operation) (proto.Message, error) { return nil, err }
 }
 
-// resume runs the task of an operation that another process began. The caller resumes operations in the order in which they
-// began.
+// resume runs the task t of the operation o, which another process began. The caller resumes operations in the order in
+// which they began.
 func (os *operations) resume(o *database.Operation, t task) {
 	op := &operation{name: o.Name, started: o.Started, metadata: t.metadata}
 	os.records.Lock()

@@ -16,17 +16,17 @@ import (
 )
 
 // Limits of AddSplitPoints: https://cloud.google.com/spanner/quotas#split-point-limits and the comments of
-// google.spanner.admin.database.v1.SplitPoints. The number of points added per minute and day is not limited. The service limits
-// it because it moves rows to other servers for each point; here no row moves.
+// google.spanner.admin.database.v1.SplitPoints. Cloud Spanner also limits the points added per minute and per day,
+// because it moves rows to another server for each point. Crowfoot moves no rows, so it has no such limit.
 const (
-	maxSplitPoints   = 100 // in a request
+	maxSplitPoints   = 100 // points in a request
 	splitPointLife   = 10 * 24 * time.Hour
 	longestSplitLife = 30 * 24 * time.Hour
-	maxInitiator     = 50 // characters; longer ones are cut
+	maxInitiator     = 50 // characters; longer names are cut
 	defaultInitiator = "CloudAddSplitPointsAPI"
 )
 
-// addSplitPoints answers AddSplitPoints: all of its points are added, or none.
+// addSplitPoints answers AddSplitPoints. It adds all points of the request, or none if one is invalid.
 func (s *databases) addSplitPoints(_ context.Context, req *databasepb.AddSplitPointsRequest) (*databasepb.AddSplitPointsResponse, error) {
 	d, err := s.registry.Database(req.Database)
 	if err != nil {
@@ -65,9 +65,9 @@ type splitAdder struct {
 	points    []split.Point
 }
 
-// add adds the points of one SplitPoints. For a table, the service's pages allow one key, but the comments in the proto allow
-// several, each of them a point; we accept several. For an index, the keys are the index key and, optionally, the key of the
-// table.
+// add converts one SplitPoints. For a table, Cloud Spanner's documentation allows one key, but the comments of the
+// proto allow several, each of which is a point; Crowfoot allows several. For an index, the keys are the index key and,
+// optionally, the key of the table.
 func (a *splitAdder) add(p *databasepb.SplitPoints) error {
 	point := split.Point{Initiator: a.initiator}
 	var err error
@@ -114,7 +114,8 @@ func (a *splitAdder) object(p *databasepb.SplitPoints) (t *schema.Table, x *sche
 	return t, x, nil
 }
 
-// expiry returns the expiration time of a point. A time in the past is allowed: it removes the point.
+// expiry returns the expiration time of a point; without t it is splitPointLife from now. A time in the past is
+// allowed: it removes the point.
 func (a *splitAdder) expiry(t *timestamppb.Timestamp) (time.Time, error) {
 	if t == nil {
 		return a.now.Add(splitPointLife), nil
@@ -125,7 +126,8 @@ func (a *splitAdder) expiry(t *timestamppb.Timestamp) (time.Time, error) {
 	return t.AsTime(), nil
 }
 
-// addIndex adds a point of an index. The key of the table is the second key, or follows the index key within the first key.
+// addIndex adds a point of an index. The first key is the index key. The table's key may follow it in the same key, or
+// be a second key.
 func (a *splitAdder) addIndex(point split.Point, keys []*databasepb.SplitPoints_Key) (err error) {
 	name := point.Index.FullName()
 	if len(keys) > 2 {

@@ -7,21 +7,21 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/live"
 )
 
-// StartRead says that the request is a Read, partitioned if it has a partition token.
+// StartRead says that the request is a Read. partitioned says whether the request has a partition token.
 func (r *Recorder) StartRead(p *database.Projection, tag string, partitioned bool) {
 	r.AnnounceRead(p, tag, partitioned)
 	r.CPU.Is(&p.Typical)
 	r.touch(p.Access)
 }
 
-// AnnounceRead says that the request announces a read, which later requests execute. The announcement counts as the execution;
-// later requests add to it.
+// AnnounceRead says that the request announces a read, whose rows later requests fetch. Statistics count the
+// announcement as the execution, and the later requests add their rows and times to it.
 func (r *Recorder) AnnounceRead(p *database.Projection, tag string, partitioned bool) {
 	r.kind = recordedRead
 	r.read.Access, r.read.Tag, r.read.Partitioned = p.Access, tag, partitioned
 }
 
-// SetRead sets the returned rows and bytes of data of the read.
+// SetRead sets the number of rows that the read returned, and their bytes of data.
 func (r *Recorder) SetRead(rows, bytes int64) { r.read.Rows, r.read.Bytes = rows, bytes }
 
 func (r *Recorder) endRead(now time.Time, total Cost, e Ending) {

@@ -14,13 +14,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/live"
 )
 
-// A Recorder records the cost of one request. It is a part of the request's Call and allocates nothing itself.
+// A Recorder records the cost of one request. It is a field of the request's Call and allocates nothing itself.
 //
-// Prepare and Begin start the record. Methods named Start set the kind of the record, as soon as it is known. Methods named Add
-// and Set record the work of the request. End closes the record.
+// Call Prepare and Begin first. Methods named Start say of which kind the request is, once that is known. Methods named
+// Add and Set record the work of the request. End closes the record.
 type Recorder struct {
 	CPU    cpu.Meter
-	Splits split.Tracker // splits that the request accesses, if TrackSplits has turned tracking on
+	Splits split.Tracker // splits that the request accesses; tracked only after TrackSplits
 	Wire   Wire
 	Began  time.Time
 
@@ -33,37 +33,37 @@ type Recorder struct {
 	changeStream bool // the statement is a query of a change stream
 	query        stats.Query
 	read         stats.Read
-	profile      func() string // returns the plan with its statistics; nil unless the profile is to be kept
+	profile      func() string // returns the plan with its statistics; nil if the profile is not stored
 }
 
 // Wire counts the traffic between client and server.
 type Wire struct {
 	Received, Sent int64 // bytes
-	Messages       int64 // sent
+	Messages       int64 // messages sent
 	ClientWait     time.Duration
 }
 
 // A Transaction is the read-write transaction that a request may be part of.
 type Transaction interface {
-	LockWait() time.Duration // of all its requests, so far
+	LockWait() time.Duration // waits for locks of all its requests so far
 	Touch(*stats.Access)
-	Timeline() *live.TimelineRecorder // nil without a tag
+	Timeline() *live.TimelineRecorder // nil if the transaction has no tag
 }
 
 // lockWait counts the request's waits for locks.
 type lockWait struct {
 	transaction Transaction   // nil unless the request is part of a read-write transaction
-	before      time.Duration // wait of the transaction when the request came
-	committing  time.Duration // wait of the commit, if the request is a Commit or BatchWrite
+	before      time.Duration // how long the transaction had waited when this request came
+	committing  time.Duration // how long the commit waited, if the request is a Commit or BatchWrite
 }
 
 // written counts the writes of the request's commits.
 type written struct {
-	mutations int64 // rows in mutations
+	mutations int64 // rows, or key ranges, in mutations
 	commits   int64 // commits that wrote something
 }
 
-// kind chooses the statistics in which a request is recorded.
+// kind says to which statistics a request is added.
 type kind uint8
 
 const (
@@ -72,7 +72,7 @@ const (
 	recordedRead
 )
 
-// Prepare must be called first, before the request is received.
+// Prepare sets the clock and the account of CPU time. Call it first, before the request is received.
 func (r *Recorder) Prepare(clock func() time.Time, account *cpu.Account) {
 	r.clock, r.CPU.Account = clock, account
 }
@@ -94,7 +94,8 @@ func (r *Recorder) RunIn(db *database.Database, t Transaction) {
 	}
 }
 
-// LockWait returns how long the request has waited for locks. It includes waits of concurrent requests of the same transaction.
+// LockWait returns how long the request has waited for locks. In a transaction, this includes the waits of requests
+// that ran at the same time.
 func (r *Recorder) LockWait() time.Duration {
 	if r.locks.transaction == nil {
 		return r.locks.committing
@@ -102,8 +103,8 @@ func (r *Recorder) LockWait() time.Duration {
 	return r.locks.transaction.LockWait() - r.locks.before
 }
 
-// WaitForClient calls send, which may wait until the client reads. The CPU meter pauses meanwhile. The first message of a reply
-// always fits into the client's window, so it is sent without a pause.
+// WaitForClient calls send, which may wait until the client reads. It pauses the CPU meter and measures the wait. Only
+// the first message of a reply is sent without a pause, because it always fits into the client's window.
 func (r *Recorder) WaitForClient(send func() error) error {
 	if r.Wire.Messages <= 1 {
 		return send()
@@ -116,7 +117,7 @@ func (r *Recorder) WaitForClient(send func() error) error {
 	return err
 }
 
-// touch adds an access of the request to the transaction.
+// touch adds an access of the request to the footprint of its transaction.
 func (r *Recorder) touch(a *stats.Access) {
 	if r.locks.transaction != nil {
 		r.locks.transaction.Touch(a)
@@ -126,21 +127,21 @@ func (r *Recorder) touch(a *stats.Access) {
 // An Ending describes how a request ended.
 type Ending struct {
 	Err      error     // error of the reply
-	Failure  error     // error of a part of the request, although the reply is OK
-	Deadline time.Time // set by the client; zero for none
+	Failure  error     // error of a part of the request; the reply is OK nevertheless
+	Deadline time.Time // deadline that the client set; zero for none
 }
 
 // A Cost is the cost of a request.
 type Cost struct {
 	Latency, LockWait time.Duration
-	CPU               time.Duration // the request's own, measured
-	SharedCPU         time.Duration // its share of unmeasured CPU time; see cpu.Meter.Shared
-	RemoteCalls       int64         // calls that Cloud Spanner would have sent to the servers of further splits
-	ChangeStream      bool          // a query of a change stream, whose latency is mostly waiting for writes
+	CPU               time.Duration // CPU time measured for the request itself
+	SharedCPU         time.Duration // the request's share of unmeasured CPU time; see cpu.Meter.Shared
+	RemoteCalls       int64         // calls that Cloud Spanner would have sent to other servers, for splits after the first
+	ChangeStream      bool          // the request is a query of a change stream, whose latency is mostly waiting for writes
 }
 
-// End closes the record and adds it to the statistics of the database. If the request could not be received, Begin was never
-// called, and the request took no time.
+// End closes the record and adds it to the statistics of the database. If Begin was not called, because the request
+// could not be received, the latency is zero.
 func (r *Recorder) End(e Ending) Cost {
 	if r.Began.IsZero() {
 		r.Began = r.clock()
@@ -160,7 +161,7 @@ func (r *Recorder) End(e Ending) Cost {
 	return total
 }
 
-// load returns the work that determines the request's share of the unmeasured CPU time.
+// load returns the amounts of work by which the account computes the request's share of unmeasured CPU time.
 func (r *Recorder) load() cpu.Load {
 	return cpu.Load{
 		Messages: 1 + r.Wire.Messages,
@@ -170,7 +171,8 @@ func (r *Recorder) load() cpu.Load {
 	}
 }
 
-// outcome returns the outcome that statistics count for a request that ended with err now, after took.
+// outcome returns the outcome that statistics count for a request that ended with err at the time now, after the
+// duration took.
 func (e Ending) outcome(err error, now time.Time, took time.Duration) stats.Outcome {
 	switch status.Code(err) {
 	case codes.OK:
@@ -186,8 +188,9 @@ func (e Ending) outcome(err error, now time.Time, took time.Duration) stats.Outc
 	return stats.Failed
 }
 
-// timedOut reports whether the client's deadline has passed, or will pass within a tenth of the request's time. The client's
-// clock started a little before the server's, so its cancellation may arrive a little before the deadline.
+// timedOut reports whether a cancelled request was cancelled by the client's deadline. It counts a deadline that lies
+// ahead by less than a tenth of the request's whole time: the client's clock started a little before the server's, so
+// the cancellation can arrive before the server sees the deadline pass.
 func (e Ending) timedOut(now time.Time, took time.Duration) bool {
 	if e.Deadline.IsZero() {
 		return false

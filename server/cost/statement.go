@@ -17,22 +17,22 @@ func (r *Recorder) StartStatement(s *database.Statement, tag string, kind stats.
 	r.touchAll(s.Accesses)
 }
 
-// AnnounceStatement says that the request announces a SQL statement, which later requests run. The announcement counts as the
-// execution; later requests add to it.
+// AnnounceStatement says that the request announces a SQL statement, whose rows later requests fetch. Statistics count
+// the announcement as the execution, and the later requests add their rows and times to it.
 func (r *Recorder) AnnounceStatement(s *database.Statement, tag string, kind stats.QueryKind) {
 	r.kind = recordedQuery
 	r.query.Text, r.query.Tag, r.query.Kind, r.query.Accesses = s.Text, tag, kind, s.Accesses
 	r.chargePlanning(s)
 }
 
-// Continue says that the request reads rows of an announced statement or read.
+// Continue says that the request fetches rows of a statement or read that an earlier request announced.
 func (r *Recorder) Continue() { r.query.Continues, r.read.Continues = true, true }
 
 // StartChangeStream says that the statement is a query of a change stream, which waits for changes. Call StartStatement first.
 func (r *Recorder) StartChangeStream() { r.changeStream = true }
 
-// StartRefusedStatement records a statement that was refused before it ran; it counts as a failed query. It does nothing if the
-// statement has been started, or if the request failed before its database was known.
+// StartRefusedStatement records a statement that was refused before it ran; statistics count it as a failed query. It
+// does nothing if the statement has been started, or if the request failed before its database was known.
 func (r *Recorder) StartRefusedStatement(sql, tag string, kind stats.QueryKind) {
 	if r.kind != notRecorded || r.db == nil {
 		return
@@ -41,13 +41,13 @@ func (r *Recorder) StartRefusedStatement(sql, tag string, kind stats.QueryKind) 
 	r.query.Text, r.query.Tag, r.query.Kind = stats.TextOf(sql), tag, kind
 }
 
-// StartBatch says that the request is a batch of DML, which counts as one query.
+// StartBatch says that the request is a batch of DML statements, which statistics count as one query.
 func (r *Recorder) StartBatch(texts []string, tag string) {
 	r.kind = recordedQuery
 	r.query.Text, r.query.Tag, r.query.Statements = stats.BatchText(texts), tag, int64(len(texts))
 }
 
-// AddToBatch adds a statement of the batch that is about to run.
+// AddToBatch adds the accesses and the planning time of a statement of the batch that is about to run.
 func (r *Recorder) AddToBatch(s *database.Statement) {
 	r.query.Accesses = append(r.query.Accesses, s.Accesses...)
 	r.chargePlanning(s)
@@ -61,14 +61,14 @@ func (r *Recorder) touchAll(accesses []*stats.Access) {
 	}
 }
 
-// chargePlanning adds the statement's planning time, if the request is the first to use the plan.
+// chargePlanning adds the time it took to plan the statement, if this request is the first to use the plan.
 func (r *Recorder) chargePlanning(s *database.Statement) {
 	if s.FirstUse() {
 		r.query.PlanTime += s.PlanTime
 	}
 }
 
-// AddRun adds the statistics of a run of a plan.
+// AddRun adds the statistics of one execution of a plan.
 func (r *Recorder) AddRun(run exec.Stats) {
 	q := &r.query
 	q.RowsScanned += run.RowsScanned
@@ -80,17 +80,17 @@ func (r *Recorder) AddRun(run exec.Stats) {
 // MemoryShare returns peak, in bytes, as a percentage of the memory limit of a query.
 func MemoryShare(peak int64) float64 { return 100 * float64(peak) / exec.MaxMemory }
 
-// AddWritten adds rows written by DML, and their bytes.
+// AddWritten adds the number of rows that DML wrote, and their bytes.
 func (r *Recorder) AddWritten(rows, bytes int64) {
 	r.query.RowsWritten += rows
 	r.query.BytesWritten += bytes
 }
 
-// SetReturned sets the returned rows and bytes of data of the statement.
+// SetReturned sets the number of rows that the statement returned, and their bytes of data.
 func (r *Recorder) SetReturned(rows, bytes int64) { r.query.Rows, r.query.Bytes = rows, bytes }
 
-// KeepProfile stores the statement's profile in the statistics if the statement succeeds. profile returns it: the plan with the
-// statistics of each operator, as JSON.
+// KeepProfile makes End store the statement's profile in the statistics, if the statement succeeds. The function
+// profile returns it: the plan with the statistics of each operator, as JSON.
 func (r *Recorder) KeepProfile(profile func() string) { r.profile = profile }
 
 func (r *Recorder) endQuery(now time.Time, total Cost, e Ending) {

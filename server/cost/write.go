@@ -7,14 +7,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
-// AddMutations adds the rows, or ranges of rows, in mutations.
+// AddMutations adds the number of rows, or key ranges, in mutations.
 func (r *Recorder) AddMutations(rows int64) { r.write.mutations += rows }
 
 // AddCommitWait adds the time that a commit waited for locks.
 func (r *Recorder) AddCommitWait(d time.Duration) { r.locks.committing += d }
 
-// AddCommit adds a committed transaction. If the request's CPU time was measured, it tracks the splits that the transaction wrote
-// to, see TrackSplits.
+// AddCommit adds a committed transaction to the record. If the request's CPU time was measured, it also adds the splits
+// that the transaction wrote to, which are charged with that time (TrackSplits).
 func (r *Recorder) AddCommit(db *database.Database, tx *txn.Tx) {
 	if tx.Stats().Keys > 0 {
 		r.AddCommits(1)
@@ -29,16 +29,17 @@ func (r *Recorder) AddCommit(db *database.Database, tx *txn.Tx) {
 	tx.EachWrite(r.Splits.Wrote)
 }
 
-// AddCommits adds commits that wrote something.
+// AddCommits adds n commits that wrote something.
 func (r *Recorder) AddCommits(n int64) { r.write.commits += n }
 
-// TrackSplits begins to track the splits that the request accesses, if one of two uses needs it:
+// TrackSplits makes the recorder track the splits that the request accesses, if one of two uses needs them:
 //
-//   - SPLIT_STATS. A request whose CPU time is measured stands for others whose time is not, and its splits are charged with that time.
-//   - Remote calls. They are counted if the database has several splits and the request may read in more than one. If point is true, it
-//     reads one row.
+//   - SPLIT_STATS. A request whose CPU time is measured stands for others whose time is not, and its splits are charged
+//     with that time.
+//   - Remote calls. They are counted if the database has several splits and the request can read in more than one,
+//     which a request that reads one row (point) cannot.
 //
-// For all other requests it costs a comparison or two. Call it after RunIn.
+// For all other requests TrackSplits costs a comparison or two. Call it after RunIn.
 func (r *Recorder) TrackSplits(point bool) {
 	weight := r.CPU.Weight()
 	if r.Splits.Active() || weight == 0 && (point || !r.db.Splits().Many(r.Began)) {

@@ -11,14 +11,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// An action is an action of DoAction.
+// An action is one of the actions that DoAction runs, with its name and its description for ListActions.
 type action struct {
 	name, about string
-	// do returns the reply, or nil for an empty reply.
+	// do runs the action and returns the reply, or nil for an empty reply.
 	do func(s *Service, ctx context.Context, body []byte, c *rpc.Call) (proto.Message, error)
 }
 
-// actions lists the actions in the order of ListActions.
+// actions holds all actions, in the order in which ListActions returns them.
 var actions = []action{
 	{"CreatePreparedStatement", "Prepares a statement: ActionCreatePreparedStatementRequest, ActionCreatePreparedStatementResult.", sqlAction((*Service).createPrepared)},
 	{"ClosePreparedStatement", "Ends a prepared statement, of which the server keeps nothing: ActionClosePreparedStatementRequest.", sqlAction((*Service).closePrepared)},
@@ -65,7 +65,7 @@ func plainAction[Q any, P interface {
 	}
 }
 
-// doAction answers DoAction.
+// doAction answers DoAction: it runs the action that the request names.
 func (s *Service) doAction(ctx context.Context, req *flightpb.Action, c *rpc.Call) error {
 	for _, a := range actions {
 		if a.name != req.Type {

@@ -11,12 +11,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// arrayRows are rows that the source returns as Arrow arrays: see exec.ArrayRows.
+// arrayRows are rows that their source can return as Arrow arrays: see exec.ArrayRows.
 type arrayRows interface {
 	NextArrays() (rows int, arrays []arrow.Array, err error)
 }
 
-// streamArrays sends a result whose rows are already arrays. It copies them once, into the frames.
+// streamArrays sends a result whose rows are already Arrow arrays. It copies the values once, into the messages.
 func streamArrays(ctx context.Context, c *rpc.Call, r *result.Result, from arrayRows, o columnar.Options) error {
 	columns := columnsOf(r.Columns)
 	w := newWriter(ctx, c, columnar.Schema(columns, o))
@@ -39,13 +39,13 @@ func streamArrays(ctx context.Context, c *rpc.Call, r *result.Result, from array
 			r.Sent += int64(end - at)
 			at = end
 			if err := ctx.Err(); err != nil {
-				return err // ended by CancelFlightInfo; if the client ends the call, sending fails
+				return err // CancelFlightInfo ended the query; if the client ends the call, sending fails
 			}
 		}
 	}
 }
 
-// writeArrays sends the values from at to end of arrays as a batch.
+// writeArrays sends the values of arrays with indexes from at up to end (not included) as a batch.
 func (w *writer) writeArrays(columns []columnar.Column, arrays []arrow.Array, at, end int) error {
 	list := make([]arrow.Array, len(arrays))
 	for i, a := range arrays {

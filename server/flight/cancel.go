@@ -10,14 +10,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 )
 
-// running holds the queries that are reading tickets.
+// running holds the queries that run now because clients read their tickets.
 type running struct {
 	mu   sync.Mutex
 	last int64
 	of   map[string]map[int64]context.CancelFunc // by ticket and number of the query
 }
 
-// start registers a query that reads a ticket. The caller runs it under the returned context, and then calls done.
+// start registers a query that reads a ticket. The caller runs the query under the returned context, and then calls
+// done.
 func (r *running) start(ctx context.Context, ticket []byte) (_ context.Context, done func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	r.mu.Lock()
@@ -41,7 +42,7 @@ func (r *running) start(ctx context.Context, ticket []byte) (_ context.Context, 
 	}
 }
 
-// cancel cancels the queries that read a ticket, and reports whether there were any.
+// cancel cancels the running queries that read a ticket, and reports whether there were any.
 func (r *running) cancel(ticket []byte) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,7 +68,8 @@ func (s *Service) cancelInfo(_ context.Context, req *flightpb.CancelFlightInfoRe
 	return reply, nil
 }
 
-// renewEndpoint returns the endpoint unchanged, because the retention of versions decides until when it can be read.
+// renewEndpoint answers RenewFlightEndpoint with the same endpoint: its expiration cannot change, because the retention
+// of versions decides until when the endpoint can be read.
 func (s *Service) renewEndpoint(_ context.Context, req *flightpb.RenewFlightEndpointRequest, c *rpc.Call) (proto.Message, error) {
 	_, err := openTicket(s.tokens, c, req.GetEndpoint().GetTicket().GetTicket(), "ticket", endpointKinds...)
 	return req.GetEndpoint(), err

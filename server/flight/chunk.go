@@ -20,27 +20,28 @@ import (
 )
 
 // A chunk is a group of consecutive rows that are written together: by one commit, or in a transaction by one batch of
-// statements. The rows come from one batch of the client or from several small ones. A chunk has at most chunkBytes. It also has
-// at most the rows of one commit (table.MaxMutations), or in a transaction batchStatements.
+// statements. The rows come from one batch of the client or from several small ones. A chunk has at most chunkBytes
+// bytes. It has at most the rows of one commit (table.MaxMutations), or in a transaction at most batchStatements rows.
 const (
 	chunkBytes = 2 << 20
-	// chunkFactor is the number of bytes in memory for each byte of a chunk as columns, as keys and values, and in the written
-	// batch. rowChunkFactor is the same for values and parameters of statements.
+	// chunkFactor is the memory that a commit takes for each byte of a chunk: as columns, as keys and values, and in
+	// the written batch. rowChunkFactor is the memory for each byte of a chunk that statements write, as values and
+	// parameters.
 	chunkFactor    = 4
 	rowChunkFactor = 16
 )
 
-// chunk collects batches that are written together.
+// chunk collects the batches of rows that are written together.
 type chunk struct {
-	limit   int // of rows
+	limit   int // the most rows
 	batches []arrow.RecordBatch
 	rows    int
 	bytes   int64
-	kept    int64           // bytes of messages that the batches hold, including rows already written
-	account *memory.Account // charged for waiting batches; nil if there are none
+	kept    int64           // bytes of messages that the batches keep in memory, including rows already written
+	account *memory.Account // account that is charged for the batches; nil if there are none
 }
 
-// drop releases the batches.
+// drop releases the batches and the memory charged for them.
 func (c *chunk) drop() {
 	for _, b := range c.batches {
 		b.Release()
@@ -49,7 +50,7 @@ func (c *chunk) drop() {
 	*c = chunk{limit: c.limit}
 }
 
-// limitChunk sets the most rows of a chunk.
+// limitChunk sets how many rows a chunk can have.
 func (g *ingestion) limitChunk() (err error) {
 	g.chunk.limit = batchStatements
 	if g.in == nil {
@@ -58,14 +59,15 @@ func (g *ingestion) limitChunk() (err error) {
 	return err
 }
 
-// keptBytes is the most bytes of messages that the rows of a chunk may hold.
+// keptBytes is how many bytes of messages the batches of a chunk may keep in memory.
 const keptBytes = 4 * chunkBytes
 
-// mostBytes is more than the columns of any valid commit take: a list element takes at least one byte of the commit.
+// mostBytes is more than the columns of any valid commit take, because each element of a list takes at least one byte
+// of the commit.
 const mostBytes = table.MaxCommitBytes * 16
 
-// addBatch adds the rows of a batch and writes the complete chunks. size is the number of bytes that the batch keeps alive (see
-// upload.each).
+// addBatch adds the rows of a batch to the chunk, and writes each chunk that is full. size is the number of bytes that
+// the batch keeps in memory (see upload.each).
 func (g *ingestion) addBatch(batch arrow.RecordBatch, size int64) error {
 	if err := g.addRows(batch); err != nil || g.chunk.rows == 0 {
 		return err
@@ -102,7 +104,8 @@ func (g *ingestion) addRows(batch arrow.RecordBatch) error {
 	return nil
 }
 
-// batchBytes returns the bytes of the rows from from to to of a batch. It may stop counting above most.
+// batchBytes returns the bytes of a batch's rows with indexes from up to to (not included). If there are more than
+// most, it may return any larger number.
 func batchBytes(batch arrow.RecordBatch, from, to int, most int64) (n int64) {
 	for _, col := range batch.Columns() {
 		if n += columnar.BytesOf(col, from, to, most-n); n > most {
@@ -112,7 +115,8 @@ func batchBytes(batch arrow.RecordBatch, from, to int, most int64) (n int64) {
 	return n
 }
 
-// collect adds rows of a batch to the chunk, and charges for them. The charge for their message ends when the next message comes.
+// collect adds rows of a batch to the chunk, and charges the chunk's account for them. It must, because the message's
+// own charge ends when the next message comes.
 func (g *ingestion) collect(batch arrow.RecordBatch, from, to int) error {
 	bytes := batchBytes(batch, from, to, mostBytes)
 	if bytes > mostBytes {
@@ -133,7 +137,7 @@ func (g *ingestion) collect(batch arrow.RecordBatch, from, to int) error {
 	return c.account.Grow(g.ctx, bytes*factor)
 }
 
-// flush writes the chunk.
+// flush writes the rows of the chunk.
 func (g *ingestion) flush() (err error) {
 	if g.chunk.rows == 0 {
 		return nil
@@ -156,7 +160,7 @@ func (g *ingestion) flush() (err error) {
 	return nil
 }
 
-// joined returns one batch with the rows of all batches.
+// joined returns one batch with the rows of all batches. The caller must release it.
 func joined(batches []arrow.RecordBatch) (arrow.RecordBatch, error) {
 	if len(batches) == 1 {
 		batches[0].Retain()
@@ -200,7 +204,8 @@ func (g *ingestion) load(batch arrow.RecordBatch) *Load {
 	return l
 }
 
-// commitChunk commits the rows. Only older transactions can abort it, and they end soon.
+// commitChunk commits the rows. If an older transaction aborts the commit, commitChunk tries again, up to
+// commitAttempts times.
 func (g *ingestion) commitChunk(batch arrow.RecordBatch) (err error) {
 	for range commitAttempts {
 		if err = g.api.Load(g.ctx, g.load(batch), g.call); !usererror.IsAborted(err) {
@@ -210,7 +215,7 @@ func (g *ingestion) commitChunk(batch arrow.RecordBatch) (err error) {
 	return err
 }
 
-// insertChunk writes the rows in the transaction, with statements.
+// insertChunk writes the rows in the client's transaction, with INSERT statements.
 func (g *ingestion) insertChunk(batch arrow.RecordBatch) error {
 	names, marks := make([]string, len(g.columns)), make([]string, len(g.columns))
 	types := make(map[string]*spannerpb.Type, len(g.columns))

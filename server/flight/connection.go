@@ -10,17 +10,19 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 )
 
-// A prepared statement may outlive the transaction in which it was prepared, and the commands that run it name no transaction.
-// Database drivers (ADBC's, on which Python's DB-API is built) keep the statement, end the transaction, begin the next one over
-// the same connection, and expect the statement to run in that. So the server remembers the newest transaction of each
-// connection. The handles of transactions and of statements prepared in them contain the number of the connection.
+// A prepared statement can outlive the transaction in which it was prepared, and the commands that run the statement
+// name no transaction. Database drivers (ADBC's, on which Python's DB-API is built) keep the statement, end the
+// transaction, begin the next one over the same connection, and expect that the statement runs in the new transaction.
+// So the server remembers the newest transaction of each connection. The handles of transactions and of statements
+// prepared in them contain the number of the connection.
 //
-// The server does not guess. If a connection has had two transactions open at once, or the statement comes over another
-// connection, the statement stays in the transaction in which it was prepared, and is refused once that has ended.
+// The server does not guess. If a connection has had two transactions open at once, or the command comes over another
+// connection, the statement stays in the transaction in which it was prepared, and is refused once that transaction has
+// ended.
 
 // connections holds the connections over which transactions were begun.
 type connections struct {
-	last atomic.Uint64 // highest number given out
+	last atomic.Uint64 // highest number of a connection so far
 	mu   sync.Mutex
 	of   map[string]*connection // by the client's address and port
 }
@@ -28,15 +30,16 @@ type connections struct {
 // A connection is a connection over which transactions were begun.
 type connection struct {
 	number uint64
-	newest *spannerpb.ExecuteSqlRequest // names the newest transaction
-	shared bool                         // two transactions were open at once
+	newest *spannerpb.ExecuteSqlRequest // a request that names the newest transaction
+	shared bool                         // two of its transactions were open at the same time
 }
 
-// keptConnections is the number of connections from which those without an open transaction are forgotten.
+// keptConnections is the number of remembered connections. When it is reached, connections without an open transaction
+// are forgotten.
 const keptConnections = 10_000
 
-// began records the transaction of a request as the newest one of the call's connection, and returns the connection's number. It
-// returns 0 if the client's address is unknown. isOpen reports whether a transaction is open.
+// began records that the transaction which the request in names is the newest one of the call's connection. It returns
+// the connection's number, or 0 if the client's address is unknown. isOpen reports whether a transaction is open.
 func (cs *connections) began(c *rpc.Call, in *spannerpb.ExecuteSqlRequest, isOpen func(*spannerpb.ExecuteSqlRequest) bool) uint64 {
 	address := c.Connection()
 	if address == "" {
@@ -70,8 +73,8 @@ func (cs *connections) makeRoom(isOpen func(*spannerpb.ExecuteSqlRequest) bool) 
 	}
 }
 
-// newest returns a request in the newest transaction of the call's connection. It returns nil if the connection has another
-// number or is shared.
+// newest returns a request that names the newest transaction of the call's connection. It returns nil if the connection
+// does not have this number, or has had two transactions open at once.
 func (cs *connections) newest(c *rpc.Call, number uint64) *spannerpb.ExecuteSqlRequest {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -81,8 +84,8 @@ func (cs *connections) newest(c *rpc.Call, number uint64) *spannerpb.ExecuteSqlR
 	return nil
 }
 
-// follow moves a prepared statement whose transaction has ended to the newest transaction of its connection. If that has ended
-// too, the statement runs without a transaction.
+// follow moves a prepared statement whose transaction has ended to the newest transaction of its connection. If the
+// newest has ended too, the statement runs without a transaction.
 func (s *Service) follow(t *ticket, c *rpc.Call) {
 	if t.request.Transaction == nil || s.isOpen(t.request) {
 		return
@@ -103,8 +106,8 @@ func (s *Service) state(in *spannerpb.ExecuteSqlRequest) TransactionState {
 	return s.api.TransactionState(in.Session, in.Transaction.GetId())
 }
 
-// connection returns the number of the connection in the handle of a transaction, or of a statement prepared in one; 0 if there
-// is none.
+// connection returns the number of the connection that is in the handle of a transaction, or of a statement prepared in
+// a transaction. It returns 0 if the handle has none.
 func (t *ticket) connection() uint64 {
 	if len(t.data) != 8 {
 		return 0

@@ -13,7 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/version"
 )
 
-// The types of SqlInfo values, as members of a union: see schema_ref.SqlInfo.
+// The type codes of SqlInfo values, which are members of a union: see schema_ref.SqlInfo.
 const (
 	infoString arrow.UnionTypeCode = iota
 	infoBool
@@ -21,11 +21,11 @@ const (
 	infoInt32
 )
 
-// Numbers of Flight SQL's enumerations.
+// Numbers of Flight SQL's enumerations that SqlInfo values contain.
 const (
 	caseInsensitive = 1
-	nullsFirst      = 2 // SQL_NULLS_SORTED_AT_START: with ASC, as in Spanner
-	serializable    = 4 // also the number of its bit in bit masks
+	nullsFirst      = 2 // SQL_NULLS_SORTED_AT_START: with ASC, NULL comes first, as in Spanner
+	serializable    = 4 // in bit masks, 4 is also the index of its bit
 )
 
 // serverInfo returns the server's SqlInfo values.
@@ -73,7 +73,7 @@ func serverInfo() map[flightpb.SqlInfo]any {
 	}
 }
 
-// sqlInfo returns the result of CommandGetSqlInfo: the values that the client asked for, or all.
+// sqlInfo returns the result of CommandGetSqlInfo: the values whose ids are in asked, or all values if asked is empty.
 func sqlInfo(asked []uint32) arrow.RecordBatch {
 	all := serverInfo()
 	if len(asked) == 0 {
@@ -107,17 +107,18 @@ func sqlInfo(asked []uint32) arrow.RecordBatch {
 	return b.NewRecordBatch()
 }
 
-// A typeRow describes a type for CommandGetXdbcTypeInfo. Sizes are in digits, characters or bytes.
+// A typeRow describes a type for CommandGetXdbcTypeInfo. size is in digits, characters or bytes, depending on the type;
+// literals of the type stand between prefix and suffix.
 type typeRow struct {
 	name           string
 	kind           flightpb.XdbcDataType
 	size           int32
 	prefix, suffix string
-	fixed          bool // precision and scale are always the same
+	fixed          bool // precision and scale of the type are always the same
 	scale          int32
 }
 
-// typeRows lists the types, with their numbers of XdbcDataType.
+// typeRows lists the types of GoogleSQL with their XdbcDataType.
 var typeRows = []typeRow{
 	{name: "INTERVAL", kind: flightpb.XdbcDataType_XDBC_INTERVAL, size: 64, prefix: "INTERVAL '", suffix: "'"},
 	{name: "UUID", kind: flightpb.XdbcDataType_XDBC_CHAR, size: 36, prefix: "UUID '", suffix: "'"},
@@ -133,7 +134,8 @@ var typeRows = []typeRow{
 	{name: "TIMESTAMP", kind: flightpb.XdbcDataType_XDBC_TIMESTAMP, size: 30, prefix: "TIMESTAMP '", suffix: "'", scale: 9},
 }
 
-// typeInfo returns the result of CommandGetXdbcTypeInfo: one type, or all in the order of their numbers.
+// typeInfo returns the result of CommandGetXdbcTypeInfo: the rows with this XdbcDataType, or all rows in the order of
+// these numbers if kind is nil.
 func typeInfo(kind *int32) arrow.RecordBatch {
 	rows := slices.Clone(typeRows)
 	slices.SortStableFunc(rows, func(a, b typeRow) int { return int(a.kind) - int(b.kind) })

@@ -15,24 +15,25 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// primaryKeyHeader names the primary key columns of a table that an ingest creates, separated by commas. Without it the table
-// gets a hidden key.
+// primaryKeyHeader is the header that names the primary key columns, separated by commas, of a table that an ingest
+// creates. Without the header the table gets hiddenKey.
 const primaryKeyHeader = "primary-key"
 
 // hiddenKey is the key column of a table that was created without primaryKeyHeader.
 const hiddenKey = "flight_row_id"
 
-// ingestModes maps the values of the header ingest-mode to the mutations that write a row. Without the header rows are inserted.
+// ingestModes maps the values of the header ingest-mode to the mutations that write the rows. Without the header rows
+// are inserted.
 var ingestModes = map[string]table.Op{
-	"":                 table.Insert, // a row whose key exists is an error
+	"":                 table.Insert, // if the key of a row exists, the ingest fails
 	"insert":           table.Insert,
-	"insert-or-update": table.InsertOrUpdate, // an existing row gets the new columns
-	"replace":          table.Replace,        // an existing row is deleted first
+	"insert-or-update": table.InsertOrUpdate, // if the row exists, the given columns are changed
+	"replace":          table.Replace,        // if the row exists, it is deleted first
 }
 
-// An ingestion is the bulk load of a table. Without a transaction rows are committed in chunks, see chunk.go. If a chunk fails,
-// the chunks before it stay, and the error gives their number of rows. In a transaction, or with commitsHeader, all rows are
-// written or none.
+// An ingestion is the bulk load of a table. Without a transaction the rows are committed in chunks (chunk.go): if a
+// chunk fails, the chunks before it stay, and the error gives their number of rows. In a transaction, or with
+// commitsHeader, either all rows are written or none.
 type ingestion struct {
 	*Service
 	ctx     context.Context
@@ -40,7 +41,7 @@ type ingestion struct {
 	session string
 	in      *spannerpb.TransactionSelector // nil if there is no transaction
 	op      table.Op
-	table   string // with its schema
+	table   string // name of the table, with that of its schema
 	whole   bool   // one commit writes all rows
 	columns []string
 	types   []*value.Type
@@ -48,7 +49,7 @@ type ingestion struct {
 	written int64
 }
 
-// ingest answers CommandStatementIngest.
+// ingest answers CommandStatementIngest, which loads rows into a table.
 func (s *Service) ingest(ctx context.Context, command *flightpb.CommandStatementIngest, up *upload, c *rpc.Call) error {
 	t, err := s.statement("", command.TransactionId, c)
 	if err != nil {
@@ -92,7 +93,7 @@ func (s *Service) ingest(ctx context.Context, command *flightpb.CommandStatement
 	return answerCount(c, g.written)
 }
 
-// begin creates the table if it must be created, and finds the types of its columns.
+// begin creates the table, if the command asks for that, and finds the types of its columns.
 func (g *ingestion) begin(command *flightpb.CommandStatementIngest, schema *arrow.Schema) error {
 	for _, f := range schema.Fields() {
 		g.columns = append(g.columns, f.Name)
@@ -130,7 +131,8 @@ func (g *ingestion) begin(command *flightpb.CommandStatementIngest, schema *arro
 	return g.limitChunk()
 }
 
-// describe describes a query of the incoming columns. The table has an alias, because a column may have the table's name.
+// describe returns the description of a query that selects the columns of the ingest. The query gives the table an
+// alias, because a column may have the same name as the table.
 func (g *ingestion) describe() (*Description, error) {
 	names := make([]string, len(g.columns))
 	for i, name := range g.columns {
@@ -145,12 +147,12 @@ func (g *ingestion) isMissing() bool {
 	return err != nil
 }
 
-// quoted returns a name, which may have a schema, with GoogleSQL's quotes.
+// quoted returns a name in GoogleSQL's quotes. The name may begin with that of a schema and a dot.
 func quoted(name string) string {
 	return "`" + strings.ReplaceAll(strings.NewReplacer("\\", "\\\\", "`", "\\`").Replace(name), ".", "`.`") + "`"
 }
 
-// createTable returns the statement that creates a table for an Arrow schema.
+// createTable returns the statement that creates a table for rows of an Arrow schema.
 func (g *ingestion) createTable(schema *arrow.Schema) (string, error) {
 	var b strings.Builder
 	b.WriteString("CREATE TABLE " + quoted(g.table) + " (")
@@ -176,7 +178,7 @@ func (g *ingestion) createTable(schema *arrow.Schema) (string, error) {
 	return strings.TrimSuffix(b.String(), ", ") + ") PRIMARY KEY (" + strings.Join(key, ", ") + ")", nil
 }
 
-// columnType returns the type of a table's column.
+// columnType returns the DDL text of a column's type.
 func columnType(t *value.Type) string {
 	switch t.Kind {
 	case value.String, value.Bytes:

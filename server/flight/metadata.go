@@ -21,15 +21,16 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// A listing is a query of INFORMATION_SCHEMA that answers a command about metadata. The query returns the columns of schema, but
-// INT64 in place of narrower integers. A parameter that is NULL filters nothing.
+// A listing is a query of INFORMATION_SCHEMA that answers a command about metadata. schema is the schema of the reply.
+// The query returns its columns, but INT64 columns where the schema has narrower integers. A parameter that is NULL
+// filters nothing.
 type listing struct {
 	schema *arrow.Schema
 	sql    string
 	params map[string]*string
 }
 
-// Queries of the listings. A database is one catalog with the name "".
+// Queries of the listings. A database has one catalog, whose name is "".
 const (
 	schemataQuery = `SELECT CATALOG_NAME, SCHEMA_NAME FROM INFORMATION_SCHEMA.SCHEMATA
 WHERE (@catalog IS NULL OR CATALOG_NAME = @catalog) AND (@schema IS NULL OR SCHEMA_NAME LIKE @schema) ORDER BY 1, 2`
@@ -39,7 +40,7 @@ AND (@types IS NULL OR TABLE_TYPE IN UNNEST(SPLIT(@types, "\n"))) ORDER BY 1, 2,
 	keysQuery = `SELECT c.TABLE_CATALOG, c.TABLE_SCHEMA, k.TABLE_NAME, k.COLUMN_NAME, k.ORDINAL_POSITION, c.CONSTRAINT_NAME
 FROM INFORMATION_SCHEMA.TABLE_CONSTRAINTS c JOIN INFORMATION_SCHEMA.KEY_COLUMN_USAGE k USING (CONSTRAINT_SCHEMA, CONSTRAINT_NAME)
 WHERE c.CONSTRAINT_TYPE = 'PRIMARY KEY' AND (@catalog IS NULL OR c.TABLE_CATALOG = @catalog) AND (@schema IS NULL OR c.TABLE_SCHEMA = @schema) AND c.TABLE_NAME = @table ORDER BY 1, 2, 3, 5`
-	// The rule numbers are those of UpdateDeleteRules.
+	// The numbers in the CASE expressions are those of Flight SQL's enumeration UpdateDeleteRules.
 	foreignKeysQuery = `SELECT p.TABLE_CATALOG, p.TABLE_SCHEMA, p.TABLE_NAME, p.COLUMN_NAME, f.TABLE_CATALOG, f.TABLE_SCHEMA, f.TABLE_NAME, f.COLUMN_NAME,
 f.ORDINAL_POSITION, r.CONSTRAINT_NAME, r.UNIQUE_CONSTRAINT_NAME, CASE r.UPDATE_RULE WHEN 'CASCADE' THEN 0 ELSE 3 END, CASE r.DELETE_RULE WHEN 'CASCADE' THEN 0 ELSE 3 END
 FROM INFORMATION_SCHEMA.REFERENTIAL_CONSTRAINTS r
@@ -50,7 +51,8 @@ AND (@fkCatalog IS NULL OR f.TABLE_CATALOG = @fkCatalog) AND (@fkSchema IS NULL 
 ORDER BY 1, 2, 3, 5, 6, 7, 10, 9`
 )
 
-// listingOf returns the listing for a command. It returns nil if the command is not about metadata, or needs no database.
+// listingOf returns the listing that answers a command. It returns nil if the command is not about metadata, or is
+// answered without a query.
 func listingOf(command proto.Message) *listing {
 	switch q := command.(type) {
 	case *flightpb.CommandGetCatalogs:
@@ -83,7 +85,7 @@ func foreignKeys(pkCatalog, pkSchema, pkTable, fkCatalog, fkSchema, fkTable *str
 	}}
 }
 
-// metadataSchema returns the result schema of a command about metadata; nil for other commands.
+// metadataSchema returns the schema of the reply to a command about metadata, or nil for other commands.
 func metadataSchema(command proto.Message) *arrow.Schema {
 	switch q := command.(type) {
 	case *flightpb.CommandGetSqlInfo:
@@ -101,7 +103,8 @@ func metadataSchema(command proto.Message) *arrow.Schema {
 	return nil
 }
 
-// metadataInfo returns the info of a command about metadata. DoGet runs the command, at its own timestamp.
+// metadataInfo returns the FlightInfo for a command about metadata. The command runs later, in DoGet, and reads at the
+// timestamp of that time.
 func (s *Service) metadataInfo(command proto.Message, schema *arrow.Schema, c *rpc.Call) (*flightpb.FlightInfo, error) {
 	session, err := s.session(c)
 	if err != nil {
@@ -128,7 +131,7 @@ func (s *Service) metadataInfo(command proto.Message, schema *arrow.Schema, c *r
 	return info, err
 }
 
-// getMetadata answers DoGet for the command in a ticket.
+// getMetadata answers DoGet for a ticket that holds a command about metadata.
 func (s *Service) getMetadata(ctx context.Context, t *ticket, c *rpc.Call) error {
 	command, err := commandOf(t.data, c)
 	if err != nil {
@@ -157,7 +160,7 @@ func (s *Service) getMetadata(ctx context.Context, t *ticket, c *rpc.Call) error
 	return w.finish()
 }
 
-// list runs the query of a listing.
+// list runs the query of a listing and returns its rows.
 func (s *Service) list(ctx context.Context, t *ticket, l *listing, c *rpc.Call) (r arrow.RecordBatch, err error) {
 	req := &spannerpb.ExecuteSqlRequest{Session: t.request.Session, Sql: l.sql, Params: &structpb.Struct{Fields: map[string]*structpb.Value{}}, ParamTypes: map[string]*spannerpb.Type{}}
 	for name, text := range l.params {
@@ -216,7 +219,7 @@ func narrow(r arrow.RecordBatch, schema *arrow.Schema) arrow.RecordBatch {
 	return array.NewRecordBatch(schema, columns, r.NumRows())
 }
 
-// withSchemas adds the schema of each table to a list of tables.
+// withSchemas adds to a list of tables a column with the Arrow schema of each table.
 func (s *Service) withSchemas(ctx context.Context, t *ticket, tables arrow.RecordBatch, c *rpc.Call) (arrow.RecordBatch, error) {
 	b := array.NewBinaryBuilder(memory.DefaultAllocator, arrow.BinaryTypes.Binary)
 	schemas, names := tables.Column(1).(*array.String), tables.Column(2).(*array.String)

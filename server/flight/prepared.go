@@ -18,9 +18,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// A prepared statement consists of its handle: the server keeps no state for it beyond what it caches for every statement. Its
-// parameters are in the order of their first use in the text. When the client binds them, it gets a new handle with their values.
-// The statement outlives the transaction in which it was prepared (see connection.go).
+// A prepared statement consists of its handle: the server keeps no state for it beyond what it caches for every
+// statement. Its parameters are in the order of their first use in the SQL. When the client binds values to them, the
+// client gets a new handle, which contains the values. The statement outlives the transaction in which it was prepared
+// (see connection.go).
 
 // createPrepared prepares a statement.
 func (s *Service) createPrepared(ctx context.Context, req *flightpb.ActionCreatePreparedStatementRequest, c *rpc.Call) (proto.Message, error) {
@@ -49,7 +50,7 @@ func (s *Service) createPrepared(ctx context.Context, req *flightpb.ActionCreate
 	return reply, err
 }
 
-// returnsRows reports whether the client reads the statement like a query.
+// returnsRows reports whether the statement has a result that clients read: it is a query, or DML with THEN RETURN.
 func (d *Description) returnsRows() bool { return !d.IsDDL && (!d.IsDML || len(d.Columns) > 0) }
 
 func parametersOf(d *Description) []columnar.Column {
@@ -69,14 +70,14 @@ func (s *Service) openPrepared(handle []byte, c *rpc.Call) (*ticket, error) {
 	return openTicket(s.tokens, c, handle, "prepared_statement_handle", ticketStatement)
 }
 
-// A binding maps the columns of parameters that a client sends to the parameters of a statement.
+// A binding says for each column of a batch which parameter of a statement gets its values, and of which type it is.
 type binding struct {
-	names []string // of the statement's parameters, by column of a batch
+	names []string // names of the statement's parameters, by column of the batch
 	types []*value.Type
 }
 
-// bindingOf matches the columns of parameters to the parameters of a statement. It matches by name if all names are the
-// statement's, else by order.
+// bindingOf matches the columns of a batch with the parameters of a statement. It matches by name if every column has
+// the name of a parameter, else by order.
 func bindingOf(d *Description, schema *arrow.Schema) (*binding, error) {
 	if schema.NumFields() != len(d.Parameters) {
 		return nil, usererror.FlightParameterCount(len(d.Parameters), schema.NumFields())
@@ -98,7 +99,7 @@ func bindingOf(d *Description, schema *arrow.Schema) (*binding, error) {
 	return b, nil
 }
 
-// A boundRow is the parameters of one row.
+// A boundRow holds the values of a statement's parameters for one execution, from one row of a batch.
 type boundRow struct {
 	params *structpb.Struct
 	types  map[string]*spannerpb.Type
@@ -107,8 +108,8 @@ type boundRow struct {
 // boundRowBytes is the approximate memory of a boundRow without its values.
 const boundRowBytes = 512
 
-// bind returns the parameters of one row of a batch. If a value does not fit its parameter's type, bind sends it with the type of
-// its column, and the statement is analyzed for that type.
+// bind returns the parameters that one row of a batch gives. If a value cannot be converted to its parameter's type,
+// bind sends the value with the type of its column, and the statement is analyzed with that type.
 func (b *binding) bind(batch arrow.RecordBatch, row int) (r boundRow, err error) {
 	r = boundRow{&structpb.Struct{Fields: map[string]*structpb.Value{}}, map[string]*spannerpb.Type{}}
 	for i, col := range batch.Columns() {
@@ -132,7 +133,7 @@ func (b *binding) bind(batch arrow.RecordBatch, row int) (r boundRow, err error)
 	return r, nil
 }
 
-// wireValue returns a value as requests of the API carry it.
+// wireValue returns a value in the form in which requests of Spanner's API carry it.
 func wireValue(v value.Value, t *value.Type) (*structpb.Value, error) {
 	p := new(structpb.Value)
 	return p, proto.Unmarshal(v.AppendWire(nil, t), p)

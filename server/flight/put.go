@@ -46,7 +46,7 @@ func answerCount(c *rpc.Call, n int64) error {
 	return c.Send(&flightpb.PutResult{AppMetadata: body})
 }
 
-// putUpdate runs a statement that writes.
+// putUpdate answers CommandStatementUpdate: it runs a statement that writes.
 func (s *Service) putUpdate(ctx context.Context, command *flightpb.CommandStatementUpdate, c *rpc.Call) error {
 	t, err := s.statement(command.Query, command.TransactionId, c)
 	if err != nil {
@@ -63,8 +63,8 @@ func (s *Service) putUpdate(ctx context.Context, command *flightpb.CommandStatem
 	return answerCount(c, n)
 }
 
-// update runs a statement that writes, in its transaction or in one of its own. It passes the rows of THEN RETURN to returned
-// before anything is committed, unless returned is nil.
+// update runs a statement that writes, in the transaction that req names, or in a new one. Unless returned is nil,
+// update passes it the rows of THEN RETURN before anything is committed. It returns the number of changed rows.
 func (s *Service) update(ctx context.Context, req *spannerpb.ExecuteSqlRequest, d *Description, c *rpc.Call, returned func(*result.Result) error) (rows int64, err error) {
 	if d.IsDDL {
 		return 0, s.api.UpdateSchema(ctx, req.Session, req.Sql)
@@ -86,7 +86,8 @@ func (s *Service) update(ctx context.Context, req *spannerpb.ExecuteSqlRequest, 
 	return rows, err
 }
 
-// putPreparedUpdate runs a prepared statement that writes, once for each row of parameters, all in one transaction.
+// putPreparedUpdate runs a prepared statement that writes, once for each row of parameters. All executions are in one
+// transaction.
 func (s *Service) putPreparedUpdate(ctx context.Context, command *flightpb.CommandPreparedStatementUpdate, up *upload, c *rpc.Call) error {
 	t, err := s.openPrepared(command.PreparedStatementHandle, c)
 	if err != nil {
@@ -128,10 +129,11 @@ func (s *Service) putPreparedUpdate(ctx context.Context, command *flightpb.Comma
 	return answerCount(c, total)
 }
 
-// batchStatements is the most rows of parameters that become statements of one ExecuteBatchDml.
+// batchStatements is how many statements, one for each row of parameters, one ExecuteBatchDml has at most.
 const batchStatements = 1000
 
-// statements returns the statements for an upload's rows of parameters, in batches, and charges them to the call.
+// statements returns a statement for each row of parameters of an upload, in batches of batchStatements. It charges
+// their memory to the call.
 func (s *Service) statements(ctx context.Context, t *ticket, d *Description, up *upload) (batches [][]*spannerpb.ExecuteBatchDmlRequest_Statement, err error) {
 	err = s.eachRow(ctx, d, up, func(r boundRow) error {
 		if n := len(batches); n == 0 || len(batches[n-1]) == batchStatements {
@@ -157,7 +159,8 @@ func (s *Service) runBatch(ctx context.Context, req *spannerpb.ExecuteBatchDmlRe
 	return rows, err
 }
 
-// putParameters binds the parameters of a prepared query: the client gets a handle with their values.
+// putParameters answers CommandPreparedStatementQuery of a DoPut: it binds values to the parameters of a prepared
+// query. The client gets a new handle, which contains the values.
 func (s *Service) putParameters(ctx context.Context, command *flightpb.CommandPreparedStatementQuery, up *upload, c *rpc.Call) error {
 	t, err := s.openPrepared(command.PreparedStatementHandle, c)
 	if err != nil {
@@ -179,7 +182,7 @@ func (s *Service) putParameters(ctx context.Context, command *flightpb.CommandPr
 	if err != nil {
 		return err
 	}
-	t.request.Transaction = own // the new handle is followed again when it is used
+	t.request.Transaction = own // the new handle names the original transaction, because each use of a handle calls follow
 	sealed, err := t.seal(s.tokens)
 	if err != nil {
 		return err
@@ -191,8 +194,8 @@ func (s *Service) putParameters(ctx context.Context, command *flightpb.CommandPr
 	return c.Send(&flightpb.PutResult{AppMetadata: body})
 }
 
-// describePrepared moves a prepared statement to the transaction that it must run in, and describes it without its bound
-// parameters.
+// describePrepared moves a prepared statement to the transaction in which it must run now (follow), and returns its
+// description, with its own parameters unbound.
 func (s *Service) describePrepared(ctx context.Context, t *ticket, c *rpc.Call) (*Description, error) {
 	s.follow(t, c)
 	c.Request = t.request
@@ -200,7 +203,7 @@ func (s *Service) describePrepared(ctx context.Context, t *ticket, c *rpc.Call) 
 	return s.api.Describe(ctx, req, c)
 }
 
-// eachRow calls do for each row of parameters of an upload, and charges the call for the bound rows.
+// eachRow calls do with the bound parameters of each row of an upload, and charges their memory to the call.
 func (s *Service) eachRow(ctx context.Context, d *Description, up *upload, do func(boundRow) error) error {
 	return up.each(ctx, func(batch arrow.RecordBatch, _ int64) error {
 		b, err := bindingOf(d, batch.Schema())
@@ -227,13 +230,14 @@ func (s *Service) eachRow(ctx context.Context, d *Description, up *upload, do fu
 	})
 }
 
-// An upload is the data of a DoPut: Arrow messages.
+// An upload reads the Arrow messages that a client sends in a DoPut.
 type upload struct {
 	call *rpc.Call
 	next *flightpb.FlightData // received but not yet read; nil if there is none
 }
 
-// message returns the next Arrow message; io.EOF after the last one. The message is valid until the next call.
+// message returns the next Arrow message, or io.EOF after the last one. The message is valid until the next call of
+// message.
 func (u *upload) message() (m arrowmessage.Message, err error) {
 	for {
 		data := u.next
@@ -243,15 +247,16 @@ func (u *upload) message() (m arrowmessage.Message, err error) {
 				return m, err
 			}
 		}
-		if len(data.DataHeader) > 0 { // without a header it has only metadata of the application
+		if len(data.DataHeader) > 0 { // a message without a header has only metadata of the application
 			return arrowmessage.Message{Metadata: data.DataHeader, Body: data.DataBody}, nil
 		}
 	}
 }
 
-// each calls do for each batch of rows, which is valid until do returns. size is the number of bytes that a kept batch keeps
-// alive: its message, and dictionaries that were replaced since the previous batch, to which kept batches may refer. An account
-// of its own is charged for the memory of the decoder beyond the messages.
+// each calls do for each batch of rows, which is valid until do returns. size is the number of bytes that stay in
+// memory if do retains the batch: those of its message, and of dictionaries that were replaced since the previous
+// batch, because older batches may still use them. The memory that the decoder takes beyond the messages is charged to
+// an account of its own.
 func (u *upload) each(ctx context.Context, do func(batch arrow.RecordBatch, size int64) error) error {
 	account := u.call.Memory.Beside(memory.Request)
 	defer account.Close()
@@ -268,7 +273,7 @@ func (u *upload) each(ctx context.Context, do func(batch arrow.RecordBatch, size
 	return err
 }
 
-// read calls do for each batch of rows. It is no error if the client sends no message.
+// read calls do for each batch of rows. A client that sends no message causes no error.
 func (u *upload) read(do func(batch arrow.RecordBatch, size int64) error, charge arrowmessage.Charge) error {
 	first, err := u.message()
 	if err != nil {
@@ -294,7 +299,7 @@ func (u *upload) read(do func(batch arrow.RecordBatch, size int64) error, charge
 	}
 }
 
-// endOf returns the error of a receive, or nil at the end of the stream.
+// endOf returns err, or nil if err is io.EOF, the end of the stream.
 func endOf(err error) error {
 	if err == io.EOF {
 		return nil

@@ -16,14 +16,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// partitionBytes is the least size of the parts of a result, unless the client asks for a number of parts. Smaller parts are not
-// worth a stream of their own.
+// partitionBytes is the least size in bytes of the partitions of a result, unless the client asks for a number of
+// partitions. Smaller partitions are not worth a stream of their own.
 const partitionBytes = 16 << 20
 
-// unknown stands for an unknown count.
+// unknown is the value for a count that is unknown.
 const unknown = -1
 
-// statement returns the ticket of a statement that a client sends as text, in a transaction or on its own.
+// statement returns the ticket of a statement that a client sends as SQL. transaction is the handle of its transaction,
+// empty for none.
 func (s *Service) statement(sql string, transaction []byte, c *rpc.Call) (*ticket, error) {
 	o, err := optionsOf(c)
 	if err != nil {
@@ -44,7 +45,8 @@ func (s *Service) statement(sql string, transaction []byte, c *rpc.Call) (*ticke
 	return t, nil
 }
 
-// queryInfo returns the info of a query. It fixes the query's read timestamp, and counts as the query's execution.
+// queryInfo returns the FlightInfo of a query. It fixes the query's read timestamp. Statistics count this request as
+// the execution of the query.
 func (s *Service) queryInfo(ctx context.Context, q *ticket, c *rpc.Call) (*flightpb.FlightInfo, error) {
 	d, err := s.api.Announce(ctx, q.request, c)
 	if err != nil {
@@ -81,11 +83,12 @@ func (s *Service) queryInfo(ctx context.Context, q *ticket, c *rpc.Call) (*fligh
 	return info, nil
 }
 
-// maxReturned is the most bytes of rows that a statement that writes may return, because they go into the ticket.
+// maxReturned is how many bytes of rows a statement that writes can return at most, because these rows go into the
+// ticket.
 const maxReturned = 4 << 20
 
-// updateInfo runs a statement that writes, and returns the rows of THEN RETURN in the ticket. So the rows can be read several
-// times while the statement runs once.
+// updateInfo runs a statement that writes, and returns a FlightInfo whose ticket contains the rows of THEN RETURN. So
+// clients can read the rows several times, and the statement runs only once.
 func (s *Service) updateInfo(ctx context.Context, q *ticket, d *Description, c *rpc.Call) (*flightpb.FlightInfo, error) {
 	columns := columnsOf(d.Columns)
 	schema, err := schemaBytes(columnar.Schema(columns, q.options))
@@ -110,7 +113,8 @@ func (s *Service) updateInfo(ctx context.Context, q *ticket, d *Description, c *
 	return info, err
 }
 
-// partition divides a query and returns the partition tokens for the request. A query that is not divided has one empty token.
+// partition divides a query and returns the partition tokens for requests that read its partitions. For a query that is
+// not divided it returns one token, nil.
 func (s *Service) partition(ctx context.Context, q *spannerpb.ExecuteSqlRequest, d *Description, c *rpc.Call) ([][]byte, error) {
 	whole := [][]byte{nil}
 	o := &spannerpb.PartitionOptions{PartitionSizeBytes: partitionBytes, MaxPartitions: int64(s.parallel)}

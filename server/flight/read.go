@@ -13,11 +13,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// A request of google.spanner.v1 is also a command: ReadRequest, and ExecuteSqlRequest (see queryOf). With it a client of the API
-// gets as columns the rows that it could stream: in its own session and transaction, of a partition of PartitionRead or
-// PartitionQuery.
+// Two requests of google.spanner.v1 are also commands: ReadRequest and ExecuteSqlRequest (see queryOf). With them a
+// client of Spanner's API gets the same rows as columns. The read or query runs in the client's own session and
+// transaction, and can be a partition of PartitionRead or PartitionQuery.
 
-// readInfo returns the info of a ReadRequest.
+// readInfo returns the FlightInfo of a ReadRequest.
 func (s *Service) readInfo(ctx context.Context, req *spannerpb.ReadRequest, c *rpc.Call) (*flightpb.FlightInfo, error) {
 	o, err := optionsOf(c)
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *Service) readInfo(ctx context.Context, req *spannerpb.ReadRequest, c *r
 	return &flightpb.FlightInfo{Schema: schema, TotalRecords: unknown, TotalBytes: unknown, Endpoint: []*flightpb.FlightEndpoint{{Ticket: &flightpb.Ticket{Ticket: sealed}}}}, err
 }
 
-// getRead answers DoGet for a ReadRequest.
+// getRead answers DoGet for a ticket that contains a ReadRequest.
 func (s *Service) getRead(ctx context.Context, t *ticket, c *rpc.Call, answer func(*result.Result) error) error {
 	req := new(spannerpb.ReadRequest)
 	if err := proto.Unmarshal(t.data, req); err != nil {

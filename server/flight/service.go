@@ -21,20 +21,23 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// An API answers requests of google.spanner.v1.Spanner. Their cost is counted for the given call.
+// An API runs requests of google.spanner.v1.Spanner. The cost of a request is added to the given call.
 type API interface {
-	// Session returns the name of a session of a database, with a role unless that is "". The session stays valid as long as
-	// tickets made in it.
+	// Session returns the name of a session for a database and a role; the role "" means none. The session stays valid
+	// as long as the tickets that are made in it.
 	Session(database, role string) (string, error)
-	// Describe describes a statement without running it. With query mode PLAN its parameters need no values.
+	// Describe returns the description of a statement, which it does not run. With query mode PLAN, the request need
+	// not have values for parameters.
 	Describe(context.Context, *spannerpb.ExecuteSqlRequest, *rpc.Call) (*Description, error)
 	// Query runs a statement and calls answer with its result, which is valid until answer returns.
 	Query(ctx context.Context, req *spannerpb.ExecuteSqlRequest, c *rpc.Call, answer func(*result.Result) error) error
-	// Announce describes a statement that is to run. If it is a query, the call counts as its execution. Fetch then runs the
-	// query or a part of it, answers as Query does, and adds its cost to that execution.
+	// Announce returns the description of a statement that will run. If the statement is a query, statistics count this
+	// call as its execution. Fetch then runs the query or a partition of it, calls answer as Query does, and adds its
+	// cost to that execution.
 	Announce(context.Context, *spannerpb.ExecuteSqlRequest, *rpc.Call) (*Description, error)
 	Fetch(ctx context.Context, f Fetch, c *rpc.Call, answer func(*result.Result) error) error
-	// AnnounceRead counts as an execution of a read and returns its columns. FetchRead reads, like Fetch.
+	// AnnounceRead returns the columns of a read. Statistics count this call as an execution of the read. FetchRead
+	// then reads the rows, calls answer with the result, and adds its cost to that execution.
 	AnnounceRead(context.Context, *spannerpb.ReadRequest, *rpc.Call) ([]plan.Column, error)
 	FetchRead(ctx context.Context, req *spannerpb.ReadRequest, c *rpc.Call, answer func(*result.Result) error) error
 	PartitionQuery(context.Context, *spannerpb.PartitionQueryRequest, *rpc.Call) (*spannerpb.PartitionResponse, error)
@@ -44,11 +47,12 @@ type API interface {
 	Rollback(context.Context, *spannerpb.RollbackRequest) error
 	// TransactionState returns the state of a transaction of a session.
 	TransactionState(session string, id []byte) TransactionState
-	// Load writes rows given as columns in a transaction of its own, all or none. LoadLimit returns the most rows of one Load
-	// with the same table and columns.
+	// Load writes rows that are given as columns. It writes all of them in one transaction, or none. LoadLimit returns
+	// how many rows one Load with the same table and columns can have at most.
 	Load(context.Context, *Load, *rpc.Call) error
 	LoadLimit(*Load) (rows int, err error)
-	// UpdateSchema runs DDL statements in the database of a session. If the schema does not allow one of them, none runs.
+	// UpdateSchema runs DDL statements in the database of a session. If one of them is not valid in the schema, none
+	// runs.
 	UpdateSchema(ctx context.Context, session string, statements ...string) error
 }
 
@@ -57,35 +61,35 @@ type TransactionState int
 
 const (
 	TransactionOpen TransactionState = iota
-	// TransactionEnded means that its client has committed it or rolled it back.
+	// TransactionEnded means that the client has committed the transaction or rolled it back.
 	TransactionEnded
-	// TransactionLost means that it was aborted, or does not exist.
+	// TransactionLost means that the transaction was aborted, or that it does not exist.
 	TransactionLost
 )
 
 // A Fetch is a request for rows of an announced query.
 type Fetch struct {
 	*spannerpb.ExecuteSqlRequest
-	// Divided says that the service has divided the query. Otherwise a partition in the request is one that the client has asked
-	// for.
+	// Divided says that the service has divided the query itself. If it is false, a partition token in the request
+	// comes from the client.
 	Divided bool
 }
 
 // A Load is a group of rows, given as columns, that are written together.
 type Load struct {
 	Session string
-	Table   string // with its schema
+	Table   string // name of the table, with that of its schema
 	Op      table.Op
 	Columns []string
 	Rows    int
-	// Source returns the values of a column as type t.
+	// Source returns the values of the column with this index, converted to type t.
 	Source func(column int, t *value.Type) (value.Source, error)
 }
 
-// A Description describes a statement before it runs.
+// A Description says what a statement is, needs and returns, before it runs.
 type Description struct {
 	Columns []plan.Column
-	// Parameters are in the order of their first use in the text.
+	// Parameters are in the order of their first use in the SQL.
 	Parameters []plan.Param
 	// IsDDL says that the statement changes the schema. Then all other fields are empty.
 	IsDDL bool
@@ -93,8 +97,8 @@ type Description struct {
 	IsDML bool
 	// IsPartitionable says that PartitionQuery accepts the statement.
 	IsPartitionable bool
-	// Transaction is a read-only transaction at the timestamp of the description, nil if the request named one. It can be read
-	// until Expires.
+	// Transaction is the id of a read-only transaction at the timestamp of the description. It is nil if the request
+	// named a transaction. The transaction can be read until Expires.
 	Transaction []byte
 	Expires     time.Time
 }
@@ -105,15 +109,16 @@ type Service struct {
 	tokens token.Key
 	// parallel is the number of endpoints of a large result, unless the client asks for another number.
 	parallel int
-	// seqno numbers the writing requests of all transactions. It begins above the numbers of the previous process, as the numbers
-	// of connections do.
+	// seqno is the last seqno of a writing request; all transactions share it. It starts above the numbers of the
+	// previous process, because it starts at the time.
 	seqno   atomic.Int64
 	running running
 	// connections holds the connections over which transactions were begun.
 	connections connections
 }
 
-// New returns the service. It seals its tickets with tokens. A large result has parallel endpoints by default.
+// New returns the service. tokens is the key that seals its tickets. parallel is the number of endpoints of a large
+// result, unless the client asks for another number.
 func New(api API, tokens token.Key, parallel int) *Service {
 	s := &Service{api: api, tokens: tokens, parallel: parallel}
 	s.seqno.Store(time.Now().UnixMicro())
@@ -134,25 +139,26 @@ func (s *Service) Table() rpc.Service {
 	}}
 }
 
-// Headers of requests. JDBC sends the parameters of its URL as headers, and ADBC the options adbc.flight.sql.rpc.call_header.NAME.
+// Headers of requests. A JDBC driver sends the parameters of its URL as headers, and an ADBC driver its options
+// adbc.flight.sql.rpc.call_header.NAME.
 const (
-	// databaseHeader names the database of a request, as in the API's paths.
+	// databaseHeader names the database of a request, such as projects/P/instances/I/databases/D.
 	databaseHeader = "database"
-	// roleHeader names the database role of a request. Without it, the request may do everything.
+	// roleHeader names the database role of a request. A request without this header has all privileges.
 	roleHeader = "database-role"
-	// partitionsHeader is the most endpoints of a query.
+	// partitionsHeader is the number of endpoints that a query's FlightInfo has at most.
 	partitionsHeader = "max-partitions"
-	// ingestHeader chooses how a bulk load writes a row whose key exists: see ingestModes.
+	// ingestHeader says how a bulk load writes a row whose key already exists: see ingestModes.
 	ingestHeader = "ingest-mode"
 	// commitsHeader with the value oneCommit makes a bulk load without a transaction write all rows in one commit. It is refused
 	// if the rows exceed the limits of a commit.
 	commitsHeader = "ingest-commits"
 	oneCommit     = "one"
-	// unitHeader is the unit of timestamps: ns, or us.
+	// unitHeader is the unit of timestamps in the reply: ns, the default, or us.
 	unitHeader = "timestamp-unit"
 )
 
-// session returns the session for a request without a handle.
+// session returns the name of the session for a request that has no handle, which would name one.
 func (s *Service) session(c *rpc.Call) (string, error) {
 	database := c.Metadata(databaseHeader)
 	if database == "" {
@@ -161,7 +167,7 @@ func (s *Service) session(c *rpc.Call) (string, error) {
 	return s.api.Session(database, c.Metadata(roleHeader))
 }
 
-// optionsOf returns the Arrow types that a client asks for.
+// optionsOf returns the options for Arrow types that the request's headers ask for.
 func optionsOf(c *rpc.Call) (o columnar.Options, err error) {
 	switch unit := c.Metadata(unitHeader); unit {
 	case "", "ns":
@@ -173,7 +179,7 @@ func optionsOf(c *rpc.Call) (o columnar.Options, err error) {
 	return o, err
 }
 
-// commandOf returns the command of Flight SQL in a descriptor or an action.
+// commandOf decodes the command of Flight SQL that a descriptor or an action contains.
 func commandOf(data []byte, c *rpc.Call) (proto.Message, error) {
 	var wrapped anypb.Any
 	if err := proto.Unmarshal(data, &wrapped); err != nil || wrapped.TypeUrl == "" {
@@ -201,7 +207,7 @@ func descriptorCommand(d *flightpb.FlightDescriptor, c *rpc.Call) (proto.Message
 	return commandOf(d.Cmd, c)
 }
 
-// getFlightInfo answers GetFlightInfo.
+// getFlightInfo answers GetFlightInfo for any command that has a result.
 func (s *Service) getFlightInfo(ctx context.Context, d *flightpb.FlightDescriptor, c *rpc.Call) (*flightpb.FlightInfo, error) {
 	command, err := descriptorCommand(d, c)
 	if err != nil {
@@ -215,7 +221,7 @@ func (s *Service) getFlightInfo(ctx context.Context, d *flightpb.FlightDescripto
 	return info, nil
 }
 
-// infoOf returns the info of a command that has a result.
+// infoOf returns the FlightInfo of a command that has a result.
 func (s *Service) infoOf(ctx context.Context, command proto.Message, c *rpc.Call) (*flightpb.FlightInfo, error) {
 	if schema := metadataSchema(command); schema != nil {
 		return s.metadataInfo(command, schema, c)
@@ -250,7 +256,7 @@ func (s *Service) queryOf(command proto.Message, c *rpc.Call) (q *ticket, err er
 	return nil, usererror.UnknownFlightCommand(string(command.ProtoReflect().Descriptor().FullName()))
 }
 
-// getSchema answers GetSchema. No statement runs.
+// getSchema answers GetSchema. It does not run the statement.
 func (s *Service) getSchema(ctx context.Context, descriptor *flightpb.FlightDescriptor, c *rpc.Call) (*flightpb.SchemaResult, error) {
 	command, err := descriptorCommand(descriptor, c)
 	if err != nil {

@@ -16,9 +16,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// A batch is sent once its rows are large enough, measured as they are stored. The first is sent from firstBatch bytes, and each
-// next one from twice as many as the one before, up to fullBatch. So a stream whose client does not read holds little memory.
-// Rows of less than 3 MiB make messages below the 4 MiB that gRPC clients accept by default; a longer row is a batch of its own.
+// A batch is sent when its rows are large enough, measured by the bytes they take in storage. The first batch is sent
+// from firstBatch bytes, and each next one from twice as many as the batch before, up to fullBatch. So a stream whose
+// client does not read takes little memory. Rows below 3 MiB make messages below the 4 MiB that gRPC clients accept by
+// default; a longer row is a batch of its own.
 const (
 	firstBatch = 32 << 10
 	fullBatch  = 1 << 20
@@ -61,14 +62,14 @@ func stream(ctx context.Context, c *rpc.Call, r *result.Result, o columnar.Optio
 			return err
 		}
 		if err := ctx.Err(); err != nil {
-			return err // ended by CancelFlightInfo; if the client ends the call, sending fails
+			return err // CancelFlightInfo ended the query; if the client ends the call, sending fails
 		}
 		batch.Reset()
 	}
 	return w.finish()
 }
 
-// fill adds rows of about size bytes to a batch.
+// fill adds rows to a batch until they have about size bytes.
 func fill(b *columnar.Batch, from result.Rows, size int) (rows int, err error) {
 	for before := from.DataSize(); ; {
 		left := size - int(from.DataSize()-before)
@@ -82,10 +83,10 @@ func fill(b *columnar.Batch, from result.Rows, size int) (rows int, err error) {
 	}
 }
 
-// maxRows is about the most rows of a batch.
+// maxRows is about the number of rows that a batch has at most.
 const maxRows = 64 << 10
 
-// arrowError converts an error in the conversion of rows to columns to one for the client.
+// arrowError converts err, from the conversion of rows to Arrow columns, to an error for the client.
 func arrowError(err error) error {
 	if r := (*columnar.RangeError)(nil); errors.As(err, &r) {
 		instead := "Select a part of it, or convert it to STRING."
@@ -97,13 +98,13 @@ func arrowError(err error) error {
 	return err
 }
 
-// A writer sends Arrow messages as FlightData, each in a frame that is encoded once.
+// A writer sends Arrow messages as FlightData. Each message is encoded once, directly into the frame that is sent.
 type writer struct {
 	*ipc.Writer
 	schema *arrow.Schema
 	ctx    context.Context
 	call   *rpc.Call
-	rows   result.Rows // that the rows are read from; nil for results that no query returns
+	rows   result.Rows // the rows that are sent; nil for results that no query returns
 	rest   result.Rest
 	sent   bool  // the first message, which never waits, has been sent
 	failed error // error of sending
@@ -119,12 +120,12 @@ func newWriter(ctx context.Context, c *rpc.Call, schema *arrow.Schema) *writer {
 func (w *writer) Write(r arrow.RecordBatch) error {
 	err := w.Writer.Write(r)
 	if w.failed != nil {
-		return w.failed // unchanged, without the library's words
+		return w.failed // the original error, without the Arrow library's words around it
 	}
 	return err
 }
 
-// finish ends the stream. It sends the schema if there was no batch.
+// finish ends the stream. If there was no batch, it first sends the schema.
 func (w *writer) finish() error {
 	err := w.Close()
 	if w.failed != nil {
@@ -133,13 +134,13 @@ func (w *writer) finish() error {
 	return err
 }
 
-// payloads implements ipc.PayloadWriter.
+// payloads is the ipc.PayloadWriter of a writer: it gets each encoded Arrow message.
 type payloads struct{ *writer }
 
 func (payloads) Start() error { return nil }
 func (payloads) Close() error { return nil }
 
-// Fields of FlightData, as tags.
+// Tags of the fields of FlightData.
 const (
 	tagDataHeader = 2<<3 | 2
 	tagDataBody   = 1000<<3 | 2
@@ -177,10 +178,10 @@ func (p payloads) send(m ipc.Payload) error {
 	return err
 }
 
-// frameHeads is the most bytes of tags and lengths.
+// frameHeads is how many bytes the tags and lengths of a FlightData take at most.
 const frameHeads = 32
 
-// A counter counts written bytes.
+// A counter counts the bytes that are written to it.
 type counter int
 
 func (n *counter) Write(p []byte) (int, error) {
@@ -188,7 +189,7 @@ func (n *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// An appender appends written bytes to itself.
+// An appender collects the bytes that are written to it.
 type appender []byte
 
 func (a *appender) Write(p []byte) (int, error) {
@@ -196,14 +197,14 @@ func (a *appender) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// schemaBytes returns a schema in the form of Flight's messages: an Arrow stream without batches.
+// schemaBytes returns a schema as Flight's messages contain it: as an Arrow stream without batches.
 func schemaBytes(schema *arrow.Schema) ([]byte, error) {
 	var buf bytes.Buffer
 	err := ipc.NewWriter(&buf, ipc.WithSchema(schema)).Close()
 	return buf.Bytes(), err
 }
 
-// store writes a result as an Arrow stream.
+// store writes the rows of a result to a buffer, as an Arrow stream.
 func store(to *bytes.Buffer, r *result.Result, columns []columnar.Column, o columnar.Options) error {
 	batch := columnar.NewBatch(columns, o)
 	w := ipc.NewWriter(to, ipc.WithSchema(batch.Schema))
@@ -226,7 +227,7 @@ func store(to *bytes.Buffer, r *result.Result, columns []columnar.Column, o colu
 	return w.Close()
 }
 
-// sendStored sends the stream that store has written.
+// sendStored sends the Arrow stream that store has written into a ticket.
 func sendStored(ctx context.Context, c *rpc.Call, data []byte) error {
 	r, err := ipc.NewReader(bytes.NewReader(data))
 	if err != nil {

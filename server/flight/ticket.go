@@ -12,19 +12,20 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// A ticket is data that a client keeps for the server: the ticket of an endpoint, or the handle of a prepared statement or a
-// transaction. It is opaque to clients:
+// A ticket is state of the server that the client holds: the ticket of an endpoint, or the handle of a prepared
+// statement or a transaction. It is opaque to clients. Its fields, with their lengths in bytes:
 //
 //	version 1 | kind 1 | flags 1 | length of request uvarint | request | data | checksum 8
 type ticket struct {
 	kind    ticketKind
 	options columnar.Options
-	// request is a statement at the read timestamp of its transaction, or one partition of it. In some tickets it only names a
-	// session or a transaction.
+	// request is a statement, or a partition of one, in a read-only transaction that fixes its timestamp. In some kinds
+	// of tickets it only names a session or a transaction.
 	request *spannerpb.ExecuteSqlRequest
-	// divided says that the request is a part of a query that the server has divided.
+	// divided says that the server has divided the query, and request is one partition of it.
 	divided bool
-	// data is a command about metadata, or rows, or a spannerpb.ReadRequest, or the number of a connection (see connection.go).
+	// data depends on the kind: a command about metadata, rows, a spannerpb.ReadRequest, or the number of a connection
+	// (see connection.go).
 	data []byte
 }
 
@@ -39,7 +40,7 @@ const (
 	ticketRead                              // DoGet answers the ReadRequest in data
 )
 
-// endpointKinds are the kinds of endpoint tickets.
+// endpointKinds are the kinds of tickets that an endpoint can have.
 var endpointKinds = []ticketKind{ticketQuery, ticketCommand, ticketRows, ticketRead}
 
 const (
@@ -49,7 +50,7 @@ const (
 	flagDivided      = 2
 )
 
-// seal returns the bytes of a ticket.
+// seal encodes a ticket, and signs it with k.
 func (t *ticket) seal(k token.Key) ([]byte, error) {
 	request, err := proto.MarshalOptions{Deterministic: true}.Marshal(t.request)
 	if err != nil {
@@ -67,7 +68,8 @@ func (t *ticket) seal(k token.Key) ([]byte, error) {
 	return k.Seal(append(dst, t.data...), 0), nil
 }
 
-// openTicket decodes the bytes of a ticket of one of the given kinds. The error calls the ticket what.
+// openTicket decodes a ticket, which must be of one of the given kinds. what names the ticket in the error: "ticket" or
+// the like.
 func openTicket(k token.Key, c *rpc.Call, data []byte, what string, kinds ...ticketKind) (*ticket, error) {
 	body, ok := k.Open(data)
 	if !ok || len(body) < ticketHead || body[0] != ticketVersion {

@@ -27,7 +27,7 @@ func (s *Service) beginTransaction(ctx context.Context, _ *flightpb.ActionBeginT
 	return &flightpb.ActionBeginTransactionResult{TransactionId: sealed}, err
 }
 
-// endTransaction commits or rolls back.
+// endTransaction answers EndTransaction: it commits the transaction or rolls it back.
 func (s *Service) endTransaction(ctx context.Context, req *flightpb.ActionEndTransactionRequest, c *rpc.Call) (proto.Message, error) {
 	t, err := s.openTransaction(req.TransactionId, c)
 	if err != nil {
@@ -53,10 +53,11 @@ func (s *Service) commit(ctx context.Context, session string, id []byte, c *rpc.
 	return s.api.Commit(ctx, &spannerpb.CommitRequest{Session: session, Transaction: &spannerpb.CommitRequest_TransactionId{TransactionId: id}, Mutations: mutations}, c)
 }
 
-// commitAttempts is the most attempts for a statement without a transaction that other transactions abort.
+// commitAttempts is how often a statement without a transaction is tried at most, if other transactions abort it.
 const commitAttempts = 8
 
-// inTransaction calls do with the transaction that a request names. If it names none, inTransaction begins one and commits it.
+// inTransaction calls do with the transaction that a request names. If the request names none, inTransaction begins a
+// transaction, and commits it after do. If that transaction is aborted, it tries again with a new one.
 func (s *Service) inTransaction(ctx context.Context, req *spannerpb.ExecuteSqlRequest, c *rpc.Call, do func(*spannerpb.TransactionSelector) error) (err error) {
 	if req.Transaction.GetId() != nil {
 		return do(req.Transaction)
@@ -73,7 +74,7 @@ func (s *Service) inTransaction(ctx context.Context, req *spannerpb.ExecuteSqlRe
 		if err == nil {
 			return nil
 		}
-		_ = s.api.Rollback(context.WithoutCancel(ctx), &spannerpb.RollbackRequest{Session: req.Session, TransactionId: t.Id}) // it may have ended already
+		_ = s.api.Rollback(context.WithoutCancel(ctx), &spannerpb.RollbackRequest{Session: req.Session, TransactionId: t.Id}) // the transaction may have ended already
 		if !usererror.IsAborted(err) || ctx.Err() != nil {
 			return err
 		}
@@ -82,7 +83,8 @@ func (s *Service) inTransaction(ctx context.Context, req *spannerpb.ExecuteSqlRe
 	return err
 }
 
-// readWrite returns the options of a read-write transaction. If previous is not nil, it repeats that aborted transaction.
+// readWrite returns the options of a read-write transaction. If previous is not nil, it is the id of the aborted
+// transaction that the new one retries.
 func readWrite(previous []byte) *spannerpb.TransactionOptions {
 	return &spannerpb.TransactionOptions{Mode: &spannerpb.TransactionOptions_ReadWrite_{
 		ReadWrite: &spannerpb.TransactionOptions_ReadWrite{MultiplexedSessionPreviousTransactionId: previous},

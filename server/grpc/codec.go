@@ -13,17 +13,18 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// codec extends gRPC's proto codec to transports. It decodes their requests, and passes on messages of their replies, which are
-// already encoded.
+// codec extends gRPC's proto codec to values of type *transport: it decodes a request into the transport's call, and
+// passes on reply messages, which are already encoded.
 type codec struct{ messages encoding.CodecV2 }
 
 func newCodec() codec { return codec{encoding.GetCodecV2(protocodec.Name)} }
 
-// Name returns the name of the proto codec, because the wire format is the same.
+// Name returns the name of the proto codec, because codec has the same wire format.
 func (codec) Name() string { return protocodec.Name }
 
-// Marshal passes on the bytes of a transport's message, and encodes messages of gRPC's own services. The connection counts the
-// bytes as held until gRPC has written them. Marshal releases the transport of a unary method.
+// Marshal passes on the bytes of a transport's reply message, and encodes messages of gRPC's own services. The
+// connection counts the bytes as held until gRPC has written them. Marshal releases the transport of a unary method,
+// because the reply is its last use.
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	t, ok := v.(*transport)
 	if !ok {
@@ -36,8 +37,8 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	return mem.BufferSlice{message}, nil
 }
 
-// Unmarshal decodes the request of a transport's call, and messages of gRPC's own services. A request that is too large,
-// malformed, or without room in memory is no error of the codec; it sets the transport's refusal.
+// Unmarshal decodes the request of a transport's call, and messages of gRPC's own services. If a request is too large
+// or malformed, or there is no memory for it, Unmarshal returns no error but sets the transport's refusal.
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	switch t := v.(type) {
 	case *transport:
@@ -76,8 +77,8 @@ func (t *transport) decode(data mem.BufferSlice) error {
 	return call.Decode(t.ctx, message)
 }
 
-// handOver takes the place of the decompressor of gRPC's library. It passes a compressed message on unchanged, so that the codec
-// inflates it under the limit of its method. The library itself would inflate up to maxMessage.
+// handOver replaces the decompressor of gRPC's library. It passes a compressed message on unchanged, so that the codec
+// can decompress it under the limit of its method. The library would decompress up to maxMessage.
 type handOver struct{}
 
 func (handOver) Do(r io.Reader) ([]byte, error) { return io.ReadAll(r) }

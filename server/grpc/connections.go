@@ -18,9 +18,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/listener"
 )
 
-// connections holds the open connections. It plays the part of the transport credentials of gRPC's library (without TLS), because
-// the handshake is the right moment to count a connection: the library has set its TCP options and not yet allocated memory for
-// it.
+// connections holds the open connections. For gRPC's library it is the transport credentials (without TLS), because
+// their handshake is the right moment to count a connection: the library has set the connection's TCP options, but has
+// not yet allocated memory for it.
 type connections struct {
 	credentials.TransportCredentials
 	count   *listener.Connections
@@ -28,7 +28,7 @@ type connections struct {
 	log     *slog.Logger
 	several map[string]bool // the full names of methods that take a stream of requests
 
-	tick atomic.Int64 // counts watchEvery
+	tick atomic.Int64 // number of intervals of watchEvery so far
 	mu   sync.Mutex
 	open map[*connection]struct{}
 }
@@ -37,8 +37,8 @@ func newConnections(count *listener.Connections, budget *memory.Budget, log *slo
 	return &connections{TransportCredentials: insecure.NewCredentials(), count: count, uploads: uploads{budget: budget}, log: log, open: map[*connection]struct{}{}, several: map[string]bool{}}
 }
 
-// ServerHandshake implements credentials.TransportCredentials. For io.EOF gRPC's library closes the connection without a line in
-// its log.
+// ServerHandshake implements credentials.TransportCredentials. If there are too many connections it returns io.EOF, for
+// which gRPC's library closes the connection without a line in its log.
 func (c *connections) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	if !c.count.Enter(raw, sayFull) {
 		return nil, nil, io.EOF
@@ -51,7 +51,7 @@ func (c *connections) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthI
 	return c.TransportCredentials.ServerHandshake(conn)
 }
 
-// sayFull writes a GOAWAY frame. Official clients show its text to their users.
+// sayFull writes a GOAWAY frame with the reason. Official clients show the reason to their users.
 func sayFull(to io.Writer, reason string) error {
 	framer := http2.NewFramer(to, nil)
 	if err := framer.WriteSettings(); err != nil {
@@ -60,8 +60,8 @@ func sayFull(to io.Writer, reason string) error {
 	return framer.WriteGoAway(0, http2.ErrCodeEnhanceYourCalm, []byte(reason))
 }
 
-// accepting is a listener whose connections the handshake counts. It does not wrap them, because gRPC's library sets TCP options
-// on them.
+// accepting is the listener for gRPC's library. It limits connections but does not wrap them, because the library sets
+// TCP options on them; the handshake wraps and counts them.
 type accepting struct {
 	net.Listener
 	count *listener.Connections
@@ -70,20 +70,20 @@ type accepting struct {
 // Accept implements net.Listener.
 func (a accepting) Accept() (net.Conn, error) { return a.count.Accept(a.Listener) }
 
-// A connection tracks the requests that it is receiving.
+// A connection is an open connection with the list of the requests that it is receiving.
 type connection struct {
 	*inbound
 	address address
 	gone    sync.Once
 
-	// Guarded by the inbound's mutex.
-	used      bool     // a request has come
-	receiving int      // number of requests in receipt
-	oldest    *receipt // the list of requests in receipt
+	// Guarded by inbound.mu.
+	used      bool     // a request has come on the connection
+	receiving int      // number of requests that are being received
+	oldest    *receipt // first of the list of requests that are being received; newest is the last
 	newest    *receipt
 }
 
-// address is the remote address of a connection. A request finds its connection by it.
+// address is the remote address of a connection. gRPC's library passes it to requests, which so find their connection.
 type address struct {
 	net.Addr
 	conn *connection
@@ -103,10 +103,11 @@ func (c *connection) Close() error {
 	return c.inbound.Close()
 }
 
-// watchEvery is the interval between two checks of the connections. Its ticks date the requests in receipt.
+// watchEvery is the interval between two checks of the connections. Times are counted in ticks of this length.
 const watchEvery = listener.ReceiveTime / 30
 
-// watch closes connections whose clients do not finish sending, or do not read their replies, until closing is closed.
+// watch closes connections whose clients do not finish sending a request, or do not read their replies. It returns when
+// closing is closed.
 func (c *connections) watch(closing <-chan struct{}) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -120,9 +121,10 @@ func (c *connections) watch(closing <-chan struct{}) {
 	}
 }
 
-// closeOverdue closes connections at a tick for one of three reasons. A request has been in receipt for listener.ReceiveTime, a
-// message that has room in the budget comes too slowly, or the client does not read replies that are charged to the budget. It
-// closes the whole connection, because gRPC's library offers no way to end one request.
+// closeOverdue closes connections for one of three reasons: a request has been arriving for longer than
+// listener.ReceiveTime, a message that has memory in the budget comes too slowly, or the client does not read replies
+// that are charged to the budget. now is the current tick. It closes the whole connection, because gRPC's library
+// offers no way to end one request.
 func (c *connections) closeOverdue(now int64) {
 	before := now - int64(listener.ReceiveTime/watchEvery)
 	for _, conn := range c.which(func(conn *connection) bool { return conn.receivingSince() < before || conn.behind(now) }) {
@@ -154,15 +156,15 @@ func (c *connections) close(holds func(*connection) bool) {
 	}
 }
 
-// A receipt is a request between its headers and the end of its message. It is also the request's context, in which receiptKey
-// finds it.
+// A receipt is a request whose headers have come and whose message has not ended. It is also the request's context, in
+// which receiptKey finds it.
 type receipt struct {
 	context.Context
 	conn          *connection
 	since         int64    // tick at which the request began
 	before, after *receipt // in the connection's list
 	over          bool
-	upload        atomic.Pointer[upload] // nil if its message came in one frame
+	upload        atomic.Pointer[upload] // nil if the request's message came in one frame
 }
 
 type receiptKey struct{}
@@ -175,8 +177,9 @@ func (r *receipt) Value(key any) any {
 	return r.Context.Value(key)
 }
 
-// begin registers a request, or a stream of several, that has begun. The receipt is the request's context and ends with the
-// request, received or not. begin fails if there is no room for the request.
+// begin registers a request when its headers have come. several says that the request is a stream of messages. The
+// receipt is the request's context; it ends with the request, even if the request is never received completely. begin
+// fails if there is no memory for the request.
 func (c *connection) begin(ctx context.Context, several bool) (*receipt, error) {
 	r := &receipt{Context: ctx, conn: c, since: c.all.tick.Load()}
 	c.mu.Lock()
@@ -199,13 +202,13 @@ func (c *connection) begin(ctx context.Context, several bool) (*receipt, error) 
 	return r, nil
 }
 
-// receiptOf returns the receipt in a request's context; nil for requests of the library's own services.
+// receiptOf returns the receipt in a request's context, or nil for requests of gRPC's own services.
 func receiptOf(ctx context.Context) *receipt {
 	r, _ := ctx.Value(receiptKey{}).(*receipt)
 	return r
 }
 
-// received marks the request as received, or refused. It returns the refusal if there is one.
+// received marks the request as received or refused. If it was refused, received returns the reason.
 func (r *receipt) received() (refusal error) {
 	r.conn.mu.Lock()
 	defer r.conn.mu.Unlock()
@@ -216,7 +219,8 @@ func (r *receipt) received() (refusal error) {
 	return nil
 }
 
-// detachAccount returns the account that was charged while the request was received; nil if there is none. The caller owns it.
+// detachAccount returns the account that was charged for the request's message, or nil if there is none. From then on
+// the caller must close it.
 func (r *receipt) detachAccount() *memory.Account {
 	up := r.upload.Load()
 	if up == nil {
@@ -227,7 +231,7 @@ func (r *receipt) detachAccount() *memory.Account {
 	return up.detachAccount()
 }
 
-// remove removes a receipt from the list. The caller holds c.mu.
+// remove removes a receipt from the connection's list. The caller holds c.mu.
 func (c *connection) remove(r *receipt) {
 	if r.over {
 		return
@@ -257,14 +261,15 @@ func (c *connection) forgetEnded() {
 	}
 }
 
-// asked reports whether a request has come on the connection.
+// asked reports whether any request has come on the connection.
 func (c *connection) asked() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.used
 }
 
-// receivingSince returns the tick at which the oldest request in receipt began, or math.MaxInt64 if there is none.
+// receivingSince returns the tick at which the oldest request that is being received began, or math.MaxInt64 if there
+// is none.
 func (c *connection) receivingSince() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

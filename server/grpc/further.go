@@ -12,7 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A further is a request of a stream after the first one. The codec decodes it.
+// A further is a request of a stream after the first one, which the codec decodes into message. charge is the account
+// for its memory.
 type further struct {
 	*transport
 	message proto.Message

@@ -13,20 +13,20 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// healthInterval is the interval of health checks for clients that watch the health.
+// healthInterval is how often the health is checked for clients that watch it.
 const healthInterval = time.Second
 
-// health implements grpc.health.v1.Health: https://github.com/grpc/grpc/blob/master/doc/health-checking.md. All services have the
-// same health. The empty name stands for the server as a whole.
+// health implements grpc.health.v1.Health: https://github.com/grpc/grpc/blob/master/doc/health-checking.md. All
+// services have the same health. The service named "" is the whole server.
 type health struct {
 	grpc_health_v1.UnimplementedHealthServer
 	services []string
 	serving  func() bool
-	stopping <-chan struct{} // closed when the server is told to stop
+	stopping <-chan struct{} // closed when the server begins to stop
 }
 
-// RegisterHealth registers gRPC's own services, grpc.health.v1 and grpc.reflection in both versions. Call it before Serve. The
-// server is healthy while serving returns true and stopping is open.
+// RegisterHealth registers gRPC's own services: grpc.health.v1, and both versions of grpc.reflection. Call it before
+// Serve. The server is healthy while serving returns true and the channel stopping is not closed.
 func (s *Server) RegisterHealth(serving func() bool, stopping <-chan struct{}) {
 	h := &health{services: []string{""}, serving: serving, stopping: stopping}
 	for name := range s.server.GetServiceInfo() {

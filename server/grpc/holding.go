@@ -13,29 +13,29 @@ import (
 )
 
 const (
-	// freeHolding is the number of bytes that the streams of one connection may hold without a charge: thirty small requests at
-	// once, or their replies. So most connections use no state that connections share. It is small because there may be
-	// listener.MaxGRPC connections.
+	// freeHolding is the number of bytes that the streams of one connection can take without a charge: thirty small
+	// requests at once, or their replies. So most connections do not touch the budget, which all share. It is small
+	// because there can be listener.MaxGRPC connections.
 	freeHolding = 256 << 10
-	// streamBytes is the memory of an open stream in gRPC's library without its headers: its context, its metadata as a map, and
-	// the stack of the goroutine that waits for its message.
+	// streamBytes is the memory in bytes that gRPC's library takes for an open stream, except for its headers: its
+	// context, its metadata as a map, and the stack of the goroutine that waits for its message.
 	streamBytes = 8 << 10
-	// headerFactor is the most bytes that a byte of a compressed header can become: the shortest codes have five bits
-	// (https://www.rfc-editor.org/rfc/rfc7541#appendix-B).
+	// headerFactor is the greatest factor by which a compressed header grows when it is decompressed: the shortest
+	// codes have five bits (https://www.rfc-editor.org/rfc/rfc7541#appendix-B).
 	headerFactor = 2
 )
 
-// A holding counts the bytes that gRPC's library holds for the streams of a connection: headers until the stream ends, and
-// messages of replies until they are written. A client that does not read, or does not finish its requests, can prolong that.
-// Bytes beyond freeHolding are charged to the budget.
+// A holding counts the bytes that gRPC's library keeps in memory for the streams of a connection: headers until the
+// stream ends, and reply messages until they are written. A client can make this long if it does not read, or does not
+// finish its requests. So bytes beyond freeHolding are charged to the budget.
 type holding struct {
 	budget *memory.Budget
-	bytes  atomic.Int64 // held
+	bytes  atomic.Int64 // bytes that the library keeps
 	room   atomic.Int64 // limit of bytes: freeHolding plus the charge of account
 
 	mu      sync.Mutex
 	account *memory.Account
-	closed  bool // the connection has ended, and the rest is garbage
+	closed  bool // the connection has ended, and its memory is garbage
 }
 
 func newHolding(budget *memory.Budget) *holding {
@@ -44,7 +44,8 @@ func newHolding(budget *memory.Budget) *holding {
 	return h
 }
 
-// reserve holds n more bytes; charged is the message's own account or nil. If there is no room it waits as memory.Account.Grow does.
+// reserve counts n more bytes. charged is the account of the message that has these bytes, or nil. If the budget has no
+// memory left, reserve waits as memory.Account.Grow does.
 func (h *holding) reserve(ctx context.Context, n int64, charged *memory.Account) error {
 	if now := h.bytes.Add(n); charged == nil && now <= h.room.Load() || h.settle(charged) {
 		return nil
@@ -58,8 +59,8 @@ func (h *holding) reserve(ctx context.Context, n int64, charged *memory.Account)
 	return nil
 }
 
-// tryReserve holds n more bytes, or fails with RESOURCE_EXHAUSTED if there is no room. A few bytes find room like a small account,
-// even if the connection holds much.
+// tryReserve counts n more bytes, or fails with RESOURCE_EXHAUSTED if the budget has no memory left. A few bytes are
+// granted as to a small account, even if the connection's account is large.
 func (h *holding) tryReserve(n int64) error {
 	if h.bytes.Add(n) <= h.room.Load() || h.settle(nil) {
 		return nil
@@ -73,7 +74,7 @@ func (h *holding) tryReserve(n int64) error {
 	return more.Refusal(n)
 }
 
-// release releases n bytes.
+// release takes back n bytes that were reserved.
 func (h *holding) release(n int64) {
 	h.bytes.Add(-n)
 	if h.room.Load() > freeHolding {
@@ -81,8 +82,8 @@ func (h *holding) release(n int64) {
 	}
 }
 
-// settle adds the charge of more, if it is not nil, and adapts the account to the held bytes. It reports whether there is room
-// for them.
+// settle adds the account more, unless it is nil, to the connection's account, and adapts the charge to the counted
+// bytes. It reports whether the charge covers them.
 func (h *holding) settle(more *memory.Account) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -103,8 +104,8 @@ func (h *holding) settle(more *memory.Account) bool {
 	return fits
 }
 
-// isWanted reports whether the connection has charged the budget while the budget is short: other requests wait, or more than
-// half of it is taken.
+// isWanted reports whether the connection has memory of a budget that is short: other requests wait for it, or more
+// than half of it is taken.
 func (h *holding) isWanted() bool {
 	if h.room.Load() <= freeHolding {
 		return false
@@ -113,7 +114,7 @@ func (h *holding) isWanted() bool {
 	return u.Waiting > 0 || u.Reserved > u.Limit/2
 }
 
-// close releases everything, when the connection has ended.
+// close closes the account. Call it when the connection has ended.
 func (h *holding) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -121,9 +122,9 @@ func (h *holding) close() {
 	h.account.Close()
 }
 
-// poolOf returns the pool to which the library returns a message of n bytes. If a client cancels a stream just when the library
-// is given a message, the library forgets the message. So for a long message a cleanup releases the bytes when the message is
-// garbage.
+// poolOf returns the pool to which gRPC's library returns a message of n bytes. If a client cancels a stream just when
+// the library gets a message, the library drops the message without returning it. For a long message a cleanup
+// therefore releases the bytes when the message is garbage.
 func (h *holding) poolOf(n int) mem.BufferPool {
 	if n <= memory.FreeBytes {
 		return h
@@ -133,7 +134,7 @@ func (h *holding) poolOf(n int) mem.BufferPool {
 	return m
 }
 
-// A heldMessage is the pool of one message longer than memory.FreeBytes.
+// A heldMessage is the pool for one message that is longer than memory.FreeBytes.
 type heldMessage struct{ held *heldOnce }
 
 // Get implements mem.BufferPool.
@@ -145,7 +146,7 @@ func (m *heldMessage) Put(b *[]byte) {
 	rpc.Buffers.Put(b)
 }
 
-// heldOnce is a number of held bytes, which the first call of give releases.
+// heldOnce is a number of reserved bytes, which the first call of release releases.
 type heldOnce struct {
 	holding *holding
 	n       int64

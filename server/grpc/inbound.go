@@ -14,23 +14,24 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/listener"
 )
 
-// gRPC's library reads a message into memory before a handler or a codec sees it, however many clients send one at once. It also
-// reads on after the message to see the end of the stream. So a connection of the listener follows each message through the
-// frames of HTTP/2 (https://www.rfc-editor.org/rfc/rfc9113#section-4.1) on their way to the library.
+// gRPC's library reads a message into memory before a handler or a codec sees it, however many clients send messages at
+// once. After a message it reads on, to see the end of the stream. So a connection of the listener follows each message
+// through the frames of HTTP/2 (https://www.rfc-editor.org/rfc/rfc9113#section-4.1) on their way to the library.
 //
-// The codec charges a message that is complete in its first frame. Any other message must find room in the budget before more of
-// it is received. If there is none, the library gets an empty message in its place and the end of the stream. The reply gives the
-// reason, and the rest of the message goes to a stream that does not exist.
+// If a message is complete in its first frame, the codec charges for it. Any other message must get memory from the
+// budget before more of it is received. If there is none, the library gets an empty message instead and the end of the
+// stream. The reply gives the reason, and the remaining frames of the message are passed on as frames of a stream that
+// does not exist.
 
-// An inbound is the receiving side of a connection. The library reads from it without a buffer of its own, so that it inspects
-// each frame just when the library reads it. One goroutine reads and another one writes.
+// An inbound is the receiving side of a connection. The library reads from it without a buffer of its own, so inbound
+// inspects each frame just when the library reads that frame. One goroutine reads and another one writes.
 type inbound struct {
 	net.Conn
 	all *connections
 
 	r     *bufio.Reader
-	ahead bytes.Buffer // bytes for the library to read before left
-	left  int          // bytes of the frame, or of the client's preface, not yet passed to the library
+	ahead bytes.Buffer // bytes that the library reads before those of left
+	left  int          // bytes of the frame, or of the client's preface, that the library has not yet read
 
 	unproductive int // frames since the last one with content
 
@@ -41,35 +42,35 @@ type inbound struct {
 	held       *holding
 
 	mu     sync.Mutex
-	block  int                // bytes of the last stream's headers
-	opened map[uint32]int64   // bytes held for the headers of each stream
+	block  int                // length of the last stream's compressed headers in bytes
+	opened map[uint32]int64   // bytes reserved for the headers of each stream
 	owed   int64              // sum of opened
-	last   uint32             // number of the newest stream
-	begun  begun              // empty once the content of the newest stream has come
+	last   uint32             // number of the newest stream, which is the highest
+	begun  begun              // zero once content of the newest stream has come
 	open   map[uint32]*upload // by stream
 	closed bool
 }
 
-// begun is the newest stream, until its content comes.
+// begun is the newest stream, until content of it comes.
 type begun struct {
 	stream  uint32
-	receipt *receipt // nil if the headers are not those of a request to our services
-	small   bool     // see upload
-	several bool     // see upload
+	receipt *receipt // nil if the headers are not those of a request to the dispatcher's services
+	small   bool     // see upload.small
+	several bool     // see upload.several
 }
 
 const (
 	readBuffer  = 64 << 10
 	frameHeader = 9 // bytes: length 3, type 1, flags 1, stream 4
-	// maxUnproductive is the most frames in a row that bring nothing: empty headers and content, priorities, frames that HTTP/2
-	// does not know. Official clients send none; others send a few when a connection begins
-	// (https://www.rfc-editor.org/rfc/rfc9113#section-10.5 names them as an abuse).
+	// maxUnproductive is how many frames in a row may bring no content: empty headers and content, priorities, frames
+	// that HTTP/2 does not know. Official clients send no such frames; others send a few when a connection begins. Many
+	// are an attack: https://www.rfc-editor.org/rfc/rfc9113#section-10.5.
 	maxUnproductive = 1000
-	// maxFrame is the longest frame in bytes (https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2); the library accepts no
-	// longer ones.
+	// maxFrame is the length of the longest frame in bytes (https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2).
+	// gRPC's library accepts no longer frames.
 	maxFrame = 16 << 10
-	// noStream is the number of a stream that does not exist: clients use odd numbers. The library drops its data and returns the
-	// flow-control window to the connection.
+	// noStream is the number of a stream that never exists, because clients use odd numbers. The library drops frames
+	// of this stream, and gives their bytes back to the flow-control window of the connection.
 	noStream = 2
 )
 
@@ -81,7 +82,8 @@ func newInbound(c net.Conn, all *connections) *inbound {
 		opened: map[uint32]int64{}, open: map[uint32]*upload{}}
 }
 
-// Read implements net.Conn. It does not read past the end of a frame.
+// Read implements net.Conn. One call reads bytes of one frame at most, so that nextFrame sees the next frame before the
+// library does.
 func (c *inbound) Read(p []byte) (int, error) {
 	if c.ahead.Len() == 0 && c.left == 0 {
 		if err := c.nextFrame(); err != nil {
@@ -96,7 +98,7 @@ func (c *inbound) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// nextFrame inspects the next frame.
+// nextFrame inspects the next frame before the library reads it.
 func (c *inbound) nextFrame() error {
 	head, err := c.r.Peek(frameHeader)
 	if err != nil {
@@ -120,7 +122,7 @@ func (c *inbound) nextFrame() error {
 	case http2.FrameData:
 		return c.data(dataFrame{stream: stream, flags: flags, length: length})
 	case http2.FrameRSTStream:
-		c.unproductive = 0 // the library itself limits this kind and the next three
+		c.unproductive = 0 // the library itself limits frames of this type and the next three
 		c.end(stream)
 	case http2.FrameWindowUpdate, http2.FrameSettings, http2.FramePing:
 		c.unproductive = 0
@@ -128,7 +130,8 @@ func (c *inbound) nextFrame() error {
 	return nil
 }
 
-// headers registers a new stream. If the stream is not new, the library ends the connection.
+// headers registers a new stream. It does nothing if the stream is not new, because the library then ends the
+// connection.
 func (c *inbound) headers(stream uint32, length int, flags http2.Flags) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,14 +148,15 @@ func (c *inbound) headers(stream uint32, length int, flags http2.Flags) {
 	}
 }
 
-// continued counts further headers of a stream.
+// continued adds the length of further headers of the newest stream, which came in a CONTINUATION frame.
 func (c *inbound) continued(length int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.block += length
 }
 
-// hold holds the bytes of the newest stream's headers until it ends. It fails if there is no room. The caller holds c.mu.
+// hold reserves memory for the newest stream's headers, until that stream ends. It fails if there is none left. The
+// caller holds c.mu.
 func (c *inbound) hold() error {
 	n := int64(streamBytes + headerFactor*c.block)
 	if err := c.held.tryReserve(n); err != nil {
@@ -163,7 +167,7 @@ func (c *inbound) hold() error {
 	return nil
 }
 
-// follow starts the upload of the newest stream. The caller holds c.mu.
+// follow starts to follow the upload of the newest stream. The caller holds c.mu.
 func (c *inbound) follow() *upload {
 	up := &upload{all: &c.all.uploads, small: c.begun.small, several: c.begun.several}
 	if up.small {
@@ -177,17 +181,18 @@ func (c *inbound) follow() *upload {
 	return up
 }
 
-// A dataFrame is a DATA frame: its header, the length of its padding if it has some, content, padding.
+// A dataFrame is a DATA frame. It consists of its header, the length of its padding if it has padding, the content, and
+// the padding.
 type dataFrame struct {
 	stream  uint32
 	flags   http2.Flags
-	length  int    // without the header
-	padding []byte // the byte with the length of the padding; empty if there is none
-	content int    // bytes
-	first   []byte // up to messageHeader bytes of the content; padding may follow
+	length  int    // length of the frame in bytes, without the header
+	padding []byte // the byte that holds the length of the padding; empty if the frame has no padding
+	content int    // length of the content in bytes
+	first   []byte // the first bytes of the content, up to messageHeader; padding may follow
 }
 
-// data inspects a DATA frame.
+// data inspects a DATA frame before the library reads it.
 func (c *inbound) data(f dataFrame) error {
 	frame, err := c.r.Peek(frameHeader + min(f.length, 1+messageHeader))
 	if err != nil {
@@ -228,8 +233,8 @@ func (c *inbound) data(f dataFrame) error {
 	return nil
 }
 
-// messages follows an upload of several messages through a frame. If a message is refused, the library gets the end of the
-// stream. The caller holds c.mu.
+// messages inspects a DATA frame of an upload of several messages. If a message is refused, the library gets the end of
+// the stream instead. The caller holds c.mu.
 func (c *inbound) messages(up *upload, f dataFrame) error {
 	if f.length > maxFrame {
 		return nil // the library ends the connection
@@ -258,8 +263,8 @@ func (f *dataFrame) isMessage() bool {
 	return f.content >= messageHeader && int(binary.BigEndian.Uint32(f.first[1:])) == f.content-messageHeader
 }
 
-// upload follows an upload through a frame. The library gets a message's header in one piece, so that an empty message can
-// replace it. The caller holds c.mu.
+// upload inspects a DATA frame of an upload. The library gets a message's header only when it is complete, so that an
+// empty message can replace the message. The caller holds c.mu.
 func (c *inbound) upload(up *upload, f dataFrame) {
 	if up.refusal != nil {
 		c.pass(f, 0, noStream)
@@ -271,7 +276,7 @@ func (c *inbound) upload(up *upload, f dataFrame) {
 	switch {
 	case up.refusal != nil:
 		up.end()
-		var instead []byte // in place of the message; empty if the library already has its beginning
+		var instead []byte // what the library gets instead of the message; empty if the library already has the beginning of the message
 		if k > 0 {
 			instead = make([]byte, messageHeader)
 		}
@@ -285,19 +290,20 @@ func (c *inbound) upload(up *upload, f dataFrame) {
 	}
 }
 
-// insert gives the library a DATA frame that the client has not sent.
+// insert makes the library read a DATA frame that the client has not sent.
 func (c *inbound) insert(stream uint32, flags http2.Flags, content []byte) {
 	c.writeDataHeader(len(content), flags, stream)
 	c.ahead.Write(content)
 }
 
-// pass gives the frame to the library, without the first k bytes of its content, as a frame of the given stream. The windows of
-// HTTP/2 count bytes, so the bytes removed here, which are part of a message's header, are inserted elsewhere.
+// pass makes the library read the frame as one of the given stream, without the first k bytes of its content. These are
+// bytes of a message's header. The caller inserts them in another frame, because the flow control of HTTP/2 counts all
+// bytes.
 func (c *inbound) pass(f dataFrame, k int, stream uint32) {
 	c.writeDataHeader(f.length-k, f.flags, stream)
 	c.ahead.Write(f.padding)
 	c.left = f.length - len(f.padding) - k
-	_, _ = c.r.Discard(frameHeader + len(f.padding) + k) // cannot fail: these bytes were peeked at
+	_, _ = c.r.Discard(frameHeader + len(f.padding) + k) // cannot fail, because these bytes were peeked at
 }
 
 func (c *inbound) writeDataHeader(length int, flags http2.Flags, stream uint32) {
@@ -305,7 +311,7 @@ func (c *inbound) writeDataHeader(length int, flags http2.Flags, stream uint32) 
 	c.ahead.Write(binary.BigEndian.AppendUint32(nil, stream))
 }
 
-// end registers the end of a stream: either side has reset it, or the library has answered it.
+// end registers the end of a stream: the client or the library has reset the stream, or the library has answered it.
 func (c *inbound) end(stream uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -323,8 +329,8 @@ func (c *inbound) end(stream uint32) {
 	}
 }
 
-// stalled reports whether the client holds up replies: replies are charged to the budget, the budget is short, and no byte of
-// them was written for listener.ReplyTime. Only watch may call it.
+// stalled reports whether the client does not read its replies although memory is short: replies are charged to the
+// budget, the budget is short, and no byte of replies was written for listener.ReplyTime. Only watch calls it.
 func (c *inbound) stalled(tick int64) bool {
 	c.mu.Lock()
 	waiting := c.held.isWanted() && c.held.bytes.Load() > c.owed
@@ -335,7 +341,7 @@ func (c *inbound) stalled(tick int64) bool {
 	return tick-c.lastSentAt > int64(listener.ReplyTime/watchEvery)
 }
 
-// behind reports whether an upload of the connection comes too slowly.
+// behind reports whether an upload of the connection arrives too slowly.
 func (c *inbound) behind(tick int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -367,16 +373,16 @@ func (c *inbound) Close() error {
 	return c.Conn.Close()
 }
 
-// outgoing follows the frames that the library writes, in pieces of any length.
+// outgoing finds the frames in the bytes that the library writes, in pieces of any length.
 type outgoing struct {
 	head [frameHeader]byte
-	have int // bytes of head
-	left int // bytes of the frame after head
+	have int // number of bytes in head
+	left int // bytes of the frame that come after head
 
-	content int64 // bytes of all DATA frames
+	content int64 // bytes of all DATA frames so far
 }
 
-// look calls ended for the streams that end in p.
+// look inspects the written bytes p, and calls ended for each stream that ends in them.
 func (o *outgoing) look(p []byte, ended func(stream uint32)) {
 	for len(p) > 0 {
 		if o.left > 0 {

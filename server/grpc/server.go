@@ -20,15 +20,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/status"
 )
 
-// A Server serves the services of a dispatcher.
+// A Server serves the services of a dispatcher over gRPC.
 type Server struct {
 	server      *grpc.Server
 	connections *connections
 	closing     chan struct{}
 }
 
-// NewServer returns a server; Serve starts it. The server counts its connections in count, and refuses requests from origins that
-// origins refuses.
+// NewServer returns a server; Serve starts it. It counts its connections in count, and refuses requests of web pages
+// that origins does not allow.
 func NewServer(d *rpc.Dispatcher, count *listener.Connections, origins *listener.Origins, log *slog.Logger) *Server {
 	conns := newConnections(count, d.Memory(), log)
 	s := &Server{grpc.NewServer(serverOptions(conns, origins)...), conns, make(chan struct{})}
@@ -45,21 +45,22 @@ func NewServer(d *rpc.Dispatcher, count *listener.Connections, origins *listener
 }
 
 const (
-	// maxMessage is the limit of gRPC's library for messages. The library refuses longer ones with RESOURCE_EXHAUSTED, and
-	// clients then resend them forever. So the limit is far above the limits of the methods, which the codec checks before it
-	// decodes; the codec refuses with INVALID_ARGUMENT. It is not higher still because the library reads a message into memory
-	// before the codec sees it.
+	// maxMessage is the limit of gRPC's library for messages in bytes. The library refuses longer messages with
+	// RESOURCE_EXHAUSTED, and clients then resend them forever. So maxMessage is far above the limits of the methods,
+	// which the codec checks and refuses with INVALID_ARGUMENT. It is not higher still because the library reads a
+	// message into memory before the codec sees it.
 	maxMessage = 512 << 20
-	// window is the number of bytes that may be on the way to a client that does not read. It is fixed, so that gRPC does not
-	// probe for one.
+	// window is the flow-control window: the number of bytes that can be on the way to a client that does not read. It
+	// is fixed, so that gRPC does not measure the connection to choose one.
 	window = 1 << 20
-	// clientGone is how long a connection with requests may be silent before the server pings it, and how long the client then
-	// has to answer. If it does not answer, its requests end, and ten seconds later other transactions can take its locks.
+	// clientGone is how long a connection with requests may be silent before the server pings the client, and how long
+	// the client then has to answer. If it does not answer, its requests end, and ten seconds later other transactions
+	// can take its locks.
 	clientGone = 10 * time.Second
 )
 
-// serverOptions returns options for the least work per small request: worker goroutines keep their stacks, write buffers are
-// shared, and flow-control windows are fixed. The other options are limits.
+// serverOptions returns the options of gRPC's server. Some save work per small request: worker goroutines keep their
+// stacks, write buffers are shared, and flow-control windows are fixed. The others are limits.
 func serverOptions(conns *connections, origins *listener.Origins) []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.Creds(conns),
@@ -84,9 +85,9 @@ func serverOptions(conns *connections, origins *listener.Origins) []grpc.ServerO
 	}
 }
 
-// begin accepts or refuses a request when its headers have come, because the library reads the message of most methods before it
-// calls their handlers. Requests of the library's own services get no receipt: they pass through no transport, which would tell
-// when they have been received.
+// begin accepts or refuses a request when its headers have come. It cannot wait for the handler, because the library
+// reads the message of most methods before it calls the handler. Requests of the library's own services get no receipt,
+// because nothing would say when they have been received: they have no transport.
 func begin(ctx context.Context, info *tap.Info, origins *listener.Origins) (context.Context, error) {
 	if err := checkOrigin(origins, info); err != nil {
 		return ctx, err
@@ -117,7 +118,7 @@ func refused(err error) error {
 	return grpcstatus.FromProto(status.Of(err)).Err()
 }
 
-// ask registers a request for one of the library's own services, which has no receipt. It fails if there is no room.
+// ask registers a request for one of gRPC's own services. It fails if there is no memory for the request.
 func (c *connection) ask() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,8 +126,8 @@ func (c *connection) ask() error {
 	return c.hold()
 }
 
-// checkOrigin refuses requests from web pages of other origins. It does not compare the host with a list, because browsers send
-// no gRPC requests and clients reach the server under any name.
+// checkOrigin refuses requests from web pages of other origins. It does not compare the host with the list of allowed
+// hosts, because browsers send no gRPC requests and clients use any name for the server.
 func checkOrigin(origins *listener.Origins, info *tap.Info) error {
 	origin, site := info.Header["origin"], info.Header["sec-fetch-site"]
 	if len(origin) == 0 && len(site) == 0 {
@@ -151,10 +152,10 @@ func (s *Server) Serve(l net.Listener) error {
 	return nil
 }
 
-// Close stops the server. Requests may finish within the grace time, then they are cut off.
+// Close stops the server. Requests that have not ended when the grace time has passed are cut off.
 func (s *Server) Close(grace time.Duration) {
 	close(s.closing)
-	s.connections.close(func(c *connection) bool { return !c.asked() }) // gRPC's library waits for their handshakes
+	s.connections.close(func(c *connection) bool { return !c.asked() }) // otherwise gRPC's library would wait for the handshakes of these
 	stop := time.AfterFunc(grace, func() {
 		s.connections.close(func(*connection) bool { return true })
 		s.server.Stop()

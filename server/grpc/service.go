@@ -38,8 +38,8 @@ func streamHandler(d *rpc.Dispatcher, m *rpc.Method) grpc.StreamHandler {
 	}
 }
 
-// handle takes the request through its life and releases the transport, unless the transport is the reply. Its error is a gRPC
-// status.
+// handle runs the request, from its receipt to its end. The reply is the transport itself, which the codec releases;
+// without a reply handle releases it. The error is a gRPC status.
 func (t *transport) handle(d *rpc.Dispatcher, m *rpc.Method, decode func(any) error) (reply any, err error) {
 	d.Begin(&t.call, m, t)
 	if err = t.receive(decode); err == nil {
@@ -50,7 +50,7 @@ func (t *transport) handle(d *rpc.Dispatcher, m *rpc.Method, decode func(any) er
 	}
 	t.call.End(err)
 	if err == nil && reply != nil {
-		return t, nil // the codec releases it
+		return t, nil // the codec releases the transport
 	}
 	if err != nil {
 		err = t.fail(err)
@@ -59,7 +59,7 @@ func (t *transport) handle(d *rpc.Dispatcher, m *rpc.Method, decode func(any) er
 	return nil, err
 }
 
-// receive lets gRPC read the request, which the codec decodes into the call.
+// receive lets gRPC's library read the request; the codec decodes it into the call.
 func (t *transport) receive(decode func(any) error) error {
 	err := decode(t)
 	if refusal := t.receipt.received(); refusal != nil {
@@ -71,7 +71,7 @@ func (t *transport) receive(decode func(any) error) error {
 	return t.refusal
 }
 
-// fail converts the error of the call to gRPC's status, and sets its trailers.
+// fail converts the error of the call to a gRPC status, and sets the trailers that carry its details.
 func (t *transport) fail(err error) error {
 	st := grpcstatus.FromProto(status.Of(err))
 	for _, detail := range st.Details() {

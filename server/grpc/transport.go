@@ -14,16 +14,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 )
 
-// A transport is one request over gRPC with its call. Transports are reused, so that a request allocates neither.
+// A transport is one request over gRPC, with its call. Transports are reused, so that a request allocates neither a
+// transport nor a call.
 type transport struct {
 	ctx     context.Context
 	receipt *receipt
 	stream  grpc.ServerStream // nil for a unary method
 	timing  bool              // the client asked for server-timing
-	// refusal says why the request was not decoded. The codec does not return it, because gRPC's library answers every error of a
-	// codec with INTERNAL.
+	// refusal says why the codec did not decode the request. The codec does not return this error, because gRPC's
+	// library answers every error of a codec with INTERNAL.
 	refusal error
-	reply   *[]byte // an encoded message of the reply for the codec; the connection holds its bytes
+	reply   *[]byte // an encoded reply message for the codec; the connection counts its bytes
 	call    rpc.Call
 }
 
@@ -38,12 +39,12 @@ func newTransport(ctx context.Context, stream grpc.ServerStream) *transport {
 	return t
 }
 
-// replyPlainly stops gRPC's library from compressing the reply, which it does if the request was compressed. The compressed copy
-// would not be charged.
+// replyPlainly stops gRPC's library from compressing the reply, which it does if the request was compressed. The
+// reason: nobody would charge for the compressed copy.
 func (t *transport) replyPlainly() {
 	s, ok := grpc.ServerTransportStreamFromContext(t.ctx).(interface{ RecvCompress() string })
 	if ok && s.RecvCompress() != "" {
-		_ = grpc.SetSendCompressor(t.ctx, encoding.Identity) // fails if the client went away
+		_ = grpc.SetSendCompressor(t.ctx, encoding.Identity) // fails if the client has disconnected
 	}
 }
 
@@ -75,12 +76,12 @@ func (t *transport) WantsTiming() bool { return t.timing }
 
 // SetHeader implements rpc.Transport.
 func (t *transport) SetHeader(name, value string) {
-	_ = grpc.SetHeader(t.ctx, metadata.MD{name: {value}}) // fails if the client went away
+	_ = grpc.SetHeader(t.ctx, metadata.MD{name: {value}}) // fails if the client has disconnected
 }
 
 // SetTrailer implements rpc.Transport.
 func (t *transport) SetTrailer(name, value string) {
-	_ = grpc.SetTrailer(t.ctx, metadata.MD{name: {value}}) // fails if the client went away
+	_ = grpc.SetTrailer(t.ctx, metadata.MD{name: {value}}) // fails if the client has disconnected
 }
 
 // Send implements rpc.Transport.
@@ -93,8 +94,8 @@ func (t *transport) Send(m any) error {
 	})
 }
 
-// hold encodes a message of the reply and counts its bytes as held by the connection. If there is no room it waits, see
-// memory.Account.Grow.
+// hold encodes a reply message, and counts its bytes as held by the connection. If there is no memory for them, hold
+// waits as memory.Account.Grow does.
 func (t *transport) hold(m any) error {
 	f, ok := m.(*rpc.Frame)
 	if !ok {
@@ -113,14 +114,14 @@ func (t *transport) hold(m any) error {
 	return nil
 }
 
-// Older clients read the details of an error from these trailers, newer ones from the status. Java up to 6.87 reads ResourceInfo
-// only from the trailer.
+// Trailers with details of an error. Older clients read the details from these trailers, newer ones from the status.
+// Java up to 6.87 reads ResourceInfo only from the trailer.
 const (
 	retryInfoTrailer    = "google.rpc.retryinfo-bin"
 	resourceInfoTrailer = "google.rpc.resourceinfo-bin"
 )
 
-// setDetail copies a detail of the status to its trailer, if there is one for its type.
+// setDetail copies a detail of the status to the trailer for details of its type, if there is such a trailer.
 func (t *transport) setDetail(detail any) {
 	var trailer string
 	switch detail.(type) {

@@ -11,46 +11,47 @@ import (
 )
 
 const (
-	// longMessage is the length in bytes from which a message is received only if there is room for it. A client may send that
-	// much, a stream's window, before the library begins to read.
+	// longMessage is the length in bytes from which a message is received only if the budget has memory for it. It
+	// equals a stream's window, so a client can send shorter messages before the library begins to read.
 	longMessage = window
-	// maxWaiting is the most bytes of shorter messages that are received at once without room for them. They are charged when
-	// they are decoded, because a request can wait for room there.
+	// maxWaiting is how many bytes of shorter messages may be in receipt without a charge. They are charged when the
+	// codec decodes them, because there a request can wait for memory.
 	maxWaiting = 16 << 20
-	// messageHeader is the number of bytes before a gRPC message: compressed 1, length 4.
+	// messageHeader is the number of bytes before a gRPC message: a flag "compressed" of 1 byte, and the length of 4
+	// bytes.
 	messageHeader = 5
 )
 
-// uploads charges for messages that come in more than one frame, over all connections of a server.
+// uploads charges for messages that come in more than one frame. All connections of a server share it.
 type uploads struct {
 	budget  *memory.Budget
-	waiting atomic.Int64 // bytes of messages in receipt without a charge; at most maxWaiting
+	waiting atomic.Int64 // bytes of messages that are arriving without a charge; at most maxWaiting
 }
 
-// An upload is a request whose message and end of stream did not come in one frame. The mutex of its connection guards it.
+// An upload is a request whose message and end of stream did not come in one frame. It is guarded by inbound.mu.
 type upload struct {
 	all   *uploads
-	since int64 // tick at which it was charged
-	small bool  // a request of the library's own services: any number of messages, together longMessage bytes
-	// several says that the stream brings any number of requests, each a message. A message of longMessage bytes or more is
-	// received only if there is room for it. Of shorter ones no more than a stream's window comes before the handler asks for
-	// them.
+	since int64 // tick at which the message was charged
+	small bool  // a request of gRPC's own services: any number of messages, which together have at most longMessage bytes
+	// several says that the stream consists of any number of requests, each of which is a message. A message of
+	// longMessage bytes or more is received only if there is memory for it. Of shorter messages no more bytes than a
+	// stream's window arrive before the handler asks for them.
 	several bool
-	charged []*memory.Account // accounts of messages of several that have begun and are not yet decoded; nil for short ones
+	charged []*memory.Account // if several: the accounts of messages that have begun and are not yet decoded; nil for a short message
 	header  [messageHeader]byte
-	have    int // bytes of header
-	length  int // of the message
+	have    int // number of bytes in header
+	length  int // length of the message in bytes
 	left    int // bytes that may still come
 
-	account *memory.Account // nil if nothing is charged, or the request was decoded
-	waiting int             // its part of uploads.waiting
-	refusal error           // reason of a refusal; the rest of the stream is dropped
+	account *memory.Account // account of the message; nil if nothing is charged, or the codec has taken it
+	waiting int             // the bytes of this upload in uploads.waiting
+	refusal error           // why the upload is refused; what still arrives of the stream is dropped
 }
 
-// begin charges for the upload's message, whose length is known. It fails if there is no room.
+// begin charges for the upload's message, whose length is known. It fails if there is no memory for it.
 func (u *upload) begin(tick int64) error {
 	need := int64(u.length)
-	if u.length <= rpc.MaxCommitBytes { // the codec refuses longer ones without decoding them
+	if u.length <= rpc.MaxCommitBytes { // the codec refuses longer messages without decoding them
 		need *= rpc.MessageFactor
 	}
 	account := u.all.budget.Open(memory.Request)
@@ -68,7 +69,8 @@ func (u *upload) begin(tick int64) error {
 	return account.Refusal(need)
 }
 
-// detachAccount returns the upload's account, or nil if nothing is charged, and ends its receipt. The caller owns the account.
+// detachAccount returns the upload's account, or nil if nothing is charged, and counts the message as received. From
+// then on the caller must close the account.
 func (u *upload) detachAccount() *memory.Account {
 	account := u.account
 	if u.waiting > 0 {
@@ -81,7 +83,7 @@ func (u *upload) detachAccount() *memory.Account {
 	return account
 }
 
-// end releases the upload's charges, unless its request was decoded.
+// end closes the accounts that the upload still has.
 func (u *upload) end() {
 	u.detachAccount().Close()
 	for _, a := range u.charged {
@@ -90,7 +92,8 @@ func (u *upload) end() {
 	u.charged = nil
 }
 
-// next follows the messages of several through the beginning of content. It returns the number of bytes it has consumed.
+// next inspects the beginning of content, which is a part of a stream of several messages. It returns the number of
+// bytes it has consumed, and must be called again for the others.
 func (u *upload) next(content []byte) int {
 	if u.left > 0 {
 		n := min(u.left, len(content))
@@ -104,7 +107,7 @@ func (u *upload) next(content []byte) int {
 	u.have, u.length = 0, int(binary.BigEndian.Uint32(u.header[1:]))
 	u.left = u.length
 	var account *memory.Account
-	if u.length >= longMessage && u.length <= maxMessage { // the library refuses longer ones
+	if u.length >= longMessage && u.length <= maxMessage { // gRPC's library refuses longer messages
 		need := int64(min(u.length, rpc.MaxUploadBytes)) * rpc.UploadFactor
 		if account = u.all.budget.Open(memory.Request); !account.TryGrow(need) {
 			u.refusal = account.Refusal(need)
@@ -115,15 +118,16 @@ func (u *upload) next(content []byte) int {
 	return k
 }
 
-// behind reports whether a charged upload comes at less than half of the pace it needs to arrive within listener.ReceiveTime.
+// behind reports whether a charged upload arrives at less than half of the pace that it needs to arrive within
+// listener.ReceiveTime.
 func (u *upload) behind(tick int64) bool {
 	const ticks = int64(listener.ReceiveTime / watchEvery)
 	due := int64(u.length) * (tick - u.since - 1) / (2 * ticks)
 	return u.account != nil && int64(u.length-u.left) < due
 }
 
-// arrived counts n more bytes of the stream's content; payload holds the first of them. It refuses the upload if it is too long
-// or there is no room for it.
+// arrived counts n more bytes of the stream's content; payload begins with the first of them. It refuses the upload if
+// it is too long or there is no memory for it.
 func (u *upload) arrived(payload []byte, n int, tick int64) {
 	if !u.small && u.have < messageHeader {
 		k := copy(u.header[u.have:], payload[:min(n, len(payload))])
@@ -133,7 +137,7 @@ func (u *upload) arrived(payload []byte, n int, tick int64) {
 		}
 		u.length = int(binary.BigEndian.Uint32(u.header[1:]))
 		u.left = u.length
-		if n < u.length && u.length <= maxMessage { // the library refuses longer ones
+		if n < u.length && u.length <= maxMessage { // gRPC's library refuses longer messages
 			u.refusal = u.begin(tick)
 		}
 	}

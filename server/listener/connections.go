@@ -13,20 +13,20 @@ type Connections struct {
 	limit    int64
 	open     atomic.Int64
 	refused  atomic.Uint64
-	arriving chan struct{} // one element for each accepted connection that Enter has neither let in nor closed
+	arriving chan struct{} // one element for each accepted connection that Enter has not yet let in or closed
 }
 
-// maxArriving is the most connections that may arrive at once. Further ones wait in the system's queue, where they use no file
-// descriptor of the process.
+// maxArriving is how many connections can wait for Enter at the same time. Further connections wait in the system's
+// queue, where they use no file descriptor of the process.
 const maxArriving = 64
 
-// NewConnections returns the counter of a listener with at most limit connections. The process must be able to open
-// Arriving(limit) more files.
+// NewConnections returns the counter for a listener with at most limit connections. The process must be able to open
+// Arriving(limit) more files, for connections that are being refused.
 func NewConnections(limit int) *Connections {
 	return &Connections{limit: int64(limit), arriving: make(chan struct{}, Arriving(limit))}
 }
 
-// Arriving returns the number of connections beyond its limit that a listener may have while it refuses them.
+// Arriving returns how many connections beyond its limit a listener may have while it refuses them.
 func Arriving(limit int) int { return max(1, min(maxArriving, limit/8)) }
 
 // Accept waits for the next connection. The caller must then call Enter.
@@ -39,8 +39,9 @@ func (c *Connections) Accept(l net.Listener) (net.Conn, error) {
 	return conn, err
 }
 
-// Enter lets a connection in and returns true; then the caller must call Leave when the connection ends. If the listener is full,
-// Enter closes the connection and returns false. Before that, tell writes the reason in the protocol of the listener.
+// Enter lets a connection in and returns true; the caller must then call Leave when the connection ends. If the
+// listener is full, Enter calls tell to write the reason in the listener's protocol, closes the connection, and returns
+// false.
 func (c *Connections) Enter(conn net.Conn, tell func(to io.Writer, reason string) error) bool {
 	defer func() { <-c.arriving }()
 	if c.open.Add(1) <= c.limit {
@@ -52,7 +53,7 @@ func (c *Connections) Enter(conn net.Conn, tell func(to io.Writer, reason string
 	return false
 }
 
-// refusalTime is how long a client may take to read the reason of its refusal.
+// refusalTime is how long Enter waits for a refused client to read the reason.
 const refusalTime = time.Second
 
 func (c *Connections) refuse(conn net.Conn, tell func(to io.Writer, reason string) error) {
@@ -61,7 +62,8 @@ func (c *Connections) refuse(conn net.Conn, tell func(to io.Writer, reason strin
 	if tell(conn, fmt.Sprintf("too many connections: the server takes at most %d", c.limit)) != nil {
 		return
 	}
-	// If the client's bytes are unread when the connection is closed, TCP resets it, and the reason may be lost on the way.
+	// If bytes of the client are unread when the connection is closed, TCP resets the connection, and the client may
+	// not get the reason. So read them.
 	if half, ok := conn.(*net.TCPConn); ok && half.CloseWrite() == nil {
 		_, _ = io.Copy(io.Discard, io.LimitReader(conn, MaxHeaderBytes))
 	}
@@ -76,33 +78,39 @@ func (c *Connections) Open() int { return int(c.open.Load()) }
 // Refused returns the number of connections that were closed because the listener was full.
 func (c *Connections) Refused() uint64 { return c.refused.Load() }
 
-// Limits on connections. They are our own unless a source is named. The service's front end has limits of its own, of which its
-// pages name only the 100 requests at once on one connection (https://cloud.google.com/spanner/docs/sessions#grpc-channels).
+// Limits on connections. Crowfoot chooses them itself where no source is named. Cloud Spanner's front end has limits
+// too, but documents only one: 100 requests at once on one connection
+// (https://cloud.google.com/spanner/docs/sessions#grpc-channels).
 const (
-	// MaxGRPC and MaxHTTP are the most connections of each listener, if the process may open that many files. An official client
-	// opens four, or one for every hundred of its sessions.
+	// MaxGRPC and MaxHTTP are how many connections each listener has at most, if the process may open that many files.
+	// An official client opens four connections, or one for every hundred of its sessions.
 	MaxGRPC = 4096
 	MaxHTTP = 1024
-	// MaxStreams is the most concurrent requests on one connection. A client queues further ones. It is above the service's
-	// hundred, so that a client with a single connection and a thousand goroutines does not wait for itself.
+	// MaxStreams is how many concurrent requests one connection can have. A client queues further requests. It is above
+	// Cloud Spanner's 100, so that the requests of a client with one connection and a thousand goroutines do not wait
+	// for each other.
 	MaxStreams = 1000
-	// MaxHeaderBytes is the largest size of a request's headers. Official clients send up to 4 KiB; gRPC's C core refuses larger
-	// requests by default (GRPC_ARG_ABSOLUTE_MAX_METADATA_SIZE, https://grpc.github.io/grpc/core/group__grpc__arg__keys.html).
+	// MaxHeaderBytes is the largest size of a request's headers in bytes. Official clients send up to 4 KiB; gRPC's C
+	// core refuses larger headers by default (GRPC_ARG_ABSOLUTE_MAX_METADATA_SIZE,
+	// https://grpc.github.io/grpc/core/group__grpc__arg__keys.html).
 	MaxHeaderBytes = 16 << 10
 	// HandshakeTime is how long a client may take for the handshake before its first request, and over HTTP for the headers of
 	// each request.
 	HandshakeTime = 20 * time.Second
-	// ReceiveTime is how long a request may take from its headers to its last byte. The largest request, of 100 MiB, needs 350
-	// kB/s.
+	// ReceiveTime is how long a request may take from its headers to its last byte. The largest request has 100 MiB, so
+	// its client must send 350 kB/s.
 	ReceiveTime = 5 * time.Minute
-	// ReplyTime is how long a client may leave waiting replies unread, if they take more memory than a connection has for free.
-	// Official clients resume a stream that ends this way.
+	// ReplyTime is how long replies may wait for a client that does not read, if they take more memory than a
+	// connection has without a charge. Then the connection is closed. Official clients resume a stream that ends this
+	// way.
 	ReplyTime = 2 * time.Minute
-	// IdleTime is how long a connection may go without requests. Official clients open a new one when they need it.
+	// IdleTime is how long a connection may be without requests before it is closed. Official clients open a new one
+	// when they need it.
 	IdleTime = 15 * time.Minute
 )
 
-// Share divides the file descriptors for connections among the two listeners.
+// Share divides the file descriptors for connections between the two listeners. It returns the limit of each in
+// connections.
 func Share(descriptors int) (grpc, http int) {
 	part := func(most int) int {
 		n := min(most, descriptors*most/(MaxGRPC+MaxHTTP))

@@ -10,12 +10,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Origins decides which web pages may send requests to a listener. Browsers name the page in the header Origin, or the relation
-// of its site to the listener's site in Sec-Fetch-Site (https://www.w3.org/TR/fetch-metadata/). Other clients send neither header
-// and are let in.
+// Origins decides which web pages may send requests to a listener. Browsers name the page's origin in the header
+// Origin, or say in Sec-Fetch-Site whether page and listener belong to one site
+// (https://www.w3.org/TR/fetch-metadata/). Other clients send neither header, and their requests are allowed.
 type Origins struct {
-	allowed  []string // allowed by a flag
-	hosts    []string // names of the host given by a flag
+	allowed  []string // origins that a flag allows
+	hosts    []string // names of the host that a flag gives
 	loopback bool
 }
 
@@ -31,9 +31,9 @@ func IsLoopback(addr net.Addr) bool {
 	return ok && tcp.IP.IsLoopback()
 }
 
-// Check refuses a request by its headers Host, Origin and Sec-Fetch-Site; an absent header is "". On a loopback listener it
-// refuses a Host that is not a name of the machine. Such a request comes from a page whose name was pointed at the loopback
-// address (DNS rebinding).
+// Check returns an error if a request is not allowed by its headers Host, Origin and Sec-Fetch-Site; an absent header
+// is "". A listener on the loopback interface also refuses a Host that is not a name of the machine: such a request
+// comes from a web page whose own name was made to resolve to the loopback address (DNS rebinding).
 func (o *Origins) Check(host, origin, site string) error {
 	if o.loopback && host != "" && !o.ownName(host) {
 		return usererror.ForeignHost(host)
@@ -41,7 +41,8 @@ func (o *Origins) Check(host, origin, site string) error {
 	return o.CheckPage(host, origin, site)
 }
 
-// CheckPage is like Check without the rule about the host, for a protocol that no browser speaks.
+// CheckPage checks Origin and Sec-Fetch-Site as Check does, but allows every host. It is for a protocol that browsers
+// do not speak.
 func (o *Origins) CheckPage(host, origin, site string) error {
 	if o.Allows(origin) {
 		return nil
@@ -60,7 +61,7 @@ func (o *Origins) Allows(origin string) bool {
 	return origin != "" && slices.Contains(o.allowed, origin)
 }
 
-// ownName reports whether host, which may have a port, is a name of the machine.
+// ownName reports whether host, with or without a port, is a name of the machine.
 func (o *Origins) ownName(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -73,13 +74,13 @@ func (o *Origins) ownName(host string) bool {
 	return slices.ContainsFunc(o.hosts, func(h string) bool { return strings.EqualFold(h, name) })
 }
 
-// ownOrigin reports whether a page comes from the server itself.
+// ownOrigin reports whether origin is the server's own: a page that was loaded from this host.
 func ownOrigin(origin, host string) bool {
 	u, err := url.Parse(origin)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && host != "" && strings.EqualFold(u.Host, host)
 }
 
-// CheckOrigin returns an error unless origin is the origin of a web page, as a flag may name it.
+// CheckOrigin returns an error unless a flag can name origin: it must be the origin of web pages, with scheme and host.
 func CheckOrigin(origin string) error {
 	u, err := url.Parse(origin)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.Scheme+"://"+u.Host != origin {
@@ -88,7 +89,8 @@ func CheckOrigin(origin string) error {
 	return nil
 }
 
-// CheckHost returns an error unless host is the name or the address of a host, as a flag may name it.
+// CheckHost returns an error unless a flag can name host: it must be the name or the address of a host, without scheme
+// and port.
 func CheckHost(host string) error {
 	if host == "" || strings.ContainsAny(host, "/: ") && net.ParseIP(strings.Trim(host, "[]")) == nil {
 		return errors.New("want a host name alone, such as db.test, without scheme and port")

@@ -1,5 +1,5 @@
-// Package listing holds the common parts of methods that list resources: pages with their tokens, and labels with filters on
-// them.
+// Package listing has what all methods that list resources need: pages with page tokens, and labels with filters on
+// labels.
 //
 // Imports of this module: usererror.
 package listing

@@ -6,13 +6,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Labels: https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#session.
+// Limits on the labels of a resource: https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#session.
 const (
 	maxLabels     = 64
 	maxLabelBytes = 63
 )
 
-// CheckLabels refuses labels that break the rules: keys match [a-z][-a-z0-9_]*, values [-a-z0-9_]*.
+// CheckLabels returns an error if there are too many labels, or one is malformed: keys match [a-z][-a-z0-9_]*, values
+// [-a-z0-9_]*.
 func CheckLabels(labels map[string]string) error {
 	if len(labels) > maxLabels {
 		return usererror.TooManyLabels(len(labels), maxLabels)
@@ -39,8 +40,9 @@ func isLabelText(s string) bool {
 	return true
 }
 
-// A LabelFilter is a filter on labels: labels.k:v (the value of k contains v, ignoring case), labels.k=v (it equals v),
-// labels.k:* or labels.k (there is a label k). Several conditions are joined by spaces or AND.
+// A LabelFilter is a filter on labels. Its conditions are labels.k:v (the value of label k contains v, ignoring case),
+// labels.k=v (the value equals v), and labels.k:* or labels.k (there is a label k). Several conditions are joined by
+// spaces or AND.
 type LabelFilter []labelCondition
 
 type labelCondition struct {

@@ -12,11 +12,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// maxPage is the most items on one page of a list:
+// maxPage is how many items one page of a list has at most:
 // https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#listsessionsrequest.
 const maxPage = 1000
 
-// A PageRequest asks for one page of a list.
+// A PageRequest is a request for one page of a list.
 type PageRequest interface {
 	proto.Message
 	GetPageSize() int32
@@ -61,12 +61,12 @@ func Bounds(req PageRequest) (after string, size int, err error) {
 // checksumSize is the length in bytes of a page token's checksum.
 const checksumSize = 8
 
-// A page token is base64 of
+// A page token is the base64 encoding of
 //
 //	checksum (8 bytes) | name of the last item of the previous page
 //
-// The checksum has no secret key, so a token stays valid after a restart. A client that forges a token sees nothing that it could
-// not list anyway.
+// The checksum has no secret key, so a token stays valid after a restart. A client that forges a token sees only what
+// it could list anyway.
 
 // NextPage returns the token of the page that follows the item named last.
 func NextPage(req PageRequest, last string) string {
@@ -74,7 +74,7 @@ func NextPage(req PageRequest, last string) string {
 	return base64.RawURLEncoding.EncodeToString(append(token, last...))
 }
 
-// openPageToken returns the name in a token. ok is false if the token was not made for req.
+// openPageToken returns the item name in a token. ok is false if the token was not made for a request like req.
 func openPageToken(req PageRequest, token string) (last string, ok bool) {
 	data, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil || len(data) < checksumSize {
@@ -84,8 +84,8 @@ func openPageToken(req PageRequest, token string) (last string, ok bool) {
 	return last, binary.BigEndian.Uint64(data) == pageChecksum(req, last)
 }
 
-// pageChecksum returns a checksum of the name and the request. It leaves out page_size and page_token, which may differ from page
-// to page.
+// pageChecksum returns a checksum of the item name and of the request without page_size and page_token, because these
+// two may differ from page to page.
 func pageChecksum(req PageRequest, last string) uint64 {
 	m := proto.Clone(req)
 	r := m.ProtoReflect()

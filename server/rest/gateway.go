@@ -63,8 +63,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.serveUnary(t, err)
 }
 
-// route finds the binding of a request. Bindings with a suffix take precedence, because the value of a variable may contain a
-// colon too.
+// route finds the binding whose pattern matches the request, and the values of its variables. A binding with a suffix,
+// such as :commit, wins over one without, because the value of a variable may contain a colon too.
 func (g *Gateway) route(r *http.Request) (found *route, values []string) {
 	path := strings.Split(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
 	for _, candidate := range g.routes {
@@ -81,8 +81,9 @@ func (g *Gateway) route(r *http.Request) (found *route, values []string) {
 	return found, values
 }
 
-// serveUnary runs a call and replies with its single message or its error. If refusal is not nil, it replies with refusal and
-// does not run the call. It encodes the reply before the call ends, so that encoding counts as work of the call.
+// serveUnary runs a call and replies with its only message or its error. If refusal is not nil, serveUnary replies with
+// refusal and does not run the call. It encodes the reply before the call ends, so that the time of encoding belongs to
+// the call.
 func (g *Gateway) serveUnary(t *transport, refusal error) {
 	data, err := []byte(nil), refusal
 	if err == nil {
@@ -99,8 +100,8 @@ func (g *Gateway) serveUnary(t *transport, refusal error) {
 	g.write(t.reply, HTTPStatus(err), data)
 }
 
-// run runs the call. If it fails because its context has ended, it returns the cause if that is an error for users: the server is
-// stopping.
+// run runs the call. If the call fails because the server is stopping, run returns that error for users, which is the
+// cause of the context's end.
 func (t *transport) run() (any, error) {
 	ctx := t.request.Context()
 	reply, err := t.call.Run(ctx)
@@ -110,7 +111,7 @@ func (t *transport) run() (any, error) {
 	return reply, err
 }
 
-// serveStream runs a streaming call and replies with an array.
+// serveStream runs a streaming call. The reply is a JSON array.
 func (g *Gateway) serveStream(t *transport) {
 	_, err := t.run()
 	closing := t.closing(err)

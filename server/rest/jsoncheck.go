@@ -29,17 +29,18 @@ func unmarshalJSON(data []byte, m proto.Message) error {
 	return usererror.InvalidJSON(err)
 }
 
-// A jsonCheck reads JSON that protojson has refused, to report the error as Google's APIs do: by the path of a field, not by line
-// and column. It finds fields and values that the message does not have. It finds nothing in text that is not JSON; then the
-// reply has protojson's own error.
+// A jsonCheck reads JSON that protojson has refused, to report the error as Google's APIs do: by the path of a field,
+// not by line and column. It finds fields and values that the message cannot have. If the text is not JSON it finds
+// nothing, and the reply has protojson's own error.
 //
-// Each of its methods reads one value of a field, or of a message, at a path, and returns false to end the check.
+// Each of its methods reads one value at a path, and returns false to end the check.
 type jsonCheck struct {
 	in    *json.Decoder
 	found error
 }
 
-// maxJSONDepth bounds the depth of the check, because messages may nest, as Type does.
+// maxJSONDepth is the greatest depth to which the check follows messages, because messages can contain themselves, as
+// Type does.
 const maxJSONDepth = 64
 
 func (c *jsonCheck) message(d protoreflect.MessageDescriptor, path string, depth int) bool {
@@ -73,7 +74,7 @@ func (c *jsonCheck) field(f protoreflect.FieldDescriptor, path string, depth int
 	return c.value(f, path, depth)
 }
 
-// entries reads a map. The path of a value contains the index of its entry, from 0.
+// entries reads the entries of a map. The path of a value contains the index of its entry, from 0.
 func (c *jsonCheck) entries(f protoreflect.FieldDescriptor, path string, depth int) bool {
 	if inside, ok := c.begins('{'); !inside {
 		return ok
@@ -117,8 +118,8 @@ func (c *jsonCheck) value(f protoreflect.FieldDescriptor, path string, depth int
 	return true
 }
 
-// isLeaf reports whether the field's values have no fields in JSON: scalars, and the well-known types with special rules in
-// protojson.
+// isLeaf reports whether the check does not look into the field's values: they are scalars, or messages of
+// google.protobuf, which have special forms in JSON.
 func isLeaf(f protoreflect.FieldDescriptor) bool {
 	return f.Message() == nil || f.Message().ParentFile().Package() == "google.protobuf"
 }
@@ -135,7 +136,8 @@ func typeOf(f protoreflect.FieldDescriptor) string {
 	return "TYPE_" + strings.ToUpper(f.Kind().String())
 }
 
-// begins reads the delimiter that opens an object or a list. ok is also true for null, which may stand for any value.
+// begins reads the next token. inside says that it is the delimiter, which opens an object or a list. ok is true in
+// that case and for null, which can stand for any value.
 func (c *jsonCheck) begins(with json.Delim) (inside, ok bool) {
 	token, err := c.in.Token()
 	inside = err == nil && token == with
@@ -153,7 +155,7 @@ func (c *jsonCheck) name() (string, bool) {
 	return name, ok && err == nil
 }
 
-// fieldNamed finds a field by its name in the proto or in JSON.
+// fieldNamed finds a field by its name in the proto or its name in JSON.
 func fieldNamed(d protoreflect.MessageDescriptor, name string) protoreflect.FieldDescriptor {
 	if f := d.Fields().ByName(protoreflect.Name(name)); f != nil {
 		return f
@@ -161,7 +163,7 @@ func fieldNamed(d protoreflect.MessageDescriptor, name string) protoreflect.Fiel
 	return d.Fields().ByJSONName(name)
 }
 
-// named returns the JSON of a message with one field, whose value is data.
+// named returns a JSON object with one field f, whose value is the JSON data.
 func named(f protoreflect.FieldDescriptor, data []byte) []byte {
 	return slices.Concat([]byte(`{"`+f.JSONName()+`":`), data, []byte("}"))
 }

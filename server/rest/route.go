@@ -19,18 +19,18 @@ type route struct {
 	descriptor protoreflect.MethodDescriptor
 	verb       string // GET, POST, ...
 	segments   []string
-	suffix     string // after the colon, e.g. commit
+	suffix     string // what follows the colon, e.g. commit
 	variables  []pathVariable
 	body       string // "*", the name of a field, or "" for none
 }
 
-// A pathVariable is a field whose value is segments [from, to) of the path.
+// A pathVariable is a field that gets the segments of the path with indexes from up to to (not included).
 type pathVariable struct {
 	field    string
 	from, to int
 }
 
-// routesOf returns the bindings of a method.
+// routesOf returns a route for each HTTP binding of a method.
 func routesOf(m *rpc.Method, d protoreflect.MethodDescriptor) []*route {
 	rule, _ := proto.GetExtension(d.Options(), annotations.E_Http).(*annotations.HttpRule)
 	rules := append([]*annotations.HttpRule{rule}, rule.GetAdditionalBindings()...)
@@ -47,7 +47,8 @@ func routesOf(m *rpc.Method, d protoreflect.MethodDescriptor) []*route {
 	return list
 }
 
-// operationRules are the bindings of google.longrunning.Operations in Spanner's API. The proto of that service lacks them.
+// operationRules are the HTTP bindings of google.longrunning.Operations in Spanner's API, by method. The proto of
+// Operations does not have them.
 var operationRules = map[string][]*annotations.HttpRule{
 	"ListOperations":  operationBindings("operations", httpGet),
 	"GetOperation":    operationBindings("operations/*", httpGet),
@@ -75,7 +76,7 @@ func httpPost(path string) *annotations.HttpRule {
 	return &annotations.HttpRule{Pattern: &annotations.HttpRule_Post{Post: path}, Body: "*"}
 }
 
-// newRoute compiles a rule. It returns nil for a pattern of an unknown kind.
+// newRoute returns the route of a rule, or nil if the rule's pattern is of an unknown kind.
 func newRoute(rule *annotations.HttpRule) *route {
 	r := &route{body: rule.GetBody()}
 	var path string
@@ -97,7 +98,7 @@ func newRoute(rule *annotations.HttpRule) *route {
 	return r
 }
 
-// compile parses a template such as v1/{name=a/*/b/*}/c:suffix.
+// compile parses a path template such as v1/{name=a/*/b/*}/c:suffix into the route.
 func (r *route) compile(template string) {
 	if at := strings.LastIndexByte(template, ':'); at > strings.LastIndexByte(template, '/') && at > strings.LastIndexByte(template, '}') {
 		template, r.suffix = template[:at], template[at+1:]
@@ -122,8 +123,8 @@ func (r *route) compile(template string) {
 	}
 }
 
-// match reports whether the route matches a path, which is split at its slashes and still escaped, and returns the values of the
-// route's variables. The segment ** matches all remaining segments.
+// match reports whether the route matches a path, and returns the values of the route's variables. path has the
+// segments of the URL's path, still escaped. The segment ** of a route matches all remaining segments.
 func (r *route) match(path []string) (values []string, ok bool) {
 	segments := append([]string(nil), path...)
 	if r.suffix != "" {

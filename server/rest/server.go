@@ -16,7 +16,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A Server serves a gateway, and probes.
+// A Server serves a gateway over HTTP, and probes.
 type Server struct {
 	*http.Server
 	count            *listener.Connections
@@ -24,21 +24,22 @@ type Server struct {
 	cutOff           context.CancelCauseFunc // ends the contexts of requests
 }
 
-// NewServer returns a server; Serve starts it. probes holds handlers, by path, that answer until Close, even while the server is
-// drained. The server counts its connections in count, and refuses requests whose host or origin origins refuses.
+// NewServer returns a server; Serve starts it. probes holds, by path, handlers that answer until Close, also while the
+// server drains. The server counts its connections in count, and refuses requests whose host or origin origins does not
+// allow.
 func NewServer(g *Gateway, probes map[string]http.HandlerFunc, count *listener.Connections, origins *listener.Origins, log *slog.Logger) *Server {
 	s := &Server{count: count, requests: newRequests(), probes: newRequests(), Server: &http.Server{
 		ReadHeaderTimeout: listener.HandshakeTime,
 		IdleTimeout:       listener.IdleTime,
 		MaxHeaderBytes:    listener.MaxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug), // reports errors of single connections
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug), // gets the errors of single connections
 	}}
 	s.Handler = admit(s.handler(g, probes), origins)
 	s.newContexts()
 	return s
 }
 
-// handler separates probes from other requests.
+// handler returns a handler that counts probes and other requests apart.
 func (s *Server) handler(g *Gateway, probes map[string]http.HandlerFunc) http.Handler {
 	others := s.requests.count(g, refuseStopping)
 	probing := s.probes.count(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { probes[r.URL.Path](w, r) }), refuseStopping)
@@ -59,8 +60,9 @@ func (s *Server) Serve(l net.Listener) error {
 	return nil
 }
 
-// admit passes on requests that origins allows. It also sends the headers that browsers need to let pages of allowed origins read
-// replies (https://fetch.spec.whatwg.org/#http-cors-protocol).
+// admit returns a handler that refuses requests which origins does not allow, and passes the others to handler. It also
+// sends the headers with which browsers let pages of allowed origins read replies
+// (https://fetch.spec.whatwg.org/#http-cors-protocol).
 func admit(handler http.Handler, origins *listener.Origins) http.Handler {
 	allowed := cors.New(cors.Options{
 		AllowOriginFunc: origins.Allows,
@@ -92,8 +94,8 @@ func (a accepting) Accept() (net.Conn, error) {
 	return &connection{Conn: conn, count: a.count}, nil
 }
 
-// A connection calls Enter when its goroutine first reads from it. A refusal can take a second, and so delays no other
-// connection.
+// A connection calls Enter in its own goroutine, when that first reads from it. A refusal can take a second, so Accept
+// must not wait for it.
 type connection struct {
 	net.Conn
 	count    *listener.Connections
@@ -123,7 +125,7 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// sayFull writes a reply without reading the request.
+// sayFull writes a reply with the reason. It does not read the request.
 func sayFull(to io.Writer, reason string) error {
 	body := errorBody(usererror.TooManyConnections(reason))
 	_, err := fmt.Fprintf(to, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json; charset=UTF-8\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(body), body)

@@ -11,7 +11,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/status"
 )
 
-// errorBody returns an error in the form of Google's APIs: {"error": {"code", "message", "status", "details"}}.
+// errorBody returns an error as JSON in the form of Google's APIs: {"error": {"code", "message", "status", "details"}}.
 func errorBody(err error) []byte {
 	st := status.Of(err)
 	type body struct {

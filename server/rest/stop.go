@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// answerGrace is how long requests that are cut off may take to send their error.
+	// answerGrace is how long requests that were cut off may take to send their error.
 	answerGrace = 500 * time.Millisecond
 	// probeGrace is how long Close waits for probes, and for connections on which no request has come yet.
 	probeGrace = 100 * time.Millisecond
@@ -23,15 +23,15 @@ type requests struct {
 	mu      sync.Mutex
 	running map[http.ResponseWriter]struct{}
 	refused bool          // new requests are refused
-	ended   chan struct{} // closed when new requests are refused and the last one has ended
+	ended   chan struct{} // closed when new requests are refused and the last running one has ended
 }
 
 func newRequests() *requests {
 	return &requests{running: map[http.ResponseWriter]struct{}{}, ended: make(chan struct{})}
 }
 
-// count returns a handler that calls handler, and counts the request as running. Once requests are refused, it calls refuse
-// instead.
+// count returns a handler that counts the request as running and calls handler. After requests.refuse was called, it
+// calls the argument refuse instead.
 func (r *requests) count(handler http.Handler, refuse http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if !r.begin(w) {
@@ -62,7 +62,7 @@ func (r *requests) end(w http.ResponseWriter) {
 	}
 }
 
-// refuse starts to refuse new requests.
+// refuse makes count refuse new requests.
 func (r *requests) refuse() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,7 +71,7 @@ func (r *requests) refuse() {
 	}
 }
 
-// endWithin waits for the requests to end, and reports whether they did within the limit.
+// endWithin waits until all requests have ended, or for limit. It reports whether they have ended.
 func (r *requests) endWithin(limit time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -83,18 +83,18 @@ func (r *requests) endWithin(limit time.Duration) bool {
 	}
 }
 
-// interrupt makes the requests' reads from their clients and writes to them fail.
+// interrupt makes the running requests fail when they read from their clients or write to them.
 func (r *requests) interrupt() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for w := range r.running {
 		control := http.NewResponseController(w)
-		_, _ = control.SetReadDeadline(time.Unix(1, 0)), control.SetWriteDeadline(time.Unix(1, 0)) // never fails on HTTP/1.1
+		_, _ = control.SetReadDeadline(time.Unix(1, 0)), control.SetWriteDeadline(time.Unix(1, 0)) // cannot fail on HTTP/1.1
 	}
 }
 
-// Drain refuses new requests with UNAVAILABLE, and returns when the last running one has ended. Running requests may finish
-// within the grace time; then they are cut off and answered UNAVAILABLE too. Probes are still answered.
+// Drain refuses new requests with UNAVAILABLE, and returns when the last running one has ended. Requests that have not
+// ended when the grace time has passed are cut off, and get UNAVAILABLE too. Probes are still answered.
 func (s *Server) Drain(grace time.Duration) {
 	s.requests.refuse()
 	if s.requests.endWithin(grace) {
@@ -107,7 +107,7 @@ func (s *Server) Drain(grace time.Duration) {
 	<-s.requests.ended
 }
 
-// Close ends the server. Call it after Drain.
+// Close ends the server, probes included. Call it after Drain.
 func (s *Server) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), probeGrace)
 	defer cancel()
@@ -120,8 +120,8 @@ func (s *Server) Close() error {
 	return err
 }
 
-// refuseStopping answers a request that comes when the server stops. It makes the client use another connection for its next
-// request.
+// refuseStopping answers a request that comes while the server stops. The header makes the client use another
+// connection for its next request.
 func refuseStopping(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Connection", "close")
 	Refuse(w, usererror.ServerStopping())

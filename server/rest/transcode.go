@@ -15,8 +15,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// decodeRequest fills req from a request's body, as readBody returns it, query and path. If several set a field, the path
-// overrides the query, and the query overrides the body.
+// decodeRequest fills req from a request's body, its query, and the values of its path. body is what readBody has
+// returned. If several set the same field, the path wins over the query, and the query over the body.
 func decodeRequest(route *route, values []string, r *http.Request, body []byte, req proto.Message) error {
 	if route.body != "" {
 		if err := decodeBody(route.body, body, req); err != nil {
@@ -38,8 +38,8 @@ func decodeRequest(route *route, values []string, r *http.Request, body []byte, 
 	return nil
 }
 
-// decodeBody decodes JSON into a message or into one of its fields. It does not check the content type, because curl sends
-// everything as a form.
+// decodeBody decodes JSON into the message (field "*") or into one of its fields. It does not check the content type,
+// because curl by default says that any body is a form.
 func decodeBody(field string, data []byte, req proto.Message) error {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil
@@ -50,8 +50,8 @@ func decodeBody(field string, data []byte, req proto.Message) error {
 	return unmarshalJSON(data, req)
 }
 
-// decodeQuery decodes query parameters into fields: a.b=1 is field b of field a. It skips parameters that all of Google's APIs
-// share.
+// decodeQuery decodes query parameters into fields: a.b=1 sets field b of field a. It skips the parameters that all of
+// Google's APIs have.
 func decodeQuery(r *http.Request, req proto.Message) error {
 	if r.URL.RawQuery == "" {
 		return nil
@@ -68,19 +68,19 @@ func decodeQuery(r *http.Request, req proto.Message) error {
 	return tree.merge(req)
 }
 
-// systemParameters are the parameters of https://cloud.google.com/apis/docs/system-parameters and the older ones of discovery
-// documents, except those that begin with $.
+// systemParameters are the query parameters that all of Google's APIs have: those of
+// https://cloud.google.com/apis/docs/system-parameters and older ones. Those that begin with $ are not listed here.
 var systemParameters = []string{
 	"access_token", "alt", "callback", "fields", "key", "oauth_token", "prettyPrint", "quotaUser", "uploadType", "upload_protocol", "userIp",
 }
 
-// A fieldTree is a message as a tree of JSON values, built from parameters.
+// A fieldTree is a message as a tree of JSON values, built from query parameters.
 type fieldTree map[string]any
 
-// maxFieldPath bounds the depth of a parameter's path.
+// maxFieldPath is how many names the path of a parameter can have.
 const maxFieldPath = 16
 
-// add sets the field at a dotted path; names are those of the proto or of JSON.
+// add sets the field with a dotted path. Its names are those of the proto or of JSON.
 func (t fieldTree) add(d protoreflect.MessageDescriptor, path string, values []string) error {
 	names := strings.Split(path, ".")
 	for i, name := range names {
@@ -108,7 +108,8 @@ func (t fieldTree) add(d protoreflect.MessageDescriptor, path string, values []s
 	return nil
 }
 
-// jsonOf returns the JSON of a field given as text. protojson reads most kinds from strings.
+// jsonOf returns the JSON value of a field whose values are given as text. Most kinds stay strings, which protojson
+// accepts.
 func jsonOf(f protoreflect.FieldDescriptor, values []string) any {
 	if f.IsList() {
 		list := make([]any, len(values))

@@ -26,8 +26,8 @@ type transport struct {
 	reply   http.ResponseWriter
 	route   *route
 	call    rpc.Call
-	begun   bool  // the array has begun
-	sent    int64 // bytes of the array
+	begun   bool  // the beginning of the JSON array was sent
+	sent    int64 // bytes of the JSON array sent so far
 }
 
 func newTransport(w http.ResponseWriter, r *http.Request, found *route) *transport {
@@ -38,7 +38,7 @@ func newTransport(w http.ResponseWriter, r *http.Request, found *route) *transpo
 type countedBody struct {
 	io.Reader
 	read int64
-	late bool // the client has not sent it in time
+	late bool // the client has not sent the body in time
 }
 
 func (b *countedBody) Read(p []byte) (int, error) {
@@ -48,8 +48,8 @@ func (b *countedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readBody reads and inflates the body of the request, of at most limit bytes, if its route has one. The client decides how long
-// that takes, so it happens before the measurement of the call's latency and CPU time.
+// readBody reads the request's body, if its route has one, and decompresses it. The body can have limit bytes at most.
+// This happens before latency and CPU time of the call are measured, because the client decides how long it takes.
 func (t *transport) readBody(limit int) ([]byte, error) {
 	if t.route.body == "" {
 		return nil, nil
@@ -79,10 +79,10 @@ func (t *transport) readContent(limit int) ([]byte, error) {
 	return data, err
 }
 
-// deadline sets the time by which the client must have sent the request; the zero time means never. After an error the deadline
-// stays, because net/http still reads the rest of the body.
+// deadline sets the time by which the client must have sent the request; the zero time means never. After an error the
+// deadline stays in force, because net/http then still reads what is left of the body.
 func (t *transport) deadline(at time.Time) {
-	_ = http.NewResponseController(t.reply).SetReadDeadline(at) // fails on a connection without deadlines, as in tests of the gateway
+	_ = http.NewResponseController(t.reply).SetReadDeadline(at) // fails on a connection that has no deadlines, as in tests of the gateway
 }
 
 // Metadata implements rpc.Transport.
@@ -97,8 +97,8 @@ func (t *transport) WantsTiming() bool { return true }
 // SetHeader implements rpc.Transport.
 func (t *transport) SetHeader(name, value string) { t.reply.Header().Add(name, value) }
 
-// SetTrailer implements rpc.Transport. A reply that is not streamed is written after the end of the call, so its trailers go into
-// the header.
+// SetTrailer implements rpc.Transport. A reply that is not streamed is written after the end of the call, so its
+// trailers can be sent as headers.
 func (t *transport) SetTrailer(name, value string) {
 	if t.route.method.Streaming {
 		name = http.TrailerPrefix + name
@@ -132,11 +132,12 @@ func (t *transport) Send(m any) error {
 	})
 }
 
-// jsonValueBytes is the approximate memory of one JSON value during conversion to or from a message: see rpc.DecodedBytes.
+// jsonValueBytes is the approximate memory in bytes of one JSON value while it is converted to or from a message. See
+// rpc.DecodedBytes, which estimates the message.
 const jsonValueBytes = 160
 
-// jsonBytes estimates the memory of a message decoded from JSON: its text and its values. It counts values by the commas and
-// opening brackets between them.
+// jsonBytes estimates the memory of a message decoded from JSON: that of its text and of its values. It counts the
+// values by commas and opening brackets.
 func jsonBytes(text []byte) int64 {
 	values := 0
 	for _, between := range []string{",", "[", "{"} {
@@ -145,10 +146,11 @@ func jsonBytes(text []byte) int64 {
 	return int64(len(text)) + int64(values)*jsonValueBytes
 }
 
-// jsonFactor is the number of bytes of JSON for each byte of an encoded message, with the slices that the encoder outgrows.
+// jsonFactor is the memory in bytes for each byte of an encoded message when it is converted to JSON: the JSON, and the
+// slices that became too small while the encoder appended to them.
 const jsonFactor = 6
 
-// encode converts a message of the reply, which may be a frame, to JSON.
+// encode converts a reply message, which may be a frame, to JSON.
 func (t *transport) encode(reply any) ([]byte, error) {
 	m, ok := reply.(proto.Message)
 	if !ok {
@@ -175,7 +177,8 @@ func (t *transport) begin(status int) {
 	t.reply.WriteHeader(status)
 }
 
-// closing returns the end of the array of a call that ended with err. An error after the first element is an element of its own.
+// closing returns the text that ends the array of a call with error err, or nil. If an element was sent before the
+// error, the error becomes the last element.
 func (t *transport) closing(err error) string {
 	text := "]\n"
 	if err != nil {

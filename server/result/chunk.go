@@ -7,28 +7,29 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Tags of the kinds of google.protobuf.Value that can be cut. Values of other kinds are small.
+// Tags of those kinds of google.protobuf.Value that can be cut. Values of other kinds are small.
 const (
 	tagValueString = 3<<3 | 2
 	tagValueList   = 6<<3 | 2
 )
 
-// A list is cut inside an element only if at least about minCut bytes of the element come before the cut, so that every cut makes
-// progress. elementHead is the most bytes of an element's tag and length.
+// minCut is about how many bytes of a list's element must come before a cut inside the element, so that every cut makes
+// progress. elementHead is how many bytes an element's tag and length have at most.
 const (
 	minCut      = 64
 	elementHead = 6
-	// emptyElement is the size of an element that is an empty string or list.
+	// emptyElement is the encoded size in bytes of an element that is an empty string or list.
 	emptyElement = 4
 )
 
-// cut splits a Value body that is longer than limit into head, of limit bytes or slightly more, and tail. The tail is the end of
-// body; cut overwrites bytes before it, so that a long value is not copied for each piece. A client that merges both as
-// PartialResultSet.chunked_value says gets body again. The position of the cut depends only on body and limit, so a resumed stream
-// cuts at the same positions as the broken one. ok is false if body cannot be cut.
+// cut splits body, the encoding of a google.protobuf.Value, if it is longer than limit. head has limit bytes or
+// slightly more. tail is the end of body; cut overwrites bytes before it, so that a long value is not copied for each
+// piece. A client that merges head and tail as PartialResultSet.chunked_value says gets the value again. The position
+// of the cut depends only on body and limit, so a resumed stream cuts at the same positions as the broken one. ok is
+// false if body is not longer than limit or cannot be cut.
 //
 //	"abcdef"           → "abc"  + "def"
-//	["ab", "cd", "ef"] → ["ab"] + ["", "cd", "ef"]      the seam joins "ab" and ""
+//	["ab", "cd", "ef"] → ["ab"] + ["", "cd", "ef"]      the client joins "ab" and "" to "ab"
 //	[["ab", "cdef"]]   → [["ab", "cd"]] + [["ef"]]
 func cut(body []byte, limit int) (head, tail []byte, ok bool) {
 	if limit <= 0 || len(body) <= limit || len(body) < 2 {
@@ -52,7 +53,7 @@ func cut(body []byte, limit int) (head, tail []byte, ok bool) {
 	return nil, nil, false
 }
 
-// runeStart returns the last offset up to at where a character of s begins.
+// runeStart returns the last offset up to at where a UTF-8 character of s begins.
 func runeStart(s []byte, at int) int {
 	if at >= len(s) {
 		return len(s)
@@ -63,9 +64,9 @@ func runeStart(s []byte, at int) int {
 	return at
 }
 
-// cutList splits a list, whose elements are the end of its body. The client merges the last element of head with the first
-// element of tail if they are strings or lists. So if the cut falls between two such elements, tail begins with an empty string
-// or list.
+// cutList splits a list. elements are its encoded elements, which are the end of body. The client merges the last
+// element of head with the first element of tail if both are strings or lists. So if the cut falls between two such
+// elements, tail begins with an extra empty string or list.
 func cutList(body, elements []byte, limit int) (head, tail []byte, ok bool) {
 	var previous byte // kind of the previous element
 	for at := 0; at < len(elements); {
@@ -97,8 +98,8 @@ func cutList(body, elements []byte, limit int) (head, tail []byte, ok bool) {
 	return nil, nil, false
 }
 
-// prepend writes tag and length before the last n bytes of b, over the bytes there. It returns the tag, the length and the n
-// bytes.
+// prepend writes tag and length before the last n bytes of b, over the bytes that are there. It returns the slice of
+// tag, length and the n bytes.
 func prepend(b []byte, n int, tag byte) []byte {
 	at := len(b) - n - protowire.SizeVarint(uint64(n)) - 1
 	b[at] = tag

@@ -8,19 +8,20 @@ import (
 type LiveRows interface {
 	// Next waits for the next row and moves to it.
 	Next() (bool, error)
-	// Ready reports whether Next would return a row, or the end, without waiting.
+	// Ready reports whether Next would return at once: with a row, or at the end.
 	Ready() bool
-	// Record returns the google.protobuf.Value of the current row. The caller may change its bytes.
+	// Record returns the encoded google.protobuf.Value of the current row. The caller may change its bytes.
 	Record() []byte
 	// Position returns the position after the current row, where a query can continue.
 	Position() changestream.Position
 }
 
-// appendLive sends rows as they arrive. Neither a row nor the metadata waits in a frame for a row that has not arrived.
+// appendLive sends rows as they arrive. Before it waits for a row, it sends what the frame has: metadata and rows must
+// not wait for a later row.
 func (w *streamer) appendLive() error {
 	for {
 		idle := !w.Live.Ready() && len(w.frame.Data) > 0
-		if w.resume.piece == 0 && (idle || len(w.frame.Data) >= w.flush) { // see nextIfFull
+		if w.resume.piece == 0 && (idle || len(w.frame.Data) >= w.flush) { // a stream resumed within a value sends no frame first: see nextIfFull
 			if err := w.next(); err != nil {
 				return err
 			}

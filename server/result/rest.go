@@ -2,18 +2,20 @@ package result
 
 import "time"
 
-// restAfter is how long a stream waits for its client before its rows release the resources of the storage engine: memtables that
-// have been written and files that have been compacted in the meantime. It is much longer than the time to start a scan again.
+// restAfter is how long a message may wait for the client before the stream releases the resources of its rows. Open
+// scans keep memtables that have been flushed and files that have been compacted in the storage engine. Starting a scan
+// again takes much less than restAfter.
 const restAfter = time.Second
 
-// A Rest releases the rows of a stream while a message waits for the client. The zero Rest is ready to use.
+// A Rest releases the storage resources of a stream's rows if a message waits long for the client. The zero Rest is
+// ready to use.
 type Rest struct {
-	timer    *time.Timer // runs while a message is being sent; nil before the first
+	timer    *time.Timer // runs while a message is being sent; nil before the first message
 	released chan struct{}
 }
 
-// Begin releases the rows if sending the next message takes longer than restAfter. End must follow. Every call must have the same
-// rows.
+// Begin makes rows release their resources if sending the next message takes longer than restAfter. The caller calls
+// End when the message was sent. Every call of Begin must have the same rows.
 func (r *Rest) Begin(rows Rows) {
 	held, ok := rows.(interface{ Release() })
 	switch {
@@ -29,7 +31,7 @@ func (r *Rest) Begin(rows Rows) {
 	}
 }
 
-// End waits for the release of the rows, if it has begun.
+// End cancels the release; if the release has begun, End waits for its end.
 func (r *Rest) End() {
 	if r.timer != nil && !r.timer.Stop() {
 		<-r.released

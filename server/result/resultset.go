@@ -10,11 +10,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// maxResultSet is the most bytes of one message:
+// maxResultSet is how many bytes a reply of one message can have:
 // https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#executesql.
 const maxResultSet = 10 << 20
 
-// Set reads a result, starting at a position, into one ResultSet message.
+// Set reads a result, starting at the position from, into one ResultSet message.
 func (r *Result) Set(ctx context.Context, c *rpc.Call, from Position) (f *rpc.Frame, err error) {
 	if from.value > 0 || from.piece > 0 {
 		return nil, usererror.ResumeWithinRow()
@@ -40,7 +40,7 @@ func (r *Result) Set(ctx context.Context, c *rpc.Call, from Position) (f *rpc.Fr
 	return f, ctx.Err()
 }
 
-// appendRows appends all rows as ResultSet.rows, and charges the frame before it grows.
+// appendRows appends all rows as elements of ResultSet.rows. It charges for each row before it appends the row.
 func (r *Result) appendRows(ctx context.Context, f *rpc.Frame, c *rpc.Call) error {
 	for {
 		ok, err := r.Rows.Next()
@@ -61,8 +61,8 @@ func (r *Result) appendRows(ctx context.Context, f *rpc.Frame, c *rpc.Call) erro
 	}
 }
 
-// appendResultRow appends the current row as a ListValue. It replaces the field number of each element that AppendWire appends,
-// PartialResultSet.values, by ListValue.values.
+// appendResultRow appends the current row as a ListValue. AppendWire appends each element with the tag of
+// PartialResultSet.values, which appendResultRow replaces by the tag of ListValue.values.
 func appendResultRow(dst []byte, rows Rows) []byte {
 	dst, mark := value.BeginField(dst, tagResultRow)
 	at := len(dst)

@@ -9,22 +9,23 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A Position is a place in a result: before a piece of a value of a row. All three are counted from 0. Only a value that was cut
-// (see chunk.go) has several pieces.
+// A Position is a place in a result: before a piece of a value of a row. row, value and piece are counted from 0. Only
+// a value that was cut (see chunk.go) has several pieces.
 type Position struct {
 	row          uint64
 	value, piece uint32
 }
 
-// A Resumption is the content of a resume token. The request of the token continues from a position, at the same timestamp.
+// A Resumption is the content of a resume token. A request with the token continues at the position from, at the same
+// timestamp.
 type Resumption struct {
 	request uint64         // fingerprint of the request
-	At      mvcc.Timestamp // of the snapshot; 0 in a read-write transaction
+	At      mvcc.Timestamp // timestamp of the snapshot; 0 in a read-write transaction
 	live    bool           // the token belongs to a change stream, which has no snapshot
 	from    Position
 }
 
-// Snapshot returns r, or nil if the stream that it continues reads no snapshot.
+// Snapshot returns r if its stream reads a snapshot, and nil for a change stream or without a token.
 func (r *Resumption) Snapshot() *Resumption {
 	if r == nil || r.live {
 		return nil
@@ -32,13 +33,13 @@ func (r *Resumption) Snapshot() *Resumption {
 	return r
 }
 
-// Live returns the position where a change stream continues; zero if r is nil.
+// Live returns the position where a change stream continues; it is zero if r is nil.
 func (r *Resumption) Live() changestream.Position {
 	p := r.Position()
 	return changestream.Position{Timestamp: mvcc.Timestamp(p.row), Sequence: p.value}
 }
 
-// Position returns the position where the stream continues. r is nil for a request without a token, which starts at the
+// Position returns the position where the stream continues. If r is nil, because the request has no token, that is the
 // beginning.
 func (r *Resumption) Position() Position {
 	if r == nil {
@@ -47,13 +48,14 @@ func (r *Resumption) Position() Position {
 	return r.from
 }
 
-// Resume tokens are opaque to clients:
+// Versions and sizes of resume tokens. Tokens are opaque to clients and have these fields, with their lengths in bytes:
 //
 //	version 1 | request 8 | at 8 | row uvarint | value uvarint | piece uvarint | checksum 8
 //
-// Tokens of a change stream have another version. Their row is the timestamp of a position and their value is its sequence.
+// Tokens of a change stream have another version; in them, row is the timestamp of a changestream.Position and value is
+// its sequence.
 //
-// The checksum has the server's secret as key, so a server accepts only tokens that it has given out.
+// The key of the checksum is the server's secret, so a server accepts only tokens that it has made.
 const (
 	resumeVersion  = 1
 	liveVersion    = 2
@@ -77,7 +79,7 @@ func (r Resumption) appendToken(dst []byte, k token.Key) []byte {
 	return k.Seal(dst, start)
 }
 
-// ParseToken parses a resume token; request is the fingerprint of the request that carries it.
+// ParseToken decodes a resume token and checks it. request is the fingerprint of the request that carries the token.
 func ParseToken(k token.Key, data []byte, request uint64) (*Resumption, error) {
 	body, ok := k.Open(data)
 	if !ok || len(body) < resumeHead || body[0] != resumeVersion && body[0] != liveVersion {

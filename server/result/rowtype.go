@@ -7,7 +7,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Field numbers of google.spanner.v1, as tags (number<<3 | wire type).
+// Tags (number<<3 | wire type) of fields of google.spanner.v1.
 const (
 	tagPartialMetadata = 1<<3 | 2 // PartialResultSet
 	tagPartialValue    = 2<<3 | 2
@@ -35,7 +35,7 @@ const (
 	tagTypeName    = 5<<3 | 2 // Type.proto_type_fqn
 )
 
-// appendRowType appends the body of a StructType.
+// appendRowType appends the body of the StructType that describes the columns.
 func appendRowType(dst []byte, columns []plan.Column) []byte {
 	for _, c := range columns {
 		dst = appendField(dst, c.Name, c.Type)
@@ -43,7 +43,7 @@ func appendRowType(dst []byte, columns []plan.Column) []byte {
 	return dst
 }
 
-// appendField appends one StructType.fields element.
+// appendField appends an element of StructType.fields.
 func appendField(dst []byte, name string, t *value.Type) []byte {
 	dst = append(dst, tagStructField)
 	dst = protowire.AppendVarint(dst, uint64(sizeField(name, t)))

@@ -12,20 +12,22 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A frame is sent once it is large enough and another value follows. The first is sent from firstFlush bytes, and each next one
-// from twice as many as the one before, up to flushBytes. So a stream whose client does not read holds little memory, and one
-// whose client reads quickly needs few messages. Values longer than chunkBytes are cut (see chunk.go). So a message has less than
-// flushBytes + chunkBytes, which is below the 4 MiB that gRPC clients accept by default.
+// A frame is sent when it is large enough and another value follows. The first frame is sent from firstFlush bytes, and
+// each next one from twice as many as the frame before, up to flushBytes. So a stream whose client does not read takes
+// little memory, and a stream whose client reads quickly needs few messages. Values longer than chunkBytes are cut (see
+// chunk.go). So a message has less than flushBytes + chunkBytes, which is below the 4 MiB that gRPC clients accept by
+// default.
 const (
 	firstFlush = 32 << 10
 	flushBytes = 256 << 10
 	chunkBytes = 1 << 20
 )
 
-// Rows are the rows of a read or of a statement, one after the other. Next moves to the next row. AppendWire appends the current
-// row as elements of PartialResultSet.values, and AppendColumn appends one of these elements. Size and ColumnSize estimate the
-// bytes that they will append. Fill moves over the following rows, of about size bytes together, and appends them to columns; it
-// returns their number, 0 at the end. DataSize returns the bytes of data appended so far.
+// Rows are the rows of a read or of a statement, one after the other. Next moves to the next row. AppendWire appends
+// the current row as elements of PartialResultSet.values; AppendColumn appends one of these elements. Size and
+// ColumnSize estimate how many bytes AppendWire and AppendColumn will append. Fill moves over the following rows, of
+// about size bytes together, and appends their values to columns; it returns their number, 0 at the end. DataSize
+// returns the bytes of data appended so far.
 type Rows interface {
 	Next() (bool, error)
 	Size() int
@@ -38,17 +40,18 @@ type Rows interface {
 
 // A Result is the reply to a request: rows, with metadata before them and statistics after them.
 type Result struct {
-	Transaction *Transaction // for the metadata
+	Transaction *Transaction // the transaction that the metadata describes
 	Columns     []plan.Column
-	Rows        Rows     // nil for none
+	Rows        Rows     // nil if the reply has no rows
 	RowCount    int64    // rows that a DML statement changed
-	Live        LiveRows // rows of a change stream, in place of Rows
-	// AppendStats appends the ResultSetStats field with the given tag, after all rows are read; nil for none.
+	Live        LiveRows // rows of a change stream, instead of Rows
+	// AppendStats appends the ResultSetStats field with the given tag. It is called after all rows were read. It is nil
+	// if the reply has no statistics.
 	AppendStats func(dst []byte, tag byte) []byte
 	// Undeclared holds the undeclared parameters of a PLAN request; nil for other requests.
 	Undeclared []plan.Param
-	Sent       int64 // rows, so far
-	liveSize   int64 // bytes of live rows, so far
+	Sent       int64 // number of rows sent so far
+	liveSize   int64 // bytes of the rows of Live sent so far
 }
 
 // DataSize returns the bytes of data sent so far.
@@ -59,7 +62,7 @@ func (r *Result) DataSize() int64 {
 	return r.Rows.DataSize()
 }
 
-// skip reads n rows that the client already has.
+// skip reads n rows and drops them, because the client already has them.
 func (r *Result) skip(n uint64) error {
 	for range n {
 		if ok, err := r.Rows.Next(); !ok || err != nil {
@@ -69,7 +72,7 @@ func (r *Result) skip(n uint64) error {
 	return nil
 }
 
-// appendMetadata appends the ResultSetMetadata field.
+// appendMetadata appends the ResultSetMetadata field with the given tag.
 func (r *Result) appendMetadata(dst []byte, tag byte) []byte {
 	rowType := sizeRowType(r.Columns)
 	transaction := r.Transaction.appendTo(nil)
@@ -94,24 +97,25 @@ func appendUndeclared(params []plan.Param) []byte {
 	return protowire.AppendBytes([]byte{tagMetadataUndeclared}, body)
 }
 
-// A streamer sends a result as PartialResultSets. Each has a resume token, with which the client can ask for the rest of the
-// stream.
+// A streamer sends a result as PartialResultSets. Each has a resume token, with which the client can ask for what
+// follows it in the stream.
 type streamer struct {
 	*Result
 	ctx    context.Context
 	tokens token.Key
 	call   *rpc.Call
-	token  Resumption // from is the position after the content of frame
+	token  Resumption // its position is after the content of frame
 	resume Position   // where a resumed stream begins
 	flush  int        // size in bytes from which the frame is sent
 	frame  *rpc.Frame
-	value  []byte // buffer for a value of a row that is added value by value
-	// charged is the number of bytes charged to the call for value.
+	value  []byte // buffer for a value of a row that is appended value by value
+	// charged is how many bytes the call was charged for the buffer value.
 	charged int64
-	rest    Rest // releases the rows while a message waits
+	rest    Rest // releases the rows while a message waits for the client
 }
 
-// Stream sends a result as the reply of a call. request is the call's fingerprint, and the stream begins at resume.
+// Stream sends a result as the reply of a call. request is the fingerprint of the call's request. The stream begins at
+// the position resume.
 func (r *Result) Stream(ctx context.Context, c *rpc.Call, tokens token.Key, request uint64, resume Position) error {
 	w := streamer{Result: r, ctx: ctx, tokens: tokens, call: c, resume: resume, flush: firstFlush, frame: rpc.NewFrame()}
 	w.token = Resumption{request: request, At: r.Transaction.At, from: resume, live: r.Live != nil}
@@ -160,8 +164,9 @@ func (w *streamer) appendRows() error {
 	}
 }
 
-// nextIfFull sends the frame if it is long enough. A stream resumed within a value sends no frame before the value's next piece.
-// The Python client takes the first value of the next message for that piece, and fails if there is none.
+// nextIfFull sends the frame if it is long enough. But a stream that was resumed within a value sends no frame before
+// the next piece of the value: the Python client takes the first value of the next message for that piece, and fails if
+// the message has no value.
 func (w *streamer) nextIfFull() error {
 	if len(w.frame.Data) < w.flush || w.resume.piece > 0 {
 		return nil
@@ -169,8 +174,8 @@ func (w *streamer) nextIfFull() error {
 	return w.next()
 }
 
-// appendRow adds the current row to the frame. It adds the row value by value if the row is too large, or if the client already
-// has a part of it.
+// appendRow adds the current row to the frame. If the row is large, or the client already has a part of it, appendRow
+// adds it value by value.
 func (w *streamer) appendRow() error {
 	partly := w.resume.value > 0 || w.resume.piece > 0
 	if partly || w.Rows.Size() > flushBytes {
@@ -186,7 +191,7 @@ func (w *streamer) appendRow() error {
 	return nil
 }
 
-// appendColumns adds a row value by value. It sends frames that are full and cuts long values.
+// appendColumns adds the current row value by value. It sends each frame that is full, and cuts long values.
 func (w *streamer) appendColumns() error {
 	for i := int(w.resume.value); i < len(w.Columns); i++ {
 		w.token.from.value, w.token.from.piece = uint32(i), w.resume.piece
@@ -201,7 +206,7 @@ func (w *streamer) appendColumns() error {
 	return nil
 }
 
-// appendColumn adds one value. It charges the buffer for the value before it encodes the value.
+// appendColumn adds one value of the row. It charges for the buffer before it encodes the value.
 func (w *streamer) appendColumn(i int) error {
 	if n := w.Rows.ColumnSize(i); n > cap(w.value) {
 		if err := w.chargeValue(n); err != nil {
@@ -220,7 +225,7 @@ func (w *streamer) appendColumn(i int) error {
 	return w.appendPieces(body)
 }
 
-// chargeValue charges the call for the value buffer of n bytes, until the call ends.
+// chargeValue charges the call for the buffer value, which will have n bytes, until the call ends.
 func (w *streamer) chargeValue(n int) error {
 	more := int64(n) - w.charged
 	if more <= 0 {
@@ -233,7 +238,7 @@ func (w *streamer) chargeValue(n int) error {
 	return nil
 }
 
-// appendPieces adds one value, in pieces if it is long. Each piece but the last ends its frame.
+// appendPieces adds one encoded value, in pieces if it is long. Each piece except the last one ends its frame.
 func (w *streamer) appendPieces(body []byte) error {
 	for piece := uint32(0); ; piece++ {
 		if piece >= w.resume.piece {
@@ -289,7 +294,7 @@ func (w *streamer) send() error {
 	}
 	f := *w.frame
 	w.frame.Data = nil
-	if w.Transaction.Sent { // the first message never waits
+	if w.Transaction.Sent { // the first message never waits for the client
 		w.rest.Begin(w.Rows)
 	}
 	err := w.call.Send(&f)

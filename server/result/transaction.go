@@ -10,15 +10,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
 )
 
-// A Transaction is the part of a result's metadata about the transaction of the request.
+// A Transaction is what a result's metadata says about the request's transaction.
 type Transaction struct {
-	ID       []byte         // of a transaction that the request began
-	At       mvcc.Timestamp // of the snapshot; 0 in a read-write transaction
+	ID       []byte         // id of a transaction that the request began; nil if it began none
+	At       mvcc.Timestamp // timestamp of the snapshot; 0 in a read-write transaction
 	ReturnAt bool           // the client asks for At
 	Sent     bool           // a message with the metadata has been sent
 }
 
-// Proto returns the transaction of the metadata, or nil if there is none.
+// Proto returns the Transaction message for the metadata, or nil if the metadata has none.
 func (t *Transaction) Proto() *spannerpb.Transaction {
 	if t.ID == nil && !t.ReturnAt {
 		return nil
@@ -30,7 +30,7 @@ func (t *Transaction) Proto() *spannerpb.Transaction {
 	return p
 }
 
-// appendTo appends the ResultSetMetadata.transaction field, if there is one.
+// appendTo appends the field ResultSetMetadata.transaction, if the metadata has it.
 func (t *Transaction) appendTo(dst []byte) []byte {
 	if t.ID == nil && !t.ReturnAt {
 		return dst

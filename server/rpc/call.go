@@ -16,32 +16,32 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/metrics"
 )
 
-// A Call is one request, from its arrival until its reply is sent. Its transport takes it through its life:
+// A Call is one request, from its arrival until its reply is sent. Its transport calls, in this order:
 //
-//	Dispatcher.Begin   the transport is about to decode the request into Request
-//	Received           its bytes have arrived: the measurement of latency and CPU time starts
-//	Run                the method's handler answers it, and passes the messages of a streamed reply to Send
-//	End                the reply or the error is known: the cost of the call is recorded
+//	Dispatcher.Begin   when it is about to decode the request into Request
+//	Received           when the request's bytes have arrived: the measurement of latency and CPU time starts
+//	Run                to let the method's handler answer; the handler passes the messages of a streamed reply to Send
+//	End                when the reply or the error is known: the cost of the call is recorded
 //
 // The transport owns the Call and may reuse it after End, so nothing else may keep a reference to it.
 type Call struct {
 	Method  *Method
 	Request proto.Message
 	Cost    cost.Recorder
-	// Memory is charged for the request: its message, its writes, its reply. Rows is charged for the rows that its statement
-	// keeps.
+	// Memory is charged for the request: its message, its writes, its reply. Rows is charged for the rows that its
+	// statement holds in memory.
 	Memory, Rows memory.Account
-	// Failure is the error of a part of a batch. The reply reports it, and the call itself is answered OK.
+	// Failure is the error of a part of a batch. The reply reports this error; the call itself is answered OK.
 	Failure error
 
 	dispatcher *Dispatcher
 	transport  Transport
-	ctx        context.Context // nil before it runs
+	ctx        context.Context // nil before Run
 	statement  statement       // the running statement
-	upload     *memory.Account // account of the newest request of a stream; nil before the second
+	upload     *memory.Account // account of the newest request of a stream; nil before the second request
 }
 
-// Received starts the call's latency and CPU meter. Its request of size bytes has arrived.
+// Received records that the request has arrived, with size bytes, and starts the measurement of latency and CPU time.
 func (c *Call) Received(size int) {
 	c.Cost.Wire.Received = int64(size)
 	c.Cost.Begin()
@@ -50,7 +50,8 @@ func (c *Call) Received(size int) {
 	}
 }
 
-// Run calls the method's handler. The reply is nil if the handler streamed it. A panic of the handler becomes the error of this call.
+// Run calls the method's handler. The reply is nil if the handler has streamed it. If the handler panics, err is a
+// Panic.
 func (c *Call) Run(ctx context.Context) (reply any, err error) {
 	defer Recover(&err)
 	c.ctx = cpu.With(ctx, &c.Cost.CPU)
@@ -61,14 +62,15 @@ func (c *Call) Run(ctx context.Context) (reply any, err error) {
 	return reply, err
 }
 
-// Send sends one message of a streamed reply: a proto.Message, or a *Frame, which the transport then owns.
+// Send sends one message of a streamed reply: a proto.Message, or a *Frame, which the transport owns from then on.
 func (c *Call) Send(m any) error {
 	c.replying(m)
 	c.Cost.CPU.Lap()
 	return c.transport.Send(m)
 }
 
-// replying counts a message of the reply. With the first one, it tells the client how long the request took so far.
+// replying counts a message of the reply. With the first message it sends a header that says how long the request took
+// until now.
 func (c *Call) replying(m any) {
 	wire := &c.Cost.Wire
 	wire.Messages++
@@ -83,8 +85,8 @@ func (c *Call) replying(m any) {
 	}
 }
 
-// End records the call, which ended with err, in statistics, metrics and log. It must be called even if the request was never
-// received.
+// End records the end of the call, with error err or nil, in statistics, metrics and log. The transport must call it
+// even if the request was never received.
 func (c *Call) End(err error) {
 	c.statement.active.Finish()
 	code := status.Code(err)
@@ -102,7 +104,7 @@ func (c *Call) End(err error) {
 	c.upload.Close()
 }
 
-// deadline returns the time at which the client stops waiting; zero if the client did not set one.
+// deadline returns the time until which the client waits, or zero if the client did not set one.
 func (c *Call) deadline() (t time.Time) {
 	if c.ctx != nil {
 		t, _ = c.ctx.Deadline()
@@ -118,14 +120,14 @@ type Panic struct {
 
 func (p *Panic) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
 
-// Recover turns a panic into an error. It must be the deferred function itself.
+// Recover turns a panic into an error. It works only as the deferred function itself: defer Recover(&err).
 func Recover(err *error) {
 	if p := recover(); p != nil {
 		*err = &Panic{p, debug.Stack()}
 	}
 }
 
-// stackOf returns the stack of the panic behind err, or nil if there was none.
+// stackOf returns the stack of the panic that caused err, or nil if err is not the error of a panic.
 func stackOf(err error) []byte {
 	if p := (*Panic)(nil); errors.As(err, &p) {
 		return p.Stack

@@ -13,12 +13,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/protovalue"
 )
 
-// maxDecoded is the longest CommitRequest in bytes that a commitDecoder takes. The decoder copies the rows. The charge for a
-// longer message, MessageFactor times its length, leaves no room for that copy beside the memory of the commit.
+// maxDecoded is the length in bytes of the longest CommitRequest that a commitDecoder decodes. The decoder copies the
+// rows, and the charge for a longer message, MessageFactor times its length, would not cover that copy as well as the
+// memory of the commit.
 const maxDecoded = 4 << 20
 
-// unmarshal decodes like proto.Unmarshal. For a long CommitRequest without unusual fields it allocates the values of all
-// mutations in a few arrays, which takes a third of the time.
+// unmarshal decodes a message as proto.Unmarshal does. For a long CommitRequest without unusual fields it allocates the
+// values of all mutations in a few arrays, which takes a third of the time.
 func unmarshal(data []byte, m proto.Message) error {
 	if c, ok := m.(*spannerpb.CommitRequest); ok && len(data) > smallRequest && len(data) <= maxDecoded {
 		d := decoders.Get().(*commitDecoder)
@@ -28,7 +29,7 @@ func unmarshal(data []byte, m proto.Message) error {
 			return nil
 		}
 	}
-	return proto.Unmarshal(data, m) // which also returns the error, if there is one
+	return proto.Unmarshal(data, m) // also returns the error, if the message is malformed
 }
 
 // Field numbers (https://github.com/googleapis/googleapis/blob/master/google/spanner/v1) of CommitRequest, Mutation,
@@ -43,15 +44,15 @@ const (
 	listValues, valueList = 1, 6
 )
 
-// A commitDecoder decodes a CommitRequest. It rewrites the rows of all mutations as the values of one google.protobuf.ListValue,
-// each a list, which package protovalue decodes.
+// A commitDecoder decodes a CommitRequest. It collects the rows of all mutations as the values of one
+// google.protobuf.ListValue, each of which is a list, so that package protovalue decodes them together.
 type commitDecoder struct {
-	rest   []byte // the fields of the message other than mutations
-	rows   []byte // of all mutations, as the values of a ListValue
+	rest   []byte // the encoded fields of the message other than mutations
+	rows   []byte // the encoded rows of all mutations, as values of a ListValue
 	writes []decodedWrite
 }
 
-// decodedWrite is a write whose rows are not decoded yet.
+// decodedWrite is a decoded Mutation.Write that does not have its rows yet. rows is their number.
 type decodedWrite struct {
 	write *spannerpb.Mutation_Write
 	rows  int
@@ -59,7 +60,7 @@ type decodedWrite struct {
 
 var decoders = sync.Pool{New: func() any { return new(commitDecoder) }}
 
-// maxWrites is the largest capacity of writes that an unused decoder keeps.
+// maxWrites is the largest capacity of the slice writes in a decoder that is kept for reuse.
 const maxWrites = 64 << 10
 
 func (d *commitDecoder) release() {
@@ -71,9 +72,10 @@ func (d *commitDecoder) release() {
 	decoders.Put(d)
 }
 
-// commit returns false if the message is malformed or unusual; then package proto must decode it.
+// commit decodes data into m. It returns false if the message is malformed or has unusual fields; then package proto
+// must decode it.
 func (d *commitDecoder) commit(data []byte, m *spannerpb.CommitRequest) bool {
-	d.rows = slices.Grow(d.rows, len(data)+len(data)/8) // rows of a few bytes need more
+	d.rows = slices.Grow(d.rows, len(data)+len(data)/8) // rows of a few bytes need more, and Go's append then grows the slice
 	var mutations []*spannerpb.Mutation
 	for len(data) > 0 {
 		number, kind, n := protowire.ConsumeTag(data)
@@ -105,7 +107,7 @@ func (d *commitDecoder) commit(data []byte, m *spannerpb.CommitRequest) bool {
 	return true
 }
 
-// mutation decodes a Mutation, without its rows.
+// mutation decodes a Mutation, except for its rows.
 func (d *commitDecoder) mutation(data []byte) (*spannerpb.Mutation, bool) {
 	number, kind, n := protowire.ConsumeTag(data)
 	if n < 0 || kind != protowire.BytesType || number < mutationInsert || number > mutationReplace {
@@ -131,7 +133,7 @@ func (d *commitDecoder) mutation(data []byte) (*spannerpb.Mutation, bool) {
 	return m, ok
 }
 
-// write decodes a Mutation.Write, and adds its rows to the rows that fill decodes.
+// write decodes a Mutation.Write, except for its rows, which it adds to those that fill decodes.
 func (d *commitDecoder) write(data []byte) (*spannerpb.Mutation_Write, bool) {
 	w, rows := new(spannerpb.Mutation_Write), 0
 	for len(data) > 0 {
@@ -169,7 +171,7 @@ func (d *commitDecoder) write(data []byte) (*spannerpb.Mutation_Write, bool) {
 	return w, true
 }
 
-// fill decodes the rows.
+// fill decodes the collected rows and gives each write its rows.
 func (d *commitDecoder) fill() bool {
 	values, _, ok := protovalue.Decode(d.rows, listValues)
 	if !ok {

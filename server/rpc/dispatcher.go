@@ -9,7 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/metrics"
 )
 
-// A Dispatcher holds the services of a server, and the state that all calls share.
+// A Dispatcher holds the services of a server, and the state that all calls share: clock, log, accounts.
 type Dispatcher struct {
 	Services []Service
 
@@ -19,8 +19,8 @@ type Dispatcher struct {
 	budget  *memory.Budget
 }
 
-// NewDispatcher returns the dispatcher of services. Calls are counted in metrics, which may be nil, their CPU time is measured
-// with account, and they share the memory of budget.
+// NewDispatcher returns the dispatcher of services. Calls are counted in metrics, which may be nil. account measures
+// their CPU time, and their memory is charged to budget.
 func NewDispatcher(services []Service, clock func() time.Time, log *slog.Logger, account *cpu.Account, budget *memory.Budget, metrics *metrics.Methods) *Dispatcher {
 	d := &Dispatcher{clock: clock, log: log, account: account, budget: budget}
 	for _, s := range services {
@@ -37,7 +37,8 @@ func NewDispatcher(services []Service, clock func() time.Time, log *slog.Logger,
 // Memory returns the budget of the server's requests.
 func (d *Dispatcher) Memory() *memory.Budget { return d.budget }
 
-// Begin prepares c as the call of a method whose request is about to be decoded. c must be zero, and End must follow.
+// Begin prepares c as the call of method m, whose request the transport t is about to decode. c must be zero. The
+// transport must call End.
 func (d *Dispatcher) Begin(c *Call, m *Method, t Transport) {
 	c.dispatcher, c.Method, c.transport = d, m, t
 	c.Request = m.request()

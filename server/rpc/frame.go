@@ -10,13 +10,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/memory"
 )
 
-// A Frame is an encoded message of a reply. A handler fills it by appending to Data; once it is sent the transport owns it.
+// A Frame is an encoded reply message. A handler appends to Data; from Send on the transport owns the frame.
 type Frame struct {
 	Data    []byte
-	account *memory.Account // nil for small ones
+	account *memory.Account // charged for the bytes; nil for small frames
 }
 
-// New frames have room for a point read of a 1 kB row. Buffers that grew past maxPooledFrame are left to the garbage collector.
+// minFrame is the capacity of a new frame in bytes: enough for a point read of a 1 kB row. Buffers that grew past
+// maxPooledFrame bytes are not reused.
 const (
 	minFrame       = 4 << 10
 	maxPooledFrame = 2 << 20
@@ -28,8 +29,8 @@ func NewFrame() *Frame {
 	return &Frame{Data: (*b)[:0]}
 }
 
-// Charge charges the frame's current memory to the budget of the call's server, until it has been sent to the client. Small
-// frames are not charged.
+// Charge charges the server's budget for the frame's memory, until the frame has been sent to the client. Small frames
+// are not charged. If there is no memory left it waits as memory.Account.Grow does.
 func (f *Frame) Charge(ctx context.Context, c *Call) error {
 	if len(f.Data) <= memory.FreeBytes {
 		return nil
@@ -40,7 +41,7 @@ func (f *Frame) Charge(ctx context.Context, c *Call) error {
 	return f.account.Grow(ctx, int64(cap(f.Data))-f.account.Used())
 }
 
-// Reserve makes room for n more bytes, which the caller is about to append, and charges the frame for them as Charge does.
+// Reserve grows the frame for n more bytes, which the caller is about to append, and charges for them as Charge does.
 func (f *Frame) Reserve(ctx context.Context, c *Call, n int) error {
 	size := len(f.Data) + n
 	if size <= memory.FreeBytes {
@@ -58,8 +59,9 @@ func (f *Frame) Reserve(ctx context.Context, c *Call, n int) error {
 	return nil
 }
 
-// Detach empties the frame and returns its bytes and the account charged for them, which is nil if nothing is charged. The
-// transport puts the bytes into Buffers when they are written. Detach copies a small message out of a large buffer.
+// Detach empties the frame. It returns the frame's bytes and the account that is charged for them, or nil if nothing is
+// charged. The transport puts the bytes into Buffers when they are written. If the message is small but its buffer
+// large, Detach returns a copy in a small buffer.
 func (f *Frame) Detach() (*[]byte, *memory.Account) {
 	b, charged := f.Data, f.account
 	f.Data, f.account = nil, nil
@@ -78,7 +80,7 @@ func (f *Frame) Decode(m proto.Message) error {
 	return err
 }
 
-// Release returns the bytes of an unsent frame to Buffers.
+// Release returns the bytes of a frame that was not sent to Buffers, and closes its account.
 func (f *Frame) Release() {
 	if f.Data != nil {
 		b, charged := f.Detach()
@@ -87,13 +89,13 @@ func (f *Frame) Release() {
 	}
 }
 
-// Buffers is the pool of frame buffers.
+// Buffers is the pool of the buffers of frames.
 var Buffers = &BufferPool{}
 
-// A BufferPool is a pool of buffers of all sizes from minFrame to maxPooledFrame.
+// A BufferPool is a pool of byte buffers with capacities from minFrame to maxPooledFrame.
 type BufferPool struct{ pool sync.Pool }
 
-// Get returns a buffer of n bytes.
+// Get returns a buffer with a length of n bytes, from the pool or new.
 func (p *BufferPool) Get(n int) *[]byte {
 	if b, ok := p.pool.Get().(*[]byte); ok && cap(*b) >= n {
 		*b = (*b)[:n]
@@ -103,7 +105,7 @@ func (p *BufferPool) Get(n int) *[]byte {
 	return &b
 }
 
-// Put returns a buffer to the pool.
+// Put returns a buffer to the pool, unless it is too small or too large for the pool.
 func (p *BufferPool) Put(b *[]byte) {
 	if c := cap(*b); c >= minFrame && c <= maxPooledFrame {
 		p.pool.Put(b)

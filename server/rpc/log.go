@@ -14,12 +14,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats"
 )
 
-// slowAfter is the latency from which a request in a session is logged as slow. Queries of change streams are never slow, because
-// they wait for changes. It is the first threshold of SPANNER_SYS.ACTIVE_QUERIES_SUMMARY.
+// slowAfter is the latency from which a request in a session is logged as slow. It is also the first threshold of
+// SPANNER_SYS.ACTIVE_QUERIES_SUMMARY. Queries of change streams are never slow, because they wait for changes.
 const slowAfter = time.Second
 
-// log logs the call, which has ended. The level is error if the call failed for a reason that the client is not told, info if the
-// call was slow, else debug. The line contains no user data except the quotes in an error's text.
+// log logs a call that has ended. The level is error if the call failed for an internal reason, which the client is not
+// told; info if the call was slow; and debug otherwise. The line contains no user data, except what an error's text
+// quotes.
 func (c *Call) log(total cost.Cost, err error) {
 	if err == nil {
 		err = c.Failure
@@ -36,7 +37,7 @@ func (c *Call) log(total cost.Cost, err error) {
 	}
 }
 
-// attributes returns the attributes of the line: the request, its session, its result, and its cost.
+// attributes returns the attributes of the log line: the request, its session, its result, and its cost.
 func (c *Call) attributes(total cost.Cost, err error) []slog.Attr {
 	list := []slog.Attr{slog.String("method", c.Method.Name)}
 	text := func(key, value string) {
@@ -60,7 +61,7 @@ func (c *Call) attributes(total cost.Cost, err error) []slog.Attr {
 	return append(append(list, c.Cost.Attributes()...), ErrorAttributes(err)...)
 }
 
-// ErrorAttributes returns the log attributes of an error: its text, and the stack if it is a panic.
+// ErrorAttributes returns the log attributes of an error: its text, and for a panic the stack.
 func ErrorAttributes(err error) (list []slog.Attr) {
 	if err != nil {
 		list = append(list, slog.String("error", err.Error()))
@@ -75,7 +76,7 @@ func millis(key string, d time.Duration) slog.Attr {
 	return slog.Float64(key, float64(d.Microseconds())/1e3)
 }
 
-// sessionOf returns the session that a request runs in, or "".
+// sessionOf returns the name of the session that a request names, or "".
 func sessionOf(request proto.Message) string {
 	if r, ok := request.(interface{ GetSession() string }); ok {
 		return r.GetSession()
@@ -83,7 +84,7 @@ func sessionOf(request proto.Message) string {
 	return ""
 }
 
-// resourceOf returns the name, database or parent in a request that runs in no session.
+// resourceOf returns the field name, database or parent of a request, which names its resource, or "".
 func resourceOf(request proto.Message) string {
 	switch r := request.(type) {
 	case interface{ GetName() string }:

@@ -9,29 +9,30 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/metrics"
 )
 
-// A Service is a gRPC service as a table of its methods. Every transport dispatches through it.
+// A Service is a gRPC service as a table of its methods. Every transport finds methods in it.
 type Service struct {
 	Name    string // google.spanner.v1.Spanner
 	Methods []Method
 }
 
-// A Method is one RPC. It takes one request, or a stream of requests; the reply is one message, or a stream of messages.
+// A Method is one RPC. The client sends one request, or a stream of requests; the reply is one message, or a stream of
+// messages.
 type Method struct {
 	Name      string
 	Streaming bool
-	Uploading bool // it takes a stream of requests
+	Uploading bool // the client sends a stream of requests
 	request   func() proto.Message
 	handle    handler
 
-	varied  bool            // see MeterByKind
-	typical *cpu.Typical    // CPU time of its requests; unused if varied
-	metrics *metrics.Method // nil if nothing is counted
+	varied  bool            // its requests are of several kinds: see MeterByKind
+	typical *cpu.Typical    // typical CPU time of its requests; unused if varied is set
+	metrics *metrics.Method // nil if the server counts nothing
 }
 
-// A handler answers a call. It returns the one message of the reply, or nil if it has sent a stream.
+// A handler answers a call. It returns the only message of the reply, or nil if it has sent a stream of messages.
 type handler func(context.Context, *Call) (reply any, err error)
 
-// message is the constraint of request types: a pointer to Q that is a proto message.
+// message is the constraint of request types: a pointer to Q that implements proto.Message.
 type message[Q any] interface {
 	*Q
 	proto.Message
@@ -46,7 +47,7 @@ func Unary[Q any, P message[Q], R any](name string, handle func(context.Context,
 	}}
 }
 
-// UnaryCall is like Unary; the handler also gets the Call.
+// UnaryCall returns a method that answers a request with one message; its handler also gets the Call.
 func UnaryCall[Q any, P message[Q], R any](name string, handle func(context.Context, P, *Call) (R, error)) Method {
 	return Method{Name: name, request: requestOf[Q, P], handle: func(ctx context.Context, c *Call) (any, error) {
 		return handle(ctx, c.Request.(P), c)
@@ -60,16 +61,17 @@ func Streaming[Q any, P message[Q]](name string, handle func(context.Context, P,
 	}}
 }
 
-// Uploading returns a method that answers a stream of requests with a stream of messages. The call begins with the first request,
-// and the handler gets the following ones from Call.Receive. Only gRPC supports such methods.
+// Uploading returns a method that answers a stream of requests with a stream of messages. The handler gets the first
+// request as an argument, and the others from Call.Receive. Only gRPC supports such methods.
 func Uploading[Q any, P message[Q]](name string, handle func(context.Context, P, *Call) error) Method {
 	m := Streaming(name, handle)
 	m.Uploading = true
 	return m
 }
 
-// MeterByKind returns m as a method whose requests are of several kinds, such as statements. A request sets its kind in
-// Recorder.CPU as soon as it knows it; a request that sets none is always measured.
+// MeterByKind marks m as a method whose requests are of several kinds, such as different statements, and returns it. A
+// request tells Recorder.CPU its kind as soon as the kind is known. The CPU time of a request that tells none is always
+// measured.
 func MeterByKind(m Method) Method {
 	m.varied = true
 	return m

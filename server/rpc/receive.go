@@ -17,12 +17,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// smallRequest is the size in bytes up to which a message is not charged: it takes no more than memory.FreeBytes.
+// smallRequest is the length in bytes up to which a message is not charged, because decoding it takes no more than
+// memory.FreeBytes.
 const smallRequest = 4 << 10
 
-// Read reads a message of at most limit bytes from r, and charges the call for it as Charge does. size is the length that the
-// client announced; Read charges for it at once, so that it holds no memory while it waits. It charges for further bytes as they
-// come. Errors of r are returned unchanged.
+// Read reads a message of at most limit bytes from r, and charges the call for it as Charge does. size is the length
+// that the client announced, or unknownSize. Read charges for that length before it reads, so that the request takes no
+// memory while it waits for the charge, and for further bytes as they come. It returns errors of r unchanged.
 func (c *Call) Read(ctx context.Context, r io.Reader, size int64, limit int) ([]byte, error) {
 	if size > int64(limit) {
 		return nil, usererror.RequestTooLarge(limit)
@@ -38,7 +39,8 @@ func (c *Call) Read(ctx context.Context, r io.Reader, size int64, limit int) ([]
 	return data, err
 }
 
-// unknownSize is the size of a message whose client does not announce it, as in http.Request.ContentLength.
+// unknownSize is the size of a message whose client does not announce its length; http.Request.ContentLength uses the
+// same value.
 const unknownSize = -1
 
 // A chargedReader charges an account for the bytes read from it.
@@ -46,7 +48,7 @@ type chargedReader struct {
 	io.Reader
 	ctx     context.Context
 	account *memory.Account
-	prepaid int // bytes that were charged in advance
+	prepaid int // bytes of the message that were charged in advance
 }
 
 func (r *chargedReader) Read(p []byte) (int, error) {
@@ -61,8 +63,8 @@ func (r *chargedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Inflate returns the content of a compressed request. It stops when the content exceeds limit, so a small request cannot inflate
-// to a huge one.
+// Inflate returns the content of a gzip-compressed request. It returns an error when the content exceeds limit bytes,
+// so that a small request cannot become a huge one.
 func (c *Call) Inflate(ctx context.Context, compressed io.Reader, limit int) ([]byte, error) {
 	unzipped, err := gzip.NewReader(compressed)
 	if err != nil {
@@ -75,7 +77,7 @@ func (c *Call) Inflate(ctx context.Context, compressed io.Reader, limit int) ([]
 	return data, nil
 }
 
-// notGzip returns the error for the client if inflating ended with err.
+// notGzip returns the error for the client after decompressing has failed with err.
 func notGzip(err error) error {
 	if status.IsForUser(err) {
 		return err
@@ -83,15 +85,17 @@ func notGzip(err error) error {
 	return usererror.UndecodableRequest("The request body is not valid gzip.")
 }
 
-// IsGzip reports whether data has the magic number of gzip (https://www.rfc-editor.org/rfc/rfc1952#section-2.3.1). No protobuf
-// message begins like that: its first field would have a wire type that does not exist.
+// IsGzip reports whether data begins with the magic number of gzip
+// (https://www.rfc-editor.org/rfc/rfc1952#section-2.3.1). No protobuf message begins with these bytes: its first field
+// would have a wire type that does not exist.
 func IsGzip(data []byte) bool { return bytes.HasPrefix(data, []byte{0x1f, 0x8b}) }
 
-// MessageFactor is the number of bytes that a request takes for each byte of its message. During decoding it exists three times:
-// as received, in one piece, and decoded. A commit then holds it as values, as writes to each key, and as a batch.
+// MessageFactor is how many bytes of memory a request takes for each byte of its message. While it is decoded, the
+// message exists three times: as received, in one piece, and decoded. A commit later holds the data as values, as
+// writes to each key, and as a batch.
 const MessageFactor = 4
 
-// Charge charges the call for a message of size bytes.
+// Charge charges the call for a message of size bytes. If there is no memory left it waits as memory.Account.Grow does.
 func (c *Call) Charge(ctx context.Context, size int) error {
 	if size <= smallRequest {
 		return nil
@@ -99,8 +103,8 @@ func (c *Call) Charge(ctx context.Context, size int) error {
 	return c.Memory.Grow(ctx, int64(size)*MessageFactor)
 }
 
-// Decode decodes the request's message, for which the call was charged. It charges more if the message has many small parts.
-// Afterwards it gives back the charge that the call no longer needs.
+// Decode decodes the request's message, for which Charge was called. If the message has many small parts, which take
+// more memory, it charges for that first. Afterwards it gives back what the call no longer needs.
 func (c *Call) Decode(ctx context.Context, data []byte) error {
 	if len(data) > smallRequest {
 		if more := DecodedBytes(c.Request.ProtoReflect().Descriptor(), data) - int64(len(data)); more > 0 {
@@ -118,12 +122,12 @@ func (c *Call) Decode(ctx context.Context, data []byte) error {
 	return nil
 }
 
-// UploadFactor is the number of bytes that a request of a stream takes for each byte of its message: as received, in one piece,
-// and decoded.
+// UploadFactor is how many bytes of memory a request of a stream takes for each byte of its message: as received, in
+// one piece, and decoded.
 const UploadFactor = 3
 
-// DecodeUpload decodes a request of a stream, for which the call was charged. It needs no further charge, because such a request
-// has few parts: all data of Arrow is one field.
+// DecodeUpload decodes a request of a stream, for which the call was charged. Such a request needs no further charge
+// for many small parts, because all its Arrow data is one field.
 func DecodeUpload(data []byte, m proto.Message) error {
 	if err := proto.Unmarshal(data, m); err != nil {
 		return usererror.UndecodableRequest(fmt.Sprintf("The request is not a valid %s: %v.", m.ProtoReflect().Descriptor().Name(), err))
@@ -139,20 +143,21 @@ func (c *Call) ChargeDecoded(m proto.Message, data []byte) error {
 	return c.Memory.Grow(c.ctx, DecodedBytes(m.ProtoReflect().Descriptor(), data))
 }
 
-// The memory of a decoded message, by Go's layout of generated code: a struct with a header, a few words for each set field, and
-// a pointer to the struct; for a string a header and its bytes.
+// Approximate memory in bytes of a decoded message, from the layout of generated Go code: messageBytes for the struct
+// and the pointer to it, and fieldBytes for each field that is set. A string also takes its bytes.
 const (
 	messageBytes = 96
 	fieldBytes   = 24
 )
 
-// DecodedBytes estimates the memory of the message that data decodes to. A value of a row takes up to twenty times its encoded
-// bytes.
+// DecodedBytes estimates the memory in bytes of the message that data decodes to. For the values of a row it can be
+// twenty times their encoded bytes.
 func DecodedBytes(d protoreflect.MessageDescriptor, data []byte) int64 {
 	return decodedBytes(d, data, protowire.DefaultRecursionLimit)
 }
 
-// decodedBytes estimates like DecodedBytes, for messages nested at most depth deep. The decoder refuses deeper ones.
+// decodedBytes estimates what DecodedBytes does, for messages that are nested at most depth deep. The decoder refuses
+// deeper ones.
 func decodedBytes(d protoreflect.MessageDescriptor, data []byte, depth int) int64 {
 	n := int64(messageBytes)
 	if depth == 0 {
@@ -162,7 +167,7 @@ func decodedBytes(d protoreflect.MessageDescriptor, data []byte, depth int) int6
 	for len(data) > 0 {
 		number, kind, head := protowire.ConsumeTag(data)
 		if head < 0 {
-			return n // the decoder will return the error
+			return n // the decoder will return an error
 		}
 		data = data[head:]
 		n += fieldBytes

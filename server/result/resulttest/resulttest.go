@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// Assemble joins the messages of a stream, or of its resumed parts, to values as clients do.
+// Assemble joins the messages of a stream, or of its resumed parts, and returns the values, as clients do.
 func Assemble(list []*spannerpb.PartialResultSet) []*structpb.Value {
 	var values []*structpb.Value
 	chunked := false
@@ -26,7 +26,7 @@ func Assemble(list []*spannerpb.PartialResultSet) []*structpb.Value {
 	return values
 }
 
-// Merge joins two chunks as clients do (PartialResultSet.chunked_value).
+// Merge joins two pieces of a value as clients do (PartialResultSet.chunked_value).
 func Merge(a, b *structpb.Value) *structpb.Value {
 	switch x := a.GetKind().(type) {
 	case *structpb.Value_StringValue:
