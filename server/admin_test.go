@@ -167,8 +167,8 @@ func TestSchemaChange(t *testing.T) {
 	}
 }
 
-// TestDatabaseOptions: the database's fields and DATABASE_OPTIONS show the options that ALTER DATABASE sets, until they are set
-// to NULL.
+// TestDatabaseOptions checks that the Database message and DATABASE_OPTIONS show the options that ALTER DATABASE sets,
+// until they are set to NULL.
 func TestDatabaseOptions(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(false)

@@ -14,20 +14,20 @@ import (
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
-// discard counts and frees the frames of a stream, as gRPC does once they are written.
+// discard counts and releases the frames of a stream, as gRPC does once they are written.
 type discard struct{ bytes int }
 
 func (d *discard) send(m any) error {
 	f, ok := m.(*rpc.Frame)
 	if !ok {
-		return nil // a message that gRPC encodes
+		return nil // gRPC would encode this message
 	}
 	d.bytes += len(f.Data)
 	f.Release()
 	return nil
 }
 
-// benchHarness returns a server with one row of 1 kB in Wide, and a session.
+// benchHarness returns a server whose table Wide has one row of 1 kB, and a session.
 func benchHarness(b *testing.B) (*harness, string) { return benchHarnessOf(b, Config{}) }
 
 func benchHarnessOf(b *testing.B, cfg Config) (*harness, string) {
@@ -43,7 +43,8 @@ func benchHarnessOf(b *testing.B, cfg Config) (*harness, string) {
 	return h, ses
 }
 
-// BenchmarkPointRead measures a READ of one row between gRPC's two ends.
+// BenchmarkPointRead measures a READ of one row in the server, from the decoding of the request to the sending of the
+// reply, without gRPC's network code.
 func BenchmarkPointRead(b *testing.B) {
 	for _, c := range []struct {
 		name string
@@ -63,7 +64,7 @@ func pointRead(b *testing.B, h *harness, ses string) {
 	run(b, func(send func(any) error) error { return h.stream("StreamingRead", req, send) })
 }
 
-// BenchmarkPointQuery measures the same read in SQL, with a parameter.
+// BenchmarkPointQuery measures, without gRPC's network code, a SELECT of one row by its key, which is a parameter.
 func BenchmarkPointQuery(b *testing.B) {
 	h, ses := benchHarness(b)
 	req := &spannerpb.ExecuteSqlRequest{
@@ -94,7 +95,7 @@ func BenchmarkCommit(b *testing.B) {
 		Table: "Wide", Columns: []string{"Id", "A", "B"}, Values: []*structpb.ListValue{list("1", strings.Repeat("a", 500), strings.Repeat("b", 500))},
 	}}}
 	b.ReportAllocs()
-	for b.Loop() { // the server removes the mutations from its request
+	for b.Loop() { // a new request each time, because the server removes the mutations from it
 		if err := h.stream("Commit", singleUse(ses, mutation), nil); err != nil {
 			b.Fatal(err)
 		}
@@ -144,13 +145,14 @@ const (
 
 var someText = strings.Repeat("a", 100)
 
-// newest returns the id of the newest transaction, in a session.
+// newest returns the id of the newest transaction of the server, as an id of the session ses.
 func (h *harness) newest(ses string) []byte {
 	ts := &h.server.data.transactions
 	return newReadWriteID(ts.tokens, readWriteID, ses, txn.ClientID{Start: ts.start, Number: ts.last.Load()})
 }
 
-// dml runs a statement for the given number of rows, starting at id. The first call begins the transaction.
+// dml runs a statement once for each of a number of rows, with keys from id on, in one transaction, which the first
+// execution begins. The caller commits.
 func (h *harness) dml(ses, sql string, id, rows int) {
 	sel := begins(readWrite())
 	for n := range rows {

@@ -70,7 +70,7 @@ type changeRecord struct {
 	} `spanner:"child_partitions_record"`
 }
 
-// text formats a record without times and tokens.
+// text formats a record, without times and tokens, which differ from run to run.
 func (r *changeRecord) text() string {
 	switch {
 	case len(r.Data) > 0:
@@ -92,7 +92,7 @@ func streamStatement(start time.Time, end spanner.NullTime, token spanner.NullSt
 	return spanner.Statement{SQL: readStream, Params: map[string]any{"start": start, "end": end, "token": token, "beat": 10_000}}
 }
 
-// partition reads a partition to its end and returns its children.
+// partition reads a partition of the change stream from start to end, and calls each with every record.
 func (x *traffic) partition(ctx context.Context, start time.Time, end spanner.NullTime, token spanner.NullString, each func(*changeRecord)) error {
 	rows := x.client.Single().Query(ctx, streamStatement(start, end, token))
 	defer rows.Stop()
@@ -121,7 +121,7 @@ func newStreamTraffic(t *testing.T) (x *traffic, created time.Time) {
 	return x, x.database().Created()
 }
 
-// initial returns the tokens of the partitions that exist at a time.
+// initial returns the tokens of the partitions that exist at the time at.
 func (x *traffic) initial(at time.Time) (tokens []string) {
 	x.Helper()
 	x.ok(x.partition(x.ctx, at, spanner.NullTime{}, spanner.NullString{}, func(r *changeRecord) {
@@ -136,7 +136,7 @@ func partitionToken(s string) spanner.NullString {
 	return spanner.NullString{StringVal: s, Valid: true}
 }
 
-// TestChangeStream: the official client reads a stream while it writes, and follows a split.
+// TestChangeStream: the official client reads a change stream while it writes, and follows a partition that is split.
 func TestChangeStream(t *testing.T) {
 	x, created := newStreamTraffic(t)
 	root := x.initial(created)
@@ -208,14 +208,14 @@ func (x *traffic) insertPlain(keys ...int) time.Time {
 	return at
 }
 
-// streamRequest returns a raw request that reads a partition from a start time.
+// streamRequest returns a request of the raw API that reads a partition from a start time.
 func (x *traffic) streamRequest(start time.Time, partition string) *spannerpb.ExecuteSqlRequest {
 	sql := fmt.Sprintf("SELECT ChangeRecord FROM READ_Everything(TIMESTAMP '%s', NULL, '%s', 10000)", start.UTC().Format(time.RFC3339Nano), partition)
 	return &spannerpb.ExecuteSqlRequest{Session: x.session, Sql: sql}
 }
 
-// TestChangeStreamRefusals: a stream can be read only by ExecuteStreamingSql, in a strong single-use transaction, with valid
-// arguments.
+// TestChangeStreamRefusals: a change stream can be read only by ExecuteStreamingSql, in a strong single-use
+// transaction, with valid arguments. Other requests are refused.
 func TestChangeStreamRefusals(t *testing.T) {
 	x, created := newStreamTraffic(t)
 	x.session = x.harness.session(true)
@@ -271,12 +271,13 @@ func TestChangeStreamRefusals(t *testing.T) {
 	}
 }
 
-// TestChangeStreamResumes: an interrupted stream continues after any record, even after a restart.
+// TestChangeStreamResumes: a query of a change stream that was interrupted continues after any record, even after a
+// restart.
 func TestChangeStreamResumes(t *testing.T) {
 	x, created := newStreamTraffic(t)
 	x.session = x.harness.session(false)
 	root := x.initial(created)[0]
-	large := strings.Repeat("x", 2<<20) // in several messages
+	large := strings.Repeat("x", 2<<20) // so large that it comes in several messages
 	_, err := x.client.Apply(x.ctx, []*spanner.Mutation{spanner.Insert("Plain", []string{"K", "V"}, []any{1, large})})
 	x.ok(err)
 	x.insertPlain(2)
@@ -304,7 +305,7 @@ func TestChangeStreamResumes(t *testing.T) {
 	x.fails(err, codes.InvalidArgument)
 }
 
-// values formats the values of messages.
+// values formats the values of messages as strings.
 func values(messages []*spannerpb.PartialResultSet) (list []string) {
 	for _, m := range messages {
 		for _, v := range m.Values {
@@ -314,8 +315,8 @@ func values(messages []*spannerpb.PartialResultSet) (list []string) {
 	return list
 }
 
-// TestChangeStreamEnds: a client that reads a stream gets an error when the server stops, when the stream is dropped, and when
-// the database is dropped. None of these waits for the client.
+// TestChangeStreamEnds: a client that reads a change stream gets an error when the server stops, when the stream is
+// dropped, and when the database is dropped. None of these waits for the client.
 func TestChangeStreamEnds(t *testing.T) {
 	x, created := newStreamTraffic(t)
 	x.session = x.harness.session(true)
@@ -324,7 +325,7 @@ func TestChangeStreamEnds(t *testing.T) {
 		t.Helper()
 		stream, err := x.data.ExecuteStreamingSql(x.ctx, x.streamRequest(created, root))
 		x.ok(err)
-		first, err := stream.Recv() // it does not wait for a record
+		first, err := stream.Recv() // comes before there is a record
 		x.ok(err)
 		if first.Metadata == nil {
 			t.Errorf("the first message is %v", first)
@@ -334,7 +335,7 @@ func TestChangeStreamEnds(t *testing.T) {
 	stream := read()
 	registry := x.server.registry
 	x.server.Close()
-	x.stop = func() { // the remaining cleanup
+	x.stop = func() { // what the cleanup of the test still has to do
 		x.conn.Close()
 		registry.Close()
 		x.closeStore()
@@ -362,8 +363,8 @@ func TestChangeStreamEnds(t *testing.T) {
 	x.fails(err, codes.NotFound)
 }
 
-// TestChangeStreamIsNotSlow: a query of a change stream waits for changes, so it is not logged as slow, and metrics keep its
-// latency separate. Query statistics count its whole duration.
+// TestChangeStreamIsNotSlow: a query of a change stream is not logged as slow, and metrics keep its latency separate,
+// because it waits for changes. Query statistics count its whole duration.
 func TestChangeStreamIsNotSlow(t *testing.T) {
 	var step atomic.Int64
 	still := newTestClock()
@@ -395,7 +396,7 @@ func TestChangeStreamIsNotSlow(t *testing.T) {
 	}
 }
 
-// TestChangeStreamOverREST: REST also sends each record as soon as it comes.
+// TestChangeStreamOverREST: over REST too, each record is sent as soon as it comes.
 func TestChangeStreamOverREST(t *testing.T) {
 	x, created := newStreamTraffic(t)
 	x.session = x.harness.session(true)
@@ -430,8 +431,9 @@ func TestChangeStreamOverREST(t *testing.T) {
 	}
 }
 
-// BenchmarkChangeStream reads 16 partitions of a stream of existing records with one reader each, as fast as possible; records/s
-// counts all of them. The client does not decode the messages, so the result measures the server and gRPC.
+// BenchmarkChangeStream reads the existing records of a change stream's 16 partitions, with one reader for each
+// partition, as fast as possible. records/s counts the records of all partitions. The client does not decode the
+// messages, so the result measures the server and gRPC.
 func BenchmarkChangeStream(b *testing.B) {
 	const partitions, perPartition = 16, 2000
 	x := &traffic{harness: newHarnessWith(b, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, append(slices.Clone(trafficSchema), "CREATE CHANGE STREAM Everything FOR ALL"))}
@@ -478,7 +480,8 @@ func BenchmarkChangeStream(b *testing.B) {
 	b.ReportMetric(float64(records)/time.Since(began).Seconds(), "records/s")
 }
 
-// TestManyChangeStreams: a thousand clients read a stream at once. While they wait they hold no thread, and a commit reaches all of them.
+// TestManyChangeStreams: a thousand clients read a change stream at once. While they wait they block no operating
+// system thread, and a commit reaches all of them.
 func TestManyChangeStreams(t *testing.T) {
 	const readers = 1000
 	x, created := newStreamTraffic(t)

@@ -15,18 +15,18 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// singersTable is the table of the change watcher's benchmark, see bench.
+// singersTable is the table of the benchmark of watched writes in package bench.
 const singersTable = `CREATE TABLE Singers (SingerId INT64 NOT NULL, FirstName STRING(200), LastName STRING(200) NOT NULL, BirthDate DATE, Picture BYTES(MAX),
 	LastUpdated TIMESTAMP OPTIONS (allow_commit_timestamp=true), Processed BOOL,
 	ShardId INT64 AS (CASE WHEN Processed THEN NULL ELSE MOD(FARM_FINGERPRINT(COALESCE(FirstName || ' ', '') || LastName), 19) END) STORED) PRIMARY KEY (SingerId)`
 
 const singersIndex = "CREATE NULL_FILTERED INDEX Idx ON Singers (ShardId, LastUpdated)"
 
-const singersRows = 200 // per commit
+const singersRows = 200 // rows per commit
 
-// BenchmarkWatchedWrites measures commits of 200 rows, on disk but without gRPC, on a table with and without a change stream.
-// cpu-us/row is the CPU time of the process, which includes flushes and compactions of the store and garbage collection. ratio
-// divides it by the result without a stream.
+// BenchmarkWatchedWrites measures commits of 200 rows, on disk but without gRPC, on a table with and without a change
+// stream. cpu-us/row is the CPU time of the process per row, with flushes and compactions of the store and garbage
+// collection. ratio divides it by the result without a change stream.
 func BenchmarkWatchedWrites(b *testing.B) {
 	var alone float64
 	for _, c := range []struct{ name, stream string }{{"no stream", ""}, {"one stream", "CREATE CHANGE STREAM S FOR Singers"}} {
@@ -47,7 +47,7 @@ func BenchmarkWatchedWrites(b *testing.B) {
 			for b.Loop() {
 				req := new(spannerpb.CommitRequest)
 				h.ok(proto.Unmarshal(messages[number/singersRows%len(messages)], req))
-				for _, m := range req.Mutations { // different rows, in no order
+				for _, m := range req.Mutations { // different rows in each commit, in no order
 					key := uint64(number) * 0x9E3779B97F4A7C15 >> 1
 					m.GetInsertOrUpdate().Values[0].Values[0] = structpb.NewStringValue(fmt.Sprint(key))
 					number++
@@ -66,7 +66,7 @@ func BenchmarkWatchedWrites(b *testing.B) {
 	}
 }
 
-// singersOf returns inserts of rows, one mutation each as the official clients send them.
+// singersOf returns inserts of random rows. Each row is a mutation, as the official clients send it.
 func singersOf(random *rand.Rand) (list []*spannerpb.Mutation) {
 	text := func(size int) string {
 		b := make([]byte, size)

@@ -17,7 +17,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// copied waits until a table has a columnar copy of all its rows.
+// copied waits until all rows of a table are in its columnar copy.
 func (h *harness) copied(name string) {
 	h.Helper()
 	db, err := h.server.registry.Database(testDatabase)
@@ -42,8 +42,8 @@ func (h *harness) copied(name string) {
 	}
 }
 
-// TestColumnar: once there is a columnar copy, queries read it together with later changes, and return the same rows at older
-// timestamps. Plans and statistics show the copy.
+// TestColumnar: once there is a columnar copy, queries read it together with later changes, and at older timestamps
+// return the same rows as without a copy. Plans and statistics show the copy.
 func TestColumnar(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -96,8 +96,8 @@ func TestColumnar(t *testing.T) {
 	}
 }
 
-// TestFlightColumnar: a columnar copy returns the same columns as the rows: for every type, in both time units, with later
-// changes, and for a part of the keys.
+// TestFlightColumnar: a Flight query returns the same columns from a columnar copy as from rows: for every type, in
+// both time units, with later changes, and for a part of the keys.
 func TestFlightColumnar(t *testing.T) {
 	h := newHarnessWith(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, everyType)
 	ses := h.session(true)

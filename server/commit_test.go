@@ -93,7 +93,7 @@ func TestBatchWrite(t *testing.T) {
 	}
 }
 
-// TestMutationsAfterDML: the mutations of a Commit apply after the writes of its statements.
+// TestMutationsAfterDML: a Commit applies its mutations after the writes of the transaction's statements.
 func TestMutationsAfterDML(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -113,7 +113,7 @@ func TestMutationsAfterDML(t *testing.T) {
 	}
 }
 
-// TestManyRowsTakeTurns: commits of many rows that wait for a lock block no other commit, however many they are.
+// TestManyRowsTakeTurns: any number of commits of many rows that wait for a lock do not block other commits.
 func TestManyRowsTakeTurns(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)

@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TestFailedDML: a statement that breaks a constraint ends its transaction, which returns the same error until it is rolled back.
-// After another error the transaction continues, without any effect of the statement.
+// TestFailedDML: a statement that breaks a constraint ends its transaction, whose requests get the same error until it
+// is rolled back. After another error the transaction continues, and the statement has changed nothing.
 func TestFailedDML(t *testing.T) {
 	h := newHarness(t)
 	h.alter(
@@ -85,7 +85,7 @@ func TestFailedDML(t *testing.T) {
 	}
 }
 
-// isOver checks that a transaction returns the error that ended it until it is rolled back.
+// isOver checks that requests in a transaction get the error cause until the transaction is rolled back.
 func (h *harness) isOver(ses string, id []byte, cause error) {
 	h.Helper()
 	for _, sql := range []string{"SELECT 1", "UPDATE Parents SET N = 3 WHERE TRUE"} {
@@ -117,7 +117,8 @@ func (h *harness) same(err, want error) {
 	}
 }
 
-// TestFailedBatchDML: a batch keeps the effects of the statements before the failed one, unless that broke a constraint.
+// TestFailedBatchDML: after a batch in which a statement fails, the effects of the statements before it remain. But if
+// the failed statement broke a constraint, the transaction has ended.
 func TestFailedBatchDML(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -158,8 +159,8 @@ func TestFailedBatchDML(t *testing.T) {
 	}
 }
 
-// TestLimitLocksWhatWasRead: in a transaction, a READ with a limit and a query with LIMIT lock no rows after those that they
-// return.
+// TestLimitLocksWhatWasRead: in a transaction, a READ with a limit and a query with LIMIT do not lock rows after those
+// that they return.
 func TestLimitLocksWhatWasRead(t *testing.T) {
 	for name, read := range map[string]func(h *harness, ses string, id []byte) error{
 		"READ": func(h *harness, ses string, id []byte) error {
@@ -206,7 +207,7 @@ func TestLimitLocksWhatWasRead(t *testing.T) {
 	}
 }
 
-// An endingContext ends after a given number of calls of Err.
+// An endingContext is cancelled when its method Err has been called a given number of times.
 type endingContext struct {
 	context.Context
 	cancel context.CancelFunc
@@ -227,7 +228,8 @@ func (c *endingContext) Err() error {
 	return c.Context.Err()
 }
 
-// TestAbandonedDML: a client may give up a writing request at any point and resend it; its statements take effect once.
+// TestAbandonedDML: a client may give up a writing request at any point and send it again; its statements take effect
+// once.
 func TestAbandonedDML(t *testing.T) {
 	h := newHarness(t)
 	h.alter("CREATE TABLE Counts (Id INT64 NOT NULL, N INT64) PRIMARY KEY (Id)")

@@ -34,7 +34,7 @@ func (h *harness) newFlightClient(headers ...string) *flightClient {
 	return &flightClient{h, c, metadata.AppendToOutgoingContext(h.ctx, append([]string{"database", testDatabase}, headers...)...)}
 }
 
-// rows returns the rows of a query as text, from all endpoints.
+// rows returns the rows of a query from all its endpoints, as text.
 func (f *flightClient) rows(sql string) (rows []string, err error) {
 	info, err := f.Execute(f.ctx, sql)
 	if err != nil {
@@ -43,7 +43,7 @@ func (f *flightClient) rows(sql string) (rows []string, err error) {
 	return f.read(info)
 }
 
-// read reads all endpoints.
+// read reads all endpoints of a FlightInfo and returns their rows as text.
 func (f *flightClient) read(info *arrowflight.FlightInfo) (rows []string, err error) {
 	f.Helper()
 	want, err := arrowflight.DeserializeSchema(info.Schema, nil)
@@ -61,7 +61,7 @@ func (f *flightClient) read(info *arrowflight.FlightInfo) (rows []string, err er
 	return rows, nil
 }
 
-// ticket reads an endpoint. It sends no database, because the ticket contains it.
+// ticket reads one endpoint. It sends no database header, because the ticket names the database.
 func (f *flightClient) ticket(t *arrowflight.Ticket) (rows []string, schema *arrow.Schema, err error) {
 	r, err := f.DoGet(f.harness.ctx, t)
 	if err != nil {
@@ -97,8 +97,8 @@ var everyType = []string{
 	`CREATE TABLE Keys (A STRING(MAX), B BYTES(MAX), C NUMERIC, D TIMESTAMP, E DATE, F BOOL, G UUID, H FLOAT64, I FLOAT32, J INT64) PRIMARY KEY (A DESC, B, C DESC, D, E, F, G, H, I, J DESC)`,
 }
 
-// TestFlightTypes: values of every type, and NULL, have the Arrow types that package columnar specifies. The cases are a plan
-// that only reads keys, a plan that computes, and values from keys and from generated columns.
+// TestFlightTypes: values of every type, and NULL, have the Arrow types that package columnar specifies. The cases are
+// a plan that only reads keys, a plan that computes, and values from keys and from generated columns.
 func TestFlightTypes(t *testing.T) {
 	h := newHarnessWith(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, everyType)
 	ses := h.session(true)
@@ -133,8 +133,8 @@ func TestFlightTypes(t *testing.T) {
 	}
 }
 
-// TestFlightRange: for a timestamp outside the range of nanoseconds the error names the column. A client that asks for
-// microseconds gets the value.
+// TestFlightRange: a timestamp outside the range of nanoseconds is an error that names the column. A client that asks
+// for microseconds gets the value.
 func TestFlightRange(t *testing.T) {
 	h := newHarness(t)
 	const sql = "SELECT TIMESTAMP '9999-12-31T23:59:59.999999999Z' AS Last, TIMESTAMP '0001-01-01T00:00:00Z' AS First"
@@ -151,7 +151,7 @@ func TestFlightRange(t *testing.T) {
 	h.fails(err, codes.InvalidArgument)
 }
 
-// TestFlightDatabase: a request names its database, and an error says what is wrong with the name.
+// TestFlightDatabase: a request must name its database, and an error says what is wrong with the name.
 func TestFlightDatabase(t *testing.T) {
 	h := newHarness(t)
 	f := h.newFlightClient()
@@ -169,8 +169,8 @@ func TestFlightDatabase(t *testing.T) {
 	}
 }
 
-// TestFlightTicket: a ticket reads at the timestamp of its GetFlightInfo, however often it is used, and after a restart. A ticket
-// that is changed, foreign or too old is refused.
+// TestFlightTicket: a ticket reads at the timestamp of its GetFlightInfo, however often it is used, and after a
+// restart. A ticket that was changed, that belongs to another server, or that is too old is refused.
 func TestFlightTicket(t *testing.T) {
 	now := time.Now()
 	h := newHarnessAt(t, func() time.Time { return now })

@@ -20,7 +20,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// TestFlightServerDies: a transaction whose server dies has written nothing, and using its handle returns an error.
+// TestFlightServerDies: if the server dies, an open transaction has written nothing, and using its handle returns an
+// error.
 func TestFlightServerDies(t *testing.T) {
 	h := newHarnessOn(t, vfs.NewCrashableMem(), Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, testSchema)
 	f := h.newFlightClient()
@@ -49,8 +50,8 @@ func TestFlightServerDies(t *testing.T) {
 	h.ok(again.Rollback(f.ctx))
 }
 
-// TestDropWhileStalled: if a database is dropped while a stream waits for its client, the stream ends with an error that says so,
-// not like a complete stream.
+// TestDropWhileStalled: if a database is dropped while a stream waits for its client, the client gets an error that
+// says so; the stream does not look complete.
 func TestDropWhileStalled(t *testing.T) {
 	for _, stalls := range []bool{false, true} {
 		h := newHarness(t)
@@ -64,7 +65,7 @@ func TestDropWhileStalled(t *testing.T) {
 		f := h.newFlightClient("max-partitions", "1")
 		info, err := f.Execute(f.ctx, "SELECT Name FROM Singers")
 		h.ok(err)
-		const window = 64 << 10 // so that the client takes no more than it reads
+		const window = 64 << 10 // small, so that the client takes no more than it reads
 		conn, err := grpc.NewClient(h.address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(window))
 		h.ok(err)
 		defer conn.Close()
@@ -92,7 +93,7 @@ func TestDropWhileStalled(t *testing.T) {
 				_, err = read2.Recv()
 			}
 			h.fails(err, codes.NotFound)
-		} else if err := reader.Err(); err != nil { // on a busy machine it may have waited
+		} else if err := reader.Err(); err != nil { // on a busy machine the stream may have waited
 			h.fails(err, codes.NotFound)
 		} else if read != rows {
 			t.Errorf("%d rows", read)

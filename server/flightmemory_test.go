@@ -21,8 +21,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// TestFlightUploads: the messages of a bulk load are received one after the other, and a long message only if there is room for
-// it.
+// TestFlightUploads: the messages of a bulk load are received one after the other. A long message is received only if
+// the budget has memory for it.
 func TestFlightUploads(t *testing.T) {
 	h, budget := newBudgetHarness(t, 64*mib)
 	f := h.newFlightClient()
@@ -47,14 +47,14 @@ func TestFlightUploads(t *testing.T) {
 	_, err := load(2, 40*mib)
 	h.fails(err, codes.ResourceExhausted)
 	returned(budget)
-	got, err := f.rows("SELECT 1") // the connection still works
+	got, err := f.rows("SELECT 1") // checks that the connection still works
 	if h.ok(err); got[0] != "1" {
 		t.Error(got)
 	}
 }
 
-// TestFlightUnread: a stream whose client does not read takes little memory. The memory is counted, and released when the client
-// disconnects or the query is cancelled.
+// TestFlightUnread: a stream whose client does not read takes little memory. That memory is charged to the budget, and
+// released when the client disconnects or the query is cancelled.
 func TestFlightUnread(t *testing.T) {
 	h, budget := newBudgetHarness(t, 32*mib)
 	f := h.newFlightClient()
@@ -65,7 +65,7 @@ func TestFlightUnread(t *testing.T) {
 	info, err := f.Execute(f.ctx, "SELECT A FROM Wide")
 	h.ok(err)
 	returned(budget)
-	const window = 64 << 10 // so that the client takes no more than it reads
+	const window = 64 << 10 // small, so that the client takes no more than it reads
 	conn, err := grpc.NewClient(h.address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(window))
 	h.ok(err)
 	defer conn.Close()
@@ -101,8 +101,8 @@ func TestFlightUnread(t *testing.T) {
 	}
 }
 
-// TestFlightExpanded: data that is much larger as values, or decoded, than in its message is refused, or written in parts that
-// fit.
+// TestFlightExpanded: a load whose data is much larger when decoded, or as values, than in its message is refused, or
+// written in chunks that fit into the budget.
 func TestFlightExpanded(t *testing.T) {
 	h, budget := newBudgetHarness(t, 64*mib)
 	f := h.newFlightClient()
@@ -123,7 +123,7 @@ func TestFlightExpanded(t *testing.T) {
 		_, err = f.ExecuteIngest(f.ctx, r, &flightsql.ExecuteIngestOpts{Table: "Wide", TableDefinitionOptions: ingestOptions(flightsql.TableDefinitionOptionsTableExistsOptionAppend, flightsql.TableDefinitionOptionsTableNotExistOptionFail)})
 		return err
 	}
-	h.ok(load(60, 1<<20)) // 60 MiB as rows, previously in one chunk
+	h.ok(load(60, 1<<20)) // 60 MiB as rows, which once were one chunk
 	returned(budget)
 	if err := load(10_000, 17<<20); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("a row beyond the budget: %v", err)

@@ -71,7 +71,7 @@ func TestFlightMetadata(t *testing.T) {
 		t.Errorf("types: %q", got)
 	}
 	_, err := f.GetCatalogs(h.ctx)
-	h.fails(err, codes.InvalidArgument) // no database
+	h.fails(err, codes.InvalidArgument) // the request names no database
 
 	info, err := f.GetTables(f.ctx, &flightsql.GetTablesOpts{IncludeSchema: true, TableNameFilterPattern: text("B")})
 	h.ok(err)
@@ -97,7 +97,7 @@ func TestFlightMetadata(t *testing.T) {
 	}
 }
 
-// skipTo reads a batch.
+// skipTo moves the reader to its next batch. It returns an error if there is none because reading failed.
 func skipTo(r *arrowflight.Reader) error {
 	if !r.Next() {
 		return r.Err()

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// info returns the info of a request of the API.
+// info returns the FlightInfo of a request of Spanner's API, sent as a command.
 func (f *flightClient) info(req proto.Message) (*arrowflight.FlightInfo, error) {
 	f.Helper()
 	command, err := anypb.New(req)
@@ -22,7 +22,7 @@ func (f *flightClient) info(req proto.Message) (*arrowflight.FlightInfo, error) 
 	return f.Client.Client.GetFlightInfo(f.harness.ctx, &arrowflight.FlightDescriptor{Type: arrowflight.DescriptorCMD, Cmd: data})
 }
 
-// request returns the rows of a request of the API, read as columns.
+// request returns the rows of a request of Spanner's API that is sent as a command of Flight.
 func (f *flightClient) request(req proto.Message) (rows []string, err error) {
 	f.Helper()
 	info, err := f.info(req)
@@ -32,8 +32,8 @@ func (f *flightClient) request(req proto.Message) (rows []string, err error) {
 	return f.read(info)
 }
 
-// TestFlightPartition: partitions that the API made of a read and of a query are read as columns, each row once, at the
-// transaction's timestamp.
+// TestFlightPartition: partitions that PartitionRead and PartitionQuery made can be read over Flight. Together they
+// return each row once, at the transaction's timestamp.
 func TestFlightPartition(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -70,7 +70,7 @@ func TestFlightPartition(t *testing.T) {
 	}
 	info, err := f.info(reads[0])
 	h.ok(err)
-	_, err = f.CancelFlightInfo(f.ctx, &arrowflight.CancelFlightInfoRequest{Info: info}) // a read can be cancelled, too
+	_, err = f.CancelFlightInfo(f.ctx, &arrowflight.CancelFlightInfoRequest{Info: info}) // a read can be cancelled as a query can
 	h.ok(err)
 	_, err = f.RenewFlightEndpoint(f.ctx, &arrowflight.RenewFlightEndpointRequest{Endpoint: info.Endpoint[0]})
 	h.ok(err)

@@ -11,11 +11,11 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// A flightTraffic is a Flight SQL client with access to statistics.
+// A flightTraffic is a Flight SQL client of a server whose statistics the test reads.
 type flightTraffic struct {
 	*traffic
 	f     *flightClient
-	reads int // of tickets
+	reads int // number of tickets that were read
 }
 
 func newFlightTraffic(t *testing.T, headers ...string) *flightTraffic {
@@ -23,7 +23,7 @@ func newFlightTraffic(t *testing.T, headers ...string) *flightTraffic {
 	return &flightTraffic{traffic: x, f: x.newFlightClient(headers...)}
 }
 
-// fetch reads all endpoints and checks the number of rows.
+// fetch reads all endpoints of a FlightInfo and checks the number of rows.
 func (x *flightTraffic) fetch(info *arrowflight.FlightInfo, rows int) {
 	x.Helper()
 	got, err := x.f.read(info)
@@ -34,14 +34,15 @@ func (x *flightTraffic) fetch(info *arrowflight.FlightInfo, rows int) {
 	x.reads += len(info.Endpoint)
 }
 
-// minute ends the minute after all successful reads have ended.
+// minute waits until all successful reads of tickets have been counted, and then ends the minute of the statistics.
 func (x *flightTraffic) minute() {
 	x.Helper()
 	x.ended("DoGet", "OK", float64(x.reads))
 	x.traffic.minute()
 }
 
-// TestFlightQueryStats: a query is one execution, which GetFlightInfo counts. Reads of its tickets add their cost to it.
+// TestFlightQueryStats: statistics count a query once, at its GetFlightInfo. Reads of its tickets add their cost to
+// that execution.
 func TestFlightQueryStats(t *testing.T) {
 	x := newFlightTraffic(t, "max-partitions", "3")
 	const rows = 6000
@@ -63,12 +64,12 @@ func TestFlightQueryStats(t *testing.T) {
 	x.minute()
 	last("1|6000|48000|6000|0|1|QUERY||0|1|true|true")
 
-	_, err = x.f.Execute(x.f.ctx, sql) // never fetched
+	_, err = x.f.Execute(x.f.ctx, sql) // whose rows are never fetched
 	x.ok(err)
 	x.minute()
 	last("1|0|0|0|0|1|QUERY||0|1|true|true")
 
-	x.fetch(info, rows) // again, later: no execution, and sums in place of averages
+	x.fetch(info, rows) // fetched again in a later minute, which then has no execution, and sums where other minutes have averages
 	x.minute()
 	last("0|6000|48000|6000|0|0|QUERY||0|0|true|false")
 
@@ -80,15 +81,15 @@ func TestFlightQueryStats(t *testing.T) {
 	x.shows("SELECT READ_QUERY_COUNT FROM SPANNER_SYS.TABLE_OPERATIONS_STATS_HOUR WHERE TABLE_NAME = 'Plain'", "2")
 }
 
-// TestFlightFailedQueryStats: a query that GetFlightInfo refuses is a failed execution. A query with a failed read still counts
-// as an execution.
+// TestFlightFailedQueryStats: a query that GetFlightInfo refuses counts as a failed execution. A query whose rows
+// cannot be read, which is found later, still counts as a successful one.
 func TestFlightFailedQueryStats(t *testing.T) {
 	x := newFlightTraffic(t)
 	x.plain(3)
 	for _, sql := range []string{"SELEC 1", "SELECT K FROM NoTable"} {
 		_, err := x.f.Execute(x.f.ctx, sql)
 		x.fails(err, codes.InvalidArgument)
-		_, err = x.f.GetExecuteSchema(x.f.ctx, sql) // which runs nothing
+		_, err = x.f.GetExecuteSchema(x.f.ctx, sql) // does not run the statement
 		x.fails(err, codes.InvalidArgument)
 		_, err = x.f.Prepare(x.f.ctx, sql)
 		x.fails(err, codes.InvalidArgument)
@@ -107,8 +108,8 @@ func TestFlightFailedQueryStats(t *testing.T) {
 		"SELEC 1|1|1|false", "SELECT 1 / (K - 3) FROM Plain WHERE K >= 3|1|0|true", "SELECT K FROM NoTable|1|1|false")
 }
 
-// TestFlightStatsOfRequests: requests of the API count as they do outside of Flight. Each partition counts once, with its type
-// and tag, at its GetFlightInfo.
+// TestFlightStatsOfRequests: requests of Spanner's API that are sent over Flight count as they do over gRPC. Each
+// partition counts once, with its type and tag, at its GetFlightInfo.
 func TestFlightStatsOfRequests(t *testing.T) {
 	x := newFlightTraffic(t)
 	x.plain(4)

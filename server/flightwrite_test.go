@@ -45,7 +45,7 @@ func TestFlightPrepared(t *testing.T) {
 			t.Errorf("%s: %d parameters", c.sql, n)
 		}
 		p.SetParameters(batch(c.id, c.text, []int64{first, first + 1}, []string{"a", "b"}))
-		n, err := p.ExecuteUpdate(f.harness.ctx) // the handle contains the database
+		n, err := p.ExecuteUpdate(f.harness.ctx) // needs no header, because the handle contains the database
 		h.ok(err)
 		if n != 2 {
 			t.Errorf("%s: %d rows", c.sql, n)
@@ -81,7 +81,8 @@ func TestFlightPrepared(t *testing.T) {
 	h.fails(err, codes.InvalidArgument)
 }
 
-// TestFlightUpdate: a statement that writes runs once, for every command that may carry it, and returns its row count and rows.
+// TestFlightUpdate: every command that can carry a statement that writes runs it once, and returns its row count and
+// its rows.
 func TestFlightUpdate(t *testing.T) {
 	h := newHarness(t)
 	f := h.newFlightClient()
@@ -167,7 +168,7 @@ func TestFlightTransaction(t *testing.T) {
 		t.Errorf("%s rows", got)
 	}
 	_, err = f.DoGet(f.ctx, &arrowflight.Ticket{Ticket: id})
-	h.fails(err, codes.InvalidArgument) // a transaction handle is not a ticket
+	h.fails(err, codes.InvalidArgument) // the handle of a transaction is not a ticket
 }
 
 // TestFlightPartitions: the endpoints of a query cover each row once, at one timestamp.
@@ -190,7 +191,7 @@ func TestFlightPartitions(t *testing.T) {
 	if n := len(slices.Compact(got)); n != rows {
 		t.Errorf("%d rows", n)
 	}
-	f = h.newFlightClient("max-partitions", "64") // more than the default, limited by 1,000 rows per part
+	f = h.newFlightClient("max-partitions", "64") // more than the default; the size of the result limits the number to one for each 1,000 rows
 	info, err = f.Execute(f.ctx, "SELECT SingerId FROM Singers WHERE SingerId > 0")
 	h.ok(err)
 	if n := len(info.Endpoint); n < 6 || n > 8 {
@@ -211,7 +212,7 @@ func ingestOptions(exists flightpb.CommandStatementIngest_TableDefinitionOptions
 	return &flightsql.TableDefinitionOptions{IfExists: exists, IfNotExist: missing}
 }
 
-// durations returns a batch with a column of a type that no table column has.
+// durations returns a batch with one column, whose type no table column can have.
 func durations(values ...arrow.Duration) arrow.RecordBatch {
 	b := array.NewDurationBuilder(memory.DefaultAllocator, &arrow.DurationType{Unit: arrow.Second})
 	b.AppendValues(values, nil)
@@ -269,7 +270,7 @@ func TestFlightIngest(t *testing.T) {
 	if got, _ := f.rows("SELECT * FROM Loaded"); !slices.Equal(got, []string{"1|x", "1|x"}) {
 		t.Errorf("%q", got)
 	}
-	// If the new table cannot be created, the old one stays.
+	// A load that replaces the table, but cannot create the new one, leaves the old table unchanged.
 	_, err = load(h.newFlightClient("primary-key", "none").ctx, "Loaded", &flightsql.ExecuteIngestOpts{TableDefinitionOptions: ingestOptions(replace, create)}, batch("a", "b", []int64{1}, []string{"x"}))
 	h.fails(err, codes.FailedPrecondition)
 	_, err = load(f.ctx, "Loaded", &flightsql.ExecuteIngestOpts{TableDefinitionOptions: ingestOptions(replace, create)}, durations(1, 2))
@@ -277,7 +278,7 @@ func TestFlightIngest(t *testing.T) {
 	if got, _ := f.rows("SELECT * FROM Loaded"); !slices.Equal(got, []string{"1|x", "1|x"}) {
 		t.Errorf("after a table that could not be made: %q", got)
 	}
-	// A column may have the name of its table, but must not occur twice.
+	// A column may have the name of its table, but a name must not occur twice.
 	for _, o := range []flightsql.TableDefinitionOptionsTableExistsOption{fail, replace, extend} {
 		_, err = load(f.ctx, "Word", &flightsql.ExecuteIngestOpts{TableDefinitionOptions: ingestOptions(o, create)}, batch("id", "word", []int64{1}, []string{"x"}))
 		h.ok(err)
@@ -332,7 +333,7 @@ func TestFlightIngestModes(t *testing.T) {
 		t.Errorf("%d rows", n)
 	}
 	want("a key twice", "1|a", "2|replace", "3|c", "4|last")
-	// Small batches are one commit.
+	// Several small batches are written by one commit, so a load that fails writes none of them.
 	for _, rows := range [][]arrow.RecordBatch{
 		{singers([]int64{5}, "e"), singers([]int64{6, 4}, "f", "there")},
 		{singers([]int64{5}, "e"), singers([]int64{6, 5}, "f", "twice")},
@@ -408,7 +409,7 @@ func TestFlightBadInput(t *testing.T) {
 	}
 }
 
-// halved returns the messages of a batch; the second one lacks half of its body.
+// halved returns the messages of a batch, without the second half of the body of the second message.
 func halved(h *harness, b arrow.RecordBatch) (list []*arrowflight.FlightData) {
 	var messages []*arrowflight.FlightData
 	w := arrowflight.NewRecordWriter(collector{&messages}, ipc.WithSchema(b.Schema()))
@@ -424,9 +425,9 @@ func (c collector) Send(d *arrowflight.FlightData) error {
 	return nil
 }
 
-// TestFlightPreparedOutlives: a prepared statement outlives its transaction. It then runs in the next transaction of its
-// connection, and without one after that has ended. The server does not guess the transaction: if it is ambiguous, or was lost,
-// the statement is refused.
+// TestFlightPreparedOutlives: a prepared statement outlives its transaction. It then runs in the next transaction of
+// its connection, and once that has ended too, without a transaction. If it is not clear in which transaction the
+// statement must run, or that transaction was lost, the statement is refused.
 func TestFlightPreparedOutlives(t *testing.T) {
 	h := newHarness(t)
 	f := h.newFlightClient()
@@ -468,17 +469,17 @@ func TestFlightPreparedOutlives(t *testing.T) {
 	shows("1", "0")
 	h.ok(tx.Commit(f.ctx))
 	tx = begin(f)
-	h.ok(insert(2)) // in the new transaction
+	h.ok(insert(2)) // runs in the new transaction
 	shows("2", "1")
 	h.ok(tx.Rollback(f.ctx))
 	tx = begin(f)
 	h.ok(insert(2))
 	shows("2", "1")
 	h.ok(tx.Commit(f.ctx))
-	h.ok(insert(3)) // without a transaction
+	h.ok(insert(3)) // runs without a transaction
 	shows("3", "3")
 
-	// Over another connection the transaction is unknown.
+	// Over another connection the server does not know the next transaction, so the statement is refused.
 	other := h.newFlightClient()
 	elsewhere := flightsql.NewPreparedStatement(other.Client, p.Handle())
 	elsewhere.SetParameters(batch("a", "b", []int64{4}, []string{"x"}))
@@ -488,7 +489,7 @@ func TestFlightPreparedOutlives(t *testing.T) {
 	_, err = elsewhere.ExecuteUpdate(other.ctx)
 	h.fails(err, codes.FailedPrecondition)
 
-	// The client did not end a transaction that was aborted, so the statement does not leave it.
+	// A transaction that was aborted has not been ended by the client, so the statement stays in it.
 	tx = begin(f)
 	h.ok(insert(4))
 	_, err = f.ExecuteUpdate(f.ctx, "DROP INDEX SingersByName")
@@ -496,7 +497,8 @@ func TestFlightPreparedOutlives(t *testing.T) {
 	h.fails(insert(5), codes.Aborted)
 	h.ok(tx.Rollback(f.ctx))
 
-	// If two are open at once, the server chooses neither. The statement still runs in its own.
+	// If two transactions of the connection are open at once, the server chooses neither. While its own transaction is
+	// open, the statement still runs there.
 	first := begin(f)
 	prepare(first)
 	second := begin(f)
@@ -506,7 +508,7 @@ func TestFlightPreparedOutlives(t *testing.T) {
 	h.ok(second.Commit(f.ctx))
 	h.fails(insert(7), codes.FailedPrecondition)
 
-	// A restart loses the open transaction.
+	// A restart loses the open transaction, so the statement is refused.
 	f = h.newFlightClient()
 	prepare(begin(f))
 	h.restart()

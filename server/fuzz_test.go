@@ -17,7 +17,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// FuzzPartitionToken is like FuzzResumeToken for partition tokens; it also seals tokens with any content.
+// FuzzPartitionToken parses partition tokens with random bounds, and random bytes with a valid checksum. A token that
+// the server made must be parsed to its own content, and no bytes may cause a panic.
 func FuzzPartitionToken(f *testing.F) {
 	key := token.NewKey([token.SecretSize]byte{1})
 	f.Add([]byte("start"), []byte("end"), []byte{})
@@ -63,7 +64,7 @@ func fuzzCatalog(f *testing.F) *schema.Catalog {
 	return c
 }
 
-// userError checks that err is nil, or has a code for a fault of the request.
+// userError checks that err is nil, or has a code that blames the request.
 func userError(t *testing.T, err error) {
 	switch usererror.CodeOf(err) {
 	case codes.OK, codes.InvalidArgument, codes.FailedPrecondition, codes.NotFound, codes.Unimplemented, codes.OutOfRange:
@@ -72,7 +73,7 @@ func userError(t *testing.T, err error) {
 	}
 }
 
-// FuzzKeySet feeds key sets to the table and its index.
+// FuzzKeySet decodes random key sets of a table and of its index.
 func FuzzKeySet(f *testing.F) {
 	c := fuzzCatalog(f)
 	for _, ks := range []*spannerpb.KeySet{
@@ -108,7 +109,7 @@ func FuzzKeySet(f *testing.F) {
 	})
 }
 
-// FuzzMutation feeds mutations.
+// FuzzMutation decodes random mutations.
 func FuzzMutation(f *testing.F) {
 	c := fuzzCatalog(f)
 	row := list("1", "x", "aGk=", value.CommitTimestampText, []any{1.5, "NaN"}, "1.5", "2020-02-29", `{"a":[1]}`, true)

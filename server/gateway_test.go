@@ -130,7 +130,7 @@ func TestRestData(t *testing.T) {
 	}
 }
 
-// TestRestNames: unknown names and values in a request are refused with the texts of Google's APIs.
+// TestRestNames: unknown names and values in a REST request are refused with the error texts of Google's APIs.
 func TestRestNames(t *testing.T) {
 	h := newHarness(t)
 	_, ses := h.http("POST", "/v1/"+testDatabase+"/sessions", "{}")
@@ -177,7 +177,7 @@ func TestRestNames(t *testing.T) {
 	}
 }
 
-// A slowBody is the body of a request. Its client takes a minute to send it.
+// A slowBody is the body of a request whose client, by the test's clock, takes a minute to send it.
 type slowBody struct {
 	io.Reader
 	arrive func()
@@ -188,7 +188,7 @@ func (b *slowBody) Read(p []byte) (int, error) {
 	return b.Reader.Read(p)
 }
 
-// TestSlowUpload: the time in which a client sends its request does not count in the request's latency.
+// TestSlowUpload: the latency of a request does not include the time in which its client sends it.
 func TestSlowUpload(t *testing.T) {
 	var passed atomic.Int64
 	begin := time.Now()

@@ -21,7 +21,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
-// TestErrors runs the scripts in testdata/errors against a server, over gRPC, and prints code and text of each answer. Directives:
+// TestErrors runs the scripts in testdata/errors against a server, over gRPC, and prints code and text of each answer.
+// The directives of a script are:
 //
 //	ddl      UpdateDatabaseDdl with one statement after the other, each ending in a line with a semicolon
 //	commit   Commit: each line is a mutation in JSON, or a list of mutations
@@ -57,7 +58,7 @@ type scripted struct {
 	session string
 }
 
-// answer returns the code and the text of an error, or without if there is none.
+// answer returns the code and the text of an error. If err is nil, it returns without.
 func answer(err error, without string) string {
 	if err == nil {
 		return without
@@ -70,7 +71,8 @@ func (s *scripted) ddl(statement string) string {
 	return s.ended(s.databases.UpdateDatabaseDdl(s.ctx, &databasepb.UpdateDatabaseDdlRequest{Database: testDatabase, Statements: []string{statement}}))
 }
 
-// ended waits for the end of an operation, and returns its result as text.
+// ended waits until an operation has ended, and returns its result as text. If err is not nil, it returns that error as
+// text.
 func (s *scripted) ended(op *longrunningpb.Operation, err error) string {
 	for err == nil && !op.Done {
 		op, err = s.ops.WaitOperation(s.ctx, &longrunningpb.WaitOperationRequest{Name: op.Name})
@@ -132,7 +134,7 @@ func (s *scripted) sql(text string) string {
 	return answer(err, rowsJSON(set))
 }
 
-// rowsJSON formats the rows of a result, each as a list in JSON.
+// rowsJSON formats the rows of a result, each row as a JSON list.
 func rowsJSON(set *spannerpb.ResultSet) string {
 	var list []string
 	for _, row := range set.GetRows() {
@@ -148,7 +150,7 @@ func rowsJSON(set *spannerpb.ResultSet) string {
 	return strings.Join(list, " ")
 }
 
-// call calls a method of any service, and waits for an operation that it starts.
+// call calls a method of any service. If the method starts an operation, call waits for the operation's end.
 func (s *scripted) call(text string) string {
 	name, request, _ := strings.Cut(text, " ")
 	reply, err := s.invoke(name, strings.ReplaceAll(request, "$session", s.session))
@@ -158,7 +160,7 @@ func (s *scripted) call(text string) string {
 	return answer(err, "ok")
 }
 
-// invoke calls the method with the given name, of any service.
+// invoke calls the method with this name; each service of the API is searched.
 func (h *harness) invoke(name, request string) (reply proto.Message, err error) {
 	for _, service := range apiServices {
 		method := service.Methods().ByName(protoreflect.Name(name))

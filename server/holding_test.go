@@ -10,10 +10,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/memory"
 )
 
-// Tests of the memory that gRPC's library holds for a client that does not read, or does not finish its requests.
+// This file tests how much memory gRPC's library takes for a client that does not read, or does not finish its
+// requests.
 
-// TestUnreadReplies: replies to a client with closed windows are charged, although each is small. Replies without room are
-// refused, and everything is released when the connection or the streams end.
+// TestUnreadReplies: replies to a client that does not open its flow-control window are charged, although each reply is
+// small. When the budget is used up, replies are refused. All charges end when the connection or the streams end.
 func TestUnreadReplies(t *testing.T) {
 	for name, end := range map[string]func(w *wire, streams uint32){
 		"the connection ends": func(w *wire, _ uint32) { w.conn.Close() },
@@ -50,15 +51,15 @@ func TestUnreadReplies(t *testing.T) {
 				w.send(2*i+1, true, query, nil)
 			}
 			eventually(func() bool { return budget.Usage().Reserved > 3*mib && budget.Usage().Refused[memory.Stream] > 0 })
-			h.session(false) // small requests of other clients still work
+			h.session(false) // checks that small requests of other clients still work
 			end(w, streams)
 			returned(budget)
 		})
 	}
 }
 
-// TestUnfinishedRequests: the headers of requests whose messages do not come are charged. Requests without room are refused, and
-// a request after their end is served.
+// TestUnfinishedRequests: the headers of requests whose messages do not come are charged. When the budget is used up,
+// requests are refused. After these requests have ended, a new request is served.
 func TestUnfinishedRequests(t *testing.T) {
 	h, budget := newBudgetHarness(t, 4*mib)
 	w := newWire(t, dial(t, h.address))
@@ -85,7 +86,7 @@ func TestUnfinishedRequests(t *testing.T) {
 	if n := budget.Usage().Refused[memory.Stream]; n < streams/2 || budget.Usage().Reserved < 3*mib {
 		t.Errorf("%d requests were refused, %d bytes are taken", n, budget.Usage().Reserved)
 	}
-	h.session(false) // small requests of other clients still work
+	h.session(false) // checks that small requests of other clients still work
 	for i := range uint32(streams) {
 		w.reset(2*i + 1)
 	}
@@ -97,8 +98,8 @@ func TestUnfinishedRequests(t *testing.T) {
 	}
 }
 
-// TestEmptyFrames: the server closes a connection whose client sends endless frames without content. Such frames among others are
-// allowed.
+// TestEmptyFrames: the server closes a connection whose client sends endless frames without content. A client may send
+// some such frames between others.
 func TestEmptyFrames(t *testing.T) {
 	h := newHarness(t)
 	h.session(true)
@@ -121,7 +122,7 @@ func TestEmptyFrames(t *testing.T) {
 				w.mu.Lock()
 				defer w.mu.Unlock()
 				for range n {
-					_ = frame(w) // fails when the server has closed the connection
+					_ = frame(w) // fails once the server has closed the connection
 				}
 			}
 			if name == "headers" {
@@ -141,8 +142,8 @@ func TestEmptyFrames(t *testing.T) {
 	h.session(true)
 }
 
-// TestPlainReplies: the reply to a compressed request is not compressed, because the compressed copy in gRPC's library would not
-// be charged.
+// TestPlainReplies: the reply to a compressed request is not compressed, because nobody would charge for the compressed
+// copy in gRPC's library.
 func TestPlainReplies(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)

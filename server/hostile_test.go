@@ -20,8 +20,9 @@ func heapBytes() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestDistinctTexts sends texts that never repeat: short ones, ones of a megabyte, and invalid SQL, each with a tag of its own.
-// Neither plans nor statistics keep them all, and totals are exact.
+// TestDistinctTexts sends statements that are all different: short ones, ones of a megabyte, and invalid ones, each
+// with a different tag. It checks that neither the plan cache nor the statistics hold all of them, and that the totals
+// of the statistics are exact.
 func TestDistinctTexts(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
@@ -49,7 +50,7 @@ func TestDistinctTexts(t *testing.T) {
 	for i := range bad {
 		run(fmt.Sprintf("SELEC %d -- %s", i, padding), fmt.Sprint(i, padding), codes.InvalidArgument)
 	}
-	const bound = 160 << 20 // of 300 MB of texts
+	const bound = 160 << 20 // bytes; the statements together have 300 MB
 	if grown := heapBytes() - before; grown > bound {
 		t.Errorf("the heap grew by %d MiB", grown>>20)
 	}
@@ -58,8 +59,8 @@ func TestDistinctTexts(t *testing.T) {
 	h.shows(ses, "SELECT COUNT(*) <= 100, MAX(BYTE_LENGTH(TEXT)) <= 65536, MAX(BYTE_LENGTH(REQUEST_TAG)) <= 50 FROM SPANNER_SYS.QUERY_STATS_TOP_MINUTE", "true|true|true")
 }
 
-// TestHostileText sends control characters, NUL, and invalid UTF-8 in texts, tags and names. Each gets a reply.
-// Statistics show texts unchanged, and tags without control characters.
+// TestHostileText sends control characters, NUL, and invalid UTF-8 in statements, tags and names. Each request gets a
+// reply. Statistics show statements unchanged, and tags without control characters.
 func TestHostileText(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)

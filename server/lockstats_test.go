@@ -10,11 +10,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/live"
 )
 
-// contended is the wait for a lock by the test's clock. It is shorter than the idle time after which a transaction loses its
-// locks.
+// contended is how long a transaction waits for a lock, by the test's clock. It is shorter than the idle time after
+// which a transaction loses its locks.
 const contended = 5 * time.Second
 
-// contend makes a younger transaction wait for the locks that held took in an older one.
+// contend runs held in an older transaction, and then wanted in a younger one, which must wait for the locks that held
+// has taken.
 func (x *traffic) contend(held, wanted func(context.Context, *spanner.ReadWriteTransaction) error) {
 	x.Helper()
 	locked := make(chan struct{})
@@ -35,7 +36,8 @@ func (x *traffic) contend(held, wanted func(context.Context, *spanner.ReadWriteT
 	x.ok(<-older)
 }
 
-// TestLockStats checks, for each kind of waiting request, the lock that it waits for and the transaction that holds it.
+// TestLockStats checks that the statistics name, for each kind of request that waits, the lock and the transaction that
+// holds it.
 func TestLockStats(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(3)
@@ -87,7 +89,8 @@ func TestLockStats(t *testing.T) {
 	}
 }
 
-// TestLockingDelay: a wait appears in the statistics of the read that waited, and in the timeline of its transaction.
+// TestLockingDelay: a wait for a lock appears in the statistics of the read that waited, and in the timeline of its
+// transaction.
 func TestLockingDelay(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(2)
@@ -101,7 +104,7 @@ func TestLockingDelay(t *testing.T) {
 	if len(list) != 1 || len(list[0].Events) != 3 {
 		t.Fatalf("timelines: %+v", list)
 	}
-	events := map[live.EventKind]live.Event{} // a read is recorded when its handler returns, which may be after the commit
+	events := map[live.EventKind]live.Event{} // a read is recorded when its handler returns, which can be after the commit
 	for _, e := range list[0].Events {
 		events[e.Kind] = e
 	}

@@ -36,7 +36,7 @@ func (l *lines) logger(level slog.Level) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(l, &slog.HandlerOptions{Level: level}))
 }
 
-// drain returns the lines about a method so far, and removes all lines.
+// drain returns the log lines about a method so far, and removes the lines of all methods.
 func (l *lines) drain(t *testing.T, method string) (list []map[string]any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -53,7 +53,7 @@ func (l *lines) drain(t *testing.T, method string) (list []map[string]any) {
 	return list
 }
 
-// eventually waits until drain returns a line, because a reply may come before its line.
+// eventually waits until drain returns a line, because a reply can come before its log line is written.
 func (l *lines) eventually(t *testing.T, method string) map[string]any {
 	t.Helper()
 	var list []map[string]any
@@ -61,7 +61,7 @@ func (l *lines) eventually(t *testing.T, method string) map[string]any {
 	return list[0]
 }
 
-// says checks that a line has these attributes. A nil value in want matches any value.
+// says checks that a log line has the attributes in want. A nil value in want matches any value.
 func says(t *testing.T, line, want map[string]any) {
 	t.Helper()
 	for k, v := range want {
@@ -126,7 +126,8 @@ func TestLogOfSlowRequests(t *testing.T) {
 	}
 }
 
-// TestPanicIsInternal: a panic ends its request, does not show its text to the client, and is logged.
+// TestPanicIsInternal: a panic ends only its request. The client does not see the text of the panic, but the log has
+// it.
 func TestPanicIsInternal(t *testing.T) {
 	var log lines
 	h := newHarnessOf(t, Config{Clock: time.Now, Log: log.logger(slog.LevelError)})

@@ -36,8 +36,8 @@ func newBudgetHarness(t *testing.T, bytes int64) (*harness, *memory.Budget) {
 	return newHarnessOf(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler), Memory: budget}), budget
 }
 
-// returned waits until requests have released all their memory. The garbage collector releases the frames that gRPC's library has
-// dropped.
+// returned waits until requests have released all memory of the budget. It runs the garbage collector, which releases
+// the frames that gRPC's library has dropped.
 func returned(b *memory.Budget) {
 	eventually(func() bool {
 		runtime.GC()
@@ -45,12 +45,12 @@ func returned(b *memory.Budget) {
 	})
 }
 
-// TestUploads: a long message is received only if there is room for its request. Others are refused, and further requests on the
-// same connection work.
+// TestUploads: a long message is received only if the budget has memory for its request. Other messages are refused,
+// and later requests on the same connection work.
 func TestUploads(t *testing.T) {
 	h, budget := newBudgetHarness(t, 64*mib)
 	ses := h.session(true)
-	const data = 6 * mib // 8 MiB in base64: 32 MiB of the budget
+	const data = 6 * mib // 8 MiB in base64, for which 32 MiB of the budget are charged
 	var answers sync.Map
 	var group sync.WaitGroup
 	for range 8 {
@@ -65,15 +65,15 @@ func TestUploads(t *testing.T) {
 	group.Wait()
 	_, err := h.data.Commit(h.ctx, singleUse(ses, insertData(1, data)))
 	h.ok(err)
-	_, err = h.data.Commit(h.ctx, singleUse(ses, insertData(2, 8*mib))) // 85 MiB
+	_, err = h.data.Commit(h.ctx, singleUse(ses, insertData(2, 8*mib))) // for which 85 MiB are charged
 	h.fails(err, codes.ResourceExhausted)
 	_, err = h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT 1"})
 	h.ok(err)
 	returned(budget)
 }
 
-// TestCommitThatNeverFits: a commit that needs more than the budget, with its own message and its own change records, fails at
-// once. The error does not blame other requests.
+// TestCommitThatNeverFits: a commit that needs more memory than the whole budget for its own message and change records
+// fails at once. The error does not blame other requests.
 func TestCommitThatNeverFits(t *testing.T) {
 	budget := memory.NewBudget(64 * mib)
 	h := newHarnessWith(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler), Memory: budget},
@@ -81,7 +81,7 @@ func TestCommitThatNeverFits(t *testing.T) {
 	ses := h.session(true)
 	_, err := h.data.Commit(h.ctx, singleUse(ses, insertData(6, mib)))
 	h.ok(err)
-	_, err = h.data.Commit(h.ctx, singleUse(ses, insertData(7, mib))) // with the old values of the six rows
+	_, err = h.data.Commit(h.ctx, singleUse(ses, insertData(7, mib))) // its change records have the old values of the six rows
 	h.fails(err, codes.ResourceExhausted)
 	if text := status.Convert(err).Message(); !strings.Contains(text, "needs at least") || len(status.Convert(err).Details()) > 0 {
 		t.Errorf("it is told %q, %v", text, status.Convert(err).Details())
@@ -89,7 +89,7 @@ func TestCommitThatNeverFits(t *testing.T) {
 	returned(budget)
 }
 
-// An uploader is a client that writes HTTP/2 frames itself.
+// An uploader is a client that writes HTTP/2 frames itself, without a gRPC library.
 type uploader struct {
 	*harness
 	net.Conn
@@ -118,7 +118,8 @@ func (w uploader) upload(stream uint32, length int) {
 	w.ok(w.WriteData(stream, false, binary.BigEndian.AppendUint32([]byte{0}, uint32(length))))
 }
 
-// TestUploadsThatEnd: a message that never arrives releases its memory, however its request ends.
+// TestUploadsThatEnd: a message that never arrives completely releases its memory when its request ends, in whatever
+// way it ends.
 func TestUploadsThatEnd(t *testing.T) {
 	h, budget := newBudgetHarness(t, 64*mib)
 	for _, end := range map[string]func(uploader){
@@ -129,7 +130,7 @@ func TestUploadsThatEnd(t *testing.T) {
 		w := h.uploader()
 		w.upload(1, 8*mib)
 		eventually(func() bool { return budget.Usage().Reserved >= 31*mib })
-		w.upload(3, 7*mib) // at the same time
+		w.upload(3, 7*mib) // a second upload while the first is open
 		eventually(func() bool { return budget.Usage().Reserved >= 59*mib })
 		w.ok(w.WriteRSTStream(3, http2.ErrCodeCancel))
 		eventually(func() bool { return budget.Usage().Reserved <= 33*mib })
@@ -139,7 +140,8 @@ func TestUploadsThatEnd(t *testing.T) {
 	}
 }
 
-// zipped returns a compressed Commit in JSON: long when it is inflated, short before.
+// zipped returns a gzip-compressed Commit request in JSON. It is small, and decompresses to a little more than size
+// bytes.
 func zipped(h *harness, size int) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
@@ -149,7 +151,7 @@ func zipped(h *harness, size int) []byte {
 	return b.Bytes()
 }
 
-// TestInflated: inflating a request obeys the budget and the limit of its method.
+// TestInflated: the content of a compressed request is charged to the budget, and counts for the limit of the method.
 func TestInflated(t *testing.T) {
 	h, budget := newBudgetHarness(t, 128*mib)
 	ses := h.session(true)
@@ -173,14 +175,14 @@ func TestInflated(t *testing.T) {
 	returned(budget)
 }
 
-// TestUnreadStreams: streams whose client does not read take little memory, and it is counted.
+// TestUnreadStreams: streams whose client does not read take little memory, and that memory is charged to the budget.
 func TestUnreadStreams(t *testing.T) {
 	h, budget := newBudgetHarness(t, 8*mib)
 	ses := h.session(true)
 	_, err := h.data.Commit(h.ctx, singleUse(ses, insertData(10, 100_000)))
 	h.ok(err)
 	returned(budget)
-	const window = 64 << 10 // so that the client takes no more than it reads
+	const window = 64 << 10 // small, so that the client takes no more than it reads
 	conn, err := grpc.NewClient(h.address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(window))
 	h.ok(err)
 	defer conn.Close()
@@ -190,15 +192,15 @@ func TestUnreadStreams(t *testing.T) {
 	for range 30 {
 		stream, err := slow.StreamingRead(ctx, &spannerpb.ReadRequest{Session: ses, Table: "Singers", Columns: []string{"Data"}, KeySet: allKeys()})
 		h.ok(err)
-		go func() { _, _ = stream.Recv() }() // the first message, unless it is refused because others have taken too much
+		go func() { _, _ = stream.Recv() }() // reads the first message; fails if the stream was refused because others have used up the budget
 	}
 	eventually(func() bool { return budget.Usage().Reserved > 4*mib && budget.Usage().Waiting > 0 })
 	cancel()
 	returned(budget)
 }
 
-// TestTransactionMemory: the writes of a transaction in many statements are charged until it ends. A statement without room may
-// be resent.
+// TestTransactionMemory: the memory for the writes of a transaction's statements is charged until the transaction ends.
+// A statement that is refused for lack of memory can be sent again.
 func TestTransactionMemory(t *testing.T) {
 	h, budget := newBudgetHarness(t, 16*mib)
 	ses := h.session(false)
@@ -219,7 +221,7 @@ func TestTransactionMemory(t *testing.T) {
 	if n < 2 || budget.Usage().Reserved < int64(n)*2_000_000 {
 		t.Errorf("after %d statements %d bytes are taken", n, budget.Usage().Reserved)
 	}
-	h.fails(insert(n, n+1), codes.ResourceExhausted) // run again, not answered from memory
+	h.fails(insert(n, n+1), codes.ResourceExhausted) // the statement runs again; the first error is not repeated from memory
 	if refused := budget.Usage().Refused[memory.Transaction]; refused != 2 {
 		t.Errorf("%d statements were refused", refused)
 	}
@@ -228,7 +230,8 @@ func TestTransactionMemory(t *testing.T) {
 	returned(budget)
 }
 
-// TestBatchResults: the results of a batch of DML are charged. A batch without room for its results may be resent.
+// TestBatchResults: the results of a batch of DML are charged to the budget. A batch that is refused for lack of memory
+// can be sent again.
 func TestBatchResults(t *testing.T) {
 	h, budget := newBudgetHarness(t, 4*mib)
 	ses := h.session(false)
@@ -245,7 +248,8 @@ func TestBatchResults(t *testing.T) {
 	returned(budget)
 }
 
-// TestLongValues: a value that is longer than the budget is refused before it is encoded, in a stream and in a single message.
+// TestLongValues: a value that is longer than the budget is refused before it is encoded, in a streamed reply and in a
+// single message.
 func TestLongValues(t *testing.T) {
 	h, budget := newBudgetHarness(t, 4*mib)
 	ses := h.session(true)
@@ -270,7 +274,7 @@ func TestLongValues(t *testing.T) {
 		},
 	} {
 		h.ok(run(10))
-		h.fails(run(60), codes.ResourceExhausted) // prepares the statement
+		h.fails(run(60), codes.ResourceExhausted) // also prepares the statement
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		h.fails(run(60), codes.ResourceExhausted)

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// sizes are the bytes that a method received and sent.
+// sizes are the numbers of bytes that a method has received and sent.
 type sizes struct{ received, sent float64 }
 
 func (h *harness) sizes(method string) sizes {
@@ -26,7 +26,7 @@ func (h *harness) sizes(method string) sizes {
 	return sizes{h.counted("crowfoot_received_bytes_total", method), h.counted("crowfoot_sent_bytes_total", method)}
 }
 
-// adds checks the bytes that a method received and sent since before.
+// adds checks how many bytes a method has received and sent since before.
 func (h *harness) adds(method string, before sizes, received, sent int) {
 	h.Helper()
 	now := h.sizes(method)
@@ -60,7 +60,7 @@ func TestMethodMetrics(t *testing.T) {
 	_, err = h.data.ExecuteSql(h.ctx, bad)
 	h.fails(err, codes.InvalidArgument)
 	h.ended("ExecuteSql", "InvalidArgument", 1)
-	h.adds("ExecuteSql", before, proto.Size(bad), 0) // an error counts no bytes
+	h.adds("ExecuteSql", before, proto.Size(bad), 0) // the reply is an error, for which no bytes are counted
 	for _, method := range []string{"StreamingRead", "ExecuteSql"} {
 		requests := map[string]float64{"StreamingRead": 3, "ExecuteSql": 2}[method]
 		if n := h.counted("crowfoot_request_seconds", method); n != requests {
@@ -88,7 +88,7 @@ func (h *harness) post(path, body string, want int) string {
 	return string(data)
 }
 
-// TestRESTMetrics: over REST, metrics count the bytes of JSON.
+// TestRESTMetrics: for requests over REST, metrics count the bytes of the JSON.
 func TestRESTMetrics(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -115,7 +115,7 @@ func TestRESTMetrics(t *testing.T) {
 	reply = h.post(ses+":executeStreamingSql", `{"sql": "SELECT 1 / (2 - x) FROM UNNEST([1, 2]) x"}`, http.StatusBadRequest)
 	h.adds("ExecuteStreamingSql", before, len(`{"sql": "SELECT 1 / (2 - x) FROM UNNEST([1, 2]) x"}`), len(reply))
 
-	// The body has no announced length and comes in chunks.
+	// This body comes in chunks, and its length is not announced.
 	request, err := http.NewRequestWithContext(h.ctx, http.MethodPost, h.rest+"/v1/"+ses+":executeSql", io.MultiReader(bytes.NewReader([]byte(query)), strings.NewReader(" ")))
 	h.ok(err)
 	before = h.sizes("ExecuteSql")
@@ -184,7 +184,7 @@ func TestColumnarMetrics(t *testing.T) {
 	}
 }
 
-// gauge returns the value of a gauge of the test's database; NaN if there is none.
+// gauge returns the value of a gauge of the test's database, or NaN if there is no such gauge.
 func (h *harness) gauge(name string) float64 {
 	h.Helper()
 	families, err := h.server.gatherer.Gather()

@@ -16,8 +16,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// TestMissingResources: a request about a database of an instance that does not exist fails because the instance was not found.
-// The text, the status details and the trailer that Java clients up to 6.87 read all say so.
+// TestMissingResources: a request that names a database of an instance which does not exist fails because the instance
+// was not found. The text of the error, the status details, and the trailer that Java clients up to 6.87 read all say
+// so.
 func TestMissingResources(t *testing.T) {
 	h := newHarness(t)
 	const noInstance = "projects/p/instances/none"
@@ -38,10 +39,10 @@ func TestMissingResources(t *testing.T) {
 	}, noSession, usererror.SessionResource, "Session not found: ", noSession)
 }
 
-// askOf sends a request about the resource with a name.
+// askOf sends a request that names the given resource.
 type askOf func(name string, o ...grpc.CallOption) error
 
-// dataCalls are requests of the data service about a database.
+// dataCalls returns requests of the data API that name a database, by method.
 func (h *harness) dataCalls() map[string]askOf {
 	session := func(db string) string { return db + "/sessions/s" }
 	return map[string]askOf{
@@ -74,7 +75,7 @@ func (h *harness) dataCalls() map[string]askOf {
 	}
 }
 
-// databaseCalls are requests of the administrative service about a database.
+// databaseCalls returns requests of the database administration API that name a database, by method.
 func (h *harness) databaseCalls() map[string]askOf {
 	return map[string]askOf{
 		"GetDatabase": func(db string, o ...grpc.CallOption) error {
@@ -108,7 +109,7 @@ func (h *harness) databaseCalls() map[string]askOf {
 	}
 }
 
-// instanceCalls are requests about an instance.
+// instanceCalls returns requests that name an instance, by method.
 func (h *harness) instanceCalls() map[string]askOf {
 	return map[string]askOf{
 		"CreateDatabase": func(name string, o ...grpc.CallOption) error {
@@ -130,7 +131,8 @@ func (h *harness) instanceCalls() map[string]askOf {
 	}
 }
 
-// missing checks that a request about name reports a missing resource of a kind, in the three places where clients look.
+// missing checks that a request about name fails because a resource was not found. The error must name the resource and
+// its kind in the three places where clients look.
 func (h *harness) missing(what string, ask askOf, name, kind, text, resource string) {
 	h.Helper()
 	var trailer metadata.MD

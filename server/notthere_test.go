@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// notThere lists requests for features that docs/limits.md names as missing, by the names on that page: a directive of TestErrors
-// and its line. It leaves out methods of the API.
+// notThere maps the features that docs/limits.md lists as missing to a request for each: a directive of TestErrors and
+// its line. Missing methods of the API are not in this map.
 var notThere = map[string][2]string{
 	"CREATE SEARCH INDEX":                    {"ddl", "CREATE SEARCH INDEX I ON T(S)"},
 	"ALTER SEARCH INDEX":                     {"ddl", "ALTER SEARCH INDEX I ADD COLUMN S"},
@@ -61,8 +61,8 @@ var notThere = map[string][2]string{
 	"PostgreSQL":                             {"call", `CreateDatabase {"parent": "projects/p/instances/test", "createStatement": "CREATE DATABASE other", "databaseDialect": "POSTGRESQL"}`},
 }
 
-// TestNotThere: a request for a feature that docs/limits.md names as missing answers UNIMPLEMENTED with the name on that page.
-// The page names all of notThere, and every method of the API that is not implemented.
+// TestNotThere: a request for a feature that docs/limits.md lists as missing gets UNIMPLEMENTED with the name that the
+// page has. The page must list all features in notThere, and every method of the API that is not implemented.
 func TestNotThere(t *testing.T) {
 	h := newHarnessWith(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, []string{
 		"CREATE TABLE T (K INT64 NOT NULL, S STRING(MAX), V ARRAY<FLOAT32>) PRIMARY KEY (K)", "CREATE ROLE R",
@@ -97,7 +97,7 @@ func TestNotThere(t *testing.T) {
 	}
 }
 
-// namedNotThere returns the names in the page's list of missing features.
+// namedNotThere returns the names in the list of missing features on that page.
 func namedNotThere(t *testing.T) (names []string) {
 	t.Helper()
 	text, err := os.ReadFile("../docs/limits.md")

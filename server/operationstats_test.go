@@ -8,11 +8,11 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// TestOperationStats: each statement or request counts as one operation on each table and index that it accesses, for any number
-// of rows.
+// TestOperationStats: each statement or request counts as one operation on each table and index that it accesses,
+// however many rows it accesses.
 func TestOperationStats(t *testing.T) {
 	x := newTraffic(t)
-	_, err := x.client.Apply(x.ctx, []*spanner.Mutation{ // one write
+	_, err := x.client.Apply(x.ctx, []*spanner.Mutation{ // counts as one write
 		spanner.Insert("Singers", []string{"SingerId", "Name"}, []any{1, "a"}),
 		spanner.Insert("Singers", []string{"SingerId", "Name"}, []any{2, "b"}),
 		spanner.Insert("Albums", []string{"SingerId", "AlbumId", "Title"}, []any{1, 1, "x"}),
@@ -20,8 +20,8 @@ func TestOperationStats(t *testing.T) {
 	x.ok(err)
 	query := func(rows int, sql string) { x.rows(rows, x.client.Single().Query(x.ctx, spanner.NewStatement(sql))) }
 	query(2, "SELECT SingerId, Photo FROM Singers")
-	query(1, "SELECT SingerId, Photo FROM Singers@{FORCE_INDEX=SingersByName} WHERE Name = 'a'") // the index, and the table for Photo
-	query(1, "SELECT Born FROM Singers@{FORCE_INDEX=SingersByName} WHERE Name = 'a'")            // the index alone
+	query(1, "SELECT SingerId, Photo FROM Singers@{FORCE_INDEX=SingersByName} WHERE Name = 'a'") // reads the index, and the table for Photo
+	query(1, "SELECT Born FROM Singers@{FORCE_INDEX=SingersByName} WHERE Name = 'a'")            // reads only the index
 	query(4, "SELECT a.SingerId FROM Singers@{FORCE_INDEX=_BASE_TABLE} a, Singers@{FORCE_INDEX=_BASE_TABLE} b")
 	x.rows(2, x.client.Single().Read(x.ctx, "Singers", spanner.KeySets(spanner.Key{1}, spanner.Key{2}), []string{"Photo"}))
 	x.rows(2, x.client.Single().ReadUsingIndex(x.ctx, "Singers", "SingersByName", spanner.AllKeys(), []string{"Name"}))
@@ -67,7 +67,7 @@ func TestTableSizes(t *testing.T) {
 		end+"|Plain|default|0")
 }
 
-// TestQueryProfiles: a profile has the fingerprint of its execution's statistics.
+// TestQueryProfiles: a profile has the same fingerprint as the statistics of its execution.
 func TestQueryProfiles(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(3)
@@ -94,7 +94,7 @@ func (x *traffic) hold() (release func()) {
 	}
 }
 
-// until waits until a query of statistics has rows.
+// until waits until a query of the statistics returns a row.
 func (x *traffic) until(sql string) {
 	x.Helper()
 	eventually(func() bool { return len(x.query(x.session, sql)) > 0 })
@@ -119,7 +119,7 @@ func TestActiveQueries(t *testing.T) {
 		API_CLIENT_HEADER LIKE '%gl-go/%', USER_AGENT_HEADER LIKE '%grpc-go%', SERVER_REGION, PRIORITY, TRANSACTION_TYPE, START_TIME BETWEEN '2030-01-02T03:04:00Z' AND '2030-01-02T03:05:00Z'
 		FROM SPANNER_SYS.OLDEST_ACTIVE_QUERIES WHERE TEXT NOT LIKE '%ACTIVE%'`,
 		"UPDATE Plain SET V = 'waits' WHERE K = 1|true|false|true|true|127.0.0.1|true|true|null|PRIORITY_LOW|READ_WRITE|true")
-	// The other active query is the one that asks.
+	// Two queries are active: the one that waits, and this one.
 	x.shows(`SELECT s.ACTIVE_COUNT, s.COUNT_OLDER_THAN_1S, s.COUNT_OLDER_THAN_10S, s.COUNT_OLDER_THAN_100S, s.OLDEST_START_TIME = q.START_TIME
 		FROM SPANNER_SYS.ACTIVE_QUERIES_SUMMARY s, SPANNER_SYS.OLDEST_ACTIVE_QUERIES q WHERE q.TEXT NOT LIKE '%ACTIVE%'`, "2|1|0|0|true")
 	release()
@@ -127,7 +127,7 @@ func TestActiveQueries(t *testing.T) {
 	x.shows("SELECT ACTIVE_COUNT, COUNT_OLDER_THAN_1S FROM SPANNER_SYS.ACTIVE_QUERIES_SUMMARY", "1|0")
 }
 
-// TestActivePartitionedDML shows a statement that waits for a lock.
+// TestActivePartitionedDML: a partitioned DML statement that waits for a lock is listed as active.
 func TestActivePartitionedDML(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(3)

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// TestPageTokens: a token that the server did not make, or made for another list, is refused.
+// TestPageTokens: a page token that the server did not make, or made for another list, is refused.
 func TestPageTokens(t *testing.T) {
 	h := newHarness(t)
 	for range 2 {

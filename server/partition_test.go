@@ -94,7 +94,8 @@ func wantOnce(t *testing.T, what string, counts map[string]int, rows int) {
 	}
 }
 
-// partitionedReads are requests whose partitions together return the same rows as the request.
+// partitionedReads are reads and queries. The partitions of each must together return the same rows as the undivided
+// request.
 var partitionedReads = []struct {
 	name string
 	read *spannerpb.ReadRequest
@@ -114,8 +115,9 @@ func closedRange(from, to string) *spannerpb.KeyRange {
 	return &spannerpb.KeyRange{StartKeyType: &spannerpb.KeyRange_StartClosed{StartClosed: list(from)}, EndKeyType: &spannerpb.KeyRange_EndClosed{EndClosed: list(to)}}
 }
 
-// TestPartitionsUnderWrites reads the partitions of a read or a query concurrently, while rows are inserted, changed and deleted.
-// Together they return each row once, and the same rows as the undivided request at the same timestamp.
+// TestPartitionsUnderWrites reads the partitions of a read or a query concurrently, while rows are inserted, changed
+// and deleted. Together the partitions must return each row once, and the same rows as the undivided request at the
+// same timestamp.
 func TestPartitionsUnderWrites(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -190,7 +192,7 @@ func TestPartitionsUnderWrites(t *testing.T) {
 	<-stopped
 }
 
-// rowTexts formats the rows of a stream.
+// rowTexts formats each row of a stream as text.
 func rowTexts(stream []*spannerpb.PartialResultSet) (texts []string) {
 	for row := range slices.Chunk(resulttest.Assemble(stream), len(stream[0].Metadata.RowType.Fields)) {
 		texts = append(texts, fmt.Sprint(row))

@@ -9,12 +9,12 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// pollSQL is the exact poll of Google's Spanner Change Watcher. Its benchmark computes its results from the statistics of this
-// text.
+// pollSQL is exactly the statement with which Google's Spanner Change Watcher polls. The benchmark of that watcher
+// computes its results from the statistics of this statement.
 const pollSQL = "SELECT *\nFROM `Changes`@{FORCE_INDEX=`ChangesByShard`}\nWHERE `Ts`>@prevCommitTimestamp AND `Shard` IS NOT NULL AND `Shard` IN UNNEST(@shard)" +
 	"\nORDER BY `Ts`, `Id`\nLIMIT @limit"
 
-// A poller is a change watcher of a table with shards. The rows were committed a second apart.
+// A poller is a change watcher of a table with shards. The rows of the table were committed one second after the other.
 type poller struct {
 	*traffic
 	start  time.Time
@@ -32,7 +32,7 @@ func newPoller(t *testing.T, rows, shards, limit int) *poller {
 	}
 	var muts []*spanner.Mutation
 	for i := range rows {
-		// Rows that are close in time are in distant shards.
+		// Rows whose times are close have shards that are far apart.
 		muts = append(muts, spanner.Insert("Changes", []string{"Id", "Shard", "Ts", "Text"}, []any{i, i * 11 % shards, p.at(i), "text"}))
 	}
 	_, err := x.client.Apply(x.ctx, muts)
@@ -40,10 +40,10 @@ func newPoller(t *testing.T, rows, shards, limit int) *poller {
 	return p
 }
 
-// at returns the time of row i.
+// at returns the commit time of row i.
 func (p *poller) at(i int) time.Time { return p.start.Add(time.Duration(i) * time.Second) }
 
-// poll checks that a poll finds the given number of rows after a row.
+// poll runs a poll for the rows after row number after, and checks that it returns the given number of rows.
 func (p *poller) poll(sql string, after, rows int) {
 	p.Helper()
 	params := map[string]any{"prevCommitTimestamp": p.at(after), "limit": p.limit}
@@ -53,8 +53,8 @@ func (p *poller) poll(sql string, after, rows int) {
 	p.rows(rows, p.client.Single().Query(p.ctx, spanner.Statement{SQL: sql, Params: params}))
 }
 
-// scanned checks the statistics of the last minute: the number of polls, and the rows of each. For each returned row a poll scans
-// one index row and one table row, and at most one more index row for each shard.
+// scanned checks the statistics of the last minute: the number of polls, and the rows that each returned. For each
+// returned row a poll scans one index row and one table row. It may scan one more index row for each shard.
 func (p *poller) scanned(sql string, polls, rows int) {
 	p.Helper()
 	p.minute()
@@ -63,15 +63,15 @@ func (p *poller) scanned(sql string, polls, rows int) {
 		FROM SPANNER_SYS.QUERY_STATS_TOP_MINUTE WHERE TEXT = %q ORDER BY INTERVAL_END DESC LIMIT 1`, len(p.shards), sql), fmt.Sprintf("%d|%d|true|true|true|true|0", polls, rows))
 }
 
-// TestPollStats: the statistics of polls have the exact text, the number of polls, and the scanned rows. A poll scans as many
-// index rows as it returns, and at most one more for each shard.
+// TestPollStats: the statistics of polls have the exact SQL text, the number of polls, and the number of scanned rows.
+// A poll scans as many index rows as it returns, and at most one more for each shard.
 func TestPollStats(t *testing.T) {
 	p := newPoller(t, 1000, 37, 100)
-	for i := range 5 { // a watcher that is behind
+	for i := range 5 { // a watcher that has many rows to catch up with
 		p.poll(pollSQL, 100*i, 100)
 	}
 	p.scanned(pollSQL, 5, 100)
-	for range 3 { // a watcher that is up to date
+	for range 3 { // a watcher that has seen all rows
 		p.poll(pollSQL, 989, 10)
 	}
 	p.scanned(pollSQL, 3, 10)
@@ -83,12 +83,12 @@ func TestPollStats(t *testing.T) {
 	p.scanned(unhinted, 1, 100)
 }
 
-// TestPollWithoutShardsStats: a poll that names no shards must find them. It reads one row for each shard, and one more to see
-// that the last one is the last.
+// TestPollWithoutShardsStats: a poll that names no shards must first find them. For that it reads one row of each
+// shard, and one more row to see that there is no further shard.
 func TestPollWithoutShardsStats(t *testing.T) {
 	p := newPoller(t, 1000, 37, 100)
 	sql := strings.Replace(pollSQL, " AND `Shard` IN UNNEST(@shard)", "", 1)
 	p.poll(sql, 500, 100)
-	p.shards = append(p.shards, p.shards...) // one row finds a shard, and one is read ahead in it
+	p.shards = append(p.shards, p.shards...) // twice as many rows, because one more row is read ahead in each shard that is found
 	p.scanned(sql, 1, 100)
 }

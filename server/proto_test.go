@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// TestProtoColumns checks a proto bundle, columns of its types, their wire forms, indexes and change streams, also after a
-// restart.
+// TestProtoColumns checks a proto bundle, columns of its types, their values in requests and replies, and their use in
+// indexes and change streams. It checks all this after a restart too.
 func TestProtoColumns(t *testing.T) {
 	forRestarts(t, func(h *harness, _ *testClock, restart func()) {
 		ses := h.session(true)

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// shopDescriptors returns the serialized files of the test types.
+// shopDescriptors returns the serialized proto files that define the types of the tests.
 func shopDescriptors(t testing.TB) []byte { return descriptorsOf(t, shopFiles) }
 
 // descriptorsOf serializes a FileDescriptorSet in text format.
@@ -54,14 +54,14 @@ file {
 	enum_type { name: "State" value { name: "NEW" number: 0 } value { name: "PAID" number: 1 } value { name: "SENT" number: 2 } }
 }`
 
-// alterProtos runs DDL with descriptors, as UpdateDatabaseDdl does.
+// alterProtos runs DDL statements with proto descriptors by UpdateDatabaseDdl.
 func (h *harness) alterProtos(descriptors []byte, statements ...string) error {
 	h.Helper()
 	op, err := h.databases.UpdateDatabaseDdl(h.ctx, &databasepb.UpdateDatabaseDdlRequest{Database: testDatabase, Statements: statements, ProtoDescriptors: descriptors})
 	return h.finished(op, err)
 }
 
-// finished waits for an operation that a request has begun, and returns its error.
+// finished waits for the end of an operation that a request has begun, and returns its error or the request's.
 func (h *harness) finished(op *longrunningpb.Operation, err error) error {
 	h.Helper()
 	for err == nil && !op.Done {
@@ -79,8 +79,9 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkProtoField compares a query of one field of a PROTO with a query of a STRING column with the same text: for one row,
-// for all rows, and for the rows with a given value. "ratio" is the CPU time of the first divided by that of the second.
+// BenchmarkProtoField compares a query of one field of a PROTO with a query of a STRING column that has the same
+// values: for one row, for all rows, and for the rows with a given value. "ratio" is the CPU time of the query of the
+// field divided by that of the query of the column.
 func BenchmarkProtoField(b *testing.B) {
 	const rows = 10_000
 	h, ses := benchHarness(b)

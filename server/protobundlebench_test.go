@@ -12,8 +12,9 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// manyTypes returns a file with the given number of messages and a comment of the given number of bytes. Each
-// message has fields of all earlier messages in its group of ten.
+// manyTypes returns the serialized descriptor of a proto file, and the names of its messages. The file has the given
+// number of messages, and a comment of the given number of bytes. Each message has fields of all earlier messages in
+// its group of ten.
 func manyTypes(t testing.TB, messages, comment int) (names, descriptors []byte) {
 	t.Helper()
 	f := &descriptorpb.FileDescriptorProto{Name: proto.String("many.proto"), Package: proto.String("many"), Syntax: proto.String("proto3")}
@@ -40,9 +41,9 @@ func manyTypes(t testing.TB, messages, comment int) (names, descriptors []byte) 
 	return names, data
 }
 
-// BenchmarkProtoBundle uses a bundle with 5,000 messages. It reports times in milliseconds: to create the bundle, to create a
-// table and to add a column with one of its types, to change a type, for the first SQL text that names a type, and for further
-// ones. It also reports the longest time of another user's query meanwhile.
+// BenchmarkProtoBundle uses a proto bundle with 5,000 messages. It reports times in milliseconds: to create the bundle,
+// to create a table with one of its types, to add a column with one, to change a type, and to run the first and the
+// later statements that name a type. It also reports the longest time that another user's query took meanwhile.
 func BenchmarkProtoBundle(b *testing.B) {
 	names, descriptors := manyTypes(b, 5000, 0)
 	b.Logf("%d bytes", len(descriptors))

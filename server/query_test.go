@@ -45,7 +45,8 @@ func TestQueryModes(t *testing.T) {
 	}
 }
 
-// TestPlanOfDMLChangesNothing plans DML in a transaction, which changes nothing and stays usable.
+// TestPlanOfDMLChangesNothing asks for the plan of a DML statement in a transaction. This changes no row, and the
+// transaction can still be used.
 func TestPlanOfDMLChangesNothing(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -95,13 +96,13 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// TestOptimizerOptions: a query may ask for the optimizers in SUPPORTED_OPTIMIZER_VERSIONS, and no others.
+// TestOptimizerOptions: a query can ask for the optimizer versions in SUPPORTED_OPTIMIZER_VERSIONS, and for no others.
 func TestOptimizerOptions(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
 	for _, c := range []struct {
 		sql, version, pack string
-		text               string // of the error, or empty
+		text               string // text of the error, or empty for success
 	}{
 		{"SELECT 1", "", "", ""},
 		{"SELECT 1", "8", "", ""},
@@ -127,7 +128,8 @@ func TestOptimizerOptions(t *testing.T) {
 	}
 }
 
-// TestPinnedStatistics: the DDL of databases of the service names statistics packages; queries may then name them too.
+// TestPinnedStatistics: a database option can name a statistics package, as the DDL of Cloud Spanner's databases does.
+// Queries can then name that package too, and no other.
 func TestPinnedStatistics(t *testing.T) {
 	h := newHarness(t)
 	_, err := h.databases.UpdateDatabaseDdl(h.ctx, &databasepb.UpdateDatabaseDdlRequest{Database: testDatabase,

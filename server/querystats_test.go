@@ -14,13 +14,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/status"
 )
 
-// wholeQueryRow lists the columns of query statistics whose values follow from known traffic.
+// wholeQueryRow lists those columns of query statistics whose values the test can compute.
 const wholeQueryRow = `INTERVAL_END, TEXT, TEXT_TRUNCATED, EXECUTION_COUNT, AVG_ROWS, AVG_BYTES, AVG_ROWS_SCANNED,
 	CANCELLED_OR_DISCONNECTED_EXECUTION_COUNT, TIMED_OUT_EXECUTION_COUNT, ALL_FAILED_EXECUTION_COUNT, REQUEST_TAG, AVG_BYTES_WRITTEN, AVG_ROWS_WRITTEN,
 	STATEMENT_COUNT, RUN_IN_RW_TRANSACTION_EXECUTION_COUNT, QUERY_TYPE, AVG_MEMORY_USAGE_PERCENTAGE, AVG_FILESYSTEM_DELAY_SECS,
 	AVG_ROWS_SPOOLED, AVG_DISK_IO_COST`
 
-// TestQueryStats checks every column of a query, in the TOP and the TOTAL table.
+// TestQueryStats checks every column of a query's statistics, in the TOP and the TOTAL table.
 func TestQueryStats(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(3)
@@ -36,7 +36,7 @@ func TestQueryStats(t *testing.T) {
 	x.ok(err)
 	x.minute()
 	const end = "2030-01-02T03:05:00Z"
-	// The two rows have two INT64 and three letters: 19 bytes.
+	// The two rows have two INT64 values and three letters: 19 bytes.
 	x.shows("SELECT "+wholeQueryRow+" FROM SPANNER_SYS.QUERY_STATS_TOP_MINUTE", end+"|"+sql+"|false|3|2|19|2|0|0|0||0|0|3|1|QUERY|0|0|0|0")
 	x.shows(`SELECT TEXT_FINGERPRINT = FARM_FINGERPRINT(TEXT), AVG_LATENCY_SECONDS > 0, AVG_LATENCY_SECONDS < 60, AVG_CPU_SECONDS > 0, AVG_CPU_SECONDS < 60,
 		AVG_QUERY_PLAN_CREATION_TIME_SECS > 0, ALL_FAILED_AVG_LATENCY_SECONDS, LATENCY_DISTRIBUTION[OFFSET(0)].COUNT,
@@ -50,7 +50,7 @@ func TestQueryStats(t *testing.T) {
 
 // TestQueryIntervals: an interval of a minute, ten minutes or an hour is visible after its end.
 func TestQueryIntervals(t *testing.T) {
-	x := newTraffic(t) // at 3:04
+	x := newTraffic(t) // the clock shows 3:04
 	x.rows(1, x.client.Single().Query(x.ctx, spanner.NewStatement("SELECT 1")))
 	ends := func(suffix string, want ...string) {
 		t.Helper()
@@ -69,7 +69,7 @@ func TestQueryIntervals(t *testing.T) {
 	ends("HOUR", "2030-01-02T04:00:00Z|2")
 }
 
-// An expiring is a context whose deadline passes when the test calls expire.
+// An expiring is a context that has a deadline, which passes when the test calls expire.
 type expiring struct {
 	context.Context
 	done chan struct{}
@@ -91,7 +91,7 @@ func (e *expiring) Err() error {
 	}
 }
 
-// TestFailedQueries: failures of each kind are counted, and averages leave them out.
+// TestFailedQueries: failures of each kind are counted, and averages do not include failed queries.
 func TestFailedQueries(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(2)
@@ -102,7 +102,7 @@ func TestFailedQueries(t *testing.T) {
 	x.fails(query(x.ctx, "SELECT 1 / (K - 2) FROM Plain"), codes.OutOfRange)
 	x.fails(query(x.ctx, "SELEC 1"), codes.InvalidArgument)
 	x.fails(query(x.ctx, "SELECT * FROM NoTable"), codes.InvalidArgument)
-	x.fails(query(x.ctx, "DELETE FROM Plain WHERE TRUE"), codes.InvalidArgument) // read-only
+	x.fails(query(x.ctx, "DELETE FROM Plain WHERE TRUE"), codes.InvalidArgument) // the transaction is read-only
 	const long = "SELECT COUNT(*) FROM UNNEST(GENERATE_ARRAY(1, 100000)) a, UNNEST(GENERATE_ARRAY(1, 1000000)) b"
 	late := newExpiring(x.ctx)
 	go func() { x.awaitQuery(long); late.expire() }()
@@ -126,12 +126,12 @@ func TestFailedQueries(t *testing.T) {
 	x.shows("SELECT "+columns+" FROM SPANNER_SYS.QUERY_STATS_TOTAL_MINUTE WHERE INTERVAL_END = '2030-01-02T03:05:00Z'", "6|6|1|1|0|true|0|0|0")
 }
 
-// TestDMLStats checks rows and bytes of DML. A row of Plain has 4 bytes of key and 3 bytes of value, plus its letters. A row of
-// Singers has 10 bytes plus its letters, and 11 in the index.
+// TestDMLStats checks the rows and bytes that statistics show for DML. A row of Plain has 4 bytes of key and 3 bytes of
+// value, plus its letters. A row of Singers has 10 bytes plus its letters, and 11 bytes in the index.
 func TestDMLStats(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(3)
-	x.minute() // the rows of interest begin at 3:05
+	x.minute() // so the statements that follow are in the minute from 3:05 on
 	run := func(tag, sql string) (rows int64) {
 		t.Helper()
 		_, err := x.client.ReadWriteTransactionWithOptions(x.ctx, func(ctx context.Context, tx *spanner.ReadWriteTransaction) (err error) {
@@ -158,14 +158,15 @@ func TestDMLStats(t *testing.T) {
 		"INSERT INTO Singers (SingerId, Name) VALUES (1, 'abc')|1|0|0|0|1|21|1|true",
 		"UPDATE Plain SET V = 'b' WHERE V >= 'b'|1|0|0|5|3|24|1|true",
 		"UPDATE Plain SET V = 'cc' WHERE K = 4 THEN RETURN K, V|1|1|10|1|1|9|1|true")
-	// A transaction of one statement has written as many bytes as the statement.
+	// A transaction with one statement has written as many bytes as that statement.
 	x.shows(`SELECT t.TRANSACTION_TAG, t.AVG_BYTES = q.AVG_BYTES_WRITTEN FROM SPANNER_SYS.TXN_STATS_TOP_MINUTE t, SPANNER_SYS.QUERY_STATS_TOP_MINUTE q
 		WHERE t.INTERVAL_END = q.INTERVAL_END AND (STARTS_WITH(LOWER(q.TEXT), t.TRANSACTION_TAG) AND q.TEXT NOT LIKE '%RETURN%' AND q.TEXT NOT LIKE '%Singers%'
 			OR t.TRANSACTION_TAG = 'index' AND q.TEXT LIKE '%Singers%') AND t.TRANSACTION_TAG != '' ORDER BY 1`,
 		"delete|true", "index|true", "insert|true", "update|true")
 }
 
-// TestBatchStats: a batch is one execution of several statements. Its text has equal statements in a row only once.
+// TestBatchStats: statistics count a batch as one execution of several statements. Where equal statements follow each
+// other, its text has the statement only once.
 func TestBatchStats(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(2)
@@ -191,8 +192,8 @@ func TestBatchStats(t *testing.T) {
 		update+";"+insert+";"+update+"|1|3|0|0|1|1|true")
 }
 
-// TestPartitionedDMLStats: partitioned DML is one execution if it succeeds, and none if it fails. Its row has the fingerprint of
-// the text.
+// TestPartitionedDMLStats: statistics count a partitioned DML statement as one execution if it succeeds, and not at all
+// if it fails. Its row has the fingerprint of the statement's text.
 func TestPartitionedDMLStats(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(4)
@@ -211,7 +212,8 @@ func TestPartitionedDMLStats(t *testing.T) {
 		sql+"|1|3|3|true|app=x|PARTITIONED_QUERY|true|0")
 }
 
-// TestPartitionedQueryStats: each partition is an execution, counted in a row of its own kind.
+// TestPartitionedQueryStats: statistics count each partition of a query as an execution, in a row of the kind
+// PARTITIONED_QUERY.
 func TestPartitionedQueryStats(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(5)
@@ -237,7 +239,8 @@ func TestPartitionedQueryStats(t *testing.T) {
 	x.shows(`SELECT READ_QUERY_COUNT FROM SPANNER_SYS.TABLE_OPERATIONS_STATS_MINUTE`, fmt.Sprint(2+len(parts)+len(reads)))
 }
 
-// TestTags: executions with the same tag share a row. Its fingerprint is that of the tag as statistics show it.
+// TestTags: executions with the same tag share a row of the statistics. The fingerprint of that row is the hash of the
+// tag in the form that statistics show.
 func TestTags(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(1)
@@ -257,7 +260,8 @@ func TestTags(t *testing.T) {
 	x.shows("SELECT TRANSACTION_TAG, ATTEMPT_COUNT, FPRINT = FARM_FINGERPRINT(TRANSACTION_TAG) FROM SPANNER_SYS.TXN_STATS_TOP_MINUTE WHERE TRANSACTION_TAG != '' ORDER BY 1", want...)
 }
 
-// TestLongText: statistics show a part of a long text, and its fingerprint covers the whole.
+// TestLongText: statistics show only the beginning of a long statement, but their fingerprint is that of the whole
+// statement.
 func TestLongText(t *testing.T) {
 	x := newTraffic(t)
 	long := "SELECT 1 -- " + strings.Repeat("é", 500_000)

@@ -15,7 +15,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 )
 
-// TestReadStats checks every column of reads, in the TOP and the TOTAL table.
+// TestReadStats checks every column of the statistics of reads, in the TOP and the TOTAL table.
 func TestReadStats(t *testing.T) {
 	x := newTraffic(t)
 	_, err := x.client.Apply(x.ctx, []*spanner.Mutation{
@@ -25,16 +25,17 @@ func TestReadStats(t *testing.T) {
 	})
 	x.ok(err)
 	x.minute()
-	// Existing keys, a range and a missing key are one execution. Bytes: 3 INT64, 2 bytes of é and 2 letters, a DATE, 10 BYTES.
+	// A read of existing keys, a range and a missing key is one execution. It returns these bytes: 3 INT64, 2 bytes of
+	// é and 2 letters, a DATE, 10 BYTES.
 	all := []string{"SingerId", "Name", "Born", "Photo"}
 	keys := spanner.KeySets(spanner.Key{1}, spanner.KeyRange{Start: spanner.Key{2}, End: spanner.Key{3}, Kind: spanner.ClosedClosed}, spanner.Key{9})
 	for range 2 {
 		x.rows(3, x.client.Single().Read(x.ctx, "Singers", keys, all))
 	}
-	x.rows(1, x.client.Single().Read(x.ctx, "Singers", spanner.Key{3}, []string{"Born", "Name", "SingerId", "Photo"})) // the same columns
+	x.rows(1, x.client.Single().Read(x.ctx, "Singers", spanner.Key{3}, []string{"Born", "Name", "SingerId", "Photo"})) // the same columns in another order
 	x.rows(3, x.client.Single().ReadUsingIndex(x.ctx, "Singers", "SingersByName", spanner.AllKeys(), []string{"Name", "Born"}))
 	_, err = x.client.Single().ReadRow(x.ctx, "Singers", spanner.Key{9}, []string{"SingerId"})
-	x.fails(err, codes.NotFound) // an error of the client: the read itself succeeds
+	x.fails(err, codes.NotFound) // only the client sees an error, because it wants a row: the read itself succeeds
 	_, err = x.client.ReadWriteTransaction(x.ctx, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
 		_, err := drain(tx.Read(ctx, "Singers", spanner.Key{2}, []string{"Name"}))
 		return err
@@ -58,7 +59,8 @@ func TestReadStats(t *testing.T) {
 	x.shows(`SELECT INTERVAL_END, EXECUTION_COUNT FROM SPANNER_SYS.READ_STATS_TOTAL_HOUR`, "2030-01-02T04:00:00Z|6")
 }
 
-// TestClientWait: the messages of a reply wait for the client, except the first one, which always finds room.
+// TestClientWait: statistics show how long the messages of a reply waited for the client. The first message does not
+// wait, because it always fits into the client's window.
 func TestClientWait(t *testing.T) {
 	x := newTraffic(t)
 	var muts []*spanner.Mutation

@@ -19,7 +19,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
-// forRestarts runs a test for each way to restart a server.
+// forRestarts runs a test once for each way to restart a server.
 func forRestarts(t *testing.T, test func(h *harness, clock *testClock, restart func())) {
 	for name, restart := range restarts {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +78,8 @@ func TestSessionsSurvive(t *testing.T) {
 	})
 }
 
-// TestSessionsOfDroppedDatabaseStayDropped: a new database with the name of a dropped one does not know the old sessions.
+// TestSessionsOfDroppedDatabaseStayDropped: a new database with the name of a dropped one does not have the sessions of
+// the dropped one.
 func TestSessionsOfDroppedDatabaseStayDropped(t *testing.T) {
 	forRestarts(t, func(h *harness, clock *testClock, restart func()) {
 		ses := h.session(true)
@@ -97,8 +98,8 @@ func TestSessionsOfDroppedDatabaseStayDropped(t *testing.T) {
 	})
 }
 
-// TestSessionsExpireOverRestarts: the idle time of a session, and the life of a multiplexed session, continue over restarts. The
-// idle time counts from the last stored use.
+// TestSessionsExpireOverRestarts: the idle time of a session, and the lifetime of a multiplexed session, go on over
+// restarts. The idle time begins at the last use that was stored.
 func TestSessionsExpireOverRestarts(t *testing.T) {
 	forRestarts(t, func(h *harness, clock *testClock, restart func()) {
 		used, unused, multiplexed := h.session(false), h.session(false), h.session(true)
@@ -120,8 +121,8 @@ func TestSessionsExpireOverRestarts(t *testing.T) {
 	})
 }
 
-// TestRunningRequestKeepsSession: a session and a transaction are not idle while a request runs, even for longer than the idle
-// limit.
+// TestRunningRequestKeepsSession: a session and a transaction are not idle while a request runs in them, even if the
+// request runs for longer than the idle limit.
 func TestRunningRequestKeepsSession(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
@@ -145,7 +146,7 @@ func TestRunningRequestKeepsSession(t *testing.T) {
 	h.shows(ses, "SELECT Name FROM Singers", "second")
 }
 
-// TestCommitOutcomes checks the answers to a resent Commit, before and after a restart.
+// TestCommitOutcomes checks the answers to a Commit that is sent again, before and after a restart.
 func TestCommitOutcomes(t *testing.T) {
 	forRestarts(t, func(h *harness, clock *testClock, restart func()) {
 		ses, other := h.session(true), h.session(true)
@@ -194,7 +195,7 @@ func TestCommitOutcomes(t *testing.T) {
 				h.fails(err, codes.FailedPrecondition)
 				continue
 			}
-			for _, id := range [][]byte{open, rolledBack, empty} { // none of them has written anything
+			for _, id := range [][]byte{open, rolledBack, empty} { // three transactions that have written nothing
 				_, err = commit(ses, id)
 				h.aborted(err)
 				_, err = h.sql(ses, byID(id), 1, "SELECT 1")
@@ -210,14 +211,14 @@ func TestCommitOutcomes(t *testing.T) {
 	})
 }
 
-// forged returns an id with another number.
+// forged returns a transaction id with a changed number, whose checksum is therefore wrong.
 func forged(id []byte) []byte {
 	id = append([]byte(nil), id...)
 	id[5+7]++
 	return id
 }
 
-// aborted checks for an error that tells the client when to retry its transaction.
+// aborted checks that err is ABORTED and tells the client when to retry its transaction.
 func (h *harness) aborted(err error) {
 	h.Helper()
 	h.fails(err, codes.Aborted)
@@ -229,7 +230,7 @@ func (h *harness) aborted(err error) {
 	h.Errorf("%v has no RetryInfo", err)
 }
 
-// TestReadsGoOn: a read-only transaction, a stream and a partition continue after a restart where they were.
+// TestReadsGoOn: after a restart, a read-only transaction, a stream and a partition continue where they were.
 func TestReadsGoOn(t *testing.T) {
 	forRestarts(t, func(h *harness, clock *testClock, restart func()) {
 		ses := h.session(true)
@@ -275,7 +276,8 @@ func streamed(list []*spannerpb.PartialResultSet) *structpb.ListValue {
 	return all
 }
 
-// TestPartitionedDMLSurvives: after a restart a completed statement gets the same answer, and changes nothing again.
+// TestPartitionedDMLSurvives: after a restart, a partitioned DML statement that was complete gets the same answer when
+// it is sent again, and changes nothing.
 func TestPartitionedDMLSurvives(t *testing.T) {
 	forRestarts(t, func(h *harness, clock *testClock, restart func()) {
 		ses := h.session(true)
@@ -291,13 +293,14 @@ func TestPartitionedDMLSurvives(t *testing.T) {
 			clock.forward(2 * txn.OutcomeLife)
 			restart()
 		}
-		clock.forward(24 * time.Hour) // its progress is forgotten then
+		clock.forward(24 * time.Hour) // after which the store has deleted the progress of the statement
 		_, err := h.sql(ses, byID(id), 1, "UPDATE Singers SET Name = Name || '+' WHERE true")
 		h.fails(err, codes.NotFound)
 	})
 }
 
-// TestClockGoesBackBeforeRestart: a transaction that began after the clock went back by hours is answered like others.
+// TestClockGoesBackBeforeRestart: if the clock went back by hours and a transaction began after that, requests in this
+// transaction get the same answers after a restart as in any other.
 func TestClockGoesBackBeforeRestart(t *testing.T) {
 	forRestarts(t, func(h *harness, clock *testClock, restart func()) {
 		ses := h.session(true)

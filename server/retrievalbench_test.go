@@ -27,7 +27,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// customerTable is TPC-H's customer. The account balance is a decimal, as in the specification.
+// customerTable is TPC-H's table customer. The account balance is a NUMERIC, because the specification says decimal.
 const customerTable = `CREATE TABLE customer (c_custkey INT64 NOT NULL, c_name STRING(25), c_address STRING(40), c_nationkey INT64, c_phone STRING(15),
 	c_acctbal NUMERIC, c_mktsegment STRING(10), c_comment STRING(117)) PRIMARY KEY (c_custkey)`
 
@@ -35,15 +35,16 @@ var customerColumns = []string{"c_custkey", "c_name", "c_address", "c_nationkey"
 
 const (
 	customerRows = 300_000
-	// retrievalClient is set for the process that runs the client of BenchmarkRetrieval.
+	// retrievalClient is an environment variable. It is set for the process that runs the client of BenchmarkRetrieval.
 	retrievalClient = "CROWFOOT_RETRIEVAL_CLIENT"
 )
 
-// BenchmarkRetrieval measures the streaming of all rows of TPC-H's customer, 300,000 rows on disk, to one client in a process of
-// its own. The client has a hand-written decoder, which either makes an object of each row, or looks at every value and keeps
-// none. The server alternates with one that sends the same messages, made beforehand. The store's cache holds the table, or a
-// small part of it. cpu-us/row is the CPU time of the server's process, including gRPC's library. ratio is the median of the rows
-// per second divided by that of the other server.
+// BenchmarkRetrieval measures the streaming of all 300,000 rows of TPC-H's table customer, which are on disk, to one
+// client in another process. The client has a hand-written decoder, which either makes an object of each row, or looks
+// at every value and makes nothing. Runs of the server alternate with runs of a second server that sends the same
+// messages, recorded beforehand. The store's cache holds the whole table, or a small part of it. cpu-us/row is the CPU
+// time of the server's process, including gRPC's library. ratio is the median of the server's rows per second divided
+// by those of the second server.
 func BenchmarkRetrieval(b *testing.B) {
 	if os.Getenv(retrievalClient) != "" {
 		if err := retrieve(os.Stdin, os.Stdout); err != nil {
@@ -103,7 +104,7 @@ func median(list []float64) float64 {
 	return list[len(list)/2]
 }
 
-// fillCustomer writes the rows of customer, with the types and lengths that TPC-H specifies.
+// fillCustomer writes rows of customer with random values, of the types and lengths that TPC-H specifies.
 func (h *harness) fillCustomer(ses string) {
 	random := rand.New(rand.NewPCG(1, 1))
 	text := func(least, most int) string {
@@ -130,14 +131,14 @@ func (h *harness) fillCustomer(ses string) {
 	}
 }
 
-// A retrieval is a request for all rows of customer.
+// A retrieval is a request to the client process: get all rows of customer from the server at Address.
 type retrieval struct {
 	Address, Method string
 	Request         []byte
-	Keep            bool // the client makes an object of each row
+	Keep            bool // whether the client makes an object of each row
 }
 
-// A retrieved is the client's result.
+// A retrieved is the client process's answer to a retrieval.
 type retrieved struct {
 	Values, Bytes int64
 	Took          time.Duration
@@ -145,7 +146,7 @@ type retrieved struct {
 
 func (r retrieved) rate() float64 { return customerRows / r.Took.Seconds() }
 
-// A clientProcess retrieves for the benchmark.
+// A clientProcess is the process that runs the client for the benchmark.
 type clientProcess struct {
 	in  *json.Encoder
 	out *json.Decoder
@@ -181,7 +182,7 @@ func (c *clientProcess) ask(t testing.TB, r retrieval) (got retrieved) {
 	return got
 }
 
-// retrieve is the main function of the client process: it answers requests until the input ends.
+// retrieve is the main function of the client process: it answers retrievals until the input ends.
 func retrieve(in io.Reader, out io.Writer) error {
 	fmt.Fprintln(out, "\nready")
 	requests, replies := json.NewDecoder(in), json.NewEncoder(out)
@@ -226,25 +227,26 @@ func (r *retrieval) run(conn *grpc.ClientConn) (got retrieved, err error) {
 	return got, err
 }
 
-// A customer is a row of customer in memory.
+// A customer is a row of the table customer as an object.
 type customer struct {
 	key, nation                                     int64
 	name, address, phone, balance, segment, comment string
 }
 
-// A decodedMessage is the decoded content of a PartialResultSet of customer. The messages end with a row.
+// A decodedMessage is the decoded content of a PartialResultSet with rows of customer. Each message ends with a
+// complete row.
 type decodedMessage struct {
-	keep   bool // make an object of each row
+	keep   bool // whether to make an object of each row
 	rows   []customer
 	values int64
-	bytes  int64 // of data
+	bytes  int64 // bytes of data
 }
 
-// decode looks at every value.
+// decode decodes a message. It looks at every value, so that no value is skipped even if no objects are made.
 func (m *decodedMessage) decode(b []byte) error {
 	all := ""
 	if m.keep {
-		all = string(b) // texts are substrings of it
+		all = string(b) // the strings of the rows are substrings of all
 		m.rows = make([]customer, 0, len(b)/150)
 	}
 	for at := 0; at < len(b); {
@@ -261,7 +263,7 @@ func (m *decodedMessage) decode(b []byte) error {
 			continue
 		}
 		body, n := protowire.ConsumeBytes(b[at:])
-		if n < 0 || len(body) < 2 || body[0] != 3<<3|2 { // google.protobuf.Value with a string
+		if n < 0 || len(body) < 2 || body[0] != 3<<3|2 { // the value must be a google.protobuf.Value with a string
 			return io.ErrUnexpectedEOF
 		}
 		at += n
@@ -280,7 +282,7 @@ func (m *decodedMessage) decode(b []byte) error {
 	return nil
 }
 
-// set sets the next value.
+// set makes text the next value of the rows: the first one of a new row after the last column.
 func (m *decodedMessage) set(text string) (err error) {
 	column := m.values % 8
 	if column == 0 {
@@ -308,7 +310,7 @@ func (m *decodedMessage) set(text string) (err error) {
 	return err
 }
 
-// rawCodec takes encoded messages, and the messages of the decoder.
+// rawCodec is a gRPC codec that sends and receives encoded messages as bytes, and decodes into a decodedMessage.
 type rawCodec struct{}
 
 // Name implements encoding.CodecV2.
@@ -332,7 +334,8 @@ func (rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-// serveCanned starts a server that answers a request with recorded messages of h. It returns the server's address.
+// serveCanned starts a server that answers every request with the messages that h has sent for the given request. It
+// returns the new server's address.
 func (h *harness) serveCanned(b *testing.B, method string, request []byte) string {
 	conn, err := grpc.NewClient(h.address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.ForceCodecV2(rawCodec{})))
 	h.ok(err)

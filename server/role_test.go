@@ -29,7 +29,7 @@ func (h *harness) roleSession(role string) (string, error) {
 	return ses.GetName(), err
 }
 
-// TestRoles runs the scripts in testdata/role against a database.
+// TestRoles runs the scripts in testdata/role against a database. Their directives are:
 //
 //	ddl                                    run the statements, which blank lines separate
 //	sql role=r                             run a statement; one that writes, in a transaction of its own
@@ -39,7 +39,8 @@ func (h *harness) roleSession(role string) (string, error) {
 //	partition role=r                       make partitions of a query
 //	insert, update, insert-or-update, replace, delete role=r of=T columns=(a, b)   commit a mutation of the rows or keys in the lines
 //
-// role=r selects a session with that role, which is created at first use. Without it the session has no role.
+// role=r selects a session with that role, which is created at first use. A directive without role=r runs in a session
+// without a role.
 func TestRoles(t *testing.T) {
 	datadriven.Walk(t, "testdata/role", func(t *testing.T, path string) {
 		h := newHarnessWith(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, nil)
@@ -139,7 +140,7 @@ func (h *harness) roleCommand(t *testing.T, d *datadriven.TestData, ses string) 
 	return "ok\n", err
 }
 
-// roleSQL runs a statement, and commits its writes.
+// roleSQL runs a statement and returns its rows. If the statement writes, roleSQL commits.
 func (h *harness) roleSQL(ses, sql string) (string, error) {
 	if strings.HasPrefix(sql, "SELECT") || strings.HasPrefix(sql, "WITH") || strings.HasPrefix(sql, "CALL") {
 		rs, err := h.sql(ses, nil, 0, sql)
@@ -153,7 +154,7 @@ func (h *harness) roleSQL(ses, sql string) (string, error) {
 	return fmt.Sprintf("%d rows\n", rs.Stats.GetRowCountExact()) + textOfRows(rs), err
 }
 
-// rowsOfLines parses one row per line, with values between commas. NULL is NULL.
+// rowsOfLines parses one row per line, with values between commas. The word NULL stands for a NULL value.
 func rowsOfLines(text string) (rows []*structpb.ListValue) {
 	for _, line := range strings.FieldsFunc(text, func(r rune) bool { return r == '\n' }) {
 		row := new(structpb.ListValue)
@@ -187,7 +188,7 @@ func textOfRows(rs *spannerpb.ResultSet) string {
 	return out.String()
 }
 
-// TestRevokedInTransaction: a transaction cannot commit if its role has lost a privilege that it used.
+// TestRevokedInTransaction: a transaction cannot commit if its role has lost a privilege that the transaction used.
 func TestRevokedInTransaction(t *testing.T) {
 	h := newHarness(t)
 	h.alter("CREATE ROLE r", "GRANT SELECT, INSERT, UPDATE ON TABLE Singers TO ROLE r", "GRANT SELECT ON TABLE Wide TO ROLE r")
@@ -199,7 +200,7 @@ func TestRevokedInTransaction(t *testing.T) {
 	h.ok(err)
 	h.alter("REVOKE SELECT ON TABLE Wide FROM ROLE r")
 	_, err = h.data.Commit(h.ctx, commitOf(ses, transaction))
-	h.ok(err) // the transaction has not used that privilege
+	h.ok(err) // the transaction has not used the privilege that was revoked
 
 	transaction = h.begin(ses, readWrite())
 	_, err = h.sql(ses, byID(transaction), 1, update)
@@ -217,7 +218,8 @@ func TestRevokedInTransaction(t *testing.T) {
 	h.ok(err)
 }
 
-// TestSnapshotAfterRevoke: after a REVOKE, the data cannot be read at an earlier timestamp, even though its plan is cached.
+// TestSnapshotAfterRevoke: after a REVOKE, the role cannot read the data at an earlier timestamp either, even though
+// the plan for that is cached.
 func TestSnapshotAfterRevoke(t *testing.T) {
 	h := newHarness(t)
 	h.alter("CREATE ROLE r", "GRANT SELECT ON TABLE Singers TO ROLE r")
@@ -274,7 +276,7 @@ func TestRoleSessions(t *testing.T) {
 			break
 		}
 	}
-	// There is no IAM: everything is permitted.
+	// Crowfoot has no IAM, so every permission is granted.
 	permissions := []string{"spanner.databases.useRoleBasedAccess"}
 	for name, want := range map[string]codes.Code{
 		testDatabase: codes.OK, testDatabase + "/databaseRoles/public": codes.OK, testDatabase + "/databaseRoles/missing": codes.NotFound, testDatabase + "x": codes.NotFound,
@@ -332,8 +334,9 @@ func TestFlightRole(t *testing.T) {
 	}
 }
 
-// TestFlightAfterRevoke: after a REVOKE, everything that a role received before is useless: tickets, of parts and of metadata,
-// prepared statements, transactions, and partition tokens. A role cannot describe data that it may not read.
+// TestFlightAfterRevoke: after a REVOKE, nothing that a role received before can be used: tickets of partitions and of
+// metadata, prepared statements, transactions, and partition tokens. A role cannot get the description of a statement
+// that it may not run.
 func TestFlightAfterRevoke(t *testing.T) {
 	h := newHarness(t)
 	h.dmlOnce(h.session(true), "INSERT INTO Singers (SingerId, Name) SELECT n, 'x' FROM UNNEST(GENERATE_ARRAY(1, 4000)) n")
@@ -451,7 +454,7 @@ func TestRevokedStream(t *testing.T) {
 	}
 }
 
-// TestRoleByClient checks the expectations of the official client's own tests of Cloud Spanner.
+// TestRoleByClient checks what the official client's own tests expect of Cloud Spanner.
 func TestRoleByClient(t *testing.T) {
 	h := newHarness(t)
 	h.insert(h.session(true), list("1", "Marc"))

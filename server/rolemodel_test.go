@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// modelSchema is the schema on which TestRoleModel grants privileges. The columns of all tables are K, the key, A and B.
+// modelSchema is the schema on which TestRoleModel grants privileges. All tables have the columns K (the key), A and B.
 var modelSchema = []string{
 	"CREATE SEQUENCE S BIT_REVERSED_POSITIVE",
 	"CREATE SCHEMA n",
@@ -33,30 +33,32 @@ var (
 	modelTables  = []string{"T", "U", "n.T"}
 	modelColumns = []string{"K", "A", "B"}
 	modelRoles   = []string{"a", "b", "c", "d"}
-	// modelOthers lists objects other than tables, as GRANT names them, with their privileges.
+	// modelOthers maps the objects other than tables, with their kinds as in GRANT, to the privileges that they can
+	// have.
 	modelOthers = map[string][]string{
 		"VIEW Invoked": {"SELECT"}, "VIEW Defined": {"SELECT"}, "CHANGE STREAM C": {"SELECT"}, "TABLE FUNCTION READ_C": {"EXECUTE"},
 		"SEQUENCE S": {"SELECT", "UPDATE"}, "SCHEMA n": {"USAGE"}, "SCHEMA DEFAULT": {"USAGE"},
 	}
 )
 
-// A need is a privilege on a column of an object. The column is "" for the whole object, and "?" for any column.
+// A need is a privilege on a column of an object. The column is "" for a privilege on the whole object, and "?" if a
+// privilege on any one column suffices.
 type need struct{ privilege, object, column string }
 
-// A roleModel holds the permissions of roles, independent of the server's implementation: sets of granted privileges.
+// A roleModel knows the permissions of roles as sets of granted privileges, without the server's code.
 type roleModel struct {
 	*harness
 	*rand.Rand
 	sessions map[string]string
 	exists   map[string]bool
 	granted  map[string]map[need]bool   // by role
-	members  map[string]map[string]bool // by member: the roles of which it is a member
+	members  map[string]map[string]bool // for each member, the roles of which it is a member
 
-	allowed, denied int // requests
+	allowed, denied int // numbers of requests
 }
 
-// TestRoleModel creates roles, grants and revokes at random, and sends random requests in sessions of the roles. A request must
-// be PERMISSION_DENIED exactly if the model does not allow it.
+// TestRoleModel creates roles, grants and revokes privileges at random, and sends random requests in sessions of the
+// roles. A request must get PERMISSION_DENIED if the model does not allow it, and only then.
 func TestRoleModel(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -86,7 +88,7 @@ func TestRoleModel(t *testing.T) {
 // pick returns a random element of a list.
 func pick[T any](m *roleModel, list []T) T { return list[m.IntN(len(list))] }
 
-// some returns at least one element of a list.
+// some returns a random choice of elements of a list, at least one.
 func some[T any](m *roleModel, list []T) (picked []T) {
 	for picked == nil {
 		for _, x := range list {
@@ -172,7 +174,8 @@ func (m *roleModel) set(role string, n need, has bool) {
 	}
 }
 
-// run runs DDL and checks whether it succeeds. If it does, follow updates the model.
+// run runs a DDL statement and checks whether it succeeds. If the statement succeeds, run calls follow, which updates
+// the model.
 func (m *roleModel) run(sql string, succeeds bool, follow func()) {
 	m.Helper()
 	if err := m.database().UpdateSchema(m.ctx, []string{sql}, nil); (err == nil) != succeeds {
@@ -183,7 +186,7 @@ func (m *roleModel) run(sql string, succeeds bool, follow func()) {
 	}
 }
 
-// enabled returns the roles whose privileges a role has.
+// enabled returns the roles whose privileges a role has: its own, public, and those of which it is a member.
 func (m *roleModel) enabled(role string) map[string]bool {
 	all := map[string]bool{role: true, "public": true}
 	for before := 0; before != len(all); {
@@ -236,7 +239,7 @@ func columnNeeds(privilege, object string, columns ...string) (list []need) {
 	return list
 }
 
-// request sends a random request with a random role.
+// request sends a random request in a session with a random role, and checks its outcome with the model.
 func (m *roleModel) request() {
 	role := pick(m, append(modelRoles, "public"))
 	if m.sessions[role] == "" {
@@ -247,7 +250,7 @@ func (m *roleModel) request() {
 		if err != nil {
 			return
 		}
-		m.sessions[role] = name // the session stays when the role is dropped
+		m.sessions[role] = name // a session stays valid when its role is dropped
 	}
 	what, needs, err := pick(m, []func(ses string) (string, []need, error){m.query, m.query, m.read, m.read, m.dml, m.dml, m.mutate, m.other})(m.sessions[role])
 	allowed := m.allows(role, needs)
@@ -261,7 +264,8 @@ func (m *roleModel) request() {
 	}
 }
 
-// query selects columns of a table, with conditions, joins and subqueries.
+// query runs a random SELECT on a table, with conditions, joins or subqueries. It returns the SQL, the privileges that
+// the query needs, and its error.
 func (m *roleModel) query(ses string) (string, []need, error) {
 	table, other := pick(m, modelTables), pick(m, modelTables)
 	columns, where, column := some(m, modelColumns), pick(m, modelColumns), pick(m, modelColumns)
@@ -284,7 +288,8 @@ func (m *roleModel) query(ses string) (string, []need, error) {
 	return sql, needs, err
 }
 
-// read reads columns, of all rows or of one, from a table or its index.
+// read reads random columns of all rows or of one, from a table or its index. It returns a description, the privileges
+// that the read needs, and its error.
 func (m *roleModel) read(ses string) (string, []need, error) {
 	req := &spannerpb.ReadRequest{Session: ses, Table: pick(m, modelTables), Columns: some(m, modelColumns), KeySet: allKeys()}
 	needs := columnNeeds("SELECT", req.Table, req.Columns...)
@@ -300,7 +305,8 @@ func (m *roleModel) read(ses string) (string, []need, error) {
 	return req.String(), needs, err
 }
 
-// defaultNeeds returns the needs of an insert into columns of a table if a sequence generates the key.
+// defaultNeeds returns the privileges that an insert into these columns of a table needs because a sequence generates
+// the key.
 func defaultNeeds(table string, columns []string) []need {
 	if table != "U" || slices.Contains(columns, "K") {
 		return nil
@@ -318,7 +324,8 @@ func literalsOf(columns []string) string {
 	return strings.Join(values, ", ")
 }
 
-// dml runs a statement in a transaction that is not committed.
+// dml runs a random DML statement in a transaction that is not committed. It returns the SQL, the privileges that the
+// statement needs, and its error.
 func (m *roleModel) dml(ses string) (string, []need, error) {
 	table, columns := pick(m, modelTables), some(m, modelColumns)
 	names := strings.Join(columns, ", ")
@@ -351,7 +358,7 @@ func (m *roleModel) dml(ses string) (string, []need, error) {
 	return sql, needs, err
 }
 
-// mutate commits a mutation.
+// mutate commits a random mutation. It returns a description, the privileges that the mutation needs, and its error.
 func (m *roleModel) mutate(ses string) (string, []need, error) {
 	columns := some(m, modelColumns)
 	row := new(structpb.ListValue)
@@ -378,8 +385,8 @@ func (m *roleModel) mutate(ses string) (string, []need, error) {
 	return mutation.String(), needs, err
 }
 
-// other reads views, the change stream and the sequence. A query of a change stream fails for the way it is called, but only
-// after the permission check.
+// other reads a view, the change stream or the sequence. A query of the change stream fails because ExecuteSql cannot
+// run it, but only after privileges were checked.
 func (m *roleModel) other(ses string) (string, []need, error) {
 	queries := map[string][]need{
 		"SELECT A FROM Defined":                          {{"SELECT", "VIEW Defined", ""}},
@@ -394,7 +401,7 @@ func (m *roleModel) other(ses string) (string, []need, error) {
 	return sql, queries[sql], err
 }
 
-// checkTables checks that each role sees the tables and views on which it has privileges.
+// checkTables checks that a role sees exactly those tables and views in INFORMATION_SCHEMA on which it has privileges.
 func (m *roleModel) checkTables() {
 	role := pick(m, append(modelRoles, "public"))
 	if !m.exists[role] || m.sessions[role] == "" {
@@ -417,7 +424,8 @@ func (m *roleModel) checkTables() {
 	}
 }
 
-// checkRoundTrip checks that a database created from the output of GetDatabaseDdl prints the same.
+// checkRoundTrip creates a second database from the output of GetDatabaseDdl, and checks that its own output is the
+// same.
 func (m *roleModel) checkRoundTrip() {
 	printed := m.database().DDL()
 	again, err := m.server.registry.CreateDatabase(m.ctx, testDatabase+"2", printed)

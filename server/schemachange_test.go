@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// modes are the ways to run a read-write transaction.
+// modes are the isolation levels and lock modes of read-write transactions, by name.
 var modes = map[string]*spannerpb.TransactionOptions{
 	"serializable":            readWrite(),
 	"serializable optimistic": withLockMode(readWrite(), spannerpb.TransactionOptions_ReadWrite_OPTIMISTIC),
@@ -27,9 +27,10 @@ func withLockMode(o *spannerpb.TransactionOptions, m spannerpb.TransactionOption
 	return o
 }
 
-// schemaChanges are histories of one transaction with schema changes between its requests. A step is "ddl STATEMENT", "read TABLE
-// COLUMN...", "insert TABLE (COLUMN, ...) VALUES (...)" as a mutation of the commit, "commit", or SQL. The expected answer
-// follows "=>"; a step without it must succeed. Transactions that read at a snapshot cannot use objects that have changed since.
+// schemaChanges are histories of one transaction with schema changes between its requests. A step is "ddl STATEMENT",
+// "read TABLE COLUMN...", "insert TABLE (COLUMN, ...) VALUES (...)" as a mutation of the commit, "commit", or SQL. The
+// expected answer follows "=>"; a step without it must succeed. A step that ends in "aborted at a snapshot" is aborted
+// in the modes that read at a snapshot, because there a transaction cannot use objects that have changed since.
 var schemaChanges = []struct{ name, steps string }{
 	{"unused before", `
 		ddl CREATE TABLE N (K INT64) PRIMARY KEY (K)
@@ -177,8 +178,9 @@ var schemaChanges = []struct{ name, steps string }{
 		commit`},
 }
 
-// TestSchemaChangeInTransaction: a schema change aborts the transactions that have read or written what it changes, and no
-// others. The others see the new schema in their next request. Committed rows are in all indexes.
+// TestSchemaChangeInTransaction: a schema change aborts those transactions that have read or written what it changes.
+// Other transactions go on, and their next requests use the new schema. After a commit, all indexes have the committed
+// rows.
 func TestSchemaChangeInTransaction(t *testing.T) {
 	for mode, options := range modes {
 		for _, c := range schemaChanges {
@@ -186,7 +188,8 @@ func TestSchemaChangeInTransaction(t *testing.T) {
 				h := newHarness(t)
 				h.alter("CREATE TABLE T (K INT64, V INT64, W INT64, X INT64) PRIMARY KEY (K)", "CREATE INDEX ByX ON T(X)",
 					"CREATE TABLE U (K INT64, V INT64) PRIMARY KEY (K)", "CREATE TABLE Version (V INT64) PRIMARY KEY ()")
-				// Not the session of the transaction, because it can have only one transaction.
+				// This commit needs another session, because the session of the transaction can have only one
+				// transaction.
 				_, err := h.data.Commit(h.ctx, singleUse(h.session(true), insertOf("T", "K V W X", "1 1 1 1"), insertOf("T", "K V W X", "2 1 2 2"), insertOf("Version", "V", "1")))
 				h.ok(err)
 				r := historyRun{harness: h, ses: h.session(true)}
@@ -259,7 +262,8 @@ func (r *historyRun) step(step string) {
 	}
 }
 
-// schemaChanged checks for the error that makes clients retry the transaction.
+// schemaChanged checks that err is the error by which a schema change aborts a transaction, and that it makes clients
+// retry.
 func (r *historyRun) schemaChanged(err error) {
 	r.Helper()
 	r.fails(err, codes.Aborted)
@@ -274,7 +278,7 @@ func (r *historyRun) schemaChanged(err error) {
 	r.Errorf("no RetryInfo in %v", err)
 }
 
-// valuesOf returns the values of all rows as text; rs may be nil.
+// valuesOf returns the values of all rows as text. rs may be nil, which has no rows.
 func valuesOf(rs *spannerpb.ResultSet) string {
 	var list []string
 	for _, row := range rs.GetRows() {

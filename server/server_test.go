@@ -41,27 +41,27 @@ type harness struct {
 	testing.TB
 	ctx       context.Context
 	server    *Server
-	address   string        // of gRPC
-	asked     *atomic.Int64 // requests that clients have begun
+	address   string        // address of the gRPC listener
+	asked     *atomic.Int64 // number of requests that clients have begun
 	data      spannerpb.SpannerClient
 	databases databasepb.DatabaseAdminClient
 	instances instancepb.InstanceAdminClient
 	ops       longrunningpb.OperationsClient
-	rest      string // http://HOST:PORT
+	rest      string // base URL for REST: http://HOST:PORT
 	conn      *grpc.ClientConn
 	fs        vfs.FS
-	dir       string // in fs
+	dir       string // data directory in fs
 	cfg       Config
-	kept      *memory.Budget          // of the registry, from the next start on
-	wrap      func(kv.Store) kv.Store // of the registry's store, from the next start on; nil: none
-	cache     int64                   // of the store, in bytes, from the next start on; 0: as small as it can be
+	kept      *memory.Budget          // the registry's budget for sessions and statements, from the next start on
+	wrap      func(kv.Store) kv.Store // wraps the registry's store, from the next start on; nil: no wrapper
+	cache     int64                   // bytes of the store's cache, from the next start on; 0: the smallest cache
 	stop      func()
-	// closeStore closes the store, once.
+	// closeStore closes the store; further calls do nothing.
 	closeStore func()
 }
 
-// A local is the transport of a request without a connection. The messages of a streamed reply go to send. Locals are reused,
-// like the transports of gRPC.
+// A local is the transport of a request without a connection. It passes the messages of a streamed reply to send.
+// Locals are reused, as gRPC's transports are.
 type local struct {
 	send func(m any) error
 	call rpc.Call
@@ -78,7 +78,7 @@ func (l *local) Send(m any) error {
 	return l.call.Cost.WaitForClient(func() error { return l.send(m) })
 }
 
-// beginCall prepares the call of a request as a transport would, up to the point where it can run.
+// beginCall prepares the call of a request as a transport does, until the call can run.
 func (h *harness) beginCall(m *rpc.Method, req proto.Message, send func(any) error) *local {
 	h.asked.Add(1)
 	l := locals.Get().(*local)
@@ -91,7 +91,7 @@ func (h *harness) beginCall(m *rpc.Method, req proto.Message, send func(any) err
 	return l
 }
 
-// execute runs a method with a request; nil means an empty one.
+// execute runs a method with a request and passes the messages of the reply to send. A nil req means an empty request.
 func (h *harness) execute(m *rpc.Method, req proto.Message, send func(any) error) error {
 	return h.executeIn(h.ctx, m, req, send)
 }
@@ -105,10 +105,10 @@ func (h *harness) executeIn(ctx context.Context, m *rpc.Method, req proto.Messag
 	return err
 }
 
-// method returns a method of the data service.
+// method returns a method of google.spanner.v1.Spanner.
 func (h *harness) method(name string) *rpc.Method { return h.server.dispatcher.Services[0].Find(name) }
 
-// stream is like execute, for a method of the data service.
+// stream runs a method of google.spanner.v1.Spanner with a request, and passes the messages of the reply to send.
 func (h *harness) stream(name string, req proto.Message, send func(any) error) error {
 	return h.execute(h.method(name), req, send)
 }
@@ -193,14 +193,14 @@ func (h *harness) start() {
 	h.closeStore = sync.OnceFunc(func() { store.Close() })
 }
 
-// restart stops the server as SIGTERM does, and starts another one on its files.
+// restart stops the server in the way SIGTERM does, and starts another one on the same files.
 func (h *harness) restart() {
 	h.Helper()
 	h.stop()
 	h.start()
 }
 
-// crash restarts the server with only the synced data, as after kill -9. The harness must have been made with a file system that
+// crash starts the server again with only the synced data, as after kill -9. The harness must have a file system that
 // can crash.
 func (h *harness) crash() {
 	h.Helper()
@@ -213,14 +213,14 @@ func (h *harness) crash() {
 // restarts lists the ways to restart a server.
 var restarts = map[string]func(*harness){"SIGTERM": (*harness).restart, "kill -9": (*harness).crash}
 
-// eventually waits until come returns true, without a limit.
+// eventually waits until come returns true. Only the test's own timeout limits the wait.
 func eventually(come func() bool) {
 	for !come() {
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// database returns the test's database in the server.
+// database returns the test's database from the server's registry.
 func (h *harness) database() *database.Database {
 	h.Helper()
 	db, err := h.server.registry.Database(testDatabase)
@@ -234,7 +234,7 @@ func (h *harness) awaitLockWait() {
 	eventually(func() bool { return db.Transactions().Metrics().Waiting > 0 })
 }
 
-// awaitQuery waits until a query runs.
+// awaitQuery waits until a query with this SQL runs.
 func (h *harness) awaitQuery(sql string) {
 	db := h.database()
 	eventually(func() bool {
@@ -242,7 +242,7 @@ func (h *harness) awaitQuery(sql string) {
 	})
 }
 
-// alter runs DDL in the database.
+// alter runs DDL statements in the test's database.
 func (h *harness) alter(statements ...string) {
 	h.Helper()
 	h.ok(h.database().UpdateSchema(h.ctx, statements, nil))
@@ -270,7 +270,7 @@ func (h *harness) ok(err error) {
 	}
 }
 
-// fails checks for an error with a code.
+// fails checks that err has the code want.
 func (h *harness) fails(err error, want codes.Code) {
 	h.Helper()
 	if status.Code(err) != want {
@@ -278,7 +278,7 @@ func (h *harness) fails(err error, want codes.Code) {
 	}
 }
 
-// insert commits rows of (SingerId, Name).
+// insert commits rows of Singers with the values (SingerId, Name).
 func (h *harness) insert(session string, rows ...*structpb.ListValue) *spannerpb.CommitResponse {
 	h.Helper()
 	reply, err := h.data.Commit(h.ctx, singleUse(session, insertSingers(rows...)))
@@ -328,7 +328,7 @@ func byID(id []byte) *spannerpb.TransactionSelector {
 	return &spannerpb.TransactionSelector{Selector: &spannerpb.TransactionSelector_Id{Id: id}}
 }
 
-// partial collects the messages of a stream.
+// partial receives all messages of a stream.
 func (h *harness) partial(stream grpc.ServerStreamingClient[spannerpb.PartialResultSet], err error) []*spannerpb.PartialResultSet {
 	h.Helper()
 	h.ok(err)

@@ -18,7 +18,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/status"
 )
 
-// TestEveryMethodAnswers calls every method of every service with an empty request.
+// TestEveryMethodAnswers calls every method of every service with an empty request, and checks that each answers with a
+// reply or an error for users.
 func TestEveryMethodAnswers(t *testing.T) {
 	h := newHarness(t)
 	for _, sv := range h.server.dispatcher.Services {
@@ -36,7 +37,8 @@ func TestEveryMethodAnswers(t *testing.T) {
 	}
 }
 
-// encoded is a request as bytes, which need not be a valid message. passing is the codec that sends it.
+// encoded is a request as bytes, which need not be a valid message. passing is the gRPC codec that sends these bytes
+// unchanged.
 type encoded []byte
 
 type passing struct{}
@@ -61,7 +63,8 @@ func TestRequestsAreDecodedOrRefused(t *testing.T) {
 	_, err = h.data.Commit(h.ctx, singleUse(ses, big)) // not too large, but its keys are not numbers
 	h.fails(err, codes.FailedPrecondition)
 
-	// A stream is refused like a unary call: gRPC alone would return INTERNAL.
+	// A streaming request that is too large or malformed gets the same error as a unary one. Without the server's own
+	// check, gRPC's library would answer INTERNAL.
 	rows, err := h.data.ExecuteStreamingSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Sql: strings.Repeat("x", rpc.MaxRequestBytes+1)})
 	h.ok(err)
 	_, err = rows.Recv()

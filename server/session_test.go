@@ -51,7 +51,7 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// wantResource checks for an error whose text and ResourceInfo clients recognise.
+// wantResource checks that err has the text and the ResourceInfo by which clients recognise it.
 func wantResource(t *testing.T, err error, resource, text string) {
 	t.Helper()
 	st := status.Convert(err)
@@ -94,7 +94,8 @@ func TestListSessions(t *testing.T) {
 	h.fails(err, codes.InvalidArgument)
 }
 
-// TestSessionOfDroppedDatabase uses a session after DropDatabase, and after a new database got the same name.
+// TestSessionOfDroppedDatabase checks that a session cannot be used after its database was dropped, even after a new
+// database got the same name.
 func TestSessionOfDroppedDatabase(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -110,7 +111,7 @@ func TestSessionOfDroppedDatabase(t *testing.T) {
 	wantResource(t, err, "type.googleapis.com/google.spanner.v1.Session", "Session not found: ")
 }
 
-// TestSweep: the sweep ends sessions and transactions that have been idle for long, and no others.
+// TestSweep: the sweep ends sessions and transactions that have been idle for too long, and no others.
 func TestSweep(t *testing.T) {
 	h := newHarness(t)
 	regular, multiplexed := h.session(false), h.session(true)
@@ -135,7 +136,8 @@ func TestSweep(t *testing.T) {
 	h.insert(multiplexed, list("1", "free"))
 }
 
-// TestFinishedTransactionsAreForgotten begins and ends more transactions than the server remembers.
+// TestFinishedTransactionsAreForgotten begins and ends more transactions than the server remembers, and checks that it
+// forgets the oldest ones.
 func TestFinishedTransactionsAreForgotten(t *testing.T) {
 	ts := new(transactions)
 	key := func(i int) txn.ClientID { return txn.ClientID{Start: 1, Number: uint64(i)} }
@@ -149,8 +151,8 @@ func TestFinishedTransactionsAreForgotten(t *testing.T) {
 	}
 }
 
-// TestDroppedDatabaseIsForgotten: the sweep forgets the transactions of a dropped database, open or ended. Otherwise they would
-// keep the database in memory.
+// TestDroppedDatabaseIsForgotten: the sweep forgets the open and the ended transactions of a dropped database.
+// Otherwise they would keep the database in memory.
 func TestDroppedDatabaseIsForgotten(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -166,8 +168,8 @@ func TestDroppedDatabaseIsForgotten(t *testing.T) {
 	})
 }
 
-// TestSessionsAreCharged: sessions are charged for their memory. Without room for more, clients get an error, and deleting some
-// makes room. All sessions are valid after a restart, even with less memory.
+// TestSessionsAreCharged: the memory of sessions is charged to a budget. When the budget is used up, clients cannot
+// create sessions until some are deleted. After a restart all sessions are valid, even if the budget is smaller.
 func TestSessionsAreCharged(t *testing.T) {
 	h := newHarness(t)
 	const limit = 16 << 20

@@ -16,7 +16,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 )
 
-// fourSplits divides Singers into four splits, at 25, 50 and 75, with a hundred rows.
+// fourSplits writes a hundred rows to Singers, and divides the table into four splits, at the keys 25, 50 and 75.
 func (h *harness) fourSplits(session string) {
 	h.Helper()
 	var rows []*structpb.ListValue
@@ -27,7 +27,7 @@ func (h *harness) fourSplits(session string) {
 	h.ok(h.addSplits(splitAt("Singers", "", list("25")), splitAt("Singers", "", list("50")), splitAt("Singers", "", list("75"))))
 }
 
-// metric returns the value of a line of /metrics.
+// metric returns the value of the line of /metrics that begins with line.
 func (h *harness) metric(line string) string {
 	h.Helper()
 	reply, err := http.Get(h.rest + "/metrics")
@@ -43,7 +43,8 @@ func (h *harness) metric(line string) string {
 	return "none"
 }
 
-// TestOneExecutionOverFourSplits: ten keys over four splits are one execution, whether by READ or SQL, with three calls to other servers.
+// TestOneExecutionOverFourSplits: a READ or query of ten keys in four splits counts as one execution, with three calls
+// to other servers.
 func TestOneExecutionOverFourSplits(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
@@ -100,7 +101,7 @@ func TestOneExecutionOverFourSplits(t *testing.T) {
 	h.shows(ses, "SELECT EXECUTION_COUNT, AVG_REMOTE_SERVER_CALLS FROM SPANNER_SYS.QUERY_STATS_TOP_MINUTE WHERE TEXT = '"+sql+"'", "2|4")
 	h.shows(ses, "SELECT EXECUTION_COUNT, AVG_ROWS FROM SPANNER_SYS.READ_STATS_TOP_MINUTE", "1|10")
 
-	// A write in four splits is also one execution.
+	// A write in several splits also counts as one execution.
 	update, err := h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{
 		Session: ses, Sql: "UPDATE Singers SET Name = 'x' WHERE SingerId IN (10, 30, 60)", Transaction: begins(readWrite()), Seqno: 1, QueryMode: spannerpb.ExecuteSqlRequest_PROFILE,
 	})
@@ -110,7 +111,7 @@ func TestOneExecutionOverFourSplits(t *testing.T) {
 	}
 }
 
-// TestParticipants: the participants of a transaction are the splits it has written to.
+// TestParticipants: the statistics give as a transaction's participants the splits that it has written to.
 func TestParticipants(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
@@ -127,7 +128,8 @@ func TestParticipants(t *testing.T) {
 		"[]|1", "[Singers.Data,Singers.SingerId]|2")
 }
 
-// TestSplitLoad: each kind of request that reads or writes a row charges the row's split, and the split becomes hot.
+// TestSplitLoad: each kind of request that reads or writes a row charges its CPU time to the row's split, until the
+// split counts as hot.
 func TestSplitLoad(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
@@ -167,13 +169,13 @@ func TestSplitLoad(t *testing.T) {
 			return &h.beginCall(h.method(c.method), c.request, func(any) error { return nil }).call
 		}
 		call := begin()
-		for call.Cost.CPU.Weight() == 0 { // the server counts as busy, so it measures only some calls
+		for call.Cost.CPU.Weight() == 0 { // the server seems busy, so it measures only some calls
 			call.End(nil)
 			call = begin()
 		}
 		_, err = call.Run(h.ctx)
 		h.ok(err)
-		db.Splits().Charge(&call.Cost.Splits, time.Hour, clock.now()) // far more than the call itself used
+		db.Splits().Charge(&call.Cost.Splits, time.Hour, clock.now()) // far more than the call itself has used
 		call.End(nil)
 		clock.forward(time.Minute)
 		t.Run(c.method, func(t *testing.T) {
@@ -186,7 +188,7 @@ func TestSplitLoad(t *testing.T) {
 	}
 }
 
-// TestPartitionsAtSplits: each partition lies in one split.
+// TestPartitionsAtSplits: the partitions of a read end at the bounds of splits, so that each lies in one split.
 func TestPartitionsAtSplits(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)

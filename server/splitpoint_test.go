@@ -28,7 +28,7 @@ func (h *harness) addSplits(points ...*databasepb.SplitPoints) error {
 
 const userSplitPoints = "SELECT TABLE_NAME, INDEX_NAME, INITIATOR, SPLIT_KEY, EXPIRE_TIME FROM SPANNER_SYS.USER_SPLIT_POINTS"
 
-// TestAddSplitPoints adds all forms of points that the page on split points shows.
+// TestAddSplitPoints adds split points in all forms that Cloud Spanner's documentation of split points shows.
 func TestAddSplitPoints(t *testing.T) {
 	clock := newTestClock()
 	now := clock.now().Truncate(time.Second)
@@ -54,7 +54,7 @@ func TestAddSplitPoints(t *testing.T) {
 		"Singers|SingersByName|"+tag+"|Index: SingersByName on Singers, Index Key: (John), Primary Table Key: (<begin>)|2030-01-12T03:04:00Z",
 		"Singers|SingersByName|"+tag+"|Index: SingersByName on Singers, Index Key: (Mary), Primary Table Key: (12)|2030-01-12T03:04:00Z")
 
-	// An existing point gets a new expiry; an expiry in the past removes it.
+	// Adding a point that exists changes its expiration time. A time in the past removes the point.
 	past, soon := timestamppb.New(time.Unix(0, 0)), timestamppb.New(now.Add(time.Hour))
 	h.ok(h.addSplits(
 		&databasepb.SplitPoints{Table: "Singers", Keys: splitAt("", "", list("200")).Keys, ExpireTime: soon},
@@ -82,7 +82,7 @@ func TestAddSplitPointsRest(t *testing.T) {
 	}
 }
 
-// TestBadSplitPoints: a bad request adds no point.
+// TestBadSplitPoints: a request with a bad split point fails and adds none of its points.
 func TestBadSplitPoints(t *testing.T) {
 	h := newHarness(t)
 	many := func(n int) (list []*databasepb.SplitPoints) {

@@ -23,7 +23,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 )
 
-// An official is the official client of a server whose store survives restarts.
+// An official is the official client, connected to a server whose store survives restarts.
 type official struct {
 	*testing.T
 	ctx    context.Context
@@ -88,7 +88,7 @@ func (o *official) ok(err error) {
 	}
 }
 
-// alter runs statements as one batch and returns their commit timestamps.
+// alter runs DDL statements in one UpdateDatabaseDdl, and returns their commit timestamps.
 func (o *official) alter(statements ...string) (at []time.Time) {
 	o.Helper()
 	op, err := o.admin.UpdateDatabaseDdl(o.ctx, &databasepb.UpdateDatabaseDdlRequest{Database: testDatabase, Statements: statements})
@@ -138,12 +138,13 @@ func rows(it *spanner.RowIterator) string {
 	}
 }
 
-// want runs a query, or reads all of a table ("TABLE[@INDEX](COLUMN,...)"), and compares the result.
+// want runs a query, or reads a whole table or index ("TABLE[@INDEX](COLUMN,...)"), and compares the result with want.
+// A want that ends in "..." is a prefix.
 func (o *official) want(tx reader, what, want string) {
 	o.Helper()
 	got := o.get(tx, what)
 	if strings.HasPrefix(want, codes.InvalidArgument.String()) {
-		got, _, _ = strings.Cut(got, "\n") // an error about a statement continues with its line
+		got, _, _ = strings.Cut(got, "\n") // an error about a statement has further lines, which quote it
 	}
 	if got != want && !(strings.HasSuffix(want, "...") && strings.HasPrefix(got, strings.TrimSuffix(want, "..."))) {
 		o.Errorf("%s\n got %s\nwant %s", what, got, want)
@@ -163,12 +164,12 @@ func (o *official) at(at time.Time) reader {
 	return o.client.Single().WithTimestampBound(spanner.ReadTimestamp(at))
 }
 
-// notThen returns the end of an error about an object that is newer than the read.
+// notThen returns the end of the error's text when a read at the time at names an object that did not exist then.
 func notThen(at time.Time) string { return " at timestamp " + at.UTC().Format(time.RFC3339Nano) }
 
 var firstSchema = []string{"CREATE TABLE A (K INT64, V INT64) PRIMARY KEY (K)", "CREATE INDEX ByV ON A(V)"}
 
-// TestSchemaOfTheTime: READ and SQL at a timestamp use the schema that was valid then.
+// TestSchemaOfTheTime: READ and SQL at a timestamp use the schema that was valid at that timestamp.
 func TestSchemaOfTheTime(t *testing.T) {
 	o := newOfficial(t, firstSchema...)
 	o.insert("A", []string{"K", "V"}, 1, 10)
@@ -184,7 +185,7 @@ func TestSchemaOfTheTime(t *testing.T) {
 		o.want(o.at(before), "A@ByV(K,V)", "K=1 V=10 \nK=2 V=20 \n")
 		o.want(o.at(before), "SELECT nw FROM A", "InvalidArgument: Unrecognized name: nw [at 1:8]"+notThen(before))
 		o.want(o.at(before), "A(nw)", "NotFound: Column not found in table A: nw"+notThen(before))
-		o.want(o.at(before), "SELECT k FROM N", "InvalidArgument: Table not found: N [at 1:15]") // now the table is gone, too
+		o.want(o.at(before), "SELECT k FROM N", "InvalidArgument: Table not found: N [at 1:15]") // the newest schema no longer has the table either
 		o.want(o.at(before), "N(k)", "NotFound: Table not found: N")
 		o.want(o.at(before), "A@ByNw(K)", "NotFound: No index ByNw was found for table A"+notThen(before))
 		o.want(o.at(before), "SELECT K FROM A@{FORCE_INDEX=ByNw}", "InvalidArgument: ...")
@@ -205,12 +206,13 @@ func TestSchemaOfTheTime(t *testing.T) {
 		o.want(o.at(dropped[2]), "SELECT * FROM A", "K=1 nw=4 \nK=2 nw=4 \n")
 	}
 	check()
-	check() // from the caches
+	check() // a second time, with plans from the cache
 	o.restart()
 	check()
 }
 
-// TestSchemaOfATransaction: a read-only transaction keeps the schema with which it began, alone or in partitions.
+// TestSchemaOfATransaction: all reads of a read-only transaction, with or without partitions, use the schema with which
+// it began.
 func TestSchemaOfATransaction(t *testing.T) {
 	o := newOfficial(t, firstSchema...)
 	o.insert("A", []string{"K", "V"}, 1, 10)
@@ -261,7 +263,8 @@ func (o *official) code(err error, want codes.Code) {
 	}
 }
 
-// TestBoundsAndSchema: other bounds than a timestamp use the schema of the timestamp that the server chooses.
+// TestBoundsAndSchema: with a timestamp bound that lets the server choose the timestamp, a read uses the schema of the
+// chosen timestamp.
 func TestBoundsAndSchema(t *testing.T) {
 	o := newOfficial(t, firstSchema...)
 	single := func(b spanner.TimestampBound) reader { return o.client.Single().WithTimestampBound(b) }
@@ -273,7 +276,7 @@ func TestBoundsAndSchema(t *testing.T) {
 		o.want(single(b), "SELECT * FROM N", "")
 		o.want(single(b), "N(k)", "")
 	}
-	// Before the creation of the database, its schema was the initial one.
+	// At a timestamp before the creation of the database, reads use the initial schema.
 	for _, b := range []spanner.TimestampBound{spanner.ExactStaleness(50 * time.Minute), spanner.ReadTimestamp(at.Add(-50 * time.Minute)), spanner.ReadTimestamp(at.Add(-time.Microsecond))} {
 		o.want(single(b), "SELECT * FROM A@{FORCE_INDEX=ByV}", "")
 		o.want(single(b), "A@ByV(K)", "")
@@ -287,7 +290,8 @@ func TestBoundsAndSchema(t *testing.T) {
 	}
 }
 
-// TestFutureRead: a read in the future waits, at most until its deadline, and sees all commits until then.
+// TestFutureRead: a read at a future timestamp waits for it, but not longer than the read's deadline, and sees all
+// commits until then.
 func TestFutureRead(t *testing.T) {
 	o := newOfficial(t, firstSchema...)
 	soon := o.clock.now().Add(time.Hour)
@@ -309,5 +313,5 @@ func TestFutureRead(t *testing.T) {
 		_, err := o.client.Single().WithTimestampBound(b).ReadRow(limited, "A", spanner.Key{1}, []string{"V"})
 		o.code(err, codes.DeadlineExceeded)
 	}
-	o.insert("A", []string{"K", "V"}, 1, 10) // the commit does not wait for those readers
+	o.insert("A", []string{"K", "V"}, 1, 10) // the commit does not wait for the readers
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 )
 
-// A countingStore counts the open iterators, except those of point reads.
+// A countingStore counts the open iterators of a store, except those of point reads.
 type countingStore struct {
 	kv.Store
 	open   atomic.Int64
-	closed chan struct{} // has an element after an iterator was closed
+	closed chan struct{} // gets an element when an iterator is closed
 }
 
 // NewIter implements kv.Store.
@@ -44,8 +44,9 @@ func (it countedIterator) Close() error {
 	return it.Iterator.Close()
 }
 
-// TestStalledStream: while the client does not read the next message of a stream, no iterator is open for it, which would keep
-// overwritten data in memory and on disk. When the client continues, it gets the same rows as without the pause.
+// TestStalledStream: while the client does not read the next message of a stream, the stream has no open iterator,
+// because an iterator keeps overwritten data in memory and on disk. When the client continues, it gets the same rows as
+// without the pause.
 func TestStalledStream(t *testing.T) {
 	h := newHarness(t)
 	store := &countingStore{closed: make(chan struct{}, 1)}

@@ -18,8 +18,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 )
 
-// testClock starts at the beginning of a minute. Each reading advances it by a microsecond; otherwise only tests move it forward.
-// So the speed of the machine makes no difference.
+// testClock starts at the beginning of a minute. Each reading moves it forward by a microsecond; otherwise only tests
+// move it. So the speed of the machine does not change results.
 type testClock struct{ passed atomic.Int64 }
 
 func newTestClock() *testClock { return new(testClock) }
@@ -31,7 +31,7 @@ func (c *testClock) now() time.Time {
 
 func (c *testClock) forward(d time.Duration) { c.passed.Add(int64(d)) }
 
-// query returns the rows of a query as texts, its columns separated by |.
+// query returns the rows of a query, each as one string with its columns separated by |.
 func (h *harness) query(session, sql string) []string {
 	h.Helper()
 	rs, err := h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: session, Sql: sql})
@@ -65,7 +65,7 @@ func cellText(v *structpb.Value) string {
 	return string(text)
 }
 
-// shows checks the rows that a query returns.
+// shows checks that a query returns the given rows, in the form of query.
 func (h *harness) shows(session, sql string, want ...string) {
 	h.Helper()
 	got := h.query(session, sql)
@@ -74,7 +74,7 @@ func (h *harness) shows(session, sql string, want ...string) {
 	}
 }
 
-// TestQueryStatistics runs queries of known number and size.
+// TestQueryStatistics runs a known number of queries of known size, and checks their statistics.
 func TestQueryStatistics(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
@@ -105,7 +105,8 @@ func TestQueryStatistics(t *testing.T) {
 	h.shows(ses, `SELECT INTERVAL_END FROM SPANNER_SYS.QUERY_STATS_TOTAL_MINUTE ORDER BY 1 LIMIT 1`, "2030-01-02T03:05:00Z")
 }
 
-// TestLiterals sends texts that differ only in literals: each has its own result, its own row of statistics and its own plan.
+// TestLiterals runs statements that differ only in literals, and checks that each has its own result, its own row of
+// statistics and its own plan.
 func TestLiterals(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
@@ -134,7 +135,7 @@ func TestLiterals(t *testing.T) {
 	h.shows(ses, `SELECT COUNT(*) FROM SPANNER_SYS.QUERY_PROFILES_TOP_MINUTE WHERE STRPOS(QUERY_PROFILE, '@$') > 0`, "0")
 }
 
-// TestDistributionPercentile computes the percentiles of latencies as Spanner's documentation does.
+// TestDistributionPercentile computes percentiles of latencies by the SQL that Spanner's documentation shows.
 func TestDistributionPercentile(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
@@ -157,7 +158,7 @@ func TestDistributionPercentile(t *testing.T) {
 	h.fails(err, codes.OutOfRange)
 }
 
-// TestReadIsOneExecution: a read is counted once, however many spans it has and messages it takes.
+// TestReadIsOneExecution: statistics count a read once, however many key ranges it has and messages its reply has.
 func TestReadIsOneExecution(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
@@ -179,7 +180,8 @@ func TestReadIsOneExecution(t *testing.T) {
 	h.shows(ses, `SELECT EXECUTION_COUNT, AVG_CPU_SECONDS > 0, AVG_CLIENT_WAIT_SECONDS >= 0 FROM SPANNER_SYS.READ_STATS_TOTAL_MINUTE`, "4|true|true")
 }
 
-// TestTransactionStatistics runs a transaction of DML, one of mutations, and one that is abandoned.
+// TestTransactionStatistics runs a transaction with DML, one with mutations, and one that is abandoned, and checks
+// their statistics.
 func TestTransactionStatistics(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
@@ -214,7 +216,7 @@ func TestTransactionStatistics(t *testing.T) {
 	}
 }
 
-// TestBatchIsOneExecution: a batch of DML is one row, whose text joins the statements.
+// TestBatchIsOneExecution: statistics count a batch of DML as one execution, whose text joins the statements.
 func TestBatchIsOneExecution(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
@@ -230,7 +232,7 @@ func TestBatchIsOneExecution(t *testing.T) {
 		"INSERT INTO Singers (SingerId) VALUES (1);INSERT INTO Singers (SingerId) VALUES (2)|1|2|2")
 }
 
-// TestCancelQuery ends a long query.
+// TestCancelQuery cancels a long query with cancel_query, and checks that the query ends.
 func TestCancelQuery(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -257,7 +259,8 @@ func TestCancelQuery(t *testing.T) {
 	h.fails(err, codes.NotFound)
 }
 
-// TestMetrics: every method that was called is counted, and no other. Sessions, locks and background work are shown too.
+// TestMetrics: metrics count every method that was called, and no other. They also show sessions, locks and background
+// work.
 func TestMetrics(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -276,7 +279,8 @@ func TestMetrics(t *testing.T) {
 	if strings.Contains(string(data), `method="Rollback"`) {
 		t.Error("a method is shown that was not called")
 	}
-	// Counters of events that have not happened are 0, so that the first event is an increase.
+	// Counters of events that have not yet happened must exist with the value 0, so that monitoring sees the first
+	// event as an increase.
 	for _, want := range []string{`crowfoot_aborts_total{database="` + testDatabase + `",reason="wounded"} 0`,
 		`crowfoot_memory_refused_total{kind="statement"} 0`, `crowfoot_connections_refused_total{listener="grpc"} 0`} {
 		if !strings.Contains(string(data), want) {
@@ -285,17 +289,17 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestProfiles: the server offers profiles of its time and memory.
+// TestProfiles: the server serves profiles of its CPU time, its memory and its waits.
 func TestProfiles(t *testing.T) {
 	h := newHarness(t)
 	for _, path := range []string{"/debug/pprof/profile?seconds=1", "/debug/pprof/heap", "/debug/pprof/goroutine", "/debug/pprof/block?seconds=1", "/debug/pprof/mutex?seconds=1"} {
-		if code, data := h.httpRaw("GET", path, ""); code != 200 || !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) { // a profile is a gzip file
+		if code, data := h.httpRaw("GET", path, ""); code != 200 || !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) { // a profile is gzip-compressed
 			t.Errorf("%s: status %d, %d bytes", path, code, len(data))
 		}
 	}
 }
 
-// TestNoStatistics: without statistics everything works, and nothing is counted.
+// TestNoStatistics: a server without statistics answers requests as usual, and counts nothing.
 func TestNoStatistics(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessOf(t, Config{Clock: clock.now, Log: slog.New(slog.DiscardHandler), NoStatistics: true})

@@ -29,8 +29,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 )
 
-// TestClose: a server that stops informs its clients: those that wait for locks, over both transports, those that do not read,
-// and those that watch its health. It waits for them no longer than the grace time.
+// TestClose: a server that stops tells its clients, over gRPC and REST: those that wait for locks, those that do not
+// read, and those that watch its health. It waits for them no longer than the grace time.
 func TestClose(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -83,15 +83,16 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// probe sends a GET over HTTP and returns the code and the body.
+// probe sends a GET to the HTTP listener and returns the status code and the body.
 func (h *harness) probe(path string) (int, string) {
 	h.Helper()
 	code, text := h.httpRaw(http.MethodGet, path, "")
 	return code, string(text)
 }
 
-// TestHealthWhileStopping: until the last request has ended, a stopping server answers probes over new and kept connections, and
-// refuses other requests. A client that only watches the health is informed before its connection is closed.
+// TestHealthWhileStopping: until the last request has ended, a stopping server answers probes over new and existing
+// connections, and refuses other requests. A client that only watches the health learns of the stop before its
+// connection is closed.
 func TestHealthWhileStopping(t *testing.T) {
 	copying, release := make(chan struct{}), make(chan struct{})
 	h := newHarnessOf(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler), Checkpoint: func(context.Context, string) error {
@@ -159,7 +160,8 @@ func TestHealthWhileStopping(t *testing.T) {
 	running.Wait()
 }
 
-// TestHealth: gRPC's own services list all services and report that they serve, until the store can no longer be read.
+// TestHealth: gRPC's health service lists all services, and reports that they serve until the store can no longer be
+// read.
 func TestHealth(t *testing.T) {
 	h := newHarness(t)
 	health := grpc_health_v1.NewHealthClient(h.conn)
@@ -197,7 +199,8 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestReflection: clients such as grpcurl get services and messages from the server, in both versions of the protocol.
+// TestReflection: clients such as grpcurl can get services and messages from the server, in both versions of the
+// reflection protocol.
 func TestReflection(t *testing.T) {
 	h := newHarness(t)
 	stream, err := reflection.NewServerReflectionClient(h.conn).ServerReflectionInfo(h.ctx)
@@ -216,7 +219,7 @@ func TestReflection(t *testing.T) {
 	}
 	alpha, err := h.conn.NewStream(h.ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo")
 	h.ok(err)
-	h.ok(alpha.SendMsg(&reflection.ServerReflectionRequest{ // same form in both versions
+	h.ok(alpha.SendMsg(&reflection.ServerReflectionRequest{ // both versions have the same messages
 		MessageRequest: &reflection.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: "google.spanner.v1.Spanner.Commit"},
 	}))
 	file := new(reflection.ServerReflectionResponse)
@@ -230,7 +233,8 @@ type fullStore struct{ kv.Store }
 
 func (fullStore) Writable() error { return errors.New("the disk is full") }
 
-// TestHealthOfFullDisk: a server that serves reads but refuses writes is alive and ready, and gives the reason.
+// TestHealthOfFullDisk: a server that serves reads but refuses writes is healthy and ready, and says why it refuses
+// writes.
 func TestHealthOfFullDisk(t *testing.T) {
 	store, err := pebble.Open("data", vfs.NewMem())
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// bigRows writes rows to Wide: some with values that must be cut, and small ones between them.
+// bigRows writes rows to the table Wide. Some have values so large that replies cut them, with small values between.
 func bigRows(h *harness, ses string) {
 	h.Helper()
 	for i := range 4 {
@@ -38,7 +38,8 @@ func (h *harness) readWide(ses string, token []byte) []*spannerpb.PartialResultS
 	}))
 }
 
-// TestResumeAnywhere breaks a stream after each of its messages and continues it with the token of the last.
+// TestResumeAnywhere breaks a stream after each of its messages, and continues it with the token of the last message
+// before the break. The values must be those of the whole stream.
 func TestResumeAnywhere(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -73,9 +74,9 @@ func TestResumeAnywhere(t *testing.T) {
 	}
 }
 
-// TestResumeTwice breaks a stream that was resumed within a row again, after each of its first messages. The metadata alone fills
-// a message, which then has no values. But if the stream continues within a value, that message has the next piece: a client that
-// waits for the rest of the value expects it there.
+// TestResumeTwice breaks a stream that was resumed within a row a second time, after each of its first messages.
+// Usually the metadata alone fills the first message, which then has no values. But if the stream continues within a
+// value, the first message must have the next piece of the value, because clients expect it there.
 func TestResumeTwice(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -105,7 +106,7 @@ func TestResumeTwice(t *testing.T) {
 	}
 }
 
-// TestResumeInOneMessage continues broken streams with requests that return a single message.
+// TestResumeInOneMessage continues broken streams by requests whose reply is a single message.
 func TestResumeInOneMessage(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -122,7 +123,7 @@ func TestResumeInOneMessage(t *testing.T) {
 	if len(reads) < 3 || len(queries) < 3 {
 		t.Fatalf("%d and %d messages", len(reads), len(queries))
 	}
-	h.ok(h.commitWide(ses, "99")) // too late to be read
+	h.ok(h.commitWide(ses, "99")) // a row that the resumed read, at its earlier timestamp, must not return
 	want := resulttest.Assemble(reads)
 	for i := range reads {
 		read.ResumeToken = reads[i].ResumeToken
@@ -145,7 +146,8 @@ func TestResumeInOneMessage(t *testing.T) {
 	h.fails(err, codes.InvalidArgument)
 }
 
-// TestResumeWithinRow: a stream that broke within a row cannot continue in a single message of whole rows.
+// TestResumeWithinRow: a stream that broke within a row cannot be continued by a request whose reply is a single
+// message, because that has only whole rows.
 func TestResumeWithinRow(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -228,7 +230,7 @@ func TestEmptyStream(t *testing.T) {
 	}
 }
 
-// TestUnaryLimit reads more than one message can hold.
+// TestUnaryLimit reads more data than a reply of one message can have, which is an error.
 func TestUnaryLimit(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -242,7 +244,8 @@ func TestUnaryLimit(t *testing.T) {
 	}
 }
 
-// breaking receives the messages of a stream until its connection breaks.
+// breaking receives the first messages of a stream, and then fails as a broken connection does. left is how many
+// messages it still receives.
 type breaking struct {
 	h    *harness
 	left int
@@ -259,7 +262,8 @@ func (b *breaking) send(m any) error {
 	return m.(*rpc.Frame).Decode(p)
 }
 
-// TestResumeAfterInlineBegin: the transaction that a broken stream began continues if the client knows its id.
+// TestResumeAfterInlineBegin: if a broken stream has begun a transaction, the transaction continues if the client got
+// its id.
 func TestResumeAfterInlineBegin(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -279,14 +283,14 @@ func TestResumeAfterInlineBegin(t *testing.T) {
 	_, err := h.data.Commit(h.ctx, commitOf(ses, id))
 	h.ok(err)
 
-	// If the stream breaks before anything was sent, the transaction has not begun.
+	// If the stream breaks before anything was sent, the client did not get the id, so the transaction is forgotten.
 	silent := &breaking{h: h}
 	if err := h.stream("ExecuteStreamingSql", req, silent.send); err == nil {
 		t.Fatal("the stream did not break")
 	}
 	h.ok(h.commitWide(ses, "0"))
 
-	// A token of a read-write transaction is invalid in a snapshot.
+	// A resume token from a read-write transaction is refused in a read-only transaction.
 	foreign := proto.Clone(resumed).(*spannerpb.ExecuteSqlRequest)
 	foreign.Transaction = byID(h.begin(ses, readOnly()))
 	err = h.stream("ExecuteStreamingSql", foreign, (&breaking{h: h, left: 100}).send)

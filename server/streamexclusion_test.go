@@ -11,8 +11,8 @@ import (
 	"google.golang.org/api/iterator"
 )
 
-// TestExcludedFromChangeStreams: each kind of transaction of the official client can ask change streams to leave it out. A stream
-// obeys if it has allow_txn_exclusion.
+// TestExcludedFromChangeStreams: each kind of transaction of the official client can ask to be excluded from change
+// streams. A change stream leaves it out if the stream has the option allow_txn_exclusion.
 func TestExcludedFromChangeStreams(t *testing.T) {
 	x, created := newStreamTraffic(t)
 	row := func(k int64) *spanner.Mutation { return spanner.InsertMap("Plain", map[string]any{"K": k}) }
@@ -22,7 +22,7 @@ func TestExcludedFromChangeStreams(t *testing.T) {
 		x.ok(err)
 		return at
 	}
-	apply(1, spanner.ExcludeTxnFromChangeStreams()) // recorded: the stream does not allow exclusion yet
+	apply(1, spanner.ExcludeTxnFromChangeStreams()) // recorded nevertheless, because the stream does not have the option yet
 	x.ok(x.database().UpdateSchema(x.ctx, []string{"ALTER CHANGE STREAM Everything SET OPTIONS (allow_txn_exclusion = true)"}, nil))
 	apply(2, spanner.ExcludeTxnFromChangeStreams())
 	apply(3, spanner.ExcludeTxnFromChangeStreams(), spanner.ApplyAtLeastOnce())

@@ -21,7 +21,8 @@ const (
 	totalsForm    = `total; dur=\d+\.\d{3}, cpu; dur=\d+\.\d{3}, shared; dur=\d+\.\d{3}, lock; dur=\d+\.\d{3}`
 )
 
-// timed checks that server-timing in headers and trailers matches these patterns; an empty pattern means none.
+// timed checks that server-timing in the header and in the trailer matches these regular expressions. An empty one
+// means that there must be no server-timing.
 func (h *harness) timed(what string, header, trailer metadata.MD, headerForm, trailerForm string) {
 	h.Helper()
 	for place, got := range map[string][2]string{
@@ -34,7 +35,8 @@ func (h *harness) timed(what string, header, trailer metadata.MD, headerForm, tr
 	}
 }
 
-// TestTimingOverGRPC: a client that asks gets the times in headers and trailers; an error has only trailers.
+// TestTimingOverGRPC: a client that asks for times gets them in header and trailer; with an error it gets only the
+// trailer.
 func TestTimingOverGRPC(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -66,7 +68,7 @@ func TestTimingOverGRPC(t *testing.T) {
 	h.timed("stream that failed", nil, read.Trailer(), "", totalsForm)
 }
 
-// TestTimingOfLockWait: the trailer has the request's wait for locks.
+// TestTimingOfLockWait: the trailer says how long the request waited for locks.
 func TestTimingOfLockWait(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
@@ -93,13 +95,13 @@ func TestTimingOfLockWait(t *testing.T) {
 	h.timed("waited", header, trailer, frontEndsForm, lockedForm)
 }
 
-// lockedForm matches the times of a request that waited for a lock for lockedFor and a little more.
+// lockedForm is the form of the trailer of a request that waited for a lock for lockedFor or a little longer.
 const (
 	lockedFor  = 50 * time.Millisecond
 	lockedForm = `total; dur=.*, lock; dur=5\d\.\d{3}`
 )
 
-// TestTimingOfCommit: the trailer has a commit's wait for locks, too.
+// TestTimingOfCommit: the trailer of a Commit says how long the commit waited for locks.
 func TestTimingOfCommit(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
@@ -122,7 +124,8 @@ func TestTimingOfCommit(t *testing.T) {
 	h.timed("commit", header, trailer, frontEndsForm, lockedForm)
 }
 
-// TestTimingOverREST: a unary reply has all times in its header, and a streamed one has the final times in a trailer.
+// TestTimingOverREST: a unary reply has all times in its header. A streamed reply has those that are known at its end
+// in a trailer.
 func TestTimingOverREST(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)

@@ -15,13 +15,13 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// traffic is the official client on a server whose clock the test moves. Its requests are known, so the test can compare
-// statistics to the last row and byte.
+// traffic is the official client on a server whose clock the test moves. The test knows all requests of that client, so
+// it can compute the statistics to the last row and byte.
 type traffic struct {
 	*harness
 	clock   *testClock
 	client  *spanner.Client
-	session string // for reading statistics
+	session string // session in which the test reads statistics
 }
 
 var trafficSchema = []string{
@@ -66,20 +66,20 @@ func (h *harness) countStream(ctx context.Context, desc *grpc.StreamDesc, cc *gr
 	return open(ctx, desc, cc, method, opts...)
 }
 
-// minute ends the minute after all requests have ended. The client returns after the last rows of a stream, a moment before the
-// request ends.
+// minute ends the minute of the statistics, once all requests have been counted. It must wait, because a client has the
+// last rows of a stream a moment before the server ends the request.
 func (x *traffic) minute() {
 	eventually(func() bool { return int64(x.counted("crowfoot_request_seconds")) >= x.asked.Load() })
 	x.clock.forward(time.Minute)
 }
 
-// shows checks the rows that a query of statistics returns, with columns separated by |.
+// shows checks that a query of statistics returns the given rows, with columns separated by |.
 func (x *traffic) shows(sql string, want ...string) {
 	x.Helper()
 	x.harness.shows(x.session, sql, want...)
 }
 
-// plain fills the table Plain with keys 1 to n; the value of key k has k letters.
+// plain fills the table Plain with rows of the keys 1 to n. The value of key k has k letters.
 func (x *traffic) plain(n int) {
 	x.Helper()
 	var muts []*spanner.Mutation
@@ -113,14 +113,14 @@ func (x *traffic) rows(want int, rows *spanner.RowIterator) {
 	}
 }
 
-// ended waits until the given number of requests of a method have ended with a code. A request ends a moment after its client
-// gave up.
+// ended waits until the given number of requests of a method have ended with a code. If a client gives up a request,
+// the request ends a moment later.
 func (h *harness) ended(method, code string, want float64) {
 	h.Helper()
 	eventually(func() bool { return h.counted("crowfoot_requests_total", method, code) >= want })
 }
 
-// counted returns the sum of a metric over all series with these label values.
+// counted returns the sum of a metric over all its series that have these label values.
 func (h *harness) counted(name string, labels ...string) (sum float64) {
 	h.Helper()
 	families, err := h.server.gatherer.Gather()

@@ -61,7 +61,7 @@ func TestInlineBegin(t *testing.T) {
 	h.fails(err, codes.FailedPrecondition)
 }
 
-// TestFailedBegin: a transaction whose first statement fails has not begun and holds nothing.
+// TestFailedBegin: if the first statement of a transaction fails, the transaction has not begun and holds no locks.
 func TestFailedBegin(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -136,10 +136,10 @@ func TestBatchDML(t *testing.T) {
 	h.fails(err, codes.InvalidArgument)
 }
 
-// TestBatchOfNoDML: the error for a query, or for invalid SQL, in a batch names its position and text.
+// TestBatchOfNoDML: if a batch contains a query or invalid SQL, the error says which statement that is, and quotes it.
 func TestBatchOfNoDML(t *testing.T) {
 	h := newHarness(t)
-	ses := h.session(false) // one transaction at a time
+	ses := h.session(false) // a regular session, so that each transaction ends the previous one
 	for _, sql := range []string{"SELECT 1", "UPDDDD Singers", "", "-- nothing", "CALL cancel_query('1')", "CREATE TABLE T (K INT64) PRIMARY KEY (K)", "(UPDATE Singers SET Name = 'x' WHERE true)"} {
 		reply, err := h.data.ExecuteBatchDml(h.ctx, &spannerpb.ExecuteBatchDmlRequest{
 			Session: ses, Transaction: begins(readWrite()), Seqno: 1,
@@ -152,7 +152,8 @@ func TestBatchOfNoDML(t *testing.T) {
 	}
 }
 
-// TestAbortedCarriesRetryInfo lets an older transaction wound a younger one.
+// TestAbortedCarriesRetryInfo: an older transaction aborts a younger one. The error tells the client when to retry, and
+// the retry is as old as the aborted transaction.
 func TestAbortedCarriesRetryInfo(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -181,7 +182,7 @@ func TestAbortedCarriesRetryInfo(t *testing.T) {
 	}
 	_, err = h.data.Rollback(h.ctx, &spannerpb.RollbackRequest{Session: ses, TransactionId: younger})
 	h.ok(err)
-	// The retry keeps its age, so it wins against a transaction that began before it.
+	// The retry has the age of the aborted transaction, so it wins against a transaction that began before the retry.
 	third := h.begin(ses, readWrite())
 	retryOptions := readWrite()
 	retryOptions.GetReadWrite().MultiplexedSessionPreviousTransactionId = younger
@@ -292,7 +293,8 @@ func TestPartitionedDML(t *testing.T) {
 	h.fails(err, codes.FailedPrecondition)
 }
 
-// TestPartitionedDMLGoesOn: a statement that failed half-way and is resent in its transaction changes no row twice.
+// TestPartitionedDMLGoesOn: if a partitioned DML statement failed half-way and is sent again in its transaction, it
+// changes no row twice.
 func TestPartitionedDMLGoesOn(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -319,7 +321,8 @@ func TestPartitionedDMLGoesOn(t *testing.T) {
 	h.shows(ses, "SELECT Name, COUNT(*) FROM Singers GROUP BY Name", fmt.Sprintf("a+|%d", rows))
 }
 
-// TestEndedTransactionKeepsLittle: however a transaction ended, the server remembers it without the answers to its statements.
+// TestEndedTransactionKeepsLittle: in whatever way a transaction ended, the server remembers it without the replies to
+// its statements, which can be large.
 func TestEndedTransactionKeepsLittle(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -360,20 +363,21 @@ func TestEndedTransactionKeepsLittle(t *testing.T) {
 		kept := weak.Make(open)
 		open = nil
 		end(id)
-		for kept.Value() != nil && h.ctx.Err() == nil { // the request that ended it may still be finishing
+		for kept.Value() != nil && h.ctx.Err() == nil { // the request that ended the transaction may still be finishing
 			runtime.GC()
 		}
 		if kept.Value() != nil {
 			t.Errorf("%s: the answers are kept", name)
 		}
-		if after := h.server.data.transactions.get(key); after != remembered && name != "committed" { // the store has its outcome
+		if after := h.server.data.transactions.get(key); after != remembered && name != "committed" { // of a committed transaction the store has the outcome
 			t.Errorf("%s: it is forgotten", name)
 		}
 	}
 }
 
-// TestMutationKey: BeginTransaction refuses a mutation_key that Commit would refuse. A value of the wrong type for its column is
-// INVALID_ARGUMENT there, as in Cloud Spanner, but FAILED_PRECONDITION in a Commit.
+// TestMutationKey: BeginTransaction refuses a mutation_key that Commit would refuse as a mutation. If a value has the
+// wrong type for its column, BeginTransaction returns INVALID_ARGUMENT, but Commit FAILED_PRECONDITION, both as in
+// Cloud Spanner.
 func TestMutationKey(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// tagged runs a read-write transaction with a tag.
+// tagged runs f in a read-write transaction with a tag.
 func (x *traffic) tagged(tag string, f func(context.Context, *spanner.ReadWriteTransaction) error) error {
 	_, err := x.client.ReadWriteTransactionWithOptions(x.ctx, f, spanner.TransactionOptions{TransactionTag: tag})
 	return err
@@ -26,11 +26,11 @@ func statement(sql string) func(context.Context, *spanner.ReadWriteTransaction) 
 	}
 }
 
-// txnCounts lists the columns that count the attempts of a transaction.
+// txnCounts lists the columns of transaction statistics that count attempts.
 const txnCounts = `ATTEMPT_COUNT, COMMIT_ATTEMPT_COUNT, COMMIT_ABORT_COUNT, COMMIT_RETRY_COUNT, COMMIT_FAILED_PRECONDITION_COUNT,
 	SERIALIZABLE_PESSIMISTIC_TXN_COUNT, SERIALIZABLE_OPTIMISTIC_TXN_COUNT, REPEATABLE_READ_OPTIMISTIC_TXN_COUNT, AVG_PARTICIPANTS`
 
-// TestTxnStats checks every column of transactions that commit at once.
+// TestTxnStats checks every column of the statistics of transactions that commit at the first attempt.
 func TestTxnStats(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(2)
@@ -67,8 +67,8 @@ func TestTxnStats(t *testing.T) {
 		end+"|repeatable||Plain.K,Plain.V|")
 	x.shows("SELECT "+txnCounts+" FROM SPANNER_SYS.TXN_STATS_TOP_MINUTE WHERE INTERVAL_END = '"+end+"' ORDER BY TRANSACTION_TAG",
 		"1|1|0|0|0|1|0|0|1", "1|1|0|0|0|1|0|0|1", "1|1|0|0|0|1|0|0|1", "1|1|0|0|0|0|0|1|1")
-	// Bytes are as in TestDMLStats. Singers(1, x) has two bytes less than Singers(1, abc), and so has its index entry, which
-	// replaces one with a key of 10 bytes.
+	// A row has as many bytes as TestDMLStats says. Singers(1, x) has two bytes less than Singers(1, abc), and so has
+	// its index entry. The index entry replaces one whose key has 10 bytes.
 	x.shows(`SELECT TRANSACTION_TAG, AVG_BYTES, ARRAY(SELECT FORMAT('%s %d %d', o.TABLE_NAME, o.INSERT_OR_UPDATE_COUNT, o.INSERT_OR_UPDATE_BYTES) FROM UNNEST(OPERATIONS_BY_TABLE) o),
 		OPERATIONS_BY_TABLE_JSON_STRING FROM SPANNER_SYS.TXN_STATS_TOP_MINUTE WHERE INTERVAL_END = '`+end+`' ORDER BY 1`,
 		`dml|23|[Plain 2 23]|[{"TABLE_NAME":"Plain","INSERT_OR_UPDATE_COUNT":2,"INSERT_OR_UPDATE_BYTES":23}]`,
@@ -83,7 +83,8 @@ func TestTxnStats(t *testing.T) {
 		FROM SPANNER_SYS.TXN_STATS_TOTAL_MINUTE WHERE INTERVAL_END = '`+end+"'", "4|4|0|0|0|3|0|1|1|23.25|4|[Plain 4 41,Singers 2 18]")
 }
 
-// TestUntaggedTxn: transactions that access the same columns are counted together, in any order and number of accesses.
+// TestUntaggedTxn: transactions without a tag that access the same columns are counted together, in whatever order and
+// however often they access them.
 func TestUntaggedTxn(t *testing.T) {
 	x := newTraffic(t)
 	for k := range 3 {
@@ -94,12 +95,13 @@ func TestUntaggedTxn(t *testing.T) {
 		_, err := x.client.Apply(x.ctx, []*spanner.Mutation{spanner.Insert("Plain", columns, row)})
 		x.ok(err)
 	}
-	x.ok(x.client.Single().Query(x.ctx, spanner.NewStatement("SELECT 1")).Do(func(*spanner.Row) error { return nil })) // not counted as a transaction
+	x.ok(x.client.Single().Query(x.ctx, spanner.NewStatement("SELECT 1")).Do(func(*spanner.Row) error { return nil })) // a read-only query, which is not counted as a transaction
 	x.minute()
 	x.shows("SELECT TRANSACTION_TAG, ATTEMPT_COUNT, COMMIT_ATTEMPT_COUNT, FPRINT != 0 FROM SPANNER_SYS.TXN_STATS_TOP_MINUTE", "|3|3|true")
 }
 
-// TestFailedTxns: statistics count failed transactions by kind and place of the failure.
+// TestFailedTxns: statistics count failed transactions by the kind of the failure, and by the request in which it
+// happened.
 func TestFailedTxns(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(2)
@@ -117,7 +119,8 @@ func TestFailedTxns(t *testing.T) {
 		}
 		return tx.BufferWrite(unknown)
 	}), codes.NotFound)
-	// The client sends it as the mutation_key of a BeginTransaction, which refuses it: no transaction begins.
+	// The client sends this mutation as the mutation_key of a BeginTransaction, which refuses it, so no transaction
+	// begins.
 	_, err = x.client.Apply(x.ctx, unknown, spanner.TransactionTag("not begun"))
 	x.fails(err, codes.NotFound)
 	changed := errors.New("the caller changed its mind")
@@ -130,20 +133,20 @@ func TestFailedTxns(t *testing.T) {
 	if !errors.Is(err, changed) {
 		t.Error(err)
 	}
-	// The first statement fails, and so does the transaction it should begin. To be sure, the client begins another one without a
-	// statement, and abandons it.
+	// The first statement fails, so the transaction that it would have begun is not begun. The client then begins one
+	// without a statement, and abandons that.
 	x.fails(x.tagged("first", statement("UPDATE Plain SET V = 'x' WHERE Nothing = 1")), codes.InvalidArgument)
 	x.minute()
 	x.shows("SELECT TRANSACTION_TAG, "+txnCounts+" FROM SPANNER_SYS.TXN_STATS_TOP_MINUTE WHERE INTERVAL_END = '2030-01-02T03:06:00Z' ORDER BY 1",
 		"column|1|1|0|0|1|1|0|0|1", "first|1|0|0|0|0|1|0|0|0", "given up|1|0|0|0|0|1|0|0|0", "missing|1|1|0|0|1|1|0|0|1", "null|1|1|0|0|1|1|0|0|1", "taken|1|1|0|0|1|1|0|0|1")
 }
 
-// TestAbortedTxns: an older transaction takes the locks of a younger one, which is retried.
+// TestAbortedTxns: an older transaction takes the locks of a younger one. The statistics count the abort and the retry.
 func TestAbortedTxns(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(2)
 	x.minute()
-	// wound makes the younger transaction lose its lock on row 1.
+	// wound makes the younger transaction lose its lock on row 1 to the older one, which commits.
 	wound := func(older *spanner.ReadWriteStmtBasedTransaction) {
 		t.Helper()
 		_, err := older.Update(x.ctx, spanner.NewStatement("UPDATE Plain SET V = 'older' WHERE K = 1"))
@@ -178,13 +181,13 @@ func TestAbortedTxns(t *testing.T) {
 		"commit|2|2|1|1|0|2|0|0|1|2", "older|2|2|0|0|0|2|0|0|1|2", "statement|2|1|1|1|0|2|0|0|1|2")
 }
 
-// TestBatchWriteStats: each group of mutations is a transaction.
+// TestBatchWriteStats: statistics count each group of mutations of a BatchWrite as a transaction.
 func TestBatchWriteStats(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(1)
 	x.minute()
 	var groups []*spanner.MutationGroup
-	for k := range 3 { // the row of the second exists
+	for k := range 3 { // the row of the second group exists already
 		groups = append(groups, &spanner.MutationGroup{Mutations: []*spanner.Mutation{spanner.Insert("Plain", []string{"K", "V"}, []any{k, "v"})}})
 	}
 	stream := x.client.BatchWriteWithOptions(x.ctx, groups, spanner.BatchWriteOptions{TransactionTag: "groups"})
@@ -199,7 +202,8 @@ func TestBatchWriteStats(t *testing.T) {
 	x.shows(`SELECT TABLE_NAME, WRITE_COUNT FROM SPANNER_SYS.TABLE_OPERATIONS_STATS_MINUTE WHERE INTERVAL_END = '2030-01-02T03:06:00Z'`, "Plain|2")
 }
 
-// TestTagOfCommit: a transaction that was begun without a tag gets the tag of its Commit; one with a tag keeps it.
+// TestTagOfCommit: if a transaction was begun without a tag, the tag of its Commit counts; otherwise the tag with which
+// it was begun.
 func TestTagOfCommit(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)

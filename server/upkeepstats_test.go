@@ -7,8 +7,8 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 )
 
-// TestStatisticsOfNamedObjects: accesses to a table by its synonym, by a view, or under a new name count for the table itself.
-// Queries are identified by their texts.
+// TestStatisticsOfNamedObjects: accesses to a table by its synonym, by a view, or under its new name after a rename
+// count for the table itself. Queries are counted by their own texts.
 func TestStatisticsOfNamedObjects(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)

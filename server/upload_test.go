@@ -17,9 +17,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/memory"
 )
 
-// Tests of the limits for messages in several frames. The client writes the frames itself.
+// This file tests limits of messages that come in several frames. The client writes the frames itself.
 
-// message returns a gRPC message: its header and content.
+// message returns m as a gRPC message: a header with the length, and the content.
 func message(t *testing.T, m proto.Message) []byte {
 	t.Helper()
 	content, err := proto.Marshal(m)
@@ -29,10 +29,10 @@ func message(t *testing.T, m proto.Message) []byte {
 	return append(announce(len(content)), content...)
 }
 
-// announce returns the header of a message with the given length.
+// announce returns the header of a gRPC message of the given length.
 func announce(length int) []byte { return binary.BigEndian.AppendUint32([]byte{0}, uint32(length)) }
 
-// send writes a frame of data, with padding if it is not nil.
+// send writes a DATA frame; if padding is not nil, the frame has that padding.
 func (w *wire) send(stream uint32, end bool, data, padding []byte) {
 	w.t.Helper()
 	w.mu.Lock()
@@ -42,7 +42,7 @@ func (w *wire) send(stream uint32, end bool, data, padding []byte) {
 	}
 }
 
-// begin begins a request of a method of Spanner.
+// begin begins a request: it sends the headers for a method of google.spanner.v1.Spanner.
 func (w *wire) begin(stream uint32, method string) {
 	w.t.Helper()
 	if err := w.headers(stream, method); err != nil {
@@ -50,7 +50,8 @@ func (w *wire) begin(stream uint32, method string) {
 	}
 }
 
-// answered waits for the reply to a stream and returns its code and text. Other streams may be answered before.
+// answered waits for the reply to a stream and returns its gRPC code and text. It stores replies to other streams that
+// come before.
 func (w *wire) answered(stream uint32) (code, text string) {
 	w.t.Helper()
 	if w.answers == nil {
@@ -76,8 +77,8 @@ func (w *wire) answered(stream uint32) (code, text string) {
 	}
 }
 
-// TestRefusedUpload: a request whose message is not received gets the reason in the words of the API, and the time after which to
-// retry.
+// TestRefusedUpload: if a message is not received for lack of memory, the client gets the usual error for that, and the
+// time after which to retry.
 func TestRefusedUpload(t *testing.T) {
 	h, budget := newBudgetHarness(t, 64*mib)
 	ses := h.session(true)
@@ -113,7 +114,7 @@ func TestRefusedUpload(t *testing.T) {
 	returned(budget)
 }
 
-// TestFramesOfAMessage: a message is received and charged, however its client divides it into frames.
+// TestFramesOfAMessage: a message is received and charged in whatever way its client divides it into frames.
 func TestFramesOfAMessage(t *testing.T) {
 	h, budget := newBudgetHarness(t, 64*mib)
 	w := newWire(t, dial(t, h.address))
@@ -123,7 +124,7 @@ func TestFramesOfAMessage(t *testing.T) {
 	for cut := range len(whole) {
 		for _, padded := range [][]byte{nil, padding} {
 			w.begin(stream, "CreateSession")
-			w.send(stream, false, nil, padding) // nothing but padding
+			w.send(stream, false, nil, padding) // a frame with no content but padding
 			w.send(stream, false, whole[:cut], padded)
 			w.send(stream, false, nil, padded)
 			w.send(stream, true, whole[cut:], padded)
@@ -162,7 +163,8 @@ func (w *wire) reset(stream uint32) {
 	}
 }
 
-// TestSecondMessage: a request has one message. A second one is not received, whichever frame it begins in.
+// TestSecondMessage: a unary request has one message. The server does not receive a second one, in whichever frame that
+// begins.
 func TestSecondMessage(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -186,7 +188,7 @@ func TestSecondMessage(t *testing.T) {
 	if code, text := w.answered(7); code != "0" {
 		t.Errorf("a later request: %s %s", code, text)
 	}
-	_ = w.framer.WriteData(7, false, second) // to a request that was answered
+	_ = w.framer.WriteData(7, false, second) // belongs to a request that was answered
 	w.begin(9, "ExecuteSql")
 	w.send(9, true, query, nil)
 	if code, text := w.answered(9); code != "0" {
@@ -194,8 +196,8 @@ func TestSecondMessage(t *testing.T) {
 	}
 }
 
-// TestManyShortUploads: many short messages are also charged while they are received. Messages without room are refused, and
-// everything is released.
+// TestManyShortUploads: the server also limits the memory of many short messages that arrive at the same time. When the
+// budget is used up, messages are refused. In the end all memory is released.
 func TestManyShortUploads(t *testing.T) {
 	h, budget := newBudgetHarness(t, 64*mib)
 	w := newWire(t, dial(t, h.address))
@@ -207,7 +209,7 @@ func TestManyShortUploads(t *testing.T) {
 			if m, ok := f.(*http2.MetaHeadersFrame); ok && m.StreamEnded() {
 				n++
 			}
-			return n == streams-17-18 // 17 of 3.5 MiB find room, and 18 wait without a charge
+			return n == streams-17-18 // 17 of 3.5 MiB fit into the budget, and 18 wait without a charge
 		})
 		refused <- n
 	}()
@@ -221,7 +223,7 @@ func TestManyShortUploads(t *testing.T) {
 	if reserved := budget.Usage().Reserved; reserved < 59*mib {
 		t.Errorf("%d bytes are taken", reserved)
 	}
-	h.session(false) // small requests still work
+	h.session(false) // checks that small requests still work
 	w.conn.Close()
 	returned(budget)
 	w = newWire(t, dial(t, h.address))
@@ -232,14 +234,15 @@ func TestManyShortUploads(t *testing.T) {
 	returned(budget)
 }
 
-// slowUpload is a client that announces a long message and sends n bytes of it every ten seconds.
+// slowUpload returns a client that announces a long message and sends n bytes of it every ten seconds, by the test's
+// clock.
 func slowUpload(n int) func(t *testing.T, grpc, http *pipes) error {
 	return func(t *testing.T, grpc, _ *pipes) error {
 		w := newWire(t, grpc.dial())
 		ended, sent := make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(sent)
-			if w.headers(1, "Commit") != nil || http2.NewFramer(w.conn, nil).WriteData(1, false, announce(100*mib)) != nil { // beside replies to settings
+			if w.headers(1, "Commit") != nil || http2.NewFramer(w.conn, nil).WriteData(1, false, announce(100*mib)) != nil { // with a framer of its own, because another goroutine writes replies to settings
 				return
 			}
 			for data := make([]byte, n); n > 0; {

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// named is the statements of a database with views, functions and synonyms, as GetDatabaseDdl prints them.
+// named holds the statements of a database with views, functions and synonyms, as GetDatabaseDdl prints them.
 var named = []string{
 	"CREATE SCHEMA S",
 	"CREATE FUNCTION S.plus(x INT64, n INT64 DEFAULT 1) RETURNS INT64 SQL SECURITY INVOKER AS (x + n)",
@@ -23,9 +23,9 @@ var named = []string{
 	"CREATE VIEW S.Sums SQL SECURITY DEFINER AS SELECT S.plus(s.K) AS K, ARRAY_AGG(s.V) AS Vs, SUM(o.G) AS G FROM Small AS s JOIN Other AS o ON o.K = s.K GROUP BY s.K",
 }
 
-// TestNamedObjects reads and writes a table by its synonym. A view does not exist for READ and for mutations. A query at a
-// timestamp uses the definitions of that time. All of it survives a restart, and the output of GetDatabaseDdl creates the same
-// database again.
+// TestNamedObjects reads and writes a table by its synonym. It checks that READ and mutations do not find a view, and
+// that a query at a timestamp uses the definitions of that time. All this holds after a restart too, and the output of
+// GetDatabaseDdl creates the same database again.
 func TestNamedObjects(t *testing.T) {
 	for name, restart := range restarts {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestNamedObjects(t *testing.T) {
 	}
 }
 
-// wants runs a query, or "read TABLE COLUMN...", and compares the values.
+// wants runs a query, or reads if the text is "read TABLE COLUMN...", and compares the values with want.
 func (h *harness) wants(ses, text, want string) {
 	h.Helper()
 	var rs *spannerpb.ResultSet
@@ -70,7 +70,7 @@ func (h *harness) wants(ses, text, want string) {
 	}
 }
 
-// sameAgain checks that a database created from the output of GetDatabaseDdl prints the same.
+// sameAgain creates a second database from the output of GetDatabaseDdl, and checks that its own output is the same.
 func (h *harness) sameAgain() {
 	h.Helper()
 	printed := h.ddl(testDatabase)
@@ -88,7 +88,7 @@ func (h *harness) ddl(db string) []string {
 	return reply.Statements
 }
 
-// readAt selects a read at a timestamp.
+// readAt returns the transaction selector for a read at a timestamp.
 func readAt(ts *timestamppb.Timestamp) *spannerpb.TransactionSelector {
 	return &spannerpb.TransactionSelector{Selector: &spannerpb.TransactionSelector_SingleUse{SingleUse: &spannerpb.TransactionOptions{
 		Mode: &spannerpb.TransactionOptions_ReadOnly_{ReadOnly: &spannerpb.TransactionOptions_ReadOnly{

@@ -17,8 +17,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// hiddenSchema: a role may read nothing of T and W except views of them. It may read P. Seen is a table with the rows of the
-// current view.
+// hiddenSchema is the schema of TestHiddenRows. A role may read no rows of T and W except through views, but may read
+// P. The test copies the rows of the current view to the table Seen.
 var hiddenSchema = []string{
 	"CREATE TABLE T (K INT64, Who STRING(MAX), B STRING(MAX), N INT64, SYNONYM (Tee)) PRIMARY KEY (K)",
 	"CREATE TABLE W (K INT64, Who STRING(MAX), B STRING(MAX), N INT64) PRIMARY KEY (K)",
@@ -36,19 +36,19 @@ var hiddenSchema = []string{
 	"GRANT SELECT, UPDATE, INSERT, DELETE ON TABLE P TO ROLE reader",
 }
 
-// A hiddenWorld makes random views, and queries of a role that may read only these. The values of the tables can be told from all
-// other values: see stored.
+// A hiddenWorld creates random views, and sends queries with a role that may read only these views. The values of the
+// tables differ from all other values in the test, so they can be found in replies: see stored.
 type hiddenWorld struct {
 	*harness
 	*rand.Rand
 	owner, reader   hiddenAsker
-	named           string   // names in the texts of the views, which plans may show
-	visible         []string // strings among the values of the current view that the role may read
+	named           string   // the SQL of the views, whose names and constants plans may show
+	visible         []string // strings and numbers of the current view's rows, which the role may read
 	queries, leaks  int
-	failed, returns int // queries with an error and with rows
+	failed, returns int // numbers of queries with an error, and of queries with rows
 }
 
-// stored matches a value of a table: of K, N, or B.
+// stored matches a value of the tables, in column K, N, or B.
 var stored = regexp.MustCompile(`\b50\d{4}\b|\b70\d{5}\b|s\d{4}x`)
 
 const (
@@ -57,10 +57,10 @@ const (
 	shownLeaks    = 20
 )
 
-// TestHiddenRows creates random views with the rights of their definer. A role that may read none of their tables queries them in
-// every way, with conditions that fail at any place and with hints. No value that the view does not return may appear in a row, a
-// plan or an error. If a query fails for no row of the view, it must return the same rows as from a table with the view's rows.
-// CROWFOOT_TEST_VIEW_SEEDS=FROM-TO runs other seeds.
+// TestHiddenRows creates random views with the rights of their definer. A role that may read none of their tables
+// queries the views in every way, with conditions that fail for some rows and with hints. No value that the view does
+// not return may appear in a row, a plan or an error. If a query's conditions fail for no row of the view, it must
+// return the same rows as from a table with the view's rows. CROWFOOT_TEST_VIEW_SEEDS=FROM-TO runs other seeds.
 func TestHiddenRows(t *testing.T) {
 	from, to := uint64(0), uint64(hiddenSeeds)
 	if text := os.Getenv("CROWFOOT_TEST_VIEW_SEEDS"); text != "" {
@@ -104,7 +104,7 @@ func (w *hiddenWorld) fill() {
 
 func (w *hiddenWorld) one(list ...string) string { return list[w.IntN(len(list))] }
 
-// views creates the views of a seed and queries them.
+// views creates the views of a seed and sends queries of them.
 func (w *hiddenWorld) views(seed uint64) {
 	text := w.view("T", "W")
 	above := w.filterOf("V")
@@ -112,7 +112,7 @@ func (w *hiddenWorld) views(seed uint64) {
 	w.alter("CREATE OR REPLACE VIEW V SQL SECURITY DEFINER AS "+text, "CREATE OR REPLACE VIEW O SQL SECURITY INVOKER AS "+above, "CREATE OR REPLACE VIEW D SQL SECURITY DEFINER AS "+above)
 	for _, of := range []string{"V", "O", "D"} {
 		readable := of
-		if of == "O" { // the role may read everything that O reads
+		if of == "O" { // O has the rights of its invoker, so the role gets the right to read V
 			readable = "V"
 		}
 		rs, err := w.sql(w.owner.session, nil, 0, "SELECT K, B, N FROM "+readable)
@@ -131,7 +131,7 @@ func (w *hiddenWorld) views(seed uint64) {
 	}
 }
 
-// ask queries a view, and reports whether the result contains only what the role may read.
+// ask sends a random query of a view, and reports whether the reply contains only values that the role may read.
 func (w *hiddenWorld) ask(of string) bool {
 	sql, strict, compare := w.query()
 	way := w.IntN(hiddenWays)
@@ -152,7 +152,7 @@ func (w *hiddenWorld) ask(of string) bool {
 		w.returns++
 	}
 	for _, value := range stored.FindAllString(shown, -1) {
-		// Names in the query itself are no secret.
+		// The reply may contain what the query itself contains.
 		if !slices.Contains(w.visible, value) && !strings.Contains(sql, value) {
 			what = "shows " + value
 		}
@@ -164,7 +164,7 @@ func (w *hiddenWorld) ask(of string) bool {
 	}
 	switch {
 	case what != "":
-	case of == "O" && strings.Contains(sql, "ERROR('x')"): // that may be computed for a row of V that O leaves out
+	case of == "O" && strings.Contains(sql, "ERROR('x')"): // ERROR('x') may be computed for a row of V that O does not return
 	case strict && err != nil && plainErr == nil:
 		what = "fails"
 	case compare && err == nil && plainErr == nil && given != plain:
@@ -181,7 +181,7 @@ func (w *hiddenWorld) ask(of string) bool {
 	return false
 }
 
-// view returns the text of a view with the columns K, B and N that hides rows.
+// view returns the SQL of a random view with the columns K, B and N that does not return all rows of its tables.
 func (w *hiddenWorld) view(t, u string) string {
 	columns := w.one("t.K, t.B, t.N", "t.K, t.B, t.N", "t.K, SUBSTR(t.B, 1) AS B, t.N", "t.K, CASE WHEN t.N > 0 THEN t.B END AS B, t.N")
 	join := w.one(" JOIN ", " JOIN ", " LEFT JOIN ", " JOIN@{JOIN_METHOD=HASH_JOIN} ", " JOIN@{JOIN_METHOD=APPLY_JOIN} ", " JOIN@{FORCE_JOIN_ORDER=TRUE} ")
@@ -220,7 +220,7 @@ func (w *hiddenWorld) view(t, u string) string {
 	return "SELECT " + columns + from + " WHERE (SELECT MAX(u.Who) FROM " + u + " AS u WHERE u.K = t.K" + sub + ") = 'me'"
 }
 
-// filterOf returns the text of a view over a view.
+// filterOf returns the SQL of a random view that selects from the view v.
 func (w *hiddenWorld) filterOf(v string) string {
 	switch w.IntN(5) {
 	case 0:
@@ -235,7 +235,8 @@ func (w *hiddenWorld) filterOf(v string) string {
 	return "SELECT v.K, v.B, v.N FROM " + v + " AS v WHERE v.N > 7000004"
 }
 
-// fails returns a condition on v that fails for some rows. With strict, it fails for no row that the role may read.
+// fails returns a condition on v that fails for some rows. If strict is set, the condition fails for no row that the
+// role may read.
 func (w *hiddenWorld) fails(strict bool) string {
 	hidden := strconv.Itoa(7000000 + w.IntN(24))
 	e := w.one("CAST(v.B AS INT64) > 0", "ERROR(v.B) IS NULL", "ERROR(CONCAT('x', CAST(v.N AS STRING))) IS NULL", "PARSE_DATE('%F', v.B) IS NULL", "Number(v.B) = 0",
@@ -258,14 +259,14 @@ func (w *hiddenWorld) fails(strict bool) string {
 	return "IF(v.B IS NULL OR v.B IN (" + values + "), " + w.one("v.N > 7000003", "TRUE", "v.B > 's0004'") + ", " + e + ")"
 }
 
-// safe returns a condition on v that never fails.
+// safe returns a condition on v that fails for no row.
 func (w *hiddenWorld) safe() string {
 	return w.one("TRUE", "v.B > 's0002'", fmt.Sprintf("v.K = %d", 500000+w.IntN(24)), "v.K IN (500001, 500003, 500004)", "v.N BETWEEN 7000002 AND 7000010", "v.B IS NOT NULL", "STARTS_WITH(v.B, 's00')",
 		"v.K > 500010 OR v.N < 7000002", "v.K >= 500005", "v.N != 7000006", "v.B LIKE 's00%'")
 }
 
-// query returns a query of $v. strict says that it must not fail, because it fails for no row of the view. compare says that its
-// rows are the same for every plan.
+// query returns a random query of $v. strict says that the query must not fail, because its conditions fail for no row
+// of the view. compare says that the query returns the same rows with every plan.
 func (w *hiddenWorld) query() (sql string, strict, compare bool) {
 	hints := w.one("", "", "", "@{JOIN_METHOD=HASH_JOIN}", "@{JOIN_METHOD=APPLY_JOIN}", "@{FORCE_JOIN_ORDER=TRUE}", "@{SCAN_METHOD=BATCH}", "@{SCAN_METHOD=COLUMNAR}", "@{FORCE_INDEX=_BASE_TABLE}",
 		"@{HASH_JOIN_BUILD_SIDE=BUILD_LEFT, JOIN_METHOD=HASH_JOIN}")

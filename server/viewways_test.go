@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// Ways to run a query. DML, which a test rolls back, uses only the first two.
+// Ways to run a query. DML, which the test rolls back, is run in the first two ways only.
 const (
 	bySQL = iota
 	byParameters
@@ -31,7 +31,7 @@ const (
 	hiddenWays
 )
 
-// A hiddenAsker sends the queries: with a role, or without one.
+// A hiddenAsker sends the queries, in sessions with a role or without one.
 type hiddenAsker struct {
 	session   string
 	flightSQL *flightClient
@@ -40,7 +40,7 @@ type hiddenAsker struct {
 // hiddenLiteral matches a literal that a parameter can replace.
 var hiddenLiteral = regexp.MustCompile(`(DATE )?'(?:[^'\\]|\\.)*'|\b\d{3,}\b`)
 
-// parametersOf replaces literals by parameters.
+// parametersOf replaces literals of a query by parameters, and returns the new SQL and the parameters' values.
 func parametersOf(sql string) (text string, values []any) {
 	text = hiddenLiteral.ReplaceAllStringFunc(sql, func(literal string) string {
 		var v any
@@ -58,7 +58,8 @@ func parametersOf(sql string) (text string, values []any) {
 	return text, values
 }
 
-// run runs a query, or DML that it rolls back. It returns the rows sorted, and everything else in the reply as beside.
+// run runs a query, or DML that it then rolls back. It returns the rows, sorted, and as beside everything else that the
+// reply contains.
 func (w *hiddenWorld) run(by int, who hiddenAsker, sql string) (rows, beside string, err error) {
 	req := &spannerpb.ExecuteSqlRequest{Session: who.session, Sql: sql, Seqno: 1}
 	if by == byParameters {
@@ -85,7 +86,7 @@ func (w *hiddenWorld) run(by int, who hiddenAsker, sql string) (rows, beside str
 		parts, err := w.data.PartitionQuery(w.ctx, &spannerpb.PartitionQueryRequest{Session: who.session, Transaction: req.Transaction, Sql: sql})
 		if err != nil {
 			rows, beside, failed := w.run(bySQL, who, sql)
-			return rows, beside + err.Error(), failed // most queries cannot be divided
+			return rows, beside + err.Error(), failed // expected, because most queries cannot be divided
 		}
 		for _, p := range parts.Partitions {
 			req.PartitionToken = p.PartitionToken
@@ -137,11 +138,11 @@ func (w *hiddenWorld) runREST(who hiddenAsker, sql string) (rows, beside string,
 	return sorted(list), "", nil
 }
 
-// runPrepared runs a prepared statement with parameters in place of literals.
+// runPrepared runs a prepared statement over Flight SQL, with parameters instead of literals.
 func (w *hiddenWorld) runPrepared(who hiddenAsker, sql string) ([]string, error) {
 	text, values := parametersOf(sql)
 	p, err := who.flightSQL.Prepare(who.flightSQL.ctx, text)
-	if status.Code(err) == codes.InvalidArgument { // the types of the parameters cannot be derived
+	if status.Code(err) == codes.InvalidArgument { // the server cannot infer the types of the parameters
 		values = nil
 		p, err = who.flightSQL.Prepare(who.flightSQL.ctx, sql)
 	}

@@ -27,29 +27,29 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/listener"
 )
 
-// Tests of the limits on connections and requests, with a client that writes the bytes of the protocol itself. These tests use no
-// library options, so they hold for any transport.
+// This file tests limits on connections and requests. Its client writes the bytes of the protocol itself, and no test
+// sets options of a library, so the tests hold for any implementation of the transport.
 
 // wire is a connection that reads and writes single HTTP/2 frames.
 type wire struct {
 	t      *testing.T
 	conn   net.Conn
 	framer *http2.Framer
-	block  bytes.Buffer // of headers
+	block  bytes.Buffer // encoded headers of the request being written
 	coder  *hpack.Encoder
-	mu     sync.Mutex // guards writing
+	mu     sync.Mutex // guards writing to conn
 
-	answers map[uint32]http2.MetaHeadersFrame // last headers of each stream, for answered
+	answers map[uint32]http2.MetaHeadersFrame // last headers of each stream; only answered uses it
 }
 
-// newWire opens HTTP/2 on a connection.
+// newWire sends the client's preface of HTTP/2 on a connection.
 func newWire(t *testing.T, conn net.Conn) *wire {
 	t.Helper()
 	w := &wire{t: t, conn: conn, framer: http2.NewFramer(conn, conn)}
 	w.coder = hpack.NewEncoder(&w.block)
 	w.framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
 	w.mu.Lock()
-	go func() { // in the background, because a pipe has no buffer
+	go func() { // in the background, because a pipe has no buffer and the write waits for the reader
 		defer w.mu.Unlock()
 		_, _ = io.WriteString(conn, http2.ClientPreface)
 		_ = w.framer.WriteSettings()
@@ -57,7 +57,8 @@ func newWire(t *testing.T, conn net.Conn) *wire {
 	return w
 }
 
-// headers begins a request of a method of Spanner.
+// headers sends the headers that begin a request for a method of google.spanner.v1.Spanner. extra holds names and
+// values of further headers.
 func (w *wire) headers(stream uint32, method string, extra ...string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -79,7 +80,8 @@ func (w *wire) headers(stream uint32, method string, extra ...string) error {
 	return err
 }
 
-// next returns the next frame for which want returns true. It answers pings and settings meanwhile, as every client does.
+// next reads frames until want returns true, and returns that frame. Meanwhile it answers pings and settings, as every
+// client does.
 func (w *wire) next(want func(http2.Frame) bool) (http2.Frame, error) {
 	for {
 		f, err := w.framer.ReadFrame()
@@ -128,19 +130,19 @@ func dial(t *testing.T, address string) net.Conn {
 	return conn
 }
 
-// TestTooManyConnections: a client gets the reason if its connection finds the listener full. When another connection ends, there
-// is room again.
+// TestTooManyConnections: if the listener has as many connections as it may have, a client that connects gets the
+// reason. When a connection ends, another client can connect.
 func TestTooManyConnections(t *testing.T) {
-	h := newHarnessOf(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler), Descriptors: 15}) // 11 for gRPC, 2 for HTTP
+	h := newHarnessOf(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler), Descriptors: 15}) // at most 11 connections for gRPC, 2 for HTTP
 	var open []net.Conn
-	for range 10 { // the harness has one
+	for range 10 { // ten, because the harness has one connection too
 		w := newWire(t, dial(t, h.address))
 		if _, err := w.next(func(f http2.Frame) bool { return true }); err != nil {
 			t.Fatal(err)
 		}
 		open = append(open, w.conn)
 	}
-	h.session(true) // the harness connects at its first request
+	h.session(true) // the harness connects at this first request
 	f, err := newWire(t, dial(t, h.address)).next(isGoAway)
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +170,7 @@ func TestTooManyConnections(t *testing.T) {
 	}
 }
 
-// get answers a GET over REST.
+// get sends a GET to the HTTP listener, and returns the status and the body of the reply.
 func (h *harness) get(path string) (status int, body string) {
 	h.Helper()
 	reply, err := http.Get(h.rest + path)
@@ -179,7 +181,8 @@ func (h *harness) get(path string) (status int, body string) {
 	return reply.StatusCode, string(data)
 }
 
-// TestTooManyStreams: a client that begins more requests on a connection than allowed gets the further ones refused.
+// TestTooManyStreams: if a client begins more requests on a connection than allowed, the server refuses those beyond
+// the limit.
 func TestTooManyStreams(t *testing.T) {
 	h := newHarness(t)
 	w := newWire(t, dial(t, h.address))
@@ -202,15 +205,15 @@ func TestTooManyStreams(t *testing.T) {
 	if r := f.(*http2.RSTStreamFrame); r.StreamID != 2*listener.MaxStreams+1 || r.ErrCode != http2.ErrCodeRefusedStream {
 		t.Errorf("stream %d was reset with %v", r.StreamID, r.ErrCode)
 	}
-	h.session(true) // others are served
+	h.session(true) // checks that other clients are served
 }
 
-// TestLongHeaders: headers beyond the limit are refused, and the server still works.
+// TestLongHeaders: headers beyond the limit are refused, and the server serves other requests afterwards.
 func TestLongHeaders(t *testing.T) {
 	h := newHarness(t)
 	long := strings.Repeat("x", 2*listener.MaxHeaderBytes)
 	w := newWire(t, dial(t, h.address))
-	_ = w.headers(1, "CreateSession", "x-long", long) // fails if the server closes the connection meanwhile
+	_ = w.headers(1, "CreateSession", "x-long", long) // fails if the server has closed the connection meanwhile
 	f, err := w.next(func(f http2.Frame) bool {
 		switch f.(type) {
 		case *http2.RSTStreamFrame, *http2.GoAwayFrame, *http2.MetaHeadersFrame:
@@ -235,8 +238,8 @@ func TestLongHeaders(t *testing.T) {
 	h.session(true)
 }
 
-// TestRapidReset begins requests and cancels them at once, as fast as it can (CVE-2023-44487). Other clients are served
-// meanwhile. Cancelled requests leave nothing behind: goroutines and memory return to their previous level.
+// TestRapidReset begins requests and cancels them at once, as fast as it can (the attack of CVE-2023-44487). Other
+// clients must be served meanwhile, and afterwards the numbers of goroutines and bytes must be what they were before.
 func TestRapidReset(t *testing.T) {
 	h := newHarness(t)
 	h.session(true)
@@ -246,7 +249,7 @@ func TestRapidReset(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
 	w := newWire(t, dial(t, h.address))
 	go func() {
-		for { // reads everything that the server writes
+		for { // reads and drops everything that the server writes
 			if _, err := w.next(func(http2.Frame) bool { return false }); err != nil {
 				return
 			}
@@ -255,7 +258,7 @@ func TestRapidReset(t *testing.T) {
 	for i := range uint32(20_000) {
 		stream := 2*i + 1
 		if w.headers(stream, "CreateSession") != nil {
-			break // the server has closed the connection
+			break // because the server has closed the connection
 		}
 		w.mu.Lock()
 		err := w.framer.WriteRSTStream(stream, http2.ErrCodeCancel)
@@ -277,7 +280,7 @@ func TestRapidReset(t *testing.T) {
 	})
 }
 
-// TestForeignPages: requests of web pages of other origins are refused over both transports.
+// TestForeignPages: requests of web pages from other origins are refused, over gRPC and REST.
 func TestForeignPages(t *testing.T) {
 	h := newHarnessOf(t, Config{
 		Clock: time.Now, Log: slog.New(slog.DiscardHandler), Origins: []string{"https://app.example"}, Hosts: []string{"db.test"},
@@ -285,7 +288,7 @@ func TestForeignPages(t *testing.T) {
 	host := strings.TrimPrefix(h.rest, "http://")
 	_, port, _ := net.SplitHostPort(host)
 	for _, c := range []struct {
-		headers string // name: value, ...
+		headers string // the headers of the request, as name: value, ...
 		want    int
 	}{
 		{"", 200},
@@ -346,7 +349,8 @@ func TestForeignPages(t *testing.T) {
 	h.fails(create("sec-fetch-site", "cross-site"), codes.PermissionDenied)
 }
 
-// TestPreflight: the server allows a browser to send a page's requests only for an allowed origin.
+// TestPreflight: in reply to a preflight request, the server lets a browser send a page's requests only if the page's
+// origin is allowed.
 func TestPreflight(t *testing.T) {
 	h := newHarnessOf(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler), Origins: []string{"https://app.example"}})
 	ask := func(origin string) *http.Response {
@@ -368,7 +372,7 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
-// pipes is a listener of connections within the process, for tests with a fake clock.
+// pipes is a listener whose connections stay within the process, for tests with a fake clock.
 type pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -395,13 +399,13 @@ func (p *pipes) dial() net.Conn {
 	return client
 }
 
-// TestSlowClients: the server closes a connection whose client does not begin, does not finish what it sends, or sends no
-// requests. Each case gives the time after which, by the test's clock.
+// TestSlowClients: the server closes a connection whose client does not begin the protocol, does not finish what it
+// sends, or sends no requests. Each case gives the time after which that happens, by the test's clock.
 func TestSlowClients(t *testing.T) {
 	for name, c := range map[string]struct {
 		after  time.Duration
 		within time.Duration
-		client func(t *testing.T, grpc, http *pipes) error // returns when the connection has ended
+		client func(t *testing.T, grpc, http *pipes) error // returns when the server has closed the connection
 	}{
 		"gRPC: nothing": {listener.HandshakeTime, time.Second, func(_ *testing.T, grpc, _ *pipes) error {
 			_, err := io.Copy(io.Discard, grpc.dial())
@@ -464,7 +468,7 @@ func TestSlowClients(t *testing.T) {
 	}
 }
 
-// servePipes serves an empty registry.
+// servePipes starts a server with an empty registry on the two listeners.
 func servePipes(t *testing.T, grpc, http net.Listener) (stop func()) {
 	t.Helper()
 	store, err := pebble.Open("data", vfs.NewMem())

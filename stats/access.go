@@ -5,43 +5,45 @@ import (
 	"strings"
 )
 
-// Op is the kind of an access to a table or index.
+// Op is the kind of access to a table or index.
 type Op uint8
 
 const (
-	OpQuery   Op = iota // a statement reads it
-	OpRead              // the READ API reads it
+	OpQuery   Op = iota // a statement reads the table or index
+	OpRead              // the READ API reads the table or index
 	OpWrite             // rows are inserted or updated, by DML or mutation
 	OpDelete            // rows are deleted
-	OpReplace           // a write that first deletes the existing row
-	OpCheck             // a write checks whether rows exist; not counted as an operation
+	OpReplace           // rows are written, and existing ones deleted first
+	OpCheck             // a write checks whether rows exist, which does not count as an operation
 )
 
-// Exists is the column that READ_COLUMNS shows for the existence of a row. A write reads it when it checks for rows. A READ of a
-// table reads it in place of the primary key's columns, whose values are in the key.
+// Exists is the column that READ_COLUMNS shows for the existence of a row. A write reads this column when it checks
+// whether rows exist. A READ of a table reads it instead of the primary key's columns, because their values are in the
+// key.
 const Exists = "_exists"
 
-// An Access is one operation on one table or index, as statistics name it. It is made once for a plan, a projection, or an
-// operation of a mutation with its table and columns. It is counted once per statement or request. Accesses are immutable; equal
+// An Access is one operation on one table or index, as statistics name it. It is made once for each table in a plan,
+// projection or mutation, and counted once for each statement or request that uses it. Accesses are immutable; equal
 // ones have equal hashes.
 type Access struct {
 	op      Op
-	target  string    // the table or index
-	columns []string  // without Exists, sorted
-	names   []string  // Target.Column, sorted
-	entries []*Access // of a write to a table: the accesses to its indexes
+	target  string    // name of the table or index
+	columns []string  // names without Exists, sorted
+	names   []string  // Target.Column for each column, sorted
+	entries []*Access // if a table is written: the accesses to its indexes
 	hash    uint64
 	// fingerprint is the fingerprint of names.
 	fingerprint int64
 }
 
-// NewAccess describes an access to a table or index. columns may contain Exists; NewAccess does not keep the slice. entries are
-// the accesses to indexes that a write to their table causes.
+// NewAccess returns an access to columns of a table or index. columns may contain Exists; NewAccess does not keep the
+// slice. entries are the accesses to indexes that a write to the table causes.
 func NewAccess(op Op, target string, columns []string, entries ...*Access) *Access {
 	return newAccess(op, target, columns, columns, entries)
 }
 
-// NewRead describes a READ of columns of a table or index; shown holds the columns as READ_COLUMNS names them.
+// NewRead returns the access of a READ of columns of a table or index. shown holds the names that READ_COLUMNS shows
+// for these columns.
 func NewRead(target string, columns, shown []string) *Access {
 	return newAccess(OpRead, target, columns, shown, nil)
 }
@@ -72,10 +74,10 @@ func sorted(names []string) []string {
 	return slices.Compact(names)
 }
 
-// Target returns the table or index.
+// Target returns the name of the table or index.
 func (a *Access) Target() string { return a.target }
 
-// addTo adds n such accesses to the tallies of the table and its columns.
+// addTo adds n accesses like a to the tallies of the table and its columns.
 func (a *Access) addTo(tables, columns *board, n int64) {
 	op := a.op
 	switch op {
@@ -93,18 +95,18 @@ func (a *Access) addTo(tables, columns *board, n int64) {
 	}
 }
 
-// A Footprint collects the accesses of a transaction. It grows with the transaction and is counted at its end. The zero Footprint
-// is empty. It is not safe for concurrent use.
+// A Footprint collects the accesses of a transaction until the transaction ends and is counted. The zero Footprint is
+// empty. Only one goroutine at a time may use it.
 type Footprint struct {
 	accesses []*Access
-	hash     uint64 // of the set of accesses
+	hash     uint64 // hash of the set of accesses
 	written  []written
 
 	roomForAccesses [8]*Access
 	roomForWritten  [4]written
 }
 
-// Add adds an access.
+// Add adds an access, unless the footprint has an equal one or is full.
 func (f *Footprint) Add(a *Access) {
 	for _, have := range f.accesses {
 		if have == a || have.hash == a.hash {
@@ -145,7 +147,7 @@ func (a *Access) appendColumns(list []string, target string, written bool) []str
 	return list
 }
 
-// Wrote adds rows inserted or updated in a table, and their bytes.
+// Wrote adds the number of rows that were inserted or updated in a table, and their bytes.
 func (f *Footprint) Wrote(table string, rows, bytes int64) {
 	for i := range f.written {
 		if w := &f.written[i]; w.table == table {
@@ -163,15 +165,15 @@ func (f *Footprint) Wrote(table string, rows, bytes int64) {
 	f.written = append(f.written, written{table, rows, bytes})
 }
 
-// The lists of a transaction's subject. A table whose rows were replaced also appears in deletedTables:
-// https://cloud.google.com/spanner/docs/introspection/transaction-statistics#table_schema.
+// Indexes of the three lists that identify transactions without a tag. A table whose rows were replaced is also in
+// deletedTables: https://cloud.google.com/spanner/docs/introspection/transaction-statistics#table_schema.
 const (
 	readColumns = iota
 	writtenColumns
 	deletedTables
 )
 
-// lists returns the columns read, the columns written, and the tables deleted from.
+// lists returns the columns read, the columns written, and the tables from which rows were deleted.
 func (f *Footprint) lists() (lists [3][]string) {
 	for _, a := range f.accesses {
 		switch a.op {

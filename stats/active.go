@@ -92,8 +92,8 @@ func (c *Collector) partitionedRows() [][]value.Value {
 	})
 }
 
-// percentComplete returns the percentage of complete partitions among the partitions that are not trivial, as far as these are
-// known: https://cloud.google.com/spanner/docs/introspection/active-partitioned-dmls#table_schema.
+// percentComplete returns how many percent of the known partitions are complete. Trivial partitions are not counted:
+// https://cloud.google.com/spanner/docs/introspection/active-partitioned-dmls#table_schema.
 func percentComplete(p live.Progress) float64 {
 	if p.Total == p.Trivial {
 		return 0

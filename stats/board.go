@@ -5,19 +5,20 @@ import (
 	"strings"
 )
 
-// A board holds the tallies of one family in one interval. It is bounded: when it is full, it adds the lighter half of its
-// tallies to rest. So heavy tallies stay however many light subjects come, and the tallies plus rest are always the total.
+// A board holds the tallies of one family in one interval. When it is full, it adds the lighter half of its tallies to
+// the tally rest. So its size is limited, heavy tallies stay however many light subjects come, and the sum of tallies
+// and rest is always the total.
 type board struct {
 	family  *family
 	tallies map[uint64]*tally
 	rest    tally
-	texts   int // bytes of text in subjects
+	texts   int // bytes of the texts of subjects
 	free    []*tally
 }
 
 func newBoard(f *family) *board { return &board{family: f, tallies: map[uint64]*tally{}} }
 
-// add creates a tally for a subject that has none.
+// add creates the tally of a subject. If the board is full, it first makes room by shed.
 func (b *board) add(key uint64, s subject) *tally {
 	s.own()
 	if size := s.size(); len(b.tallies) >= max(boardTallies, b.family.keep) || b.texts > 0 && b.texts+size > boardTexts {
@@ -29,7 +30,8 @@ func (b *board) add(key uint64, s subject) *tally {
 	return t
 }
 
-// own copies the subject's texts, and cuts the name to the length that rows show.
+// own replaces the subject's texts by copies, because the caller's memory may be reused, and cuts the name to the
+// length that rows show.
 func (s *subject) own() {
 	if name := cut(s.name, maxText); len(name) < len(s.name) {
 		s.name, s.truncated = name, true
@@ -53,7 +55,8 @@ type keyed struct {
 	*tally
 }
 
-// shed adds the lighter half of the tallies, by number and by bytes of text, to the rest.
+// shed adds the lighter half of the tallies to rest. Half means half of the number of tallies and half of the bytes of
+// text.
 func (b *board) shed() {
 	list := make([]keyed, 0, len(b.tallies))
 	for k, t := range b.tallies {
@@ -76,8 +79,8 @@ func (b *board) shed() {
 	b.texts = texts
 }
 
-// merge adds the tallies of another board, which the caller must not use afterwards. The board may exceed its bound; closed
-// restores it.
+// merge adds the tallies of another board, which the caller must not use afterwards. The board may then have too many
+// tallies; closed removes the lightest ones.
 func (b *board) merge(o *board) {
 	b.rest.absorb(&o.rest)
 	for _, t := range o.tallies {
@@ -85,7 +88,7 @@ func (b *board) merge(o *board) {
 	}
 }
 
-// mergeRecord adds a stored board, which the caller must not use afterwards.
+// mergeRecord adds the tallies of a stored board, which the caller must not use afterwards.
 func (b *board) mergeRecord(r record) {
 	b.rest.absorb(r.rest)
 	for _, t := range r.tallies {
@@ -111,7 +114,8 @@ func (b *board) mergeTally(t *tally) {
 	}
 }
 
-// closed returns the record of the board to keep when its interval is over: the heaviest tallies in order, and the rest.
+// closed returns the record to store when the board's interval is over: the heaviest tallies in order, and the sum of
+// all others.
 func (b *board) closed() record {
 	r := record{rest: &b.rest}
 	list := make([]*tally, 0, len(b.tallies))

@@ -11,7 +11,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/distribution"
 )
 
-// A record is the stored form of one family in one interval: the heaviest tallies in order, and the sum of all others.
+// A record is the stored form of a board: the heaviest tallies in order, and the sum of all others.
 //
 //	record   version1 | sums (how many) | rest tally | tallies (how many) | tally...
 //	tally    fingerprint8 | kind1 | truncated1 | name | tag | 3 x strings | sum... | distribution | written | samples
@@ -20,7 +20,8 @@ import (
 //	written  how many | (table | rows | bytes)...      samples  how many | (column | mode | tag)...
 //	open     version1 | minute | (family name | length | record)...
 //
-// Numbers are varints, zigzag where they can be negative; 8 marks fixed width, big-endian.
+// Numbers are varints, in zigzag coding where they can be negative. A digit after a name, such as 8, means a fixed
+// width in bytes, big-endian.
 type record struct {
 	tallies []*tally
 	rest    *tally
@@ -90,7 +91,7 @@ func appendDistribution(b []byte, d *distribution.Distribution) []byte {
 	return b
 }
 
-// encode encodes an open minute; it keeps as much as for a closed one.
+// encode returns the stored form of an open minute, with as many tallies as a closed minute has.
 func (s *set) encode() []byte {
 	b := binary.AppendVarint([]byte{recordVersion}, s.minute)
 	for i, board := range s.boards {
@@ -137,7 +138,7 @@ func decodeRecord(b []byte) (r record, err error) {
 	return r, d.err
 }
 
-// decoder reads stored values. After an error it returns zeros.
+// decoder reads a stored value. After an error its methods return zero values.
 type decoder struct {
 	rest []byte
 	err  error
@@ -228,8 +229,8 @@ func (d *decoder) skip(n int) {
 	d.rest = d.rest[n:]
 }
 
-// count reads the number of elements that follow. Each takes at least one byte, so a number above the remaining bytes is an
-// error.
+// count reads the number of elements that follow. Each element takes at least one byte, so a number above the remaining
+// bytes is an error.
 func (d *decoder) count() int {
 	n := d.uvarint()
 	if n > uint64(len(d.rest)) {

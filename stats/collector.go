@@ -18,56 +18,58 @@ import (
 // Config configures a Collector.
 type Config struct {
 	Store kv.Store
-	Space mvcc.Space // of the database
+	Space mvcc.Space // key space of the database
 	Clock func() time.Time
 	Log   *slog.Logger
-	Live  *live.Lists // of the database
-	Task  *cpu.Task   // measures the work of Run; nil for none
-	// Off turns recording off: the tables show only intervals that were stored before.
+	Live  *live.Lists // current activity of the database
+	Task  *cpu.Task   // measures the CPU time of Run; nil for no measurement
+	// Off turns recording off. The tables then show only intervals that were stored before.
 	Off bool
 	Sources
 }
 
-// Collector holds the statistics of one database. Any goroutine may call its methods.
+// Collector collects the statistics of one database. Any goroutine may call its methods.
 //
-// Records go to the shard of the processor's stripe. A record holds the shard's mutex for a tenth of a microsecond, so the mutex
-// is rarely contended. Slow work (closing intervals, the store) holds mu, which records do not take.
+// Each event is recorded in the shard of the processor's stripe. Recording locks the shard's mutex for a tenth of a
+// microsecond, so goroutines rarely wait for it. Slow work (closing intervals, the store) is done under mu, which
+// recording does not lock.
 type Collector struct {
 	cfg    Config
 	opened time.Time
 
 	shards []shard
-	// past is the number of the last closed minute. A record that ended in it or before counts in the next minute.
+	// past is the number of the last minute that was closed. An event that ended in that minute or before is counted in
+	// the next minute.
 	past    atomic.Int64
 	sampler sampler
 
 	asideMu sync.Mutex
-	aside   []*set // sets of minutes that were over when a record came, not yet stored
+	aside   []*set // sets of minutes that were over when a later event was recorded; not yet stored
 
 	mu        sync.Mutex // guards the fields below
-	recovered bool       // the open minute of a former process has been loaded
+	recovered bool       // the open minute that an earlier process flushed was loaded
 	rolledUp  [len(resolutions)]int64
-	sized     time.Time // end of the last hour whose table sizes are stored
+	sized     time.Time // end of the last hour for which table sizes are stored
 	flushed   time.Time
 }
 
-// shard is one part of the open minute.
+// shard is a part of the open minute: the events that the processors of one stripe recorded.
 type shard struct {
 	mu    sync.Mutex
 	open  *set
 	dirty bool     // something was recorded since the last flush
-	_     [40]byte // padding, so that shards do not share a cache line
+	_     [40]byte // keeps the mutexes of different shards in different cache lines
 }
 
 // set holds the statistics of one minute, or of one interval.
 type set struct {
-	minute     int64 // since 1970
+	minute     int64 // number of the minute since 1970
 	boards     [familyCount]*board
 	operations operations
 }
 
-// New returns the collector of a database. It first reads the store when a method needs it, and writes only in Advance, Run and
-// Close.
+// New returns the collector of a database. It does not use the store; methods read it when they need it, and only
+// Advance, Run and Close write it.
 func New(cfg Config) *Collector {
 	c := &Collector{cfg: cfg, opened: cfg.Clock(), shards: make([]shard, stripe.Count)}
 	c.past.Store(minuteOf(c.opened) - 1)
@@ -97,7 +99,7 @@ func (c *Collector) advanceAndLog(context.Context) {
 	}
 }
 
-// Close stores the open minute durably, unless the store takes no writes. Nothing may be recorded afterwards.
+// Close stores the open minute durably, unless the store takes no writes. After Close nothing may be recorded.
 func (c *Collector) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,7 +110,7 @@ func (c *Collector) Close() error {
 	return errors.Join(c.advance(now), c.flush(now, kv.Batch.Commit))
 }
 
-// enter locks and returns the shard of the current processor.
+// enter returns the shard of the current processor, with its mutex locked.
 func (c *Collector) enter() *shard {
 	s := &c.shards[stripe.Current()]
 	s.mu.Lock()
@@ -116,7 +118,7 @@ func (c *Collector) enter() *shard {
 	return s
 }
 
-// at returns the set for an event that ended at the given time. The caller holds the shard's lock.
+// at returns the shard's set for an event that ended at the given time. The caller holds the shard's mutex.
 func (s *shard) at(c *Collector, end time.Time) *set {
 	minute := minuteOf(end)
 	if s.open != nil && minute <= s.open.minute {
@@ -125,7 +127,8 @@ func (s *shard) at(c *Collector, end time.Time) *set {
 	if s.open != nil {
 		c.setAside(s.open)
 	}
-	// past is stored before the shards are emptied. So if a record still finds an old past, its shard is emptied afterwards.
+	// Closing minutes stores past before it empties the shards. So if at reads the old value here, this shard is
+	// emptied later, and the event is not lost.
 	s.open = &set{minute: max(minute, c.past.Load()+1)}
 	return s.open
 }
@@ -144,7 +147,7 @@ func (s *set) board(family int) *board {
 	return s.boards[family]
 }
 
-// operate counts operations on tables and columns.
+// operate counts one operation for each access.
 func (s *set) operate(accesses []*Access) {
 	for _, a := range accesses {
 		s.operateOne(a)
@@ -163,7 +166,7 @@ func (s *set) addOperations() {
 	}
 }
 
-// Operations counts accesses that belong to no query and no read: the accesses of a commit's mutations.
+// Operations counts accesses that belong to neither a query nor a read: those of a commit's mutations.
 func (c *Collector) Operations(end time.Time, accesses []*Access) {
 	if c.cfg.Off {
 		return
@@ -173,7 +176,7 @@ func (c *Collector) Operations(end time.Time, accesses []*Access) {
 	s.at(c, end).operate(accesses)
 }
 
-// merge adds another set, which the caller must not use afterwards.
+// merge adds another set to s. The caller must not use the other set afterwards.
 func (s *set) merge(o *set) {
 	o.addOperations()
 	for i, b := range o.boards {

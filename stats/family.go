@@ -5,22 +5,25 @@ import (
 	"time"
 )
 
-// A family is one kind of statistics. It says what the tallies count, how heavy each is, and how many are kept.
+// A family is one kind of statistics. It says what the tallies count, how heavy each tally is, and how many are kept
+// per interval.
 type family struct {
 	name string // part of stored keys, so it never changes
-	sums int    // number of a tally's sums that it uses; a later release may use more
-	keep int    // number of tallies kept per interval
-	// single says that each tally is one event. Such tallies also differ by name, are never added up, and are never cut.
+	sums int    // number of sums that its tallies use; a later release may use more
+	keep int    // number of tallies that are kept per interval
+	// single says that each tally is one event. Tallies of different names are then different even if their
+	// fingerprints are equal, and tallies are never added up or cut.
 	single bool
 	weight func(*tally) int64
-	// peaks says that a longer interval shows the highest minute instead of the sum, and only if that is at least longerFrom.
+	// peaks says that an interval longer than a minute shows the highest value of a minute instead of the sum, and only
+	// if that value is at least longerFrom.
 	peaks      bool
 	longerFrom int64
-	// minutes is the retention of one-minute intervals; 0 means that of the resolution.
+	// minutes is how long one-minute intervals are kept. 0 means the retention of the resolution.
 	minutes time.Duration
 }
 
-// The families; the numbers index the boards of a set.
+// The families. Their numbers are indexes in set.boards.
 const (
 	queries = iota
 	reads
@@ -56,7 +59,7 @@ func (f *family) retention(r *resolution) time.Duration {
 
 func firstSum(t *tally) int64 { return t.sums[0] }
 
-// heavierFirst compares tallies: the heaviest first, equally heavy ones in a fixed order.
+// heavierFirst compares tallies for sorting: heavier ones come first, and equally heavy ones are in a fixed order.
 func (f *family) heavierFirst(a, b *tally) int {
 	return cmp.Or(
 		cmp.Compare(f.weight(b), f.weight(a)),
@@ -68,7 +71,7 @@ func (f *family) heavierFirst(a, b *tally) int {
 	)
 }
 
-// key returns a subject's key among closed tallies.
+// key returns the key by which closed tallies of the subject are found.
 func (f *family) key(s *subject) uint64 {
 	if f.single {
 		return subjectKey(s.fingerprint^fingerprint(s.name), s.kind)

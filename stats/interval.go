@@ -12,14 +12,14 @@ import (
 // A resolution is a length of intervals. Intervals are aligned to the wall clock.
 type resolution struct {
 	name   string // part of stored keys, so it never changes
-	suffix string // of table names
+	suffix string // end of the names of its tables
 	length time.Duration
 	// retention is how long an interval is kept after its end:
 	// https://cloud.google.com/spanner/docs/introspection/query-statistics#data_retention.
 	retention time.Duration
 }
 
-// The resolutions; each is computed from the one before.
+// The resolutions, from short to long. The intervals of each are computed from those of the one before.
 var resolutions = [...]resolution{
 	{"1", "_MINUTE", time.Minute, 6 * time.Hour},
 	{"10", "_10MINUTE", 10 * time.Minute, 4 * 24 * time.Hour},
@@ -34,27 +34,28 @@ const (
 
 func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
 
-// endOf returns the end of a minute.
+// endOf returns the time at which a minute ends.
 func endOf(minute int64) time.Time { return time.Unix((minute+1)*60, 0) }
 
-// ends returns the end of the newest interval that is over at t.
+// ends returns the end of the newest interval of this length that is over at t.
 func (r *resolution) ends(t time.Time) time.Time {
 	length := int64(r.length / time.Second)
 	return time.Unix(t.Unix()/length*length, 0)
 }
 
-// around returns the end of the longer interval that contains the interval ending at t.
+// around returns the end of the interval of this length that contains the shorter interval ending at t.
 func (r *resolution) around(t time.Time) time.Time {
 	length := int64(r.length / time.Second)
 	return time.Unix((t.Unix()+length-1)/length*length, 0)
 }
 
-// keptUnstored bounds the time for which memory keeps ended minutes while the store takes no writes. They are stored later.
+// keptUnstored is how long ended minutes stay in memory if the store takes no writes. When it takes writes again, they
+// are stored.
 const keptUnstored = time.Hour
 
-// Advance does the work that is due. It stores intervals that have ended, computes the longer ones, deletes old ones, and flushes
-// the open minute. Reads of the tables call it first, so that their rows depend only on the clock. While the store takes no
-// writes it only forgets minutes older than keptUnstored.
+// Advance does the work that is due: it stores intervals that have ended, computes the longer ones, deletes old ones,
+// and flushes the open minute. Reads of the tables call Advance first, so that their rows depend only on the clock.
+// While the store takes no writes, Advance only forgets minutes older than keptUnstored.
 func (c *Collector) Advance() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,7 +101,7 @@ func (c *Collector) advance(now time.Time) error {
 	return c.rollUp(now)
 }
 
-// ended removes and returns the sets of minutes up to last.
+// ended removes the sets of all minutes up to last from the shards, and returns them.
 func (c *Collector) ended(last int64) []*set {
 	var list []*set
 	for i := range c.shards {
@@ -127,14 +128,15 @@ func (c *Collector) ended(last int64) []*set {
 	return list
 }
 
-// forgetUnstored drops sets of minutes before first that wait to be stored.
+// forgetUnstored drops the sets that wait to be stored and whose minutes are before first.
 func (c *Collector) forgetUnstored(first int64) {
 	c.asideMu.Lock()
 	defer c.asideMu.Unlock()
 	c.aside = slices.DeleteFunc(c.aside, func(s *set) bool { return s.minute < first })
 }
 
-// closeMinutes stores sets, merged by minute. The same batch deletes their flushed copy.
+// closeMinutes merges the sets of each minute and stores them. The same batch deletes the flushed copy of the open
+// minute.
 func (c *Collector) closeMinutes(sets []*set) error {
 	if len(sets) == 0 {
 		return nil
@@ -150,7 +152,7 @@ func (c *Collector) closeMinutes(sets []*set) error {
 	}
 	if err := c.storeMinutes(minutes); err != nil {
 		for _, m := range minutes {
-			c.setAside(m) // for the next attempt
+			c.setAside(m) // so that the next call tries again
 		}
 		return fmt.Errorf("store statistics: %w", err)
 	}
@@ -176,8 +178,8 @@ func (c *Collector) storeMinutes(minutes map[int64]*set) error {
 	return b.Commit()
 }
 
-// putMinute adds the record of a minute to a batch. If the clock was set back, the minute may be stored already; then putMinute
-// adds to it.
+// putMinute adds the record of a minute to a batch. If the clock was set back, the store may already have that minute;
+// then putMinute adds the stored record to the new one.
 func (c *Collector) putMinute(b kv.Batch, family int, end time.Time, board *board) error {
 	err := c.each(byMinute, family, end.Add(-time.Second), end, func(_ time.Time, r record) error {
 		board.mergeRecord(r)
@@ -189,7 +191,7 @@ func (c *Collector) putMinute(b kv.Batch, family int, end time.Time, board *boar
 	return b.Put(c.key(byMinute, family, end), board.closed().encode(families[family]))
 }
 
-// rollUp computes the longer intervals that have ended.
+// rollUp computes the intervals of ten minutes and of an hour that have ended.
 func (c *Collector) rollUp(now time.Time) error {
 	for i := byTenMinutes; i < len(resolutions); i++ {
 		end := resolutions[i].ends(now)
@@ -211,11 +213,11 @@ func (c *Collector) rollUp(now time.Time) error {
 	return nil
 }
 
-// rollUpFamily computes the intervals of a family up to end, after the newest stored one. If storing fails, the next call
-// computes them again: they depend only on shorter intervals.
+// rollUpFamily computes a family's intervals of a resolution, from after the newest stored one up to end. If storing
+// fails, the next call computes the same intervals again from the stored shorter ones.
 func (c *Collector) rollUpFamily(resolution, family int, end time.Time) error {
 	if family == tableSizes {
-		return nil // sampled by the hour
+		return nil // table sizes are sampled once an hour
 	}
 	from, err := c.newest(resolution, family)
 	if err != nil {
@@ -224,7 +226,7 @@ func (c *Collector) rollUpFamily(resolution, family int, end time.Time) error {
 	b := c.cfg.Store.NewBatch()
 	defer b.Close()
 	var sum *board
-	var until time.Time // of sum
+	var until time.Time // end of the interval whose sum is being computed
 	finish := func() error {
 		if sum == nil {
 			return nil
@@ -268,7 +270,8 @@ func (c *Collector) flush(now time.Time, commit func(kv.Batch) error) error {
 	return nil
 }
 
-// copyOpen merges copies of the open minute's shards.
+// copyOpen returns a set with the open minute's counts from all shards. dirty says whether something was recorded since
+// the last flush.
 func (c *Collector) copyOpen() (open *set, dirty bool) {
 	open = new(set)
 	for i := range c.shards {
@@ -289,7 +292,7 @@ func (c *Collector) copyOpen() (open *set, dirty bool) {
 	return open, dirty
 }
 
-// add adds another set, which the caller may still use afterwards.
+// add adds another set to s. The caller may still use the other set afterwards.
 func (s *set) add(o *set) {
 	o.addOperations()
 	s.minute = max(s.minute, o.minute)

@@ -8,11 +8,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// maxKeyPart is the number of bytes shown of a string in a key.
+// maxKeyPart is how many bytes of a string in a key are shown.
 const maxKeyPart = 256
 
-// KeyText formats a key as ROW_RANGE_START_KEY and the split tables show it. albums(2,1) is one row; albums(2,1+), with open set,
-// is a range that starts there.
+// KeyText formats a key as ROW_RANGE_START_KEY and the split tables show it: albums(2,1) is one row, and albums(2,1+),
+// with open set, is a range that starts there.
 func KeyText(table string, key []value.Value, open bool) string {
 	var b strings.Builder
 	b.WriteString(table)
@@ -62,8 +62,8 @@ func writeKeyPart(b *strings.Builder, v value.Value) {
 	}
 }
 
-// IndexKeyText formats a split point of an index as USER_SPLIT_POINTS shows it. A nil tableKey means a split before all entries
-// with the index key; the text then has <begin> for each of the parts of the table's key.
+// IndexKeyText formats a split point of an index as USER_SPLIT_POINTS shows it. A nil tableKey means that the split
+// point lies before all entries with the index key; the text then has <begin> for each of the parts of the table's key.
 func IndexKeyText(index, table string, key, tableKey []value.Value, parts int) string {
 	behind := KeyText("", tableKey, false)
 	if tableKey == nil {

@@ -11,16 +11,16 @@ type LockWait struct {
 	Key      string // start of the requested range; see KeyText
 	End      time.Time
 	Wait     time.Duration
-	Requests []LockRequest // of the waiting transaction and of the holders
+	Requests []LockRequest // what the waiting transaction and the holders of the lock requested
 }
 
-// The sums of locks.
+// Indexes of the sums that a tally of the family locks has.
 const (
 	lockWait = iota
 	lockSums
 )
 
-// LockWait counts a wait. It does not keep w.
+// LockWait counts a wait for a lock. It does not keep w after it returns.
 func (c *Collector) LockWait(w *LockWait) {
 	if c.cfg.Off {
 		return

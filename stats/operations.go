@@ -1,13 +1,14 @@
 package stats
 
-// operationSums is the number of sums of a table or column: one for each Op up to OpDelete.
+// operationSums is the number of sums of a table's or column's tally: one for each Op up to OpDelete.
 const operationSums = int(OpDelete) + 1
 
 func operationWeight(t *tally) int64 { return t.sums[0] + t.sums[1] + t.sums[2] + t.sums[3] }
 
-// operations counts accesses by their hash. It adds them up by table and column only when it is full or read, because a table has
-// few different accesses and many executions share one. An index counts as a table of its own, and a write to a table counts as a
-// write to each of its indexes too: https://cloud.google.com/spanner/docs/introspection/table-operations-statistics.
+// operations counts accesses by their hash. It adds the counts up by table and column only when it is full or is read,
+// because a table has few different accesses, each of which many executions share. An index counts as a table of its
+// own, and a write to a table also counts as a write to each of its indexes:
+// https://cloud.google.com/spanner/docs/introspection/table-operations-statistics.
 type operations struct {
 	counts map[uint64]*accessCount
 	free   []*accessCount
@@ -18,7 +19,7 @@ type accessCount struct {
 	n      int64
 }
 
-// count counts one operation, and reports whether the counts should be added up.
+// count counts one operation. full says that the caller must call addTo.
 func (o *operations) count(a *Access) (full bool) {
 	c := o.counts[a.hash]
 	if c == nil {
@@ -42,7 +43,7 @@ func (o *operations) add(a *Access) *accessCount {
 	return c
 }
 
-// addTo adds the counts up by table and column, and resets them.
+// addTo adds the counts to the boards of tables and columns, and resets the counts.
 func (o *operations) addTo(tables, columns *board) {
 	for _, c := range o.counts {
 		c.access.addTo(tables, columns, c.n)

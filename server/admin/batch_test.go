@@ -16,8 +16,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
-// TestBatchStops: a batch stops at the first statement that fails, for any kind of statement and any step of it. The statements
-// before it stay, with their commit timestamps, those after it do not begin, and the failed one leaves nothing behind.
+// TestBatchStops: a batch of DDL stops at the first statement that fails, whatever kind of statement and whichever step
+// of it fails. The statements before it have taken effect and have commit timestamps, the failed one has changed
+// nothing, and those after it do not begin.
 func TestBatchStops(t *testing.T) {
 	admin, stop := served(t, vfs.NewMem(), time.Now)
 	defer stop()
@@ -68,13 +69,13 @@ func TestBatchStops(t *testing.T) {
 		if len(after) != len(before)+1 || !slices.Equal(left, before) {
 			t.Errorf("after %s the schema is %q", bad.sql, after)
 		}
-		_, err = c.change(id, first) // the client resends it
+		_, err = c.change(id, first) // the client sends the batch again
 		wantCode(t, err, codes.AlreadyExists)
 	}
 }
 
-// TestManyOperations: schema changes that wait for others end in their order. A change that is cancelled while it waits ends at
-// once. Databases do not wait for each other.
+// TestManyOperations: schema changes that wait for others end in the order in which they began. A change that is
+// cancelled while it waits ends at once. Changes of different databases do not wait for each other.
 func TestManyOperations(t *testing.T) {
 	const databases, queued = 20, 50
 	admin, stop := served(t, vfs.NewMem(), time.Now)

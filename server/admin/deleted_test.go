@@ -18,7 +18,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
-// deletedWhileItRuns deletes the operation "change", whose second statement waits for the lock that the caller holds.
+// deletedWhileItRuns begins the operation "change" and deletes it while its second statement waits for the lock that
+// the caller holds. It returns the operation.
 func (c client) deletedWhileItRuns() *operation {
 	c.Helper()
 	c.begin("change", script...)
@@ -36,7 +37,7 @@ func (c client) deletedWhileItRuns() *operation {
 	return op
 }
 
-// stillApplied returns the commit timestamps stored for an operation's statements.
+// stillApplied returns the commit timestamps that the store still has for an operation's statements.
 func (c client) stillApplied(op *operation) []time.Time {
 	c.Helper()
 	list, err := c.databases.registry.Applied(&database.Operation{Name: op.name, Started: op.started})
@@ -46,8 +47,8 @@ func (c client) stillApplied(op *operation) []time.Time {
 	return list
 }
 
-// TestDeletedWhileItRuns: an operation that was deleted while it ran continues. It leaves no progress to a new operation with the
-// same name, even if the process ends in between.
+// TestDeletedWhileItRuns: an operation that was deleted while it ran continues. A new operation with the same name does
+// not see the progress of the deleted one, even if the process ends in between.
 func TestDeletedWhileItRuns(t *testing.T) {
 	fs := vfs.NewMem()
 	admin, stop := served(t, fs, time.Now)
@@ -83,7 +84,7 @@ func TestDeletedWhileItRuns(t *testing.T) {
 	}
 	c.lockRowOf("U")
 	deleted(func() { c.begin("change", "ALTER TABLE U ADD COLUMN D INT64 NOT NULL DEFAULT (4)") })
-	if !slices.Equal(applied, []int{0, 2}) { // the end of the second operation with the name deletes them
+	if !slices.Equal(applied, []int{0, 2}) { // the end of the second operation with the name deletes the timestamps
 		t.Errorf("%v statements of the deleted operations are stored", applied)
 	}
 	stop()
@@ -97,7 +98,8 @@ func TestDeletedWhileItRuns(t *testing.T) {
 	}
 }
 
-// TestEndIsStoredBeforeItIsTold: while the store refuses the end of an operation, clients see the operation as running.
+// TestEndIsStoredBeforeItIsTold: while the store refuses to store the end of an operation, clients see the operation as
+// running.
 func TestEndIsStoredBeforeItIsTold(t *testing.T) {
 	fs := vfs.NewMem()
 	disk, err := pebble.Open("data", fs)

@@ -27,13 +27,15 @@ const (
 	testDatabase = testInstance + "/databases/db"
 )
 
-// update calls change to modify the operation's metadata. Clients get copies of the metadata.
+// served starts the administrative services with a store on a file system; stop stops the services and closes the
+// store.
 func served(t *testing.T, fs vfs.FS, clock func() time.Time) (s *Admin, stop func()) {
 	t.Helper()
 	return servedWith(t, fs, clock, func(*database.Registry) {})
 }
 
-// servedWith is like served, and calls before before operations are resumed.
+// servedWith starts the administrative services with a store on a file system. It calls before with the registry before
+// operations are resumed.
 func servedWith(t *testing.T, fs vfs.FS, clock func() time.Time, before func(*database.Registry)) (s *Admin, stop func()) {
 	t.Helper()
 	store, err := pebble.Open("data", fs)
@@ -43,7 +45,8 @@ func servedWith(t *testing.T, fs vfs.FS, clock func() time.Time, before func(*da
 	return servedOn(t, store, clock, before)
 }
 
-// servedOn is like servedWith, on an open store, which stop closes.
+// servedOn starts the administrative services with an open store, which stop closes. It calls before with the registry
+// before operations are resumed.
 func servedOn(t *testing.T, store kv.Store, clock func() time.Time, before func(*database.Registry)) (s *Admin, stop func()) {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
@@ -68,7 +71,7 @@ func servedOn(t *testing.T, store kv.Store, clock func() time.Time, before func(
 	}
 }
 
-// TestOperationsSurvive: the next process returns finished operations as the process that ran them did.
+// TestOperationsSurvive: the next process returns finished operations just as the process that ran them does.
 func TestOperationsSurvive(t *testing.T) {
 	fs, ctx := vfs.NewMem(), context.Background()
 	still := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -123,7 +126,7 @@ func TestOperationsSurvive(t *testing.T) {
 	}
 	_, err := change("good", "DROP TABLE T")
 	wantCode(t, err, codes.AlreadyExists)
-	must(change("", "DROP TABLE U")) // the clock stands still, but the name is new
+	must(change("", "DROP TABLE U")) // the clock stands still, but the generated name must be new
 
 	if _, err := s.operations.deleteOperation(ctx, &longrunningpb.DeleteOperationRequest{Name: testDatabase + "/operations/good"}); err != nil {
 		t.Fatal(err)
@@ -135,7 +138,7 @@ func TestOperationsSurvive(t *testing.T) {
 	_, err = s.operations.getOperation(ctx, &longrunningpb.GetOperationRequest{Name: testDatabase})
 	wantCode(t, err, codes.InvalidArgument)
 
-	// A new database has none of the operations of the old one.
+	// A new database with the same name has none of the old database's operations.
 	if _, err := s.databases.dropDatabase(ctx, &databasepb.DropDatabaseRequest{Database: testDatabase}); err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +154,7 @@ func TestOperationsSurvive(t *testing.T) {
 	wantCode(t, err, codes.NotFound)
 }
 
-// operationsOf counts the operations of the test instance's databases that match a filter.
+// operationsOf returns how many operations of the test instance's databases match a filter.
 func (s *Admin) operationsOf(t *testing.T, filter string) int {
 	t.Helper()
 	list, err := s.databases.listDatabaseOperations(context.Background(), &databasepb.ListDatabaseOperationsRequest{Parent: testInstance, Filter: filter})
@@ -161,8 +164,8 @@ func (s *Admin) operationsOf(t *testing.T, filter string) int {
 	return len(list.Operations)
 }
 
-// TestPagesOfOperations: pages of any size together list all operations once, by name, running and finished ones mixed. A page
-// has fewer large operations.
+// TestPagesOfOperations: pages of any size together list all operations once, sorted by name, both running and finished
+// ones. If operations are large, a page has fewer of them.
 func TestPagesOfOperations(t *testing.T) {
 	s, stop := served(t, vfs.NewMem(), time.Now)
 	defer stop()
@@ -172,7 +175,7 @@ func TestPagesOfOperations(t *testing.T) {
 	for i := range 30 {
 		name := fmt.Sprintf("%s/operations/o%02d", testDatabase, i)
 		want = append(want, name)
-		if i%4 == 1 { // a running one, stored or not
+		if i%4 == 1 { // a running operation, which is stored or not
 			op := &operation{name: name, metadata: &databasepb.UpdateDatabaseDdlMetadata{}}
 			ts := task{resource: testDatabase, id: fmt.Sprintf("o%02d", i)}
 			if i%8 == 1 {
@@ -210,7 +213,8 @@ func TestPagesOfOperations(t *testing.T) {
 	}
 }
 
-// operationNames returns the names of all operations of the test database, in pages of a given size.
+// operationNames lists all operations of the test database, in pages of a given size. It returns their names and the
+// number of pages.
 func (s *Admin) operationNames(t *testing.T, size int32) (names []string, pages int) {
 	t.Helper()
 	req := &longrunningpb.ListOperationsRequest{Name: testDatabase + "/operations", PageSize: size}
@@ -228,7 +232,7 @@ func (s *Admin) operationNames(t *testing.T, size int32) (names []string, pages 
 	}
 }
 
-// TestPollingIsCheap: the metadata of an operation with many statements is encoded once for as long as it does not change.
+// TestPollingIsCheap: the metadata of an operation with many statements is not encoded again until it changes.
 func TestPollingIsCheap(t *testing.T) {
 	req := &databasepb.UpdateDatabaseDdlRequest{Database: testDatabase}
 	for i := range 5000 {
@@ -255,12 +259,12 @@ func TestPollingIsCheap(t *testing.T) {
 	}
 }
 
-// TestOperationDeletedWhileItRuns: a deleted operation stays deleted when it ends.
+// TestOperationDeletedWhileItRuns: an operation that was deleted while it ran is still deleted after its end.
 func TestOperationDeletedWhileItRuns(t *testing.T) {
 	s, stop := served(t, vfs.NewMem(), time.Now)
 	defer stop()
 	ctx, cancel := context.WithCancel(context.Background())
-	cancel() // do not wait for its end
+	cancel() // so that start does not wait for the operation's end
 	goOn := make(chan struct{})
 	metadata, request := &databasepb.UpdateDatabaseDdlMetadata{}, &databasepb.UpdateDatabaseDdlRequest{}
 	op, err := s.operations.start(ctx, task{resource: testDatabase, id: "long", metadata: metadata, request: request, work: func(context.Context, *operation) (proto.Message, error) {

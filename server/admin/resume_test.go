@@ -24,7 +24,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A client waits for the operations that it starts.
+// A client calls the administrative services, and waits for the operations that it starts.
 type client struct {
 	*testing.T
 	*Admin
@@ -40,12 +40,12 @@ func (c client) change(id string, statements ...string) (*longrunningpb.Operatio
 	return c.databases.updateDatabaseDDL(c.Context(), &databasepb.UpdateDatabaseDdlRequest{Database: testDatabase, OperationId: id, Statements: statements})
 }
 
-// ended waits for the end of an operation.
+// ended waits for the end of an operation, and returns it.
 func (c client) ended(name string) (*longrunningpb.Operation, error) {
 	return c.operations.waitOperation(c.Context(), &longrunningpb.WaitOperationRequest{Name: name})
 }
 
-// succeeds waits for an operation that must succeed.
+// succeeds waits for the end of an operation, which must succeed, and returns it.
 func (c client) succeeds(name string) *longrunningpb.Operation {
 	c.Helper()
 	op, err := c.ended(name)
@@ -71,7 +71,8 @@ func (c client) instance() {
 	}
 }
 
-// lockRow inserts a row into T and holds its lock, so that a new column of T cannot be filled until the transaction ends.
+// lockRow inserts a row into T in an open transaction, which holds the row's lock. Until the transaction ends, no
+// statement can fill a new column of T.
 func (c client) lockRow() *txn.Tx {
 	c.Helper()
 	return c.lockRowOf("T")
@@ -105,11 +106,11 @@ func (c client) insertRow() {
 	}
 }
 
-// script is the statements of an operation. The second must visit existing rows.
+// script holds the statements of an operation. The second one must visit the existing rows of T.
 var script = []string{"CREATE TABLE A (K INT64) PRIMARY KEY (K)", "ALTER TABLE T ADD COLUMN D INT64 NOT NULL DEFAULT (4)", "CREATE TABLE B (K INT64) PRIMARY KEY (K)"}
 
-// TestCrashAtEverySync: wherever the process dies, the next one knows each operation whose name a client has, and the operation
-// ends. A client that resends its requests does not find half of their effects.
+// TestCrashAtEverySync: after a crash at any sync to disk, the next process knows each operation whose name a client
+// has, and finishes it. If a client sends its requests again, it finds all of their effects or none.
 func TestCrashAtEverySync(t *testing.T) {
 	const base = "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)"
 	mem := vfs.NewCrashableMem()
@@ -178,7 +179,7 @@ func TestCrashAtEverySync(t *testing.T) {
 	}
 }
 
-// checkMetadata checks the metadata of UpdateDatabaseDdl after applied statements have taken effect.
+// checkMetadata checks the metadata of an UpdateDatabaseDdl of which the first applied statements have taken effect.
 func checkMetadata(t *testing.T, op *longrunningpb.Operation, applied int) {
 	t.Helper()
 	m := new(databasepb.UpdateDatabaseDdlMetadata)
@@ -201,8 +202,9 @@ func checkMetadata(t *testing.T, op *longrunningpb.Operation, applied int) {
 	}
 }
 
-// interrupted returns a file system whose process has ended. At that time the second statement of the operation "change" was
-// running, and the operation "next" was waiting for its end. It also returns the progress of the first statement.
+// interrupted returns the file system of a process that has ended. When it ended, the second statement of the operation
+// "change" was running, and the operation "next" was waiting for the end of "change". It also returns the progress of
+// the first statement.
 func interrupted(t *testing.T) (vfs.FS, *databasepb.OperationProgress) {
 	t.Helper()
 	fs := vfs.NewMem()
@@ -224,7 +226,7 @@ func interrupted(t *testing.T) (vfs.FS, *databasepb.OperationProgress) {
 	return fs, before
 }
 
-// begin is like change, but does not wait for the end.
+// begin starts a schema change and does not wait for its end.
 func (c client) begin(id string, statements ...string) {
 	c.Helper()
 	ctx, cancel := context.WithCancel(c.Context())
@@ -246,13 +248,13 @@ func (c client) metadata(id string) *databasepb.UpdateDatabaseDdlMetadata {
 	return m
 }
 
-// applied returns the number of an operation's statements that have taken effect.
+// applied returns how many of an operation's statements have taken effect.
 func (c client) applied(id string) int { return len(c.metadata(id).CommitTimestamps) }
 
 // progress returns the progress of the first statement of an operation.
 func (c client) progress(id string) *databasepb.OperationProgress { return c.metadata(id).Progress[0] }
 
-// TestResume: after a restart the interrupted operations end, in their order.
+// TestResume: after a restart the interrupted operations continue and end, in the order in which they began.
 func TestResume(t *testing.T) {
 	fs, before := interrupted(t)
 	admin, stop := served(t, fs, time.Now)
@@ -268,7 +270,7 @@ func TestResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again, err = c.ended(again.Name); err != nil || again.GetError().GetCode() != int32(codes.FailedPrecondition) {
-		t.Errorf("sent again: %v, %v", again, err) // Duplicate name in schema
+		t.Errorf("sent again: %v, %v", again, err) // want "Duplicate name in schema"
 	}
 	checkMetadata(t, c.succeeds(testDatabase+"/operations/change"), 3)
 	checkMetadata(t, c.succeeds(testDatabase+"/operations/next"), 2)
@@ -281,7 +283,7 @@ func TestResume(t *testing.T) {
 // between them.
 func TestResumeWhenTheClockWasSetBack(t *testing.T) {
 	fs := vfs.NewMem()
-	var back atomic.Int64 // nanoseconds by which the clock is back
+	var back atomic.Int64 // nanoseconds by which the clock was set back
 	clock := func() time.Time { return time.Now().Add(-time.Duration(back.Load())) }
 	admin, stop := served(t, fs, clock)
 	c := client{t, admin}
@@ -308,7 +310,7 @@ func TestResumeWhenTheClockWasSetBack(t *testing.T) {
 	}
 }
 
-// TestCancelResumed: a resumed operation can be cancelled. The statements it has applied stay.
+// TestCancelResumed: a resumed operation can be cancelled. The statements that have taken effect are not undone.
 func TestCancelResumed(t *testing.T) {
 	fs, _ := interrupted(t)
 	admin, stop := servedWith(t, fs, time.Now, func(r *database.Registry) {
@@ -341,8 +343,8 @@ func TestCancelResumed(t *testing.T) {
 	}
 }
 
-// TestCancelBeforeRestart: an operation that was cancelled when the process ended is not continued. Its unfinished statement is
-// undone, and the next operation follows.
+// TestCancelBeforeRestart: if an operation was cancelled and the process ended before the operation did, the next
+// process does not continue it. Its unfinished statement is undone, and the next operation runs.
 func TestCancelBeforeRestart(t *testing.T) {
 	fs := vfs.NewMem()
 	admin, stop := served(t, fs, time.Now)
@@ -358,7 +360,7 @@ func TestCancelBeforeRestart(t *testing.T) {
 	for c.applied("change") != 1 {
 		time.Sleep(time.Millisecond)
 	}
-	if err := c.operations.keepCancelled(testDatabase + "/operations/change"); err != nil { // as if the process ended before the operation
+	if err := c.operations.keepCancelled(testDatabase + "/operations/change"); err != nil { // stored as if the process had ended before the operation
 		t.Fatal(err)
 	}
 	stop()
@@ -377,7 +379,8 @@ func TestCancelBeforeRestart(t *testing.T) {
 	}
 }
 
-// TestDropWhileOperationRuns: the operation ends, and neither a new database with the same name nor the next process knows it.
+// TestDropWhileOperationRuns: if a database is dropped while an operation runs on it, the operation ends. Neither a new
+// database with the same name nor the next process knows the operation.
 func TestDropWhileOperationRuns(t *testing.T) {
 	fs := vfs.NewMem()
 	admin, stop := served(t, fs, time.Now)
@@ -415,8 +418,8 @@ func TestDropWhileOperationRuns(t *testing.T) {
 	}
 }
 
-// TestNameIsTaken: while a database is being created, no second one with the name can be created, and other databases can be
-// used.
+// TestNameIsTaken: while a database is being created, no second one with the same name can be created, and other
+// databases can be used.
 func TestNameIsTaken(t *testing.T) {
 	admin, stop := served(t, vfs.NewMem(), time.Now)
 	defer stop()

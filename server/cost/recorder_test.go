@@ -8,7 +8,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats"
 )
 
-// TestTimedOut: the clock of the record, not the time of day, decides whether a cancelled request had reached its deadline.
+// TestTimedOut: whether a cancelled request had reached its deadline is decided by the recorder's clock, not by the
+// time of day.
 func TestTimedOut(t *testing.T) {
 	now := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
 	for left, want := range map[time.Duration]stats.Outcome{

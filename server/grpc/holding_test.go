@@ -14,8 +14,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/listener"
 )
 
-// TestStalled: a connection with charged replies is closed if its client reads nothing of them for long. It stays open if the
-// client reads a little, if it holds little, or if there is room for others.
+// TestStalled: a connection with charged replies is closed if its client reads nothing of them for listener.ReplyTime.
+// It stays open if the client reads a little, if the charge is small, or if the budget has memory for others.
 func TestStalled(t *testing.T) {
 	const limit = int64(listener.ReplyTime / watchEvery)
 	frame := append([]byte{0, 0, 1, byte(http2.FrameData), 0, 0, 0, 0, 1}, 'x')
@@ -65,7 +65,7 @@ func TestStalled(t *testing.T) {
 
 const mib = 1 << 20
 
-// open accepts a connection.
+// open makes the listener accept raw, and returns the connection after its handshake.
 func open(t *testing.T, all *connections, raw net.Conn) *connection {
 	t.Helper()
 	l := accepting{single{raw}, all.count}
@@ -79,13 +79,13 @@ func open(t *testing.T, all *connections, raw net.Conn) *connection {
 	return all.which(func(*connection) bool { return true })[0]
 }
 
-// single is a listener of one connection.
+// single is a listener that accepts only one connection.
 type single struct{ net.Conn }
 
 func (s single) Accept() (net.Conn, error) { return s.Conn, nil }
 func (s single) Addr() net.Addr            { return s.LocalAddr() }
 
-// TestHoldingCostsNothingWhileItIsSmall: bytes within the free limit of a connection are not charged, and holding them allocates
+// TestHoldingCostsNothingWhileItIsSmall: bytes within freeHolding are not charged, and reserving them allocates
 // nothing.
 func TestHoldingCostsNothingWhileItIsSmall(t *testing.T) {
 	b := memory.NewBudget(8 * mib)
@@ -102,8 +102,8 @@ func TestHoldingCostsNothingWhileItIsSmall(t *testing.T) {
 	}
 }
 
-// TestHoldingLetsSmallOnesIn: while large accounts have taken all they may, a connection that holds much still gets the memory
-// that small accounts get.
+// TestHoldingLetsSmallOnesIn: when large accounts have taken all of the budget that they may take, a connection still
+// gets the few bytes that the budget grants to small accounts, even if the connection has reserved much.
 func TestHoldingLetsSmallOnesIn(t *testing.T) {
 	b := memory.NewBudget(16 * mib)
 	h := newHolding(b)
@@ -130,7 +130,8 @@ func TestHoldingLetsSmallOnesIn(t *testing.T) {
 	}
 }
 
-// TestForgottenMessage: a long message that the library drops without releasing it is held until it is garbage.
+// TestForgottenMessage: a long message that gRPC's library drops without returning it stays charged until it is
+// garbage.
 func TestForgottenMessage(t *testing.T) {
 	h := newHolding(memory.NewBudget(8 * mib))
 	for range 2 {

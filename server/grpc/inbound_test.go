@@ -17,8 +17,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 )
 
-// TestStreamsAreForgotten: the server keeps no state of a stream that the client or the server has ended, before or after its
-// content came.
+// TestStreamsAreForgotten: once the client or the server has ended a stream, before or after its content came, the
+// server has no state of it.
 func TestStreamsAreForgotten(t *testing.T) {
 	budget := memory.NewBudget(64 << 20)
 	s := NewServer(rpc.NewDispatcher(nil, time.Now, slog.New(slog.DiscardHandler), nil, budget, nil), listener.NewConnections(10), new(listener.Origins), slog.New(slog.DiscardHandler))
@@ -51,7 +51,7 @@ func TestStreamsAreForgotten(t *testing.T) {
 	const unknown, watch = "/no.Service/Method", "/grpc.health.v1.Health/Watch"
 	part := append(binary.BigEndian.AppendUint32([]byte{0}, 8<<20), "beginning"...)
 	ends := []func(stream uint32){
-		func(s uint32) { headers(s, unknown) }, // answered
+		func(s uint32) { headers(s, unknown) }, // the server answers
 		func(s uint32) { headers(s, unknown); _ = framer.WriteData(s, false, part) },
 		func(s uint32) { headers(s, watch); _ = framer.WriteRSTStream(s, http2.ErrCodeCancel) },
 		func(s uint32) {
@@ -59,17 +59,17 @@ func TestStreamsAreForgotten(t *testing.T) {
 			_ = framer.WriteData(s, false, []byte{0, 0})
 			_ = framer.WriteRSTStream(s, http2.ErrCodeCancel)
 		},
-		func(s uint32) { headers(s, watch, "grpc-timeout", "1m") }, // aborted by the library
+		func(s uint32) { headers(s, watch, "grpc-timeout", "1m") }, // gRPC's library ends the stream
 		func(s uint32) { headers(s, watch, "grpc-timeout", "1m"); _ = framer.WriteData(s, false, []byte{0, 0}) },
-		func(s uint32) { headers(s, watch); _ = framer.WriteData(s, true, part) }, // cut off by its client
-		func(s uint32) { // longer than any request of the library's own services
+		func(s uint32) { headers(s, watch); _ = framer.WriteData(s, true, part) }, // the client cuts off the message
+		func(s uint32) { // the message is longer than any request of gRPC's own services
 			headers(s, watch)
 			_ = framer.WriteData(s, false, binary.BigEndian.AppendUint32([]byte{0}, 2<<20))
 			for range longMessage / (16 << 10) {
 				_ = framer.WriteData(s, false, make([]byte, 16<<10))
 			}
 		},
-		func(s uint32) { headers(s, watch, "connection", "close") }, // not a request
+		func(s uint32) { headers(s, watch, "connection", "close") }, // the headers are not those of a request
 	}
 	go func() {
 		_ = framer.WriteSettings()

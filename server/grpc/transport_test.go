@@ -6,7 +6,7 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// TestTimingCostsNothingUnasked: a point read that does not ask for server-timing allocates nothing for it.
+// TestTimingCostsNothingUnasked: looking whether a request asks for server-timing allocates nothing.
 func TestTimingCostsNothingUnasked(t *testing.T) {
 	ctx := metadata.NewIncomingContext(t.Context(), metadata.Pairs("user-agent", "x", "x-goog-request-params", "session=s"))
 	if n := testing.AllocsPerRun(100, func() {

@@ -9,7 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/status"
 )
 
-// FuzzJSON: the body of a request is decoded, or refused with INVALID_ARGUMENT.
+// FuzzJSON checks that any body of a request is decoded, or refused with INVALID_ARGUMENT.
 func FuzzJSON(f *testing.F) {
 	for _, seed := range []string{
 		`{"mutations":[{"insert":{"table":"T","columns":["A"],"values":[["1"]]}}],"singleUseTransaction":{"readWrite":{}}}`,

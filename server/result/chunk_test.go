@@ -27,7 +27,8 @@ func randomValue(r *rand.Rand, depth int) *structpb.Value {
 	return structpb.NewListValue(list)
 }
 
-// TestCutMerges cuts random values until no piece is too long, and merges the pieces.
+// TestCutMerges cuts random values until no piece is too long, and checks that merging the pieces gives the value
+// again.
 func TestCutMerges(t *testing.T) {
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 1))

@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// FuzzResumeToken parses changed tokens: none may be accepted, and none may cause a panic.
+// FuzzResumeToken parses tokens that were changed. It checks that none is accepted, and none causes a panic.
 func FuzzResumeToken(f *testing.F) {
 	key := token.NewKey([token.SecretSize]byte{1})
 	r := Resumption{request: 7, At: 1234567, from: Position{row: 3, value: 2, piece: 1}}

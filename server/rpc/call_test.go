@@ -18,11 +18,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A taped is a transport that records its calls, in order.
+// A taped is a transport that records the calls of its methods, in order.
 type taped struct {
 	metadata map[string][]string
 	tape     []string
-	broken   error // returned by Send
+	broken   error // error that Send returns
 }
 
 func (t *taped) Metadata(name string) []string { return t.metadata[name] }
@@ -35,7 +35,7 @@ func (t *taped) Send(m any) error {
 	return t.broken
 }
 
-// life takes a call of m through its life, as a transport does.
+// life calls the methods of a Call of m in the order in which a transport does.
 func (t *taped) life(m Method) error {
 	d := NewDispatcher(nil, time.Now, slog.New(slog.DiscardHandler), cpu.NoAccount(), memory.NewBudget(memory.NoLimit), nil)
 	var c Call
@@ -46,7 +46,7 @@ func (t *taped) life(m Method) error {
 	return err
 }
 
-// TestLifeOfACall: headers go before the first message and trailers after the last, over every protocol.
+// TestLifeOfACall: headers are set before the first message is sent, and trailers after the last.
 func TestLifeOfACall(t *testing.T) {
 	send := func(texts ...string) Method {
 		return Streaming("StreamingRead", func(_ context.Context, _ *spannerpb.ReadRequest, c *Call) error {
@@ -86,7 +86,7 @@ func TestLifeOfACall(t *testing.T) {
 	}
 }
 
-// TestWhatATransportKnows: the handler gets the metadata and the client's address.
+// TestWhatATransportKnows: the handler of a method gets the client's metadata and address from the transport.
 func TestWhatATransportKnows(t *testing.T) {
 	transport := &taped{metadata: map[string][]string{"user-agent": {"a", "b"}}}
 	var got []string

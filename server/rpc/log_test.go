@@ -14,7 +14,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 )
 
-// TestLogCostsNothingUnread: a request below the log's level allocates nothing for its line.
+// TestLogCostsNothingUnread: a request whose log line is below the log's level allocates nothing for that line.
 func TestLogCostsNothingUnread(t *testing.T) {
 	log := slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	d := NewDispatcher(nil, time.Now, log, cpu.NoAccount(), memory.NewBudget(memory.NoLimit), nil)

@@ -8,12 +8,12 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// TestDeepMessage: the memory of a message is estimated before the decoder refuses one that is nested too deeply. With five
-// million levels, as here, an unbounded recursion would exceed the goroutine's stack.
+// TestDeepMessage: the memory of a message is estimated before the decoder refuses it for being nested too deeply. This
+// message has five million levels; an estimate that recurses into all of them would exceed the goroutine's stack.
 func TestDeepMessage(t *testing.T) {
 	const levels, list, values, fields, entry, params = 2_500_000, 6, 1, 1, 2, 4
 	var reversed []byte
-	within := func(number protowire.Number) { // puts the message so far into a field
+	within := func(number protowire.Number) { // puts what there is so far into a field
 		head := protowire.AppendVarint(protowire.AppendTag(nil, number, protowire.BytesType), uint64(len(reversed)))
 		slices.Reverse(head)
 		reversed = append(reversed, head...)

@@ -7,18 +7,18 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/live"
 )
 
-// A statement is the SQL statement that a call is running. SPANNER_SYS.OLDEST_ACTIVE_QUERIES lists it, and users may cancel it
-// with cancel_query.
+// A statement is the SQL statement that a call is running. SPANNER_SYS.OLDEST_ACTIVE_QUERIES lists it, and users can
+// cancel it with cancel_query.
 type statement struct {
 	active live.Query
-	ctx    context.Context // nil if it cannot be cancelled
+	ctx    context.Context // nil if users cannot cancel the statement
 	cancel context.CancelCauseFunc
 }
 
-// StartStatement adds q to the list of running statements. If cancellable is set, the caller must run it under the returned
-// context. StopStatement must follow.
+// StartStatement adds q to the list of running statements. If cancellable is set, the caller must run the statement
+// under the returned context. The caller must call StopStatement.
 //
-// Brief statements that wait for no other transaction are not cancellable: they end before a user could cancel them.
+// Pass false for brief statements that wait for no other transaction: they end before a user could cancel them.
 func (c *Call) StartStatement(ctx context.Context, in *live.Lists, q live.Query, cancellable bool) context.Context {
 	s := &c.statement
 	s.active = q
@@ -33,8 +33,8 @@ func (c *Call) StartStatement(ctx context.Context, in *live.Lists, q live.Query,
 	return ctx
 }
 
-// StopStatement removes the statement, which ended with err, from the list. It returns the error for the client: context.Canceled
-// if a user cancelled the statement, else err.
+// StopStatement removes the statement, which ended with err, from the list of running statements. It returns the error
+// for the client: context.Canceled if a user cancelled the statement, else err.
 func (c *Call) StopStatement(err error) error {
 	s := &c.statement
 	s.active.Finish()

@@ -10,7 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// complete adds the methods of the proto service that s lacks. They answer UNIMPLEMENTED with their name, over every transport.
+// complete adds the methods of the proto service that s lacks. These methods answer UNIMPLEMENTED with their name, over
+// every transport.
 func (s Service) complete() Service {
 	methods := s.Descriptor().Methods()
 	for i := range methods.Len() {
@@ -20,14 +21,15 @@ func (s Service) complete() Service {
 		}
 		request, err := protoregistry.GlobalTypes.FindMessageByName(d.Input().FullName())
 		if err != nil {
-			continue // gRPC's library answers UNIMPLEMENTED
+			continue // without an entry in the table, gRPC's library answers UNIMPLEMENTED
 		}
 		s.Methods = append(s.Methods, unimplemented(d, request))
 	}
 	return s
 }
 
-// Descriptor returns the proto service from the registry of linked-in files. It panics if the service is not linked in.
+// Descriptor returns the descriptor of the proto service. It panics if the program does not contain the service's
+// generated code.
 func (s *Service) Descriptor() protoreflect.ServiceDescriptor {
 	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(s.Name))
 	if err != nil {

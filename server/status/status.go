@@ -1,7 +1,7 @@
-// Package status converts an error to the reply for the client: google.rpc.Status, which is a canonical code with text and
-// details. It promises that an error that was not made for users becomes INTERNAL without its text.
+// Package status converts an error to the reply for the client: google.rpc.Status, which is a canonical code with text
+// and details. It promises that an error that was not made for users becomes INTERNAL without its text.
 //
-// It leaves out how a protocol sends a status; server/grpc and server/rest do that.
+// server/grpc and server/rest send a status in their protocols.
 //
 // Imports of this module: usererror.
 package status
@@ -21,7 +21,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Of returns the status for the reply to the client; OK for nil.
+// Of returns the status for the reply to the client. For nil that is OK.
 func Of(err error) *spb.Status {
 	if err == nil {
 		return &spb.Status{}
@@ -44,13 +44,13 @@ func Code(err error) codes.Code {
 	return codes.Internal
 }
 
-// IsForUser reports whether the client gets the text of err. If not, err is a bug of ours.
+// IsForUser reports whether the client gets the text of err. If the client does not get it, err is a bug of the server.
 func IsForUser(err error) bool {
 	_, ok := forUser(err)
 	return ok
 }
 
-// forUser returns the error for users in the chain of err.
+// forUser returns the error for users that err is or wraps, or the one that stands for a cancelled context.
 func forUser(err error) (*usererror.Error, bool) {
 	if e, ok := usererror.As(err); ok {
 		return e, true
@@ -67,7 +67,7 @@ func forUser(err error) (*usererror.Error, bool) {
 // details returns the ResourceInfo and RetryInfo of the error, if it has them.
 func details(e *usererror.Error) (list []*anypb.Any) {
 	add := func(m proto.Message) {
-		if packed, err := anypb.New(m); err == nil { // always succeeds for messages of this package
+		if packed, err := anypb.New(m); err == nil { // cannot fail for the messages that this package makes
 			list = append(list, packed)
 		}
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// TestStatuses: an error in any chain has its own code, text and details, and an error that is not for users becomes INTERNAL.
+// TestStatuses: an error for users keeps its code, text and details even if other errors wrap it, and an error that is
+// not for users becomes INTERNAL.
 func TestStatuses(t *testing.T) {
 	for _, c := range []struct {
 		err     error

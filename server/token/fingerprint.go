@@ -8,12 +8,12 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// A Fingerprint is a hash of a request. A token contains the fingerprint of its request, so that it cannot be used with another
-// one. The fingerprint leaves out fields that may differ when a client resends the request (transaction selector, tags, the token
-// itself).
+// A Fingerprint is a hash of a request. A token contains the fingerprint of its request, so that the token cannot be
+// used with another request. The fingerprint does not cover fields that may differ when a client resends the request
+// (transaction selector, tags, the token itself).
 //
-// Fields are hashed in order. The hashes of a map's entries are added up, because entries have no order. The fingerprint is the
-// same after a restart.
+// Fields are hashed in order. The hashes of a map's entries are added up, because entries have no order. The
+// fingerprint of a request is the same after a restart.
 type Fingerprint struct{ Sum uint64 }
 
 func (k Key) fingerprint(kind uint64) Fingerprint { return Fingerprint{k.k0 + kind} }
@@ -27,22 +27,23 @@ func mix(v uint64) uint64 {
 	return v ^ v>>33
 }
 
-// Number adds a number.
+// Number adds a number to the fingerprint.
 func (f *Fingerprint) Number(v uint64) { f.Sum = mix(f.Sum*31 + v + 1) }
 
-// Bytes adds bytes, such as a partition token.
+// Bytes adds bytes, such as a partition token, to the fingerprint.
 func (f *Fingerprint) Bytes(b []byte) { f.Number(xxhash.Sum64(b)) }
 
 func (f *Fingerprint) text(s string) { f.Number(xxhash.Sum64String(s)) }
 
-// Kinds of requests, so that equal fields of different kinds differ.
+// Kinds of requests. They start the hash, so that requests of different kinds with equal fields have different
+// fingerprints.
 const (
 	fingerprintRead = iota + 1
 	fingerprintQuery
 	fingerprintBatch
 )
 
-// Read returns the fingerprint of a read in a session. It leaves out the limit and the partition token.
+// Read returns the fingerprint of a read in a session, without its limit and its partition token.
 func (k Key) Read(session, table, index string, columns []string, keys *spannerpb.KeySet) Fingerprint {
 	f := k.fingerprint(fingerprintRead)
 	f.text(session)
@@ -55,7 +56,7 @@ func (k Key) Read(session, table, index string, columns []string, keys *spannerp
 	return f
 }
 
-// Query returns the fingerprint of a statement in a session. It leaves out the partition token.
+// Query returns the fingerprint of a statement in a session, without its partition token.
 func (k Key) Query(session, sql string, params *structpb.Struct, types map[string]*spannerpb.Type) Fingerprint {
 	f := k.fingerprint(fingerprintQuery)
 	f.text(session)

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// Checksum returns SipHash-2-4 of data: a checksum of 8 bytes that only a holder of the secret can compute.
-// https://www.aumasson.jp/siphash/siphash.pdf.
+// Checksum returns SipHash-2-4 of data (https://www.aumasson.jp/siphash/siphash.pdf). Only a holder of the secret can
+// compute this checksum of 8 bytes.
 func (k Key) Checksum(data []byte) uint64 {
 	s := sipState{k.k0 ^ 0x736f6d6570736575, k.k1 ^ 0x646f72616e646f6d, k.k0 ^ 0x6c7967656e657261, k.k1 ^ 0x7465646279746573}
 	last := uint64(len(data)) << 56

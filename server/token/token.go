@@ -1,8 +1,9 @@
-// Package token seals the tokens and ids that clients keep for the server, so that the server accepts only those that it has
-// given out. It also computes fingerprints of requests, so that a token cannot be used with another request. Both depend on a
-// secret in the store. So tokens survive a restart, like the sessions in which they were given out.
+// Package token seals the tokens and ids that clients hold for the server, so that the server accepts only those that
+// it has made. It also computes fingerprints of requests, so that a token cannot be used with another request. Both
+// depend on a secret in the store. So tokens survive a restart, like the sessions for which they were made.
 //
-// It leaves out the contents: server/result makes resume tokens, and server makes partition tokens and transaction ids.
+// What a sealed token contains is up to its maker: server/result makes resume tokens, server/flight tickets, and server
+// partition tokens and transaction ids.
 //
 // Imports of this module: nothing.
 package token
@@ -15,7 +16,7 @@ const ChecksumSize = 8
 // SecretSize is the length in bytes of the secret of a Key.
 const SecretSize = 16
 
-// A Key seals tokens and fingerprints requests. Keys with the same secret are equal.
+// A Key seals tokens and computes fingerprints of requests. Keys with the same secret are equal.
 type Key struct{ k0, k1 uint64 }
 
 // NewKey returns the key for a secret.
@@ -23,12 +24,13 @@ func NewKey(secret [SecretSize]byte) Key {
 	return Key{binary.LittleEndian.Uint64(secret[:8]), binary.LittleEndian.Uint64(secret[8:])}
 }
 
-// Seal appends the checksum of dst[start:].
+// Seal appends to dst the checksum of dst[start:], which is the token.
 func (k Key) Seal(dst []byte, start int) []byte {
 	return binary.BigEndian.AppendUint64(dst, k.Checksum(dst[start:]))
 }
 
-// Open checks a token and returns its content without the checksum.
+// Open checks the checksum of a token, and returns the token without the checksum. ok is false if the checksum is
+// wrong.
 func (k Key) Open(token []byte) (body []byte, ok bool) {
 	n := len(token) - ChecksumSize
 	if n < 0 || binary.BigEndian.Uint64(token[n:]) != k.Checksum(token[:n]) {

@@ -6,8 +6,9 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 )
 
-// TestChecksum uses the vectors of SipHash's reference implementation: the key is the bytes 0 to 15, and the input is 0, 1, 2,
-// ... https://github.com/veorq/SipHash/blob/master/vectors.h.
+// TestChecksum uses the test vectors of SipHash's reference implementation
+// (https://github.com/veorq/SipHash/blob/master/vectors.h): the key is the bytes 0 to 15, and the inputs are the bytes
+// 0, 1, 2 and so on, of each length up to 63.
 func TestChecksum(t *testing.T) {
 	var secret [SecretSize]byte
 	for i := range secret {
