@@ -5,23 +5,25 @@ import (
 )
 
 const (
-	// The first FreeBytes of every account are not charged to the budget. Most requests need no more, so they use no data that requests share.
+	// FreeBytes is the number of bytes that every account has without a charge to the budget. Most requests need no
+	// more, so they do not touch the budget, which all requests share.
 	FreeBytes = 32 << 10
-	// An account takes whole steps of stepBytes from the budget. When it has more than two steps to spare, it gives them back.
+	// stepBytes is the unit in which an account takes bytes from the budget. An account that has more than two steps to
+	// spare gives them back.
 	stepBytes = 128 << 10
 )
 
-// An Account counts the memory that one request, statement, stream or transaction takes from a budget. One goroutine may use it at a time. A nil
-// account counts nothing and refuses nothing.
+// An Account counts the memory that one request, statement, stream or transaction takes from a budget. Only one
+// goroutine at a time may use it. A nil Account counts nothing and refuses nothing.
 type Account struct {
 	budget   *Budget
 	kind     Kind
-	most     int64 // maximum of used
+	most     int64 // greatest allowed value of used
 	used     int64 // bytes charged to the account
 	reserved int64 // bytes taken from the budget
 }
 
-// Open opens an account, which must be closed.
+// Open opens an account. The caller must close it.
 func (b *Budget) Open(kind Kind) *Account {
 	a := &Account{budget: b, kind: kind, most: b.limit}
 	if kind == Statement {
@@ -30,7 +32,7 @@ func (b *Budget) Open(kind Kind) *Account {
 	return a
 }
 
-// Beside opens another account of the same budget, which must be closed. For a nil account it returns nil.
+// Beside opens another account of the same budget. The caller must close it. For a nil account Beside returns nil.
 func (a *Account) Beside(kind Kind) *Account {
 	if a == nil {
 		return nil
@@ -38,7 +40,7 @@ func (a *Account) Beside(kind Kind) *Account {
 	return a.budget.Open(kind)
 }
 
-// Used returns the bytes charged to the account.
+// Used returns the number of bytes charged to the account.
 func (a *Account) Used() int64 {
 	if a == nil {
 		return 0
@@ -46,9 +48,10 @@ func (a *Account) Used() int64 {
 	return a.used
 }
 
-// Grow charges n bytes. If the budget has no room for them, it waits, at most for MaxWait and until ctx ends. It fails with ctx's error or with
-// RESOURCE_EXHAUSTED, and then has charged nothing. others are further accounts of the same request, which keep their memory meanwhile. If the n
-// bytes would not fit beside them even without other requests, Grow fails at once.
+// Grow charges n bytes. If the budget does not have them, Grow waits for them until MaxWait has passed or ctx ends. If
+// Grow fails, with ctx's error or with RESOURCE_EXHAUSTED, it has charged nothing. others are further accounts of the
+// same request, which keep their memory during the wait. If the n bytes and these accounts together exceed what the
+// budget can give to one request, Grow fails at once.
 func (a *Account) Grow(ctx context.Context, n int64, others ...*Account) error {
 	step, small := a.step(n)
 	if step == 0 {
@@ -73,7 +76,7 @@ func (a *Account) Grow(ctx context.Context, n int64, others ...*Account) error {
 	return nil
 }
 
-// TryGrow charges n bytes and returns true, if the budget has room for them. It does not wait.
+// TryGrow charges n bytes and returns true if the budget has them. Otherwise it returns false at once.
 func (a *Account) TryGrow(n int64) bool {
 	step, small := a.step(n)
 	if step == 0 {
@@ -87,7 +90,8 @@ func (a *Account) TryGrow(n int64) bool {
 	return true
 }
 
-// Refusal returns the error of a request for which TryGrow has refused n bytes, and which does not wait for them. It counts the refusal.
+// Refusal returns the error for a request that does not wait after TryGrow has refused n bytes. It also counts the
+// refusal.
 func (a *Account) Refusal(n int64) error {
 	b := a.budget
 	b.refused[a.kind].Add(1)
@@ -100,7 +104,8 @@ func (a *Account) Refusal(n int64) error {
 	return &ExhaustedError{Need: n, Limit: b.limit}
 }
 
-// step adds n to used and returns the bytes that must be taken from the budget for it. small reports whether the account then is a small one.
+// step adds n to used, and returns how many bytes the account must take from the budget for that. small reports whether
+// the account is then small: at most smallBytes.
 func (a *Account) step(n int64) (step int64, small bool) {
 	if a == nil {
 		return 0, false
@@ -114,14 +119,15 @@ func (a *Account) step(n int64) (step int64, small bool) {
 	return step, a.reserved+step <= smallBytes
 }
 
-// Add moves the charges of b to a and leaves b as if it were closed. Both must belong to one budget, and neither may be of kind Statement.
+// Add moves the charges of b to a; b is then as if it were closed. Both must belong to the same budget, and neither may
+// be of kind Statement.
 func (a *Account) Add(b *Account) {
 	a.used += b.used
 	a.reserved += b.reserved
 	b.used, b.reserved = 0, 0
 }
 
-// Shrink gives n bytes back.
+// Shrink takes back a charge of n bytes.
 func (a *Account) Shrink(n int64) {
 	if a == nil {
 		return
@@ -135,7 +141,7 @@ func (a *Account) Shrink(n int64) {
 	}
 }
 
-// Close gives everything back. The account may be used again.
+// Close takes back all charges. The account may be used again.
 func (a *Account) Close() {
 	if a == nil {
 		return

@@ -8,37 +8,38 @@ import (
 )
 
 const (
-	// MaxWait is how long a request waits for room in the budget before it is refused. A waiting request may hold memory that others wait
-	// for, so without the limit there could be a deadlock. The limit is above the time that most requests take, and below the time after which
-	// people and load balancers give up.
+	// MaxWait is how long a request waits for memory of the budget before it is refused. A limit is needed because a
+	// waiting request may have memory for which others wait, which is a deadlock. MaxWait is above the time that most
+	// requests take, and below the time after which people and load balancers give up.
 	MaxWait = 2 * time.Second
-	// 1/reserved of the budget is kept for accounts of at most smallBytes, such as the rows that a stream is sending. So small requests go on
-	// while large ones have taken all they may.
+	// 1/smallShare of the budget is reserved for accounts of at most smallBytes, such as the rows that a stream is
+	// sending. So small requests go on when large ones have taken all that they may take.
 	smallShare = 16
 	smallBytes = 1 << 20
-	// A statement may take 1/statementShare of the budget. All statements together, without small ones, may take 1/statementsShare. Beyond
-	// that they spill to disk. Commits cannot spill, and find room in the rest.
+	// One statement may take 1/statementShare of the budget. All statements together may take 1/statementsShare, not
+	// counting small accounts. Statements that need more spill to disk. So the other part of the budget is left for
+	// commits, which cannot spill.
 	statementShare  = 8
 	statementsShare = 3
-	// A statement that spills still needs memory for a few blocks and short lists. All such accounts together may take 1/spillingShare of the
-	// budget. They may use half of the share that is kept for small accounts, so that some statements go on while large requests have taken
-	// all they may.
+	// A statement that spills still needs memory for a few blocks and short lists, in an account of kind Spilling. All
+	// these accounts together may take 1/spillingShare of the budget. They may use half of what is reserved for small
+	// accounts, so that some statements go on when large requests have taken all that they may take.
 	spillingShare = 8
-	// Sessions may take 1/sessionsShare of their budget, which they share with prepared statements.
+	// All sessions together may take 1/sessionsShare of the budget that they share with prepared statements.
 	sessionsShare = 2
 )
 
-// A Kind says what an account is for. Metrics count refusals by kind.
+// A Kind says what an account is charged for. Metrics count refusals by kind.
 type Kind int
 
 // The kinds of accounts.
 const (
 	Request     Kind = iota // a message while it is received and decoded, and the data made from it
-	Statement               // rows that a statement keeps; at most Budget.StatementBytes
+	Statement               // rows that a statement holds in memory; at most Budget.StatementBytes
 	Stream                  // a frame that has not yet been sent to the client
 	Transaction             // writes and locks of a read-write transaction
 	Spilling                // working memory of a statement that spills, beyond its Statement account
-	Cache                   // prepared statements, and other data derived from a schema version
+	Cache                   // prepared statements, and other data that is computed from a schema version
 	Session                 // sessions
 	kinds       = iota
 )
@@ -48,19 +49,19 @@ var kindNames = [kinds]string{"request", "statement", "stream", "transaction", "
 // String returns the name of the kind in metrics.
 func (k Kind) String() string { return kindNames[k] }
 
-// A Budget limits the bytes that all open accounts may take together. It may be used by many goroutines.
+// A Budget limits the bytes that all its accounts may take together. Any goroutine may use it.
 type Budget struct {
 	limit int64
 
 	mu       sync.Mutex
 	reserved int64
-	byKind   [kinds]int64 // taken by accounts of each kind
+	byKind   [kinds]int64 // bytes taken by accounts of each kind
 	waiting  []*waiter    // in the order of arrival
 
 	refused [kinds]atomic.Int64
 }
 
-// A waiter is an account that waits for n more bytes. done is closed when it gets them.
+// A waiter is an account that waits for n more bytes. done is closed when the account gets them.
 type waiter struct {
 	n     int64
 	small bool
@@ -83,8 +84,8 @@ func (b *Budget) SessionBytes() int64 { return b.limit / sessionsShare }
 // Usage describes the state of a budget at a moment.
 type Usage struct {
 	Limit, Reserved int64        // bytes
-	Waiting         int          // accounts
-	Refused         [kinds]int64 // since the start, by Kind
+	Waiting         int          // number of accounts that wait
+	Refused         [kinds]int64 // number of refusals since the start, by Kind
 }
 
 // Usage returns the current state of the budget.
@@ -98,7 +99,8 @@ func (b *Budget) Usage() Usage {
 	return u
 }
 
-// allowed returns the limit of taken for a small account, or for one that is not small.
+// allowed returns how many bytes may be taken from the budget, by all accounts together, when a small account or
+// another one asks for more.
 func (b *Budget) allowed(small bool) int64 {
 	if small {
 		return b.limit
@@ -106,7 +108,7 @@ func (b *Budget) allowed(small bool) int64 {
 	return b.limit - b.limit/smallShare
 }
 
-// tryReserve takes n bytes and returns true, if there is room.
+// tryReserve takes n bytes and returns true if the budget has them.
 func (b *Budget) tryReserve(n int64, small bool, kind Kind) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -131,7 +133,8 @@ func (b *Budget) reserveLocked(n int64, small bool, kind Kind) bool {
 	return true
 }
 
-// release gives n bytes back, and serves the waiters for which there is room now. A waiter that needs much does not block later ones that need less.
+// release gives n bytes back to the budget, and then gives bytes to those waiters for which there are enough. A waiter
+// that needs many bytes does not block later ones that need few.
 func (b *Budget) release(n int64, kind Kind) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -149,7 +152,8 @@ func (b *Budget) release(n int64, kind Kind) {
 	b.waiting = still
 }
 
-// reserve takes n bytes for an account of a kind, and waits for room. held are the bytes of the budget that the request has already.
+// reserve takes n bytes for an account of a kind, and waits if the budget does not have them. held is the number of
+// bytes that the same request has already taken from the budget.
 func (b *Budget) reserve(ctx context.Context, n, held int64, small bool, kind Kind) error {
 	b.mu.Lock()
 	if b.reserveLocked(n, small, kind) {
@@ -183,7 +187,7 @@ func (b *Budget) reserve(ctx context.Context, n, held int64, small bool, kind Ki
 	return &ExhaustedError{n, b.limit, MaxWait}
 }
 
-// leave ends the wait of w. It returns true if w was served in the last moment.
+// leave ends the wait of w. It returns true if w has just got its bytes.
 func (b *Budget) leave(w *waiter) (served bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,7 +12,8 @@ const mib = 1 << 20
 
 func reservedBytes(b *Budget) int64 { return b.Usage().Reserved }
 
-// TestFreeBytes: an account below FreeBytes takes nothing of the budget, so that small requests share no counter.
+// TestFreeBytes: an account below FreeBytes takes nothing from the budget, so that small requests do not contend for
+// its counter.
 func TestFreeBytes(t *testing.T) {
 	b := NewBudget(mib)
 	a := b.Open(Request)
@@ -28,7 +29,8 @@ func TestFreeBytes(t *testing.T) {
 	}
 }
 
-// TestSteps: an account gives back what it no longer needs, in whole steps, and everything at the end.
+// TestSteps: an account gives back what it no longer needs, in whole steps, and when it is closed gives back
+// everything.
 func TestSteps(t *testing.T) {
 	b := NewBudget(64 * mib)
 	a := b.Open(Request)
@@ -51,7 +53,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestWait: an account waits until another gives back what it wants.
+// TestWait: an account that needs more than the budget has waits until another account gives enough back.
 func TestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(64 * mib)
@@ -73,8 +75,8 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// TestRefused: an account that waits in vain gets RESOURCE_EXHAUSTED with a delay for the retry. Two accounts that wait for each other's memory
-// do not wait for ever.
+// TestRefused: an account that waits in vain gets RESOURCE_EXHAUSTED with a delay after which to retry. Two accounts
+// that wait for each other's memory do not wait forever.
 func TestRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(64 * mib)
@@ -104,7 +106,7 @@ func TestRefused(t *testing.T) {
 	})
 }
 
-// TestDeadline: a wait ends with the request's deadline.
+// TestDeadline: an account stops waiting at the deadline of its request.
 func TestDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(64 * mib)
@@ -121,7 +123,8 @@ func TestDeadline(t *testing.T) {
 	})
 }
 
-// TestNeverFits: a request for more than an account may ever take is refused at once, without a delay for a retry.
+// TestNeverFits: a request for more bytes than an account can ever have is refused at once, without a delay after which
+// to retry.
 func TestNeverFits(t *testing.T) {
 	b := NewBudget(64 * mib)
 	for kind, n := range map[Kind]int64{Request: 65 * mib, Statement: b.StatementBytes() + 1, Transaction: 64 * mib} {
@@ -135,8 +138,8 @@ func TestNeverFits(t *testing.T) {
 	}
 }
 
-// TestNeverFitsBesideOthers: a request for memory that cannot fit beside the other accounts of the same request is refused at once. If other requests
-// could make room, it waits.
+// TestNeverFitsBesideOthers: a request for memory that the budget cannot give it in addition to its other accounts is
+// refused at once. If other requests could give the memory back, the request waits.
 func TestNeverFitsBesideOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(64 * mib)
@@ -154,7 +157,7 @@ func TestNeverFitsBesideOthers(t *testing.T) {
 	})
 }
 
-// TestSmall: small accounts find room while large ones have taken all that they may, or wait.
+// TestSmall: small accounts get memory when large ones have taken all that they may take, even if large ones wait.
 func TestSmall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(64 * mib)
@@ -185,7 +188,7 @@ func TestSmall(t *testing.T) {
 	})
 }
 
-// TestStatements: statements leave room for a commit, which cannot spill, however many they are.
+// TestStatements: however many statements there are, they leave memory for a commit, which cannot spill.
 func TestStatements(t *testing.T) {
 	b := NewBudget(96 * mib)
 	var all []*Account
@@ -209,7 +212,7 @@ func TestStatements(t *testing.T) {
 	}
 }
 
-// TestNilAccount: work that has no account is not counted.
+// TestNilAccount: a nil account counts nothing and refuses nothing.
 func TestNilAccount(t *testing.T) {
 	var a *Account
 	if err := a.Grow(t.Context(), 1<<40); err != nil || !a.TryGrow(1<<40) || a.Used() != 0 {
@@ -219,8 +222,8 @@ func TestNilAccount(t *testing.T) {
 	a.Close()
 }
 
-// TestSpillingShare: the memory of all spilling statements together is bounded. They can take a part of it even if large accounts have taken all they
-// may.
+// TestSpillingShare: the memory of all spilling statements together is limited. They get some memory even if large
+// accounts have taken all that they may take.
 func TestSpillingShare(t *testing.T) {
 	b := NewBudget(64 << 20)
 	large := b.Open(Request)

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// The errors of this package say why a request got no memory. Package usererror has their texts for users.
+// The errors of this package say why a request got no memory. Package usererror has the texts that users see.
 
-// TooMuchError says that a request has so far needed Need bytes, which is more than the Limit bytes that it could have
-// if it ran alone.
+// TooMuchError says that a request needs Need bytes in all so far, but even if it ran alone it could have only Limit
+// bytes.
 type TooMuchError struct{ Need, Limit int64 }
 
 func (e *TooMuchError) Error() string {
 	return fmt.Sprintf("%d bytes of memory are more than the %d bytes of a request", e.Need, e.Limit)
 }
 
-// ExhaustedError says that a request needed Need more bytes while other requests had reserved the budget of Limit bytes.
-// It had waited for Waited. The same request may succeed later.
+// ExhaustedError says that a request needed Need more bytes, but other requests had taken the budget of Limit bytes.
+// The request has waited for the time Waited. It may succeed when it is sent again.
 type ExhaustedError struct {
 	Need, Limit int64
 	Waited      time.Duration
@@ -26,7 +26,7 @@ func (e *ExhaustedError) Error() string {
 	return fmt.Sprintf("no memory for %d more bytes after %v: others have the %d bytes of the budget", e.Need, e.Waited, e.Limit)
 }
 
-// SessionsError says that there is no memory for more sessions. Those that exist take Used bytes.
+// SessionsError says that there is no memory for more sessions. The existing sessions take Used bytes.
 type SessionsError struct{ Used int64 }
 
 func (e *SessionsError) Error() string {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Machine returns the bytes of memory that this process may use: those of the machine, or fewer if a container limits them. It returns 0 if
-// they are not known.
+// Machine returns how many bytes of memory this process may use: all of the machine, or fewer if a container limits
+// them. It returns 0 if that is not known.
 func Machine() int64 {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
@@ -19,14 +19,14 @@ func Machine() int64 {
 	total := int64(info.Totalram) * int64(info.Unit)
 	membership, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
-		membership = nil // then only the limits at the root are read
+		membership = nil // then only the limits at the root of the control groups are read
 	}
 	for _, name := range limitFiles(string(membership)) {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			continue
 		}
-		// "max", or a number beyond the machine's memory, is no limit.
+		// The word "max", or a number beyond the machine's memory, means that there is no limit.
 		if limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil {
 			total = min(total, limit)
 		}
@@ -34,9 +34,11 @@ func Machine() int64 {
 	return total
 }
 
-// limitFiles returns the names of the files with the memory limits of a process's control group and of all groups above it. membership is the
-// content of /proc/self/cgroup. Lines that name the memory controller are of version 1 of control groups, the others of version 2:
-// https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files. Inside a container, its own group is mounted as the root.
+// limitFiles returns the names of the files with the memory limits of the process's control group and of all groups
+// above it. membership is the content of /proc/self/cgroup. Lines of membership that name the memory controller are of
+// version 1 of control groups, other lines of version 2:
+// https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files. Inside a container, the container's own
+// group is mounted as the root.
 func limitFiles(membership string) []string {
 	files := []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}
 	for line := range strings.Lines(membership) {

@@ -2,5 +2,5 @@
 
 package memory
 
-// Machine returns 0, since the memory of the machine is not known.
+// Machine returns 0, because the memory of the machine is not known on this system.
 func Machine() int64 { return 0 }

@@ -1,40 +1,46 @@
 package memory
 
-// These constants determine how Divide divides the memory of a process.
+// The constants by which Divide divides the memory of a process.
 const (
-	// EngineBytes are the storage engine's memtables (four of 16 MiB that wait for a flush and one that is written) and the buffers of
-	// its flushes and compactions. They are outside of Go's heap, as its block cache is.
+	// EngineBytes is the memory of the storage engine's memtables (four of 16 MiB that wait for a flush, and the one
+	// that is being written) and of the buffers of its flushes and compactions. This memory is outside of Go's heap, as
+	// the engine's block cache is.
 	EngineBytes = 96 << 20
 
-	// A read whose block is not in the cache costs ten times as much as one whose block is. Most of that is the system call that reads the block
-	// from the operating system. So the cache is 1/blockCacheShare of the memory. That is less than in other databases (PostgreSQL's manual suggests
-	// a quarter of the machine's memory). The cache takes memory only as blocks are read.
+	// The block cache gets 1/blockCacheShare of the memory, but at least minBlockCacheBytes. A read of a block that is
+	// not in the cache costs ten times as much, mostly for the system call that reads the block from the operating
+	// system's cache. As the operating system caches blocks too, the share is smaller than in other databases
+	// (PostgreSQL's manual suggests a quarter of the machine's memory). The cache takes memory only as blocks are read.
 	blockCacheShare    = 8
 	minBlockCacheBytes = 64 << 20
 
-	// 1/spareShare of the memory is not used. Go's memory limit is soft: its heap exceeds it for moments when requests allocate faster than the
-	// garbage collector frees. And C's allocator keeps some memory that was freed.
+	// 1/spareShare of the memory is not used. It is needed because Go's memory limit is soft: for moments the heap
+	// exceeds the limit, when requests allocate faster than the garbage collector frees. C's allocator also holds some
+	// memory that was freed.
 	spareShare = 10
 
-	// analyzerBytes is the size of one instance of the library that analyzes SQL, with a few schemas. Its memory is a slice of bytes in Go's heap.
-	// Further instances, for heavy statements, are charged to the budget.
+	// analyzerBytes is the memory of one instance of the library that analyzes SQL, with a few schemas. It is a slice
+	// of bytes in Go's heap. Further instances, for heavy statements, are charged to the budget.
 	analyzerBytes = 64 << 20
 
-	// Prepared statements and sessions, which outlive requests, get 1/keptShare of the rest of Go's heap: some thousand statements for each GiB of
-	// the process.
+	// Prepared statements and sessions, which outlive requests, get 1/keptShare of Go's heap without analyzerBytes.
+	// That is enough for some thousand statements for each GiB of the process.
 	keptShare = 16
 
-	// Requests get 1/requestShare of the rest after that. The other half is for garbage, connections and schemas. Go collects garbage more often as
-	// the heap comes near its limit, and with half of it free, that stays cheap.
+	// Requests get 1/requestShare of what then remains of Go's heap. The other half is for garbage, connections and
+	// schemas. Go collects garbage more often as the heap comes near its limit; with half of the heap free, this takes
+	// little CPU time.
 	requestShare = 2
 )
 
 const (
-	// MinBytes is the least memory that a process may be configured to use. With less there is no room for requests beside the fixed parts.
+	// MinBytes is the least memory in bytes that a process can be configured to use. With less, nothing would be left
+	// for requests after the parts of fixed size.
 	MinBytes = 512 << 20
-	// By default a process uses 1/machineShare of the memory of the machine or container, since other processes use it, too.
+	// By default a process uses 1/machineShare of the memory of the machine or container, because other processes need
+	// memory too.
 	machineShare = 2
-	// unknownBytes is the default if the memory of the machine is not known.
+	// unknownBytes is the memory in bytes that a process uses by default if the memory of the machine is not known.
 	unknownBytes = 2 << 30
 )
 
@@ -46,15 +52,15 @@ func Default(machine int64) int64 {
 	return max(machine/machineShare, MinBytes)
 }
 
-// Parts are the parts of a process's memory, in bytes.
+// Parts says how much memory in bytes each use within a process gets.
 type Parts struct {
-	BlockCache int64 // decompressed blocks of the storage engine
-	Heap       int64 // Go's heap: debug.SetMemoryLimit
-	Kept       int64 // part of the heap: the Budget of prepared statements and sessions
-	Requests   int64 // part of the heap: the Budget of requests
+	BlockCache int64 // decompressed blocks that the storage engine caches
+	Heap       int64 // all of Go's heap: the argument of debug.SetMemoryLimit
+	Kept       int64 // part of Heap: the Budget of prepared statements and sessions
+	Requests   int64 // part of Heap: the Budget of requests
 }
 
-// Divide divides the memory that a process may use, in bytes.
+// Divide divides the memory of a process, total bytes, among its uses.
 func Divide(total int64) Parts {
 	p := Parts{BlockCache: max(total/blockCacheShare, minBlockCacheBytes)}
 	p.Heap = total - total/spareShare - EngineBytes - p.BlockCache

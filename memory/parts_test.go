@@ -10,7 +10,8 @@ func TestDefault(t *testing.T) {
 	}
 }
 
-// TestDivide: the parts leave a tenth of the whole, however small it is, and requests get a good share of it.
+// TestDivide: Divide leaves a tenth of the memory free, also of the smallest allowed memory. Requests get at least as
+// many bytes as the table says.
 func TestDivide(t *testing.T) {
 	for total, requests := range map[int64]int64{MinBytes: 100 << 20, 2 << 30: 650 << 20, 16 << 30: 5 << 30} {
 		p := Divide(total)

@@ -63,7 +63,7 @@ func (s *sessions) load() error {
 // sessionIDBytes is the number of random bytes in the name of a session.
 const sessionIDBytes = 16
 
-// sizeOf returns the approximate memory of a session in bytes.
+// create creates n sessions of a database. They are durable when it returns.
 func (s *sessions) create(db *database.Database, template *spannerpb.Session, n int) ([]*session, error) {
 	if err := listing.CheckLabels(template.GetLabels()); err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ const (
 	labelBytes   = 100
 )
 
-// sizeOf returns the bytes that a session takes in memory.
+// sizeOf returns the approximate memory of a session in bytes.
 func sizeOf(db *database.Database, stored *database.Session) int64 {
 	n := sessionBytes + len(db.Name()) + len(stored.Role)
 	for name, value := range stored.Labels {

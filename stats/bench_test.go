@@ -77,7 +77,7 @@ func BenchmarkLockWait(b *testing.B) {
 	}
 }
 
-// BenchmarkTable reads six hours of minutes that hold keepTop queries each.
+// BenchmarkTable measures reading a statistics table whose six hours of minutes have keepTop queries each.
 func BenchmarkTable(b *testing.B) {
 	w := newWorld(b)
 	for minute := range 360 {
@@ -94,7 +94,7 @@ func BenchmarkTable(b *testing.B) {
 	}
 }
 
-// BenchmarkFlush copies and stores a full open minute, as the collector does every ten seconds.
+// BenchmarkFlush measures copying and storing a full open minute, as the collector does every ten seconds.
 func BenchmarkFlush(b *testing.B) {
 	w := newWorld(b)
 	for i := range 2 * boardTallies {

@@ -17,7 +17,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// column returns a column of all rows of a table.
+// column returns the values of one column in all rows of a table.
 func (w *world) column(t testing.TB, table, column string) []value.Value {
 	d := w.table(t, table)
 	rows, err := d.Rows(context.Background(), nil)
@@ -42,8 +42,9 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestMillionTexts runs a million texts once each, and among them about a hundred heavier ones now and then. Totals must be
-// exact, all heavy texts must be there with exact counts, and memory and disk must stay small.
+// TestMillionTexts records a million different statements once each, and among them about a hundred heavier ones many
+// times. The totals must be exact, all heavy statements must be in the table with exact counts, and memory and disk
+// must stay small.
 func TestMillionTexts(t *testing.T) {
 	w := newWorld(t)
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -79,7 +80,7 @@ func TestMillionTexts(t *testing.T) {
 	}
 }
 
-// TestHugeTexts runs different texts of a mebibyte each.
+// TestHugeTexts records different statements of a mebibyte each, and checks that memory and disk stay small.
 func TestHugeTexts(t *testing.T) {
 	w := newWorld(t)
 	long := strings.Repeat("é", 1<<19)
@@ -120,7 +121,7 @@ func TestHugeTexts(t *testing.T) {
 	}
 }
 
-// stored returns the bytes that the statistics of a space take in the store.
+// stored returns how many bytes the statistics of a space take in the store.
 func (w *world) stored(t *testing.T, space mvcc.Space) (size int) {
 	lower, upper := Range(space)
 	it, err := w.store.NewIter(lower, upper)
@@ -138,7 +139,7 @@ func (w *world) stored(t *testing.T, space mvcc.Space) (size int) {
 	return size
 }
 
-// TestRange: deleting the range of one space leaves the statistics of other spaces.
+// TestRange: deleting the key range of one space does not delete statistics of other spaces.
 func TestRange(t *testing.T) {
 	w := newWorld(t)
 	for _, space := range []mvcc.Space{7, 70, 77} {
@@ -158,7 +159,7 @@ func TestRange(t *testing.T) {
 	}
 }
 
-// TestWantProfile: the first execution of a minute is profiled, and few others.
+// TestWantProfile: the first execution of each minute is profiled, and few of the others.
 func TestWantProfile(t *testing.T) {
 	w := newWorld(t)
 	for range 2 {
@@ -181,7 +182,7 @@ func TestWantProfile(t *testing.T) {
 	}
 }
 
-// TestDamagedRecord: the collector logs and skips records that it cannot read.
+// TestDamagedRecord: the collector logs records that it cannot decode, and skips them.
 func TestDamagedRecord(t *testing.T) {
 	w := newWorld(t)
 	var log strings.Builder
@@ -204,7 +205,8 @@ func TestDamagedRecord(t *testing.T) {
 	}
 }
 
-// TestManyShapes records more accesses, footprints and locks than the collector keeps apart.
+// TestManyShapes records more different accesses, footprints and locks than the collector counts separately, and checks
+// that totals are right.
 func TestManyShapes(t *testing.T) {
 	w := newWorld(t)
 	const n = 5000
@@ -231,7 +233,8 @@ func TestManyShapes(t *testing.T) {
 	}
 }
 
-// TestConcurrent records from many goroutines over several minutes while tables are read. Nothing may be lost or counted twice.
+// TestConcurrent records from many goroutines over several minutes while tables are read. No event may be lost or
+// counted twice.
 func TestConcurrent(t *testing.T) {
 	w := newWorld(t)
 	var mu sync.Mutex

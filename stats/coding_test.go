@@ -49,7 +49,7 @@ func TestRecordRoundTrip(t *testing.T) {
 	}
 }
 
-// TestNewerSums: a record with more or fewer sums, from another release, can be read.
+// TestNewerSums: a record from another release, which has more or fewer sums, can be read.
 func TestNewerSums(t *testing.T) {
 	one := tally{subject: subject{name: "a"}}
 	one.sums[0], one.sums[1] = 1, 2
@@ -61,7 +61,7 @@ func TestNewerSums(t *testing.T) {
 	}
 }
 
-// FuzzDecode: decoding any bytes ends in a record or an error.
+// FuzzDecode checks that decoding any bytes returns a record or an error.
 func FuzzDecode(f *testing.F) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for range 10 {

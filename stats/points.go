@@ -9,17 +9,18 @@ import (
 // SplitPoint is a split point that a user added with AddSplitPoints.
 type SplitPoint struct {
 	Table     string
-	Index     string // "" for the table itself
+	Index     string // "" if the point is one of the table
 	Initiator string
-	Key       string // see KeyText
+	Key       string // the key of the point, formatted by KeyText
 	Expires   time.Time
 }
 
 // DeletionPolicy is the progress of a table's row deletion policy.
 type DeletionPolicy struct {
 	Table     string
-	Processed time.Time // zero if it never ran
-	// Undeletable counts rows that could not be deleted. MinUndeletable is their oldest timestamp, zero if there are none.
+	Processed time.Time // when its last pass began; zero if it never ran
+	// Undeletable is the number of rows that could not be deleted. MinUndeletable is the oldest timestamp of these
+	// rows, zero if there are none.
 	Undeletable    int64
 	MinUndeletable time.Time
 }
@@ -27,23 +28,24 @@ type DeletionPolicy struct {
 // ColumnarPolicy is the progress of the columnar copy of a table or an index whose columnar_policy is 'enabled'.
 type ColumnarPolicy struct {
 	Table   string
-	Index   string // "" for the table itself
+	Index   string // "" if the copy is one of the table
 	Chunks  int64  // key ranges that have been copied
-	Missing int64  // key ranges not copied yet, or to be copied again: reads find their rows in the row store
-	Rows    int64  // of the chunks
-	Bytes   int64  // of the chunks, compressed
-	// Changed is about the number of rows that have changed since they were copied. Reads take these from the row store.
+	Missing int64  // key ranges without a copy, or whose copy must be made again; reads take their rows from the row store
+	Rows    int64  // rows in the chunks
+	Bytes   int64  // bytes of the chunks, compressed
+	// Changed is about the number of rows that have changed since they were copied. Reads take these rows from the row
+	// store.
 	Changed int64
-	// Oldest is the oldest timestamp of a chunk; zero if there are no chunks. Reads find all rows that have not changed since
-	// then in the copy.
+	// Oldest is the oldest timestamp of a chunk; zero if there are no chunks. Reads find every row that has not changed
+	// since then in the copy.
 	Oldest time.Time
 }
 
 // Task is a background task.
 type Task struct {
 	Name        string
-	Processed   time.Time // zero if it never ran
-	Status      string    // of its last run
+	Processed   time.Time // time of its last successful run; zero if there was none
+	Status      string    // status of its last run
 	Undeletable int64
 }
 
@@ -94,7 +96,7 @@ func (c *Collector) taskRows() [][]value.Value {
 	})
 }
 
-// rowsOf returns a row for each element of a source, in its order; no rows for a nil source.
+// rowsOf returns a row for each element that source returns, in the same order. It returns no rows if source is nil.
 func rowsOf[T any](source func() []T, row func(T) []value.Value) [][]value.Value {
 	if source == nil {
 		return nil

@@ -7,31 +7,32 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A Profile is the plan of one execution, with the work of each operator, as JSON.
+// A Profile is the plan of one execution as JSON, with the work of each operator.
 type Profile struct {
 	Text    Text
-	Tag     string // of the request
+	Tag     string // tag of the request
 	Latency time.Duration
 	End     time.Time
 	JSON    string
 }
 
-// The sums of profiles.
+// Indexes of the sums that a tally of the family profiles has.
 const (
 	profileLatency = iota
 	profileSums
 )
 
-// sampler chooses the executions to profile: the first of each minute and every profileEvery-th, but at most
+// sampler chooses the executions to profile: the first of each minute and every profileEvery-th after it, but at most
 // keepProfiles per minute.
 type sampler struct {
 	calls    atomic.Uint32
-	profiled atomic.Uint32 // in this minute
+	profiled atomic.Uint32 // number of profiled executions in this minute
 }
 
 const profileEvery = 1 << 10
 
-// WantProfile reports whether the execution that begins should be profiled and given to Profile.
+// WantProfile reports whether to profile the execution that is about to begin; the caller then passes the profile to
+// the method Profile.
 func (c *Collector) WantProfile() bool {
 	if c.cfg.Off {
 		return false
@@ -48,8 +49,8 @@ func (s *sampler) begin() {
 	s.profiled.Store(0)
 }
 
-// Profile keeps a profile if it is among the slowest of its interval. It drops one that is too long, because half a plan is
-// useless.
+// Profile stores a profile if it is among the slowest of its interval. It drops a profile that is too long, because a
+// part of a plan would be useless.
 func (c *Collector) Profile(p *Profile) {
 	if len(p.JSON) > maxProfile {
 		return

@@ -6,60 +6,61 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Outcome tells how an execution ended.
+// Outcome says how an execution ended.
 type Outcome uint8
 
 const (
 	Succeeded Outcome = iota
 	Failed
-	Cancelled // or the client went away
+	Cancelled // cancelled by a user, or the client has disconnected
 	TimedOut
 )
 
-// QueryKind separates rows of the same text.
+// QueryKind distinguishes executions of the same SQL text that statistics count in different rows.
 type QueryKind uint8
 
 const (
 	PlainQuery       QueryKind = iota
-	PartitionedQuery           // with a partition token
-	// PartitionedDML counts only if it succeeds. Its row has the fingerprint of the text even if it has a tag, and shows
-	// PARTITIONED_QUERY: https://cloud.google.com/spanner/docs/introspection/query-statistics.
+	PartitionedQuery           // the request has a partition token
+	// PartitionedDML is counted only if it succeeds. Its row has the fingerprint of the SQL text even if it has a tag,
+	// and shows PARTITIONED_QUERY: https://cloud.google.com/spanner/docs/introspection/query-statistics.
 	PartitionedDML
 )
 
 // A Query is one execution of a statement, or of a batch of DML.
 type Query struct {
 	Text        Text
-	Tag         string // of the request
+	Tag         string // tag of the request
 	Kind        QueryKind
 	Outcome     Outcome
 	InReadWrite bool
-	// Continues says that another request has counted the execution already; this one only reads its rows. The cost of the
-	// request is added, however it ended.
+	// Continues says that an earlier request has counted the execution, and this request only reads rows of it. Its
+	// cost is added to that execution, whatever its outcome.
 	Continues bool
 	// Statements is the number of statements of a batch; 0 means 1.
 	Statements int64
 
 	End             time.Time
-	Latency         time.Duration // first byte received to last byte sent
+	Latency         time.Duration // from the first byte received to the last byte sent
 	CPU             time.Duration
-	PlanTime        time.Duration // 0 if the plan was cached
+	PlanTime        time.Duration // 0 if the plan came from the cache
 	FilesystemDelay time.Duration
 
-	Rows, Bytes               int64 // returned
+	Rows, Bytes               int64 // returned to the client
 	RowsScanned               int64
 	RowsWritten, BytesWritten int64
 	RowsSpooled               int64
 	RemoteCalls               int64
 	MemoryPeak                int64   // bytes
-	MemoryShare               float64 // percent of the limit of a query
+	MemoryShare               float64 // percentage of the memory limit of a query
 	DiskIOCost                float64
 
-	// Accesses are the plan's accesses to tables and indexes.
+	// Accesses are the accesses of the plan to tables and indexes.
 	Accesses []*Access
 }
 
-// The sums of queries. Averages are over successful executions, except the ones named failed.
+// Indexes of the sums that a tally of the family queries has. Averages divide sums of successful executions, except the
+// sums named failed.
 const (
 	queryCount = iota
 	queryFailed
@@ -90,7 +91,7 @@ func queryWeight(t *tally) int64 { return t.sums[queryCPU] + t.sums[queryFailedC
 
 func succeeded(t *tally) int64 { return t.sums[queryCount] - t.sums[queryFailed] }
 
-// Query counts an execution. It does not keep q.
+// Query counts an execution. It does not keep q after it returns.
 func (c *Collector) Query(q *Query) {
 	if c.cfg.Off || q.Kind == PartitionedDML && q.Outcome != Succeeded {
 		return
@@ -132,8 +133,8 @@ func (q *Query) count(t *tally) {
 	q.addCost(t)
 }
 
-// addCost adds the cost of a request of a successful execution. The memory of several requests adds up, because they may run at
-// once.
+// addCost adds the cost of a request that belongs to a successful execution. The memory of several requests is added
+// up, because they may run at the same time.
 func (q *Query) addCost(t *tally) {
 	t.sums[queryCPU] += int64(q.CPU)
 	t.sums[queryRows] += q.Rows

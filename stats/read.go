@@ -4,23 +4,23 @@ import "time"
 
 // A Read is one execution of a read through the READ API, however many splits it touched.
 type Read struct {
-	Access      *Access // of the projection
-	Tag         string  // of the request
-	Partitioned bool    // with a partition token
+	Access      *Access // access of the projection
+	Tag         string  // tag of the request
+	Partitioned bool    // the request has a partition token
 	Outcome     Outcome
 	InReadWrite bool
-	Continues   bool // see Query
+	Continues   bool // only reads rows of an execution that was counted: see Query.Continues
 
 	End                time.Time
 	CPU                time.Duration
 	LockingDelay       time.Duration
-	ClientWait         time.Duration // waiting for the client to read
+	ClientWait         time.Duration // how long messages waited for the client to read
 	LeaderRefreshDelay time.Duration
-	Rows, Bytes        int64 // returned
+	Rows, Bytes        int64 // returned to the client
 	DiskIOCost         float64
 }
 
-// The sums of reads.
+// Indexes of the sums that a tally of the family reads has.
 const (
 	readCount = iota
 	readFailed
@@ -36,7 +36,7 @@ const (
 	readSums
 )
 
-// The kinds of reads.
+// The kinds of reads that statistics count in different rows.
 const (
 	plainRead = iota
 	partitionedRead
@@ -46,7 +46,7 @@ func readWeight(t *tally) int64 { return t.sums[readCPU] + t.sums[readFailedCPU]
 
 func succeededReads(t *tally) int64 { return t.sums[readCount] - t.sums[readFailed] }
 
-// Read counts an execution. It does not keep r.
+// Read counts an execution. It does not keep r after it returns.
 func (c *Collector) Read(r *Read) {
 	if c.cfg.Off {
 		return
@@ -86,7 +86,7 @@ func (r *Read) count(t *tally) {
 	r.addCost(t)
 }
 
-// addCost adds the cost of a request of a successful execution.
+// addCost adds the cost of a request that belongs to a successful execution.
 func (r *Read) addCost(t *tally) {
 	t.sums[readRows] += r.Rows
 	t.sums[readBytes] += r.Bytes

@@ -7,10 +7,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A row is a tally of an ended interval, from which columns compute their values.
+// A row is a tally of an interval that has ended. Columns compute their values from it.
 type row struct {
 	end    time.Time
-	length time.Duration // of the interval
+	length time.Duration // length of the interval
 	*tally
 }
 
@@ -19,38 +19,39 @@ type column struct {
 	name string
 	typ  *value.Type
 	of   func(row) value.Value
-	top  bool // identifies the subject, so TOTAL tables leave it out
+	top  bool // the column identifies the subject, so TOTAL tables do not have it
 }
 
 var stringsType = value.ArrayOf(value.StringType)
 
 var intervalEnd = column{name: "INTERVAL_END", typ: value.TimestampType, of: func(r row) value.Value { return value.OfTime(r.end) }}
 
-// top marks a column as one that only TOP tables have.
+// top returns c as a column that only TOP tables have.
 func top(c column) column {
 	c.top = true
 	return c
 }
 
-// sum returns a column that shows a sum unchanged.
+// sum returns a column that shows sum i unchanged.
 func sum(name string, i int) column {
 	return column{name: name, typ: value.Int64Type, of: func(r row) value.Value { return value.OfInt64(r.sums[i]) }}
 }
 
-// sumSeconds returns a column that shows a sum of durations in seconds.
+// sumSeconds returns a column that shows sum i, a sum of durations, in seconds.
 func sumSeconds(name string, i int) column {
 	return column{name: name, typ: value.Float64Type, of: func(r row) value.Value { return value.OfFloat64(float64(r.sums[i]) / nanos) }}
 }
 
-// The units of sums.
+// Units of sums: the number by which a sum is divided to show it.
 const (
 	ones      = 1
 	nanos     = 1e9
 	millionth = 1e6
 )
 
-// average returns a column that shows a sum, in a unit, divided by the count of(tally). If the count is 0, it shows the
-// sum: the cost, in this interval, of executions that an earlier interval has counted (see Query.Continues).
+// average returns a column that shows sum i, divided by unit and by the count of(tally). A count of 0 means that an
+// earlier interval has counted the execution whose cost this is (see Query.Continues); then the column shows the whole
+// sum.
 func average(name string, i int, unit float64, of func(*tally) int64) column {
 	return column{name: name, typ: value.Float64Type, of: func(r row) value.Value {
 		return value.OfFloat64(float64(r.sums[i]) / unit / float64(max(of(r.tally), 1)))
@@ -68,7 +69,7 @@ func fingerprintColumn(name string) column {
 func nameColumn(name string) column { return text(name, func(s *subject) string { return s.name }) }
 func tagColumn(name string) column  { return text(name, func(s *subject) string { return s.tag }) }
 
-// list returns a column that shows one of the subject's lists.
+// list returns a column that shows list i of the subject.
 func list(name string, i int) column {
 	return column{name: name, typ: stringsType, top: true, of: func(r row) value.Value { return stringsValue(r.subject.lists[i]) }}
 }

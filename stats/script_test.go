@@ -19,7 +19,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestScripts runs the scripts in testdata on a store in memory and a clock that only the scripts move.
+// TestScripts runs the scripts in testdata on a store in memory and a clock that only the scripts move. Their
+// directives are:
 //
 //	columns                   print every table with its columns and their types
 //	do                        run the lines of the input, see perform
@@ -52,7 +53,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// world is a collector with its dependencies, which the test controls.
+// world is a collector with everything that it depends on, which the test controls.
 type world struct {
 	fs    *vfs.MemFS
 	store kv.Store
@@ -66,7 +67,7 @@ type world struct {
 	timeline  *live.TimelineRecorder
 }
 
-// sources holds the results of the functions of Sources.
+// sources holds what the functions in Sources return.
 type sources struct {
 	sizes    []TableSize
 	splits   []SplitLoad
@@ -107,7 +108,7 @@ func (w *world) open() {
 	})
 }
 
-// perform runs one line: a verb, fields name=value, and after a colon the rest of the line.
+// perform runs one line of a script: a verb, fields of the form name=value, and after a colon an argument.
 func (w *world) perform(t *testing.T, line string) string {
 	line, rest, _ := strings.Cut(line, ": ")
 	words := strings.Fields(line)
@@ -297,7 +298,7 @@ var verbs = map[string]func(w *world, t *testing.T, f fields, rest string) strin
 		}
 		return ""
 	},
-	// reopen closes the collector and opens another one.
+	// reopen closes the collector and the store, and opens them again.
 	"reopen": func(w *world, t *testing.T, _ fields, _ string) string {
 		if err := w.c.Close(); err != nil {
 			t.Fatal(err)
@@ -306,7 +307,7 @@ var verbs = map[string]func(w *world, t *testing.T, f fields, rest string) strin
 		w.openStore(t)
 		return ""
 	},
-	// crash opens another collector on the data that was synced.
+	// crash opens another collector on the data that was synced, as after a power failure.
 	"crash": func(w *world, t *testing.T, _ fields, _ string) string {
 		crashed := w.fs.CrashClone(vfs.CrashCloneCfg{})
 		w.store.Close()
@@ -314,7 +315,7 @@ var verbs = map[string]func(w *world, t *testing.T, f fields, rest string) strin
 		w.openStore(t)
 		return ""
 	},
-	// kill opens another collector on the data that was written.
+	// kill opens another collector on the data that was written, synced or not, as after kill -9 of the process.
 	"kill": func(w *world, _ *testing.T, _ fields, _ string) string {
 		w.open()
 		return ""
@@ -338,7 +339,8 @@ func (f fields) duration(name string) time.Duration {
 	return d
 }
 
-// accesses parses fields like reads=Table.A,B writes=Table@Index1@Index2.C deletes=Table; each index holds all the columns.
+// accesses parses fields such as reads=Table.A,B writes=Table@Index1@Index2.C deletes=Table. Each index has all of the
+// columns.
 func (f fields) accesses() (list []*Access) {
 	for name, op := range map[string]Op{"reads": OpQuery, "writes": OpWrite, "deletes": OpDelete, "replaces": OpReplace, "checks": OpCheck} {
 		if v := f[name]; v != "" {
@@ -387,7 +389,7 @@ func (w *world) table(t testing.TB, name string) *schema.Table {
 	return nil
 }
 
-// rows formats the rows, each of the given columns on a line of its own.
+// rows formats the rows of a table. If columns are given, each of them has a line of its own.
 func (w *world) rows(t testing.TB, name string, columns []string) string {
 	table := w.table(t, name)
 	rows, err := table.Rows(context.Background(), nil)

@@ -7,21 +7,21 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Sources are functions that return data which is computed when it is needed, not recorded. The tables of a nil function are
-// empty.
+// Sources are functions that return data of other packages. Such data is computed when it is needed, not recorded. A
+// nil function has no data, so its tables are empty.
 type Sources struct {
-	// Sizes is called every hour.
+	// Sizes is called once an hour.
 	Sizes func() ([]TableSize, error)
-	// Splits is called every minute, for the minute that has just ended.
+	// Splits is called once a minute, for the minute that has just ended.
 	Splits func(end time.Time) []SplitLoad
-	// These are called when their tables are read.
+	// The functions that follow are called when their tables are read.
 	SplitPoints      func() []SplitPoint
 	DeletionPolicies func() []DeletionPolicy
 	ColumnarPolicies func() []ColumnarPolicy
 	Tasks            func() []Task
 }
 
-// TableSize is the size of a table or an index, with old versions.
+// TableSize is the size in bytes of a table or an index, including old versions.
 type TableSize struct {
 	Table string
 	Bytes uint64
@@ -29,19 +29,19 @@ type TableSize struct {
 
 // SplitLoad is the load of a split in one minute.
 type SplitLoad struct {
-	Start, Limit string   // as KeyText prints them, or SplitBegin and SplitEnd
+	Start, Limit string   // in the form of KeyText, or SplitBegin and SplitEnd
 	Tables       []string // the tables with rows in the split
-	Score        int64    // CPU, 0 to 100
-	Unsplittable []string // reasons, such as HOT_ROW
+	Score        int64    // CPU use of the split, 0 to 100
+	Unsplittable []string // reasons why it cannot be split, such as HOT_ROW
 }
 
-// The ends of a database's keys.
+// How tables show the beginning and the end of a database's key range.
 const (
 	SplitBegin = "<begin>"
 	SplitEnd   = "<end>"
 )
 
-// The sums of splits and sizes.
+// Indexes of the sums that a tally of splits or sizes has.
 const (
 	splitScore = iota
 	splitSums
@@ -52,13 +52,13 @@ const (
 	sizeSums
 )
 
-// The lists of a split's subject.
+// Indexes of the lists of a split's subject.
 const (
 	splitTables = iota
 	splitReasons
 )
 
-// sampleSplits adds the load of the splits in the minute that has just ended.
+// sampleSplits adds to sets the load of the splits in the given minute, which has just ended.
 func (c *Collector) sampleSplits(sets []*set, minute int64) []*set {
 	if c.cfg.Splits == nil {
 		return sets
@@ -80,8 +80,8 @@ func (c *Collector) sampleSplits(sets []*set, minute int64) []*set {
 	return append(sets, s)
 }
 
-// sampleSizes stores table sizes once for the last full hour. A new database has its first full hour after the collector was
-// made.
+// sampleSizes stores the sizes of tables for the last full hour, unless they are stored already. For a new database,
+// the first full hour is the first that ends after the collector was made.
 func (c *Collector) sampleSizes(now time.Time) error {
 	end := resolutions[byHour].ends(now)
 	if c.cfg.Sizes == nil || !end.After(c.sized) {
@@ -91,7 +91,7 @@ func (c *Collector) sampleSizes(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	fresh := stored.Unix() == 0 && !end.After(c.opened) // a new database did not exist then
+	fresh := stored.Unix() == 0 && !end.After(c.opened) // a new database, which did not exist at that time
 	if fresh || !end.After(stored) {
 		c.sized = end
 		return nil
@@ -115,15 +115,17 @@ func (c *Collector) sampleSizes(now time.Time) error {
 	return batch.Commit()
 }
 
-// For ten minutes and an hour, SPLIT_STATS shows the splits that were warm for a minute of it. One-minute intervals of splits are
-// kept longer than those of other families:
+// warmSplit is the score from which a split counts as warm: for ten minutes and an hour, SPLIT_STATS shows the splits
+// that were warm in one of the minutes. splitMinutes is the retention of the one-minute intervals of splits, which is
+// longer than that of other families:
 // https://cloud.google.com/spanner/docs/introspection/hot-split-statistics#view-event-aggregation.
 const (
 	warmSplit    = 50
 	splitMinutes = 24 * time.Hour
 )
 
-// splitStatsColumns returns the columns of SPLIT_STATS. The older SPLIT_HOTNESS_STATS calls the score HOTNESS.
+// splitStatsColumns returns the columns of SPLIT_STATS. The older table SPLIT_HOTNESS_STATS has the score under the
+// name HOTNESS.
 func splitStatsColumns(scoreName string) []column {
 	return []column{
 		intervalEnd,
@@ -141,7 +143,7 @@ func bytesColumn(name string, share float64) column {
 	}}
 }
 
-// All data counts as SSD, in the only locality group, default.
+// sizeColumns are the columns of the table of sizes. All data counts as SSD, in the only locality group, default.
 var sizeColumns = []column{
 	intervalEnd,
 	nameColumn("TABLE_NAME"),

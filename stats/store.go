@@ -10,13 +10,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
 )
 
-// Statistics live in space 0 of the store, unversioned. A key starts with four zero bytes and ends with a zero byte:
+// storeName is the first part of the keys of statistics. Statistics are stored in space 0, without versions. A key
+// starts with four zero bytes and ends with a zero byte; between them is one of
 //
 //	stats/<space>/open                           the open minute, as of the last flush
-//	stats/<space>/<resolution>/<family>/<end8>   one family in one interval; end in big-endian seconds
+//	stats/<space>/<resolution>/<family>/<end8>   one family in one interval; end is in seconds, 8 bytes big-endian
 const storeName = "stats/"
 
-// Range returns the key range of all statistics of a space. Dropping the database deletes it.
+// Range returns the key range of all statistics of a space, which is deleted when the database is dropped.
 func Range(space mvcc.Space) (lower, upper []byte) {
 	lower = prefix(space)
 	upper = append([]byte(nil), lower...)
@@ -37,7 +38,7 @@ func (c *Collector) key(resolution, family int, end time.Time) []byte {
 	return append(binary.BigEndian.AppendUint64(key, uint64(end.Unix())), 0)
 }
 
-// endOfKey returns the end of the interval of a key.
+// endOfKey returns the end of the interval that a key names.
 func endOfKey(key []byte) time.Time {
 	if len(key) < 9 {
 		return time.Time{}
@@ -45,13 +46,13 @@ func endOfKey(key []byte) time.Time {
 	return time.Unix(int64(binary.BigEndian.Uint64(key[len(key)-9:])), 0)
 }
 
-// behind returns the key that follows the interval ending at t.
+// behind returns the first key after that of the interval ending at t.
 func (c *Collector) behind(resolution, family int, t time.Time) []byte {
 	return c.key(resolution, family, t.Add(time.Second))
 }
 
-// each calls f with the intervals that end after from, up to and including until, oldest first. It logs and skips a record that
-// is damaged or of a later release, because the others are still good.
+// each calls f with the stored intervals whose ends are after from and not after until, oldest first. If a record is
+// damaged or comes from a later release, each logs that and skips the record.
 func (c *Collector) each(resolution, family int, from, until time.Time, f func(end time.Time, r record) error) error {
 	it, err := c.cfg.Store.NewIter(c.behind(resolution, family, from), c.behind(resolution, family, until))
 	if err != nil {
@@ -77,7 +78,7 @@ func (c *Collector) each(resolution, family int, from, until time.Time, f func(e
 	return it.Error()
 }
 
-// newest returns the end of the newest stored interval, or 1970 if there is none.
+// newest returns the end of the newest stored interval of a family, or the beginning of 1970 if there is none.
 func (c *Collector) newest(resolution, family int) (time.Time, error) {
 	it, err := c.cfg.Store.NewIter(c.key(resolution, family, time.Unix(0, 0)), c.key(resolution, family, time.Unix(1<<40, 0)))
 	if err != nil {
@@ -90,10 +91,11 @@ func (c *Collector) newest(resolution, family int) (time.Time, error) {
 	return endOfKey(it.Key()), it.Error()
 }
 
-// prune deletes intervals whose retention is over. The longer intervals that contain a minute have been computed by then.
+// prune deletes intervals whose retention has passed. The longer intervals that contain them were computed long before.
 //
-// It deletes existing keys one by one instead of ranges. Pebble sorts the range deletions in its memtable whenever it opens an
-// iterator after a new one has come, and ranges for each interval of each of a thousand databases kept it busy.
+// It deletes the existing keys one by one, not key ranges. Pebble sorts the range deletions of its memtable when it
+// opens an iterator after a new one was added. With a range for each interval of each of a thousand databases, this
+// took much CPU time.
 func (c *Collector) prune(now time.Time) error {
 	b := c.cfg.Store.NewBatch()
 	defer b.Close()
@@ -125,8 +127,8 @@ func (c *Collector) pruneFamily(b kv.Batch, lower, upper []byte) error {
 	return it.Error()
 }
 
-// loadOpen loads the open minute of a former process; nil if there is none. If it cannot be decoded, loadOpen logs that and
-// returns nil.
+// loadOpen loads the open minute that an earlier process has flushed, or returns nil if there is none. If the minute
+// cannot be decoded, loadOpen logs that and returns nil.
 func (c *Collector) loadOpen() (*set, error) {
 	key := c.openKey()
 	it, err := c.cfg.Store.NewIter(key, append(key[:len(key):len(key)], 0))

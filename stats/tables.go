@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// schemaName is the schema of the tables.
+// schemaName is the name of the schema that contains the tables of statistics.
 const schemaName = "SPANNER_SYS"
 
 // plainColumn is a column of a table that has no intervals.
@@ -37,13 +37,13 @@ var plainTables = []plainTable{
 	{"TASKS", taskColumns, []string{"TASK_NAME", "UNDELETABLE_ROWS"}, (*Collector).taskRows},
 }
 
-// intervalTable is a table of intervals, in several resolutions.
+// intervalTable is a table with rows for each interval, which exists once for each of several resolutions.
 type intervalTable struct {
-	name        string // without the resolution's suffix
+	name        string // name without the suffix of the resolution
 	resolutions []int
 	family      int
 	columns     []column
-	total       bool // one row per interval, the sum of all subjects
+	total       bool // the table has one row per interval, with the sum of all subjects
 }
 
 var (
@@ -69,7 +69,8 @@ var intervalTables = []intervalTable{
 	{"TABLE_SIZES_STATS_PER_LOCALITY_GROUP", hourly, tableSizes, localitySizeColumns, false},
 }
 
-// suffixOf returns the suffix of the table's name. Tables that are only hourly have another suffix.
+// suffixOf returns the end of the table's name for a resolution. The tables of sizes, which exist only by the hour,
+// have a different suffix from others.
 func (t *intervalTable) suffixOf(resolution int) string {
 	if t.family == tableSizes {
 		return "_1HOUR"
@@ -77,13 +78,13 @@ func (t *intervalTable) suffixOf(resolution int) string {
 	return resolutions[resolution].suffix
 }
 
-// totals returns the columns that do not identify a subject.
+// totals returns those columns that do not identify a subject, which are the columns of a TOTAL table.
 func totals(columns []column) []column {
 	return slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return c.top })
 }
 
-// Tables returns the tables of SPANNER_SYS that show the collector's statistics. Their rows are computed when they are read. All
-// collectors share the columns, because a process may have thousands of collectors.
+// Tables returns the tables of SPANNER_SYS that show the collector's statistics. Their rows are computed when they are
+// read. All collectors use the same columns in memory, because a process may have thousands of collectors.
 func (c *Collector) Tables() []*schema.Table {
 	columns := allColumns()
 	list := make([]*schema.Table, 0, len(columns))
@@ -103,7 +104,7 @@ func (c *Collector) Tables() []*schema.Table {
 	return list
 }
 
-// allColumns returns the columns of the tables, in the order of Tables.
+// allColumns returns the columns of each table, in the order of the tables in Tables.
 var allColumns = sync.OnceValue(func() (list [][]*schema.Column) {
 	for _, t := range intervalTables {
 		columns := newColumns(len(t.columns), func(i int) plainColumn { return plainColumn{t.columns[i].name, t.columns[i].typ} })
@@ -159,7 +160,7 @@ func (c *Collector) intervalRows(t *intervalTable, resolution int) ([][]value.Va
 	return slices.Concat(intervals...), nil
 }
 
-// rows returns the rows of one interval.
+// rows returns the table's rows for one interval.
 func (t *intervalTable) rows(end time.Time, length time.Duration, r record) [][]value.Value {
 	if t.total {
 		for _, one := range r.tallies {

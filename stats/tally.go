@@ -7,21 +7,21 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/distribution"
 )
 
-// A subject is the thing that a tally counts. Its fields distinguish its row from others.
+// A subject is what a tally counts, such as a query or a table.
 type subject struct {
-	// fingerprint and kind together are the identity.
+	// fingerprint and kind together identify the subject.
 	fingerprint int64
 	kind        uint8
-	truncated   bool   // name is cut
-	name        string // the text, key, table, or profile
-	tag         string // the tag, or column
+	truncated   bool   // name is only the beginning of the text
+	name        string // the SQL text, key, table, or profile
+	tag         string // the tag, or the column
 	lists       [3][]string
 }
 
-// subjectKey returns a subject's key on a board.
+// subjectKey returns the key under which a board has the tally of a subject.
 func subjectKey(fingerprint int64, kind uint8) uint64 { return mix(uint64(fingerprint) + uint64(kind)) }
 
-// size returns the bytes of text that the subject holds.
+// size returns how many bytes of text the subject has.
 func (s *subject) size() int {
 	n := len(s.name) + len(s.tag)
 	for _, l := range s.lists {
@@ -32,8 +32,9 @@ func (s *subject) size() int {
 	return n
 }
 
-// better reports whether a row shows s instead of o, of two subjects with the same tag. It prefers the one with more columns,
-// then the first by name, so that the choice is always the same.
+// better reports whether s rather than o is shown in the row that both share because they have the same tag. The one
+// with more columns is better, and else the one whose name sorts first, so that the choice does not depend on the order
+// of events.
 func (s *subject) better(o *subject) bool {
 	columns, others := 0, 0
 	for i := range s.lists {
@@ -46,31 +47,31 @@ func (s *subject) better(o *subject) bool {
 // maxSums is the largest number of sums of any family.
 const maxSums = querySums
 
-// A tally counts the events of one subject in one interval, or of all subjects that have no tally of their own. Everything in it
-// adds up. Durations are in nanoseconds, shares in millionths.
+// A tally counts the events of one subject in one interval, or of all subjects that have no tally of their own. All its
+// counts can be added to those of another tally. Durations are in nanoseconds, shares in millionths.
 type tally struct {
 	subject subject
-	sums    [maxSums]int64             // the family defines the meaning of each
-	dist    *distribution.Distribution // nil until something is observed
-	written []written                  // by table
-	samples []LockRequest              // at most lockSamples
+	sums    [maxSums]int64             // the family defines what each sum means
+	dist    *distribution.Distribution // nil until a duration was observed
+	written []written                  // sorted by table
+	samples []LockRequest              // sorted; at most lockSamples
 	shown   int                        // number of accesses of the transaction whose columns the subject lists
 }
 
-// written counts the rows inserted and updated in one table.
+// written counts the rows that were inserted or updated in one table, and their bytes.
 type written struct {
 	table       string
 	rows, bytes int64
 }
 
-// LockRequest is one transaction's part in a lock wait: it held the lock or requested it.
+// LockRequest says how one transaction took part in a lock wait: it held the lock or requested it.
 type LockRequest struct {
 	Column string // Table.Column
 	Mode   string // ReaderShared, WriterShared, Exclusive or WriterSharedTimestamp
-	Tag    string // of the transaction
+	Tag    string // tag of the transaction
 }
 
-// absorb adds the counts of o.
+// absorb adds the counts of o to t.
 func (t *tally) absorb(o *tally) {
 	for i, n := range o.sums {
 		t.sums[i] += n
@@ -86,7 +87,7 @@ func (t *tally) absorb(o *tally) {
 	}
 }
 
-// rise sets each sum of t to the higher one of t and o, and adds the lists of o to the lists of t.
+// rise sets each sum of t to the higher of t's and o's, and adds the elements of o's lists to the lists of t.
 func (t *tally) rise(o *tally) {
 	for i, n := range o.sums {
 		t.sums[i] = max(t.sums[i], n)
@@ -105,7 +106,7 @@ func (t *tally) distribution() *distribution.Distribution {
 	return t.dist
 }
 
-// wrote counts rows written to a table.
+// wrote counts rows that were written to a table, and their bytes.
 func (t *tally) wrote(table string, rows, bytes int64) {
 	i, found := slices.BinarySearchFunc(t.written, table, func(w written, name string) int { return cmp.Compare(w.table, name) })
 	if !found {
@@ -118,7 +119,7 @@ func (t *tally) wrote(table string, rows, bytes int64) {
 	t.written[i].bytes += bytes
 }
 
-// sample keeps a lock request, in order, if no equal one is kept and there is room.
+// sample adds a lock request to the sorted samples, unless they contain an equal one or are full.
 func (t *tally) sample(r LockRequest) {
 	i, found := slices.BinarySearchFunc(t.samples, r, LockRequest.compare)
 	if !found && len(t.samples) < lockSamples {
@@ -130,7 +131,7 @@ func (r LockRequest) compare(o LockRequest) int {
 	return cmp.Or(cmp.Compare(r.Column, o.Column), cmp.Compare(r.Mode, o.Mode), cmp.Compare(r.Tag, o.Tag))
 }
 
-// reset makes t the empty tally of another subject, and keeps its memory.
+// reset makes t the empty tally of another subject. It reuses the memory of t.
 func (t *tally) reset(s subject) {
 	if t.dist != nil {
 		*t.dist = distribution.Distribution{}

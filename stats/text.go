@@ -9,28 +9,29 @@ import (
 	"github.com/dgryski/go-farm"
 )
 
-// Text is an SQL text with its fingerprint, made once for a prepared statement.
+// Text is the SQL text of a statement with its fingerprint. It is made once for a prepared statement.
 type Text struct {
-	SQL         string // whole
+	SQL         string // the whole text
 	Fingerprint int64
 }
 
 // TextOf makes a Text.
 func TextOf(sql string) Text { return Text{SQL: sql, Fingerprint: fingerprint(sql)} }
 
-// BatchText returns the text of a batch of DML. It joins the statements and shows equal ones in a row once, as
-// https://cloud.google.com/spanner/docs/introspection/query-statistics#table_schema says. It may overwrite the slice.
+// BatchText returns the text of a batch of DML. It joins the statements; where equal statements follow each other, it
+// has the statement once, as https://cloud.google.com/spanner/docs/introspection/query-statistics#table_schema says. It
+// may overwrite the slice.
 func BatchText(statements []string) Text {
 	return TextOf(strings.Join(slices.Compact(statements), ";"))
 }
 
-// fingerprint returns FarmHash's Fingerprint64 as a signed number. FARM_FINGERPRINT in SQL returns the same, so users can find
-// the rows of a text.
+// fingerprint returns FarmHash's Fingerprint64 as a signed number. The SQL function FARM_FINGERPRINT returns the same
+// number, so users can find the rows of a statement.
 func fingerprint(s string) int64 {
 	return int64(farm.Fingerprint64(unsafe.Slice(unsafe.StringData(s), len(s)))) // Fingerprint64 only reads the bytes
 }
 
-// fingerprintOf returns the fingerprint of the tag, or untagged if there is no tag.
+// fingerprintOf returns the fingerprint of tag, or the argument untagged if tag is empty.
 func fingerprintOf(tag string, untagged int64) int64 {
 	if tag == "" {
 		return untagged
@@ -38,7 +39,7 @@ func fingerprintOf(tag string, untagged int64) int64 {
 	return fingerprint(tag)
 }
 
-// cut returns the beginning of s, at most n bytes, and does not break a character.
+// cut returns the beginning of s: at most n bytes, which end with a complete character.
 func cut(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -49,8 +50,8 @@ func cut(s string, n int) string {
 	return s[:n]
 }
 
-// Tag returns the part of a client's tag that statistics show: its first maxTag characters, without leading underscores. An
-// underscore replaces each character that is not printable ASCII.
+// Tag returns the form of a client's tag that statistics show: its first maxTag characters without leading underscores,
+// in which an underscore replaces each character that is not printable ASCII.
 func Tag(tag string) string {
 	if isTag(tag) {
 		return tag
@@ -71,7 +72,7 @@ func Tag(tag string) string {
 	return string(made)
 }
 
-// isTag reports whether Tag would return tag unchanged.
+// isTag reports whether the function Tag would return tag unchanged.
 func isTag(tag string) bool {
 	if len(tag) > maxTag || strings.HasPrefix(tag, "_") {
 		return false

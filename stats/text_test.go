@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestTag covers the service's rules for tags, and tags that hostile clients send.
+// TestTag checks Cloud Spanner's rules for tags, and tags that hostile clients send.
 func TestTag(t *testing.T) {
 	long := strings.Repeat("x", maxTag)
 	for tag, want := range map[string]string{
@@ -36,7 +36,7 @@ func TestTag(t *testing.T) {
 	}
 }
 
-// TestBatchText: the text has equal statements in a row only once.
+// TestBatchText: where equal statements follow each other, the text of a batch has the statement once.
 func TestBatchText(t *testing.T) {
 	if got := BatchText([]string{"A", "A", "B", "A"}).SQL; got != "A;B;A" {
 		t.Errorf("the text is %q", got)

@@ -8,19 +8,19 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TxnOutcome tells how an attempt of a transaction ended.
+// TxnOutcome says how an attempt of a transaction ended.
 type TxnOutcome uint8
 
 const (
 	Committed          TxnOutcome = iota
-	Aborted                       // at commit
-	FailedPrecondition            // at commit
-	CommitFailed                  // with another error
-	Abandoned                     // never tried to commit: rolled back or abandoned
-	AbortedEarly                  // before it tried to commit
+	Aborted                       // aborted at its commit
+	FailedPrecondition            // the commit failed with FAILED_PRECONDITION
+	CommitFailed                  // the commit failed with another error
+	Abandoned                     // rolled back or abandoned without an attempt to commit
+	AbortedEarly                  // aborted before an attempt to commit
 )
 
-// TxnIsolation is a combination of isolation level and lock mode that is counted.
+// TxnIsolation is a combination of isolation level and lock mode that statistics count separately.
 type TxnIsolation uint8
 
 const (
@@ -32,20 +32,21 @@ const (
 // A Transaction is one attempt of a read-write transaction.
 type Transaction struct {
 	Footprint *Footprint
-	Tag       string // of the transaction
+	Tag       string // tag of the transaction
 	Outcome   TxnOutcome
 	Isolation TxnIsolation
-	// Retry says that the attempt repeats an aborted one.
+	// Retry says that the attempt retries one that was aborted.
 	Retry bool
 
 	End           time.Time
 	TotalLatency  time.Duration // from its first operation to commit or abort
 	CommitLatency time.Duration
 	Participants  int64
-	Bytes         int64 // written
+	Bytes         int64 // written bytes
 }
 
-// The sums of transactions. Averages are over attempts to commit. The distribution and the aborts cover all attempts:
+// Indexes of the sums that a tally of the family transactions has. Averages divide by attempts to commit. The
+// distribution and the aborts cover all attempts:
 // https://cloud.google.com/spanner/docs/introspection/transaction-statistics#table_schema.
 const (
 	txnAttempts = iota
@@ -57,7 +58,7 @@ const (
 	txnTotalLatency
 	txnCommitLatency
 	txnBytes
-	txnIsolation // the first of one sum for each TxnIsolation
+	txnIsolation // the first of the sums that count attempts by TxnIsolation
 	txnSums      = txnIsolation + 3
 )
 
@@ -65,7 +66,7 @@ func txnWeight(t *tally) int64 { return t.sums[txnTotalLatency] }
 
 func commits(t *tally) int64 { return t.sums[txnCommits] }
 
-// Transaction counts an attempt. It does not keep x or its Footprint.
+// Transaction counts an attempt. It does not keep x or its Footprint after it returns.
 func (c *Collector) Transaction(x *Transaction) {
 	if c.cfg.Off {
 		return
@@ -83,7 +84,7 @@ func (c *Collector) Transaction(x *Transaction) {
 		t = b.add(key, x.subject(tag))
 		t.shown = len(x.Footprint.accesses)
 	}
-	if touched := len(x.Footprint.accesses); touched > t.shown { // an attempt that was aborted early touches less than later ones
+	if touched := len(x.Footprint.accesses); touched > t.shown { // an attempt that was aborted early has accessed fewer columns than later ones
 		b.texts -= t.subject.size()
 		t.subject.lists, t.shown = x.Footprint.lists(), touched
 		b.texts += t.subject.size()
@@ -91,8 +92,8 @@ func (c *Collector) Transaction(x *Transaction) {
 	x.count(t)
 }
 
-// subject returns the subject of the transaction. Transactions with the same tag share a row, which shows the columns of the one
-// that touched most.
+// subject returns the subject of the transaction. Transactions with the same tag share a row, which shows the columns
+// of the attempt with the most accesses.
 func (x *Transaction) subject(tag string) subject {
 	s := subject{tag: tag, lists: x.Footprint.lists()}
 	s.fingerprint = fingerprint(tag)

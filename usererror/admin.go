@@ -15,7 +15,8 @@ func Unsupported(what string) *Error {
 	return newError(codes.Unimplemented, "%s is not supported.", what)
 }
 
-// OperationNotFound reports that the operation does not exist, or it ended before the server last started.
+// OperationNotFound reports that no operation has this name. A client may also see it for an operation that was
+// deleted.
 func OperationNotFound(name string) *Error {
 	return newError(codes.NotFound, "Operation not found: %s", name)
 }

@@ -28,7 +28,7 @@ func changeStreamRefused(by string) *Error {
 		"Change stream queries are not supported for %s. Change stream queries must be strong reads executed via single use transactions using the ExecuteStreamingSql API.", by)
 }
 
-// StreamStartNull returns the error for a start_timestamp that is NULL.
+// StreamStartNull returns the error for start_timestamp being NULL.
 func StreamStartNull() *Error {
 	return newError(codes.InvalidArgument, "start_timestamp must not be null.")
 }
@@ -39,7 +39,7 @@ func StreamEndBeforeStart(start, end time.Time) *Error {
 		"If end_timestamp is specified, start_timestamp must be <= end_timestamp. Received start_timestamp: %s, end_timestamp: %s.", streamTime(start), streamTime(end))
 }
 
-// StreamHeartbeatNull returns the error for a heartbeat_milliseconds that is NULL.
+// StreamHeartbeatNull returns the error for heartbeat_milliseconds being NULL.
 func StreamHeartbeatNull() *Error {
 	return newError(codes.InvalidArgument, "heartbeat_milliseconds must not be null.")
 }
@@ -49,7 +49,7 @@ func StreamHeartbeatRange(least, most, heartbeat int64) *Error {
 	return newError(codes.OutOfRange, "heartbeat_milliseconds must be within min %d and max %d. Received heartbeat_milliseconds: %d.", least, most, heartbeat)
 }
 
-// StreamReadOptions returns the error for a read_options that is not NULL.
+// StreamReadOptions returns the error for read_options not being NULL.
 func StreamReadOptions() *Error {
 	return newError(codes.Unimplemented, "read_options must be null.")
 }

@@ -15,7 +15,7 @@ func DDLSyntax(stmt string, pos int, reason string) *Error {
 	return e.PointAt(stmt, pos)
 }
 
-// shorten shortens a text that a message quotes, so that the message fits into a response.
+// shorten cuts a text that a message quotes to 1024 bytes, so that the message fits into a response.
 func shorten(stmt string) string {
 	const limit = 1024
 	if len(stmt) <= limit {
@@ -24,7 +24,7 @@ func shorten(stmt string) string {
 	return strings.ToValidUTF8(stmt[:limit], "") + "..."
 }
 
-// DDLEmpty returns the error for a statement without a word, which may have space and comments.
+// DDLEmpty returns the error for a DDL statement without a word: it is empty or has only space and comments.
 func DDLEmpty() *Error {
 	return newError(codes.InvalidArgument, "DDL statement is empty.")
 }
@@ -34,7 +34,7 @@ func DDLNotUTF8() *Error {
 	return newError(codes.InvalidArgument, "DDL statement is not valid UTF-8.")
 }
 
-// DDLTooLong returns the error for a statement of more bytes than permitted.
+// DDLTooLong returns the error for a DDL statement of size bytes, which is more than the allowed limit.
 func DDLTooLong(size, limit int) *Error {
 	return newError(codes.InvalidArgument, "DDL statement of %d bytes exceeds the maximum of %d bytes.", size, limit)
 }
@@ -55,17 +55,17 @@ func DDLUnimplemented(what string) *Error {
 	return newError(codes.Unimplemented, "%s is not implemented.", what)
 }
 
-// CreateDatabaseInUpdate returns the error for CREATE DATABASE where a database exists already.
+// CreateDatabaseInUpdate returns the error for CREATE DATABASE in a schema change, where the database already exists.
 func CreateDatabaseInUpdate() *Error {
 	return newError(codes.InvalidArgument, "CREATE DATABASE is only allowed as the create_statement of CreateDatabase.")
 }
 
-// NotCreateDatabase returns the error for a create_statement that is something else.
+// NotCreateDatabase returns the error for a create_statement that is not a CREATE DATABASE statement.
 func NotCreateDatabase(stmt string) *Error {
 	return newError(codes.InvalidArgument, "Expected a CREATE DATABASE statement, found: %s", shorten(stmt))
 }
 
-// InvalidSchemaName returns the error for a name that breaks the rules; kind is "Table", "Column", ...
+// InvalidSchemaName returns the error for a malformed name. kind is the kind of object: "Table", "Column", ...
 func InvalidSchemaName(kind, name string) *Error {
 	return newError(codes.InvalidArgument, "%s name not valid: %s.", kind, name)
 }
@@ -85,23 +85,23 @@ func DuplicateName(name string) *Error {
 	return newError(codes.FailedPrecondition, "Duplicate name in schema: %s.", name)
 }
 
-// NamesDifferInCase returns the error for a name that differs only in case from one that is taken.
+// NamesDifferInCase returns the error for a new name that differs only in case from the name of an existing object.
 func NamesDifferInCase(name, existing string) *Error {
 	return newError(codes.FailedPrecondition, "Schema object names differ only in case: %s, %s.", name, existing)
 }
 
-// DuplicateColumn returns the error for a column name used twice in a table; column is "t.c".
+// DuplicateColumn returns the error for a column name that is used twice in a table. column has the form "t.c".
 func DuplicateColumn(column string) *Error {
 	return newError(codes.FailedPrecondition, "Duplicate column name %s.", column)
 }
 
-// SchemaObjectNotFound returns the error for a statement about an object that does not exist; kind is "Schema",
+// SchemaObjectNotFound returns the error for a DDL statement about an object that does not exist. kind is "Schema",
 // "Index", ...
 func SchemaObjectNotFound(kind, name string) *Error {
 	return newError(codes.NotFound, "%s not found: %s", kind, name)
 }
 
-// DDLColumnNotFound returns the error for a statement about a column that does not exist.
+// DDLColumnNotFound returns the error for a DDL statement about a column that does not exist.
 func DDLColumnNotFound(table, column string) *Error {
 	return newError(codes.NotFound, "Column not found in table %s: %s", table, column)
 }
@@ -149,30 +149,30 @@ func TooManyColumns(table string, limit int) *Error {
 	return newError(codes.FailedPrecondition, "Table %s has too many columns; the limit is %d.", table, limit)
 }
 
-// TooManyTables returns the error for one table too many in the database.
+// TooManyTables returns the error for a new table in a database that already has limit tables.
 func TooManyTables(table string, limit int) *Error {
 	return newError(codes.FailedPrecondition, "Cannot add Table %s : too many tables (limit %d per database).", table, limit)
 }
 
-// TooManyIndexes returns the error for one index too many in the database.
+// TooManyIndexes returns the error for a new index in a database that already has limit indexes.
 func TooManyIndexes(index string, limit int) *Error {
 	return newError(codes.FailedPrecondition, "Cannot add Index %s : too many indexes (limit %d per database).", index, limit)
 }
 
-// TooManyTableIndexes returns the error for one index too many on a table.
+// TooManyTableIndexes returns the error for a new index on a table that already has limit indexes.
 func TooManyTableIndexes(index, table string, limit int) *Error {
 	return newError(codes.FailedPrecondition, "Cannot add index %s to table %s: too many indices (limit %d per table).",
 		index, table, limit)
 }
 
-// TooDeepInterleaving returns the error for a table too far below its root.
+// TooDeepInterleaving returns the error for a table that would be more than limit levels below its root table.
 func TooDeepInterleaving(table string, limit int) *Error {
 	return newError(codes.FailedPrecondition, "Table %s is too deeply nested; the limit is %d.", table, limit)
 }
 
-// Errors of commit timestamps, options and primary keys.
+// Errors about commit timestamps, options and primary keys.
 
-// CommitTimestampOption returns the error for allow_commit_timestamp on a column that is no TIMESTAMP.
+// CommitTimestampOption returns the error for allow_commit_timestamp on a column that is not a TIMESTAMP.
 func CommitTimestampOption(column string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Column %s has invalid allow_commit_timestamp option. Option only allowed on TIMESTAMP columns.", column)
@@ -184,19 +184,19 @@ func BadColumnOption(column, option, reason string) *Error {
 }
 
 // BadObjectOption returns the error for an option of a table or an index that does not exist or has a bad value. kind
-// is the kind of object.
+// is the kind of object: "Table" or "Index".
 func BadObjectOption(option, kind, name, reason string) *Error {
 	return newError(codes.InvalidArgument, "Invalid option %s on %s %s: %s.", option, strings.ToLower(kind), name, reason)
 }
 
-// BadDatabaseOptionValue returns the error for an ALTER DATABASE option with a value that no database may have. It
-// fails the whole request.
+// BadDatabaseOptionValue returns the error for an ALTER DATABASE option with a value that no database may have. The
+// request fails without running any of its statements.
 func BadDatabaseOptionValue(option, reason string) *Error {
 	return newError(codes.InvalidArgument, "Invalid Alter Database Option: %s. %s.", option, reason)
 }
 
-// BadDatabaseOption returns the error for ALTER DATABASE option that does not exist, or that the database cannot change
-// now.
+// BadDatabaseOption returns the error for an ALTER DATABASE option that does not exist, or that the database cannot
+// change now.
 func BadDatabaseOption(option, reason string) *Error {
 	return newError(codes.FailedPrecondition, "Invalid Alter Database Option: %s. %s.", option, reason)
 }
@@ -211,7 +211,7 @@ func SeveralPrimaryKeys(table string) *Error {
 	return newError(codes.InvalidArgument, "Table %s has more than one PRIMARY KEY definition.", table)
 }
 
-// KeyColumnNotFound returns the error for a key that names no column; kind is "Table" or "Index".
+// KeyColumnNotFound returns the error for a key that names a column which does not exist. kind is "Table" or "Index".
 func KeyColumnNotFound(kind, name, column string) *Error {
 	return newError(codes.FailedPrecondition, "%s %s references nonexistent key column %s.", kind, name, column)
 }
@@ -221,7 +221,7 @@ func KeyColumnTwice(kind, name, column string) *Error {
 	return newError(codes.InvalidArgument, "%s %s references key column %s more than once.", kind, name, column)
 }
 
-// KeyColumnType returns the error for a key column of a type without order; column is "t.c".
+// KeyColumnType returns the error for a key column of a type whose values have no order. column has the form "t.c".
 func KeyColumnType(column, typ string) *Error {
 	return newError(codes.InvalidArgument, "Column %s has type %s, but is part of the primary key.", column, typ)
 }
@@ -231,7 +231,7 @@ func TooManyKeyParts(kind, name string, parts, limit int) *Error {
 	return newError(codes.InvalidArgument, "%s %s has too many keys (%d); the limit is %d.", kind, name, parts, limit)
 }
 
-// TooManyObjects returns the error for one object of a kind too many in the database.
+// TooManyObjects returns the error for a new object in a database that already has limit objects of that kind.
 func TooManyObjects(kind, name string, limit int) *Error {
 	return newError(codes.FailedPrecondition, "Cannot add %s %s : too many of them (limit %d).", kind, name, limit)
 }
@@ -280,7 +280,8 @@ var spannerTypes = map[string]string{
 	"DATETIME": "TIMESTAMP", "TIMESTAMPTZ": "TIMESTAMP", "BLOB": "BYTES(MAX)", "BYTEA": "BYTES(MAX)", "BINARY": "BYTES(n)", "VARBINARY": "BYTES(n)", "JSONB": "JSON",
 }
 
-// TypeHint returns a hint for an error about a type of other databases: the name of Spanner's type.
+// TypeHint returns a hint for an error about a type name: if other databases have that type, the hint is the name of
+// Spanner's type.
 func TypeHint(name string) string {
 	if t := spannerTypes[strings.ToUpper(strings.Trim(name, "`"))]; t != "" {
 		return "; Spanner's type is " + t

@@ -6,7 +6,7 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Errors of interleaving. child is "Table T" or "Index I".
+// Errors about interleaving. child has the form "Table T" or "Index I".
 
 // ParentKeyMissing returns the error for a child whose key lacks a column of its parent's key.
 func ParentKeyMissing(child, column string) *Error {
@@ -23,25 +23,26 @@ func ParentKeyPosition(child, column string, position int) *Error {
 	return newError(codes.FailedPrecondition, "%s references parent key column %s at incorrect position %d.", child, column, position)
 }
 
-// ParentKeyOrder returns the error for a child key column that sorts in another direction than in the parent's key.
-// order is the parent's direction.
+// ParentKeyOrder returns the error for a column of the child's key that sorts in another direction than in the parent's
+// key. order is the direction in the parent's key.
 func ParentKeyOrder(child, column, order string) *Error {
 	return newError(codes.FailedPrecondition, "%s references parent key column %s with incorrect order %s.", child, column, order)
 }
 
-// ParentKeyType returns the error for a child key column of another type.
+// ParentKeyType returns the error for a column of the child's key that has another type in the parent's key.
 func ParentKeyType(child, column, have, want string) *Error {
 	return newError(codes.FailedPrecondition, "%s references parent key column %s with incorrect type %s (should be %s).",
 		child, column, have, want)
 }
 
-// ParentKeyLength returns the error for a child key column of another length.
+// ParentKeyLength returns the error for a column of the child's key that has another length in the parent's key.
 func ParentKeyLength(child, column, have, want string) *Error {
 	return newError(codes.FailedPrecondition, "%s references parent key column %s with incorrect length %s (should be %s).",
 		child, column, have, want)
 }
 
-// ParentKeyNullability returns the error for a child key column that differs in NOT NULL.
+// ParentKeyNullability returns the error for a column of the child's key that is NOT NULL in only one of the two
+// tables.
 func ParentKeyNullability(child, column, parent, have string) *Error {
 	return newError(codes.FailedPrecondition, "%s references parent key column %s that is %s, but child key is %s.",
 		child, column, parent, have)
@@ -52,7 +53,7 @@ func ChildWithoutColumns(table string) *Error {
 	return newError(codes.FailedPrecondition, "Table %s adds no columns and is not a top level table.", table)
 }
 
-// OnDeleteWithoutParent returns the error for ON DELETE on a table that is not interleaved.
+// OnDeleteWithoutParent returns the error for setting ON DELETE on a table that is not interleaved.
 func OnDeleteWithoutParent(table string) *Error {
 	return newError(codes.InvalidArgument, "Cannot SET ON DELETE on table %s that does not have an INTERLEAVE clause.", table)
 }
@@ -80,27 +81,28 @@ func InterleaveToCascade(table string) *Error {
 		table)
 }
 
-// Errors of dropping objects.
+// Errors about dropping objects.
 
-// DropTableWithChildren returns the error for DROP TABLE of a parent.
+// DropTableWithChildren returns the error for DROP TABLE of a table in which others are interleaved. children lists
+// their names.
 func DropTableWithChildren(table, children string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop table %s with interleaved tables: %s.", table, children)
 }
 
-// DropTableWithIndexes returns the error for DROP TABLE of an indexed table.
+// DropTableWithIndexes returns the error for DROP TABLE of a table that has indexes. indexes lists their names.
 func DropTableWithIndexes(table, indexes string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop table %s with indices: %s.", table, indexes)
 }
 
-// DropTableReferenced returns the error for DROP TABLE of a table that foreign keys of others point to.
+// DropTableReferenced returns the error for DROP TABLE of a table to which foreign keys of other tables refer.
 func DropTableReferenced(table, foreignKeys string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Cannot drop table `%s`. It is referenced by one or more foreign keys: %s. You must drop the foreign keys before dropping the table.",
 		table, foreignKeys)
 }
 
-// DropSchemaInUse returns the error for DROP SCHEMA of a schema that is not empty. contents lists the content; each of
-// its lines begins with a line break.
+// DropSchemaInUse returns the error for DROP SCHEMA of a schema that is not empty. contents lists its objects, with a
+// line break before each line.
 func DropSchemaInUse(schema, contents string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop schema %s while it has dependencies.%s", schema, contents)
 }
@@ -110,7 +112,7 @@ func DropKeyColumn(table, column string) *Error {
 	return newError(codes.InvalidArgument, "Cannot drop key column %s from table %s.", column, table)
 }
 
-// DropIndexedColumn returns the error for DROP COLUMN of a column that an index holds.
+// DropIndexedColumn returns the error for DROP COLUMN of a column that an index contains.
 func DropIndexedColumn(table, column, index string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop column %s from table %s because it is used by index %s.",
 		column, table, index)
@@ -134,14 +136,15 @@ func DropColumnInCheck(column, check string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop column `%s` on which there is a dependent check constraint: %s.", column, check)
 }
 
-// DropManagedIndex returns the error for DROP INDEX of an index that foreign keys need.
+// DropManagedIndex returns the error for DROP INDEX of an index that was created for foreign keys, which need it.
 func DropManagedIndex(index, foreignKeys string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop index `%s`. It is in use by foreign keys: %s.", index, foreignKeys)
 }
 
-// Errors of changing columns.
+// Errors about changing columns.
 
-// AddNotNullColumn returns the error for ADD COLUMN ... NOT NULL without a value for existing rows.
+// AddNotNullColumn returns the error for ADD COLUMN ... NOT NULL without a default, so that existing rows would have no
+// value.
 func AddNotNullColumn(table, column string) *Error {
 	return newError(codes.Unimplemented, "Cannot add NOT NULL column %s.%s to existing table %s.", table, column, table)
 }
@@ -166,7 +169,7 @@ func ChangeParentKeyColumn(column string) *Error {
 	return newError(codes.InvalidArgument, "Cannot alter parent key column %s.", column)
 }
 
-// ChangeInheritedKeyColumn returns the error for a change of a key column that children have.
+// ChangeInheritedKeyColumn returns the error for a change of a key column that is also in the keys of child tables.
 func ChangeInheritedKeyColumn(column string) *Error {
 	return newError(codes.InvalidArgument, "Requested change to key column %s could not be made.", column)
 }
@@ -200,43 +203,43 @@ func ChangeTypeUnderCheck(column, check string) *Error {
 	return newError(codes.InvalidArgument, "Cannot change the data type of column `%s`, which is used by check constraint `%s`.", column, check)
 }
 
-// GeneratedToRegular returns the error for ALTER COLUMN of a generated column without AS.
+// GeneratedToRegular returns the error for an ALTER COLUMN of a generated column that has no AS clause.
 func GeneratedToRegular(column string) *Error {
 	return newError(codes.InvalidArgument, "Cannot convert generated column `%s` to a regular column.", column)
 }
 
-// RegularToGenerated returns the error for ALTER COLUMN with AS of a column that is not generated.
+// RegularToGenerated returns the error for an ALTER COLUMN with an AS clause of a column that is not generated.
 func RegularToGenerated(column string) *Error {
 	return newError(codes.InvalidArgument, "Cannot convert column `%s` to a generated column.", column)
 }
 
-// ChangeGeneratedStored returns the error for a change between stored and virtual.
+// ChangeGeneratedStored returns the error for a change of a generated column between stored and not stored.
 func ChangeGeneratedStored(column string) *Error {
 	return newError(codes.InvalidArgument, "Cannot change the STORED attribute for generated column `%s`.", column)
 }
 
-// ChangeGeneratedExpression returns the error for a new expression for a generated column whose values are stored
-// somewhere.
+// ChangeGeneratedExpression returns the error for a new expression for a generated column whose values are stored, in
+// the table or for example in an index.
 func ChangeGeneratedExpression(column string) *Error {
 	return newError(codes.InvalidArgument,
 		"Cannot change the expression of a generated column `%s` because it is stored or has other dependencies.", column)
 }
 
-// GeneratedValueChanges returns the error for an existing row in which a schema change would change the value of a
-// generated column that is stored somewhere.
+// GeneratedValueChanges returns the error for a schema change that would change the value of a generated column in an
+// existing row, if that value is stored.
 func GeneratedValueChanges(column, key string) *Error {
 	return newError(codes.FailedPrecondition,
 		"The value of generated column `%s`, which is stored or has other dependencies, would change at key: %s", column, key)
 }
 
-// GeneratedValueChanging returns the error for a write of a row whose generated column would change its value in a
-// schema change under way.
+// GeneratedValueChanging returns the error for a write of a row, during a schema change, if the schema change would
+// change the stored value of a generated column in that row.
 func GeneratedValueChanging(column string) *Error {
 	return newError(codes.FailedPrecondition,
 		"The value of generated column `%s`, which is stored or has other dependencies, would change by the schema change under way.", column)
 }
 
-// ChangeGeneratedType returns the error for a new type for a stored generated column.
+// ChangeGeneratedType returns the error for a change of the type of a stored generated column.
 func ChangeGeneratedType(column string) *Error {
 	return newError(codes.InvalidArgument, "Cannot change the data type of a stored generated column `%s`.", column)
 }

@@ -2,14 +2,14 @@ package usererror
 
 import "google.golang.org/grpc/codes"
 
-// TooManyChangeStreams returns the error for one change stream too many in the database.
+// TooManyChangeStreams returns the error for a new change stream in a database that already has limit change streams.
 func TooManyChangeStreams(stream string, limit int) *Error {
 	return newError(codes.FailedPrecondition,
 		"Cannot add Change Stream %s : because the maximum number of Change Streams per Database (limit %d) has been reached.", stream, limit)
 }
 
-// TooManyWatchers returns the error for one change stream too many that watches the same thing: a table, a column
-// "t.c", or ALL.
+// TooManyWatchers returns the error for a change stream that watches something which limit change streams already
+// watch: a table, a column "t.c", or ALL.
 func TooManyWatchers(stream string, limit int, watched string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Failed to create or alter Change Stream %s : because it is not allowed to have more than %d Change Streams tracking the same table or non-key column or ALL: %s.",
@@ -35,8 +35,8 @@ func WatchedKeyColumn(stream, table, column string) *Error {
 		stream, column, table)
 }
 
-// WatchedGeneratedColumn returns the error for a FOR clause that lists a generated column that is not stored; column is
-// "t.c".
+// WatchedGeneratedColumn returns the error for a FOR clause that lists a generated column that is not stored. column
+// has the form "t.c".
 func WatchedGeneratedColumn(stream, column string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Change Stream %s does not support tracking Column %s. Generated Columns that are neither STORED nor part of the primary key are not supported for tracking.",
@@ -53,20 +53,21 @@ func WatchedColumnTwice(stream, table, column string) *Error {
 	return newError(codes.FailedPrecondition, "Change Stream %s should not list Column %s of Table %s more than once in the FOR clause.", stream, column, table)
 }
 
-// NothingWatched returns the error for DROP FOR ALL of a change stream without a FOR clause.
+// NothingWatched returns the error for DROP FOR ALL of a change stream that has no FOR clause.
 func NothingWatched(stream string) *Error {
 	return newError(codes.FailedPrecondition,
 		"The ALTER CHANGE STREAM DROP FOR clause cannot be applied on Change Stream %s, because it does not have a FOR clause and it does not track any database object.",
 		stream)
 }
 
-// UnknownChangeStreamOption returns the error for an option that change streams do not have. options lists the existing
-// ones.
+// UnknownChangeStreamOption returns the error for an option that change streams do not have. options lists the options
+// that they have.
 func UnknownChangeStreamOption(option, options string) *Error {
 	return newError(codes.FailedPrecondition, "Invalid Change Stream Option: %s. Supported options are %s.", option, options)
 }
 
-// BadChangeStreamOption returns the error for an option of a change stream with a wrong value.
+// BadChangeStreamOption returns the error for a change stream option with a wrong value. want says which values are
+// allowed.
 func BadChangeStreamOption(option, value, want string) *Error {
 	return newError(codes.FailedPrecondition, "Invalid %s: %s. %s.", option, value, want)
 }
@@ -78,7 +79,7 @@ func DropWatchedTable(table string, count int, streams string) *Error {
 		table, count, streams)
 }
 
-// DropWatchedColumn returns the error for DROP COLUMN of a column that change streams name; column is "t.c".
+// DropWatchedColumn returns the error for DROP COLUMN of a column that change streams name. column has the form "t.c".
 func DropWatchedColumn(column string, count int, streams string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Cannot drop column %s. Column %[1]s is tracked by %d Change Stream: %s. Columns explicitly tracked by a Change Stream cannot be dropped. Please alter the Change Stream to stop tracking the column before dropping the column.",

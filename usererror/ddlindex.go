@@ -2,9 +2,9 @@ package usererror
 
 import "google.golang.org/grpc/codes"
 
-// Errors of indexes.
+// Errors about indexes.
 
-// IndexWithoutKey returns the error for CREATE INDEX on no columns.
+// IndexWithoutKey returns the error for CREATE INDEX without key columns.
 func IndexWithoutKey(index string) *Error {
 	return newError(codes.InvalidArgument, "Index %s does not specify any key columns.", index)
 }
@@ -20,7 +20,7 @@ func IndexColumnTwice(index, column string) *Error {
 	return newError(codes.InvalidArgument, "Index %s specifies key column %s twice.", index, column)
 }
 
-// IndexColumnType returns the error for an index on a column of a type without order.
+// IndexColumnType returns the error for an index on a column of a type whose values have no order.
 func IndexColumnType(index, column, typ string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot reference %s %s in the creation of index %s.", typ, column, index)
 }
@@ -35,7 +35,7 @@ func IndexStoresTableKey(index, column, table string) *Error {
 	return newError(codes.FailedPrecondition, "Index %s specifies stored column %s which is a key of table %s.", index, column, table)
 }
 
-// IndexWhere returns the error for a WHERE clause that is not a list of c IS NOT NULL.
+// IndexWhere returns the error for a WHERE clause of an index that has conditions other than column IS NOT NULL.
 func IndexWhere(index string) *Error {
 	return newError(codes.InvalidArgument, "The WHERE clause of index %s must be of the form column IS NOT NULL [AND ...].", index)
 }
@@ -67,7 +67,7 @@ func IndexColumnNotStored(index, column string) *Error {
 	return newError(codes.NotFound, "Index %s does not have stored column %s.", index, column)
 }
 
-// Errors of expressions.
+// Errors about expressions in DDL.
 
 // BadDefault returns the error for a DEFAULT expression that does not compile.
 func BadDefault(table, column string, cause error) *Error {
@@ -79,13 +79,14 @@ func OnUpdateOfKey(table, column string) *Error {
 	return newError(codes.InvalidArgument, "Column %s.%s with ON UPDATE cannot be a part of or the whole primary key.", table, column)
 }
 
-// OnUpdateWithoutDefault returns the error for ON UPDATE on a column without a DEFAULT, or DROP DEFAULT of one with ON
-// UPDATE.
+// OnUpdateWithoutDefault returns the error for ON UPDATE on a column without a DEFAULT, or for DROP DEFAULT of a column
+// with ON UPDATE.
 func OnUpdateWithoutDefault(column string) *Error {
 	return newError(codes.InvalidArgument, "Column `%s` with an ON UPDATE expression must have an identical DEFAULT value expression.", column)
 }
 
-// OnUpdateNotDefault returns the error for an ON UPDATE expression that differs from the column's DEFAULT in its text.
+// OnUpdateNotDefault returns the error for an ON UPDATE expression whose text differs from that of the column's
+// DEFAULT.
 func OnUpdateNotDefault(column string) *Error {
 	return newError(codes.InvalidArgument, "The ON UPDATE expression of column `%s` does not match the DEFAULT value expression.", column)
 }
@@ -120,15 +121,15 @@ func BadCheck(table, check, sql string, cause error) *Error {
 		shorten(sql), check, table, cause).quoting(cause)
 }
 
-// DefaultReadsColumn returns the error for a DEFAULT that is not constant.
+// DefaultReadsColumn returns the error for a DEFAULT expression that reads another column.
 func DefaultReadsColumn(column string) *Error {
 	return newError(codes.InvalidArgument,
 		"Default value expression of column `%s` has a reference to another column. Default expressions referencing other columns are not supported.",
 		column)
 }
 
-// NonDeterministic returns the error for a generated column or check constraint that calls a function whose value
-// changes from call to call. use says which of the two it is.
+// NonDeterministic returns the error for a generated column or check constraint that calls a function whose value can
+// differ from call to call. use says which of the two it is.
 func NonDeterministic(function, use string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Expression is non-deterministic due to the use of non-deterministic function `%s`. Expression of %s must yield the same value for the same dependent column values. Non-deterministic functions inside the expressions are not allowed.",
@@ -141,12 +142,13 @@ func GeneratedReadsCommitTimestamp(column string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot use commit timestamp column `%s` as a dependency of a generated column.", column)
 }
 
-// GeneratedCycle returns the error for a generated column that depends on itself through others. columns are "a,b".
+// GeneratedCycle returns the error for a generated column that depends on itself through other generated columns.
+// columns lists them as "a,b".
 func GeneratedCycle(columns string) *Error {
 	return newError(codes.FailedPrecondition, "Cycle detected while analysing generated column, which include objects (%s)", columns)
 }
 
-// GeneratedKey returns the error for a generated column that cannot be part of the primary key.
+// GeneratedKey returns the error for a generated column that cannot be part of the primary key. reason says why.
 func GeneratedKey(column, reason string) *Error {
 	return newError(codes.InvalidArgument, "Generated column `%s` cannot be part of the primary key: %s.", column, reason)
 }
@@ -163,9 +165,10 @@ func CheckReadsNoColumn(table, check, sql string) *Error {
 		table, check, shorten(sql))
 }
 
-// Errors of foreign keys.
+// Errors about foreign keys.
 
-// ForeignKeyColumnCount returns the error for a foreign key with more columns on one side than on the other.
+// ForeignKeyColumnCount returns the error for a foreign key that names more columns of one of its two tables than of
+// the other.
 func ForeignKeyColumnCount(table, referenced, foreignKey string) *Error {
 	return newError(codes.FailedPrecondition, "The number of columns are different for table `%s` and table `%s` in foreign key `%s`.",
 		table, referenced, foreignKey)
@@ -176,12 +179,12 @@ func ForeignKeyColumnTwice(column, table, foreignKey string) *Error {
 	return newError(codes.FailedPrecondition, "Column `%s` used more than once for table `%s` in foreign key `%s`.", column, table, foreignKey)
 }
 
-// ForeignKeyColumnNotFound returns the error for a foreign key over a column that does not exist.
+// ForeignKeyColumnNotFound returns the error for a foreign key on a column that does not exist.
 func ForeignKeyColumnNotFound(column, table, foreignKey string) *Error {
 	return newError(codes.FailedPrecondition, "Column `%s` not found for table `%s` in foreign key `%s`.", column, table, foreignKey)
 }
 
-// ForeignKeyColumnType returns the error for a foreign key over a column of a type without equality.
+// ForeignKeyColumnType returns the error for a foreign key on a column of a type whose values cannot be compared.
 func ForeignKeyColumnType(column, table, foreignKey string) *Error {
 	return newError(codes.FailedPrecondition, "Column `%s` for foreign key `%s` on table `%s` has an unsupported type.",
 		column, foreignKey, table)

@@ -8,73 +8,79 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/stripe"
 )
 
-// An Account divides the CPU time of a process into three parts: the time measured for executions, the time measured for
-// background tasks, and the remainder. A server has one Account.
+// An Account divides the CPU time of a process into three parts: the time measured for executions, the time measured
+// for background tasks, and the remainder. A server has one Account.
 //
-// The remainder of each tick (connections, Go's garbage collection) goes into a pool. Each execution of the next tick draws its
-// share from the pool, until the pool is empty. The share assumes that the load is the same as in the last tick (see Load). So
-// executions draw what the process used and no more, however the load changes.
+// The remainder of each tick (connections, Go's garbage collection) goes into a pool. Each execution of the next tick
+// takes a share from the pool, until the pool is empty. The size of a share is computed as if the load were the same as
+// in the last tick (see Load). So executions together take what the process used and no more, however the load changes.
 //
-// The first tick without executions still fills the pool, because its remainder comes from sending their last replies. So
-// requests of another kind draw the remainders of two ticks at most. Later idle ticks do not fill the pool: the few requests that
-// come to an idle process do not pay for its housekeeping.
+// The first tick without executions still fills the pool, because its remainder comes from sending the last replies. So
+// requests of another kind take the remainders of two ticks at most. Later ticks without executions do not fill the
+// pool, so that the few requests that come to an idle process are not charged for its housekeeping.
 type Account struct {
 	off     bool
-	busy    atomic.Bool  // the server runs many executions, so it samples the brief ones
-	share   atomic.Int64 // nanoseconds charged for messageParts
+	busy    atomic.Bool  // the server runs many executions, so it measures only a sample of the brief ones
+	share   atomic.Int64 // nanoseconds that an execution takes from the pool for messageParts parts
 	_       [stripe.CacheLine]byte
-	pool    atomic.Int64 // nanoseconds left to draw
+	pool    atomic.Int64 // nanoseconds that executions can still take
 	_       [stripe.CacheLine]byte
 	stripes [stripe.Max]accountStripe
 
 	mu       sync.Mutex // guards the fields below
 	last     reading
-	quiet    time.Duration // remainders of the ticks without executions, except the first; older ones count less
-	messages int64         // of the last tick
+	quiet    time.Duration // remainders of ticks without executions, except the first such tick; older ones have less weight
+	messages int64         // number of messages in the last tick
 	tasks    []*Task
 }
 
-// accountStripe counts the executions on one processor.
+// accountStripe counts the executions that one processor ran.
 type accountStripe struct {
-	measured   atomic.Int64 // nanoseconds
+	measured   atomic.Int64 // measured CPU time in nanoseconds
 	executions atomic.Int64
-	parts      atomic.Int64 // see Load.parts
+	parts      atomic.Int64 // sum of Load.parts of the executions
 	_          [stripe.CacheLine]byte
 }
 
 // reading holds the totals of an Account at one moment.
 type reading struct {
-	at                            time.Duration // since epoch
+	at                            time.Duration // time since epoch
 	process, measured, background time.Duration
 	executions, parts             int64
 }
 
-// TickEvery is the time between calls of Tick. CPU time that is used in between is charged to the executions that come next.
+// TickEvery is the time between calls of Tick. CPU time that is used between two calls is charged to executions after
+// the second.
 const TickEvery = 100 * time.Millisecond
 
-// quietTicks is the number of ticks for which quiet remembers a remainder. An execution that ends now may have used its CPU time
-// that long ago.
+// quietTicks is about the number of ticks that quiet covers. An execution that ends now may have used its CPU time that
+// long ago.
 const quietTicks = 100
 
-// fewMessages is the least number of messages, or of equal parts, that a tick needs. With fewer, its remainder does not tell the
-// cost of a message.
+// fewMessages is the least number of messages, or of as many parts, that a tick needs. With fewer messages its
+// remainder does not show the cost of a message.
 const fewMessages = 10
 
-// maxShare bounds the charge for one message. A larger remainder comes from work of the process that no request caused.
+// maxShare is the highest charge for one message. A larger remainder comes from work of the process that no request
+// caused.
 const maxShare = time.Millisecond
 
-// Load counts the work of an execution that causes unmeasured work elsewhere in the process.
+// Load counts the work of an execution, because that work causes unmeasured work elsewhere in the process.
 type Load struct {
-	Messages int64 // received and sent
-	Bytes    int64 // in them
-	Commits  int64 // made durable
-	Rows     int64 // read and written
+	Messages int64 // messages received and sent
+	Bytes    int64 // bytes in the messages
+	Commits  int64 // commits made durable
+	Rows     int64 // rows read and written
 }
 
-// An execution pays for unmeasured work in parts, whose number depends on its load. Messages of any API method cost the same, a
-// long stream costs more than one message, and reads sync nothing. Measured on loopback with 4 to 16 clients: a message takes
-// about 17 us (to read, to write, and to wait for). Each 40 KiB takes as much again. So does each 160 us of measured work, for
-// its garbage. A commit takes four times as much, for the log.
+// Unmeasured CPU time is shared out among the executions, in proportion to their parts. An execution has messageParts
+// for each message, commitParts for each commit, one part for each bytesPerPart bytes, and one for each workPerPart of
+// its own CPU time. The ratios were measured on loopback with 4 to 16 clients:
+//
+//   - A message takes about 17 us, to read, to write, and to wait for. All API methods are alike in this.
+//   - Each 40 KiB of messages take 17 us too.
+//   - Each 160 us of an execution's own CPU time cause 17 us of garbage collection.
+//   - A commit takes four times as much, for the log.
 const (
 	messageParts = 1 << 10
 	commitParts  = 4 * messageParts
@@ -82,19 +88,19 @@ const (
 	workPerPart  = 160 * time.Microsecond / messageParts
 )
 
-// parts returns the number of parts that an execution pays for; own is its measured CPU time.
+// parts returns the number of parts of an execution; own is its measured CPU time.
 func (l *Load) parts(own time.Duration) int64 {
 	return l.Messages*messageParts + l.Bytes/bytesPerPart + l.Commits*commitParts + int64(max(own, 0)/workPerPart)
 }
 
-// NewAccount opens the account of this process.
+// NewAccount returns an account of this process, which begins now.
 func NewAccount() *Account {
 	a := new(Account)
 	a.last = a.read()
 	return a
 }
 
-// NoAccount returns an Account that measures nothing: executions and tasks cost nothing.
+// NoAccount returns an Account that measures nothing: all executions and tasks have a CPU time of 0.
 func NoAccount() *Account { return &Account{off: true} }
 
 // read returns the current totals. The caller holds mu.
@@ -115,13 +121,14 @@ func (a *Account) read() reading {
 // add adds CPU time that was measured for an execution.
 func (a *Account) add(used time.Duration) { a.stripes[stripe.Current()].measured.Add(int64(used)) }
 
-// executed counts an execution.
+// executed counts one execution.
 func (a *Account) executed() { a.stripes[stripe.Current()].executions.Add(1) }
 
-// count adds parts of executions.
+// count adds parts to the account's number of parts.
 func (a *Account) count(parts int64) { a.stripes[stripe.Current()].parts.Add(parts) }
 
-// draw takes the share for parts from the pool and returns it. It returns less when the pool runs empty.
+// draw takes from the pool the share of an execution with this number of parts, and returns it. If the pool has less,
+// draw takes what there is.
 func (a *Account) draw(parts int64) time.Duration {
 	want := a.share.Load() * parts / messageParts
 	if left := a.pool.Add(-want); left < 0 {
@@ -132,8 +139,8 @@ func (a *Account) draw(parts int64) time.Duration {
 	return time.Duration(want)
 }
 
-// Tick distributes the CPU time since the last Tick. The last Tick may be a moment ago, so a few executions since then do not
-// mark the server as busy.
+// Tick shares out the CPU time that was used since the last Tick. The server is busy if there were many executions
+// since then; that needs a minimum number of them, because the last Tick may have been a moment ago.
 func (a *Account) Tick() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -142,14 +149,14 @@ func (a *Account) Tick() {
 	a.busy.Store(executions >= sampleEvery && float64(executions) > fewExecutions*(now.at-a.last.at).Seconds())
 	known := now.measured - a.last.measured + now.background - a.last.background
 	rest := now.process - a.last.process - known
-	after := a.messages // their replies may still be on their way, though the executions have ended
+	after := a.messages // replies of ended executions may still be on their way
 	a.messages = messages
 	switch {
 	case messages < fewMessages && after >= fewMessages:
 		a.fill(int64(rest), after)
 	case messages < fewMessages:
 		a.quiet += rest - a.quiet/quietTicks
-	case rest < 0: // a long execution has just reported time that it used in earlier ticks
+	case rest < 0: // a long execution has just reported CPU time that it used in earlier ticks
 		a.fill(int64(rest+a.quiet), messages)
 		a.quiet = 0
 	default:
@@ -159,8 +166,8 @@ func (a *Account) Tick() {
 	a.last = now
 }
 
-// fill adds the remainder of a tick to the pool; a negative remainder reduces it. The pool is bounded, so time that no execution
-// draws for long is dropped.
+// fill adds the remainder of a tick, rest, to the pool; a negative remainder reduces the pool. The size of the pool is
+// limited, so time that no execution takes for long is dropped.
 func (a *Account) fill(rest, messages int64) {
 	most := int64(maxShare) * messages
 	pool := min(max(a.pool.Load()+rest, -most), most)

@@ -7,17 +7,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// threadCPU returns the CPU time of the calling thread: clock_gettime(2). It is a raw system call, because it never blocks and
-// Go's scheduler need not know of it.
+// threadCPU returns the CPU time of the calling thread: clock_gettime(2). It uses a raw system call, of which Go's
+// scheduler does not learn, because this call never blocks.
 func threadCPU() time.Duration { return clock(unix.CLOCK_THREAD_CPUTIME_ID) }
 
-// thread is a thread of the process. Other threads can read its clock.
+// thread is the id of a thread of the process. With it other threads can read the thread's clock.
 type thread int
 
 func thisThread() thread { return thread(unix.Gettid()) }
 
-// cpu returns the CPU time of the thread. Linux derives the id of a thread's clock from the thread's id with CPUCLOCK_PERTHREAD
-// and CPUCLOCK_SCHED, as pthread_getcpuclockid(3) does.
+// cpu returns the CPU time of the thread. The id of a thread's clock in Linux is computed from the thread's id with
+// CPUCLOCK_PERTHREAD and CPUCLOCK_SCHED, as pthread_getcpuclockid(3) does.
 func (t thread) cpu() time.Duration { return clock(uintptr(^int(t)<<3 | 6)) }
 
 // processCPU returns the CPU time of the whole process.
@@ -26,7 +26,7 @@ func processCPU() time.Duration { return clock(unix.CLOCK_PROCESS_CPUTIME_ID) }
 func clock(id uintptr) time.Duration {
 	var ts unix.Timespec
 	if _, _, errno := unix.RawSyscall(unix.SYS_CLOCK_GETTIME, id, uintptr(unsafe.Pointer(&ts)), 0); errno != 0 {
-		return 0 // only an id that does not exist fails
+		return 0 // fails only for an id that does not exist
 	}
 	return time.Duration(ts.Nano())
 }

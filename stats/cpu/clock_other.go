@@ -4,7 +4,8 @@ package cpu
 
 import "time"
 
-// threadCPU returns the wall-clock time, because threads have no clock here. So meters measure how long work took.
+// threadCPU returns the wall-clock time, because threads have no CPU clock on this system. So meters measure how long
+// work took.
 func threadCPU() time.Duration { return time.Since(epoch) }
 
 // thread stands for any thread.
@@ -14,5 +15,6 @@ func thisThread() thread { return thread{} }
 
 func (thread) cpu() time.Duration { return threadCPU() }
 
-// processCPU returns 0: the CPU time of the process is unknown here. So executions are charged only for measured time.
+// processCPU returns 0, because the CPU time of the process is unknown on this system. So executions are charged only
+// for measured time.
 func processCPU() time.Duration { return 0 }

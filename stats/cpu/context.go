@@ -4,19 +4,19 @@ import "context"
 
 type meterKey struct{}
 
-// With returns ctx with the meter of the execution or task that runs under it.
+// With returns a context that contains the meter m. An execution or task that m measures runs under it.
 func With(ctx context.Context, m *Meter) context.Context {
 	return context.WithValue(ctx, meterKey{}, m)
 }
 
-// From returns the meter of ctx. It returns nil if nothing measures the work; Pause and Lap of a nil Meter do nothing.
+// From returns the meter in ctx, or nil if nothing measures the work. Pause and Lap of a nil Meter do nothing.
 func From(ctx context.Context) *Meter {
 	m, _ := ctx.Value(meterKey{}).(*Meter)
 	return m
 }
 
-// Waiting prepares for a wait under ctx; the caller calls over after the wait. During the wait the meter pauses, the goroutine is
-// not locked to a thread, and other executions may take its turn.
+// Waiting prepares for a wait under ctx. The caller calls over after the wait. During the wait the meter pauses, the
+// goroutine is not locked to a thread, and another execution may use the turn (Turns) of this one.
 func Waiting(ctx context.Context) (over func()) {
 	m, t := From(ctx), turnsOf(ctx)
 	measured := m != nil && m.running

@@ -7,51 +7,52 @@ import (
 	"time"
 )
 
-// A Meter measures the CPU time of one execution by the clock of the thread that runs its goroutine. Set Account before Start.
+// A Meter measures the CPU time of one execution by the clock of the thread that runs its goroutine. Set Account before
+// Start.
 //
-// Go moves goroutines between threads, so a thread's clock tells the CPU time of one goroutine only while the goroutine is locked
-// to the thread. A Meter locks it from Start to Stop. The difference of two readings is then exactly the CPU time of the
-// goroutine, in every package it called, and however often it was preempted.
+// Go moves goroutines between threads, so a thread's clock shows the CPU time of one goroutine only while the goroutine
+// is locked to the thread. A Meter locks it from Start to Stop. The difference of two readings is then exactly the CPU
+// time of the goroutine, in every package it called, and however often it was preempted.
 //
-// A locked goroutine that blocks costs tens of microseconds, because its thread sleeps with it. So known waits (a lock, a
-// commit's sync) stand between Pause and Resume, which end one segment and begin the next. Other waits (a mutex) use no CPU time,
-// so they do not distort the result.
+// If a locked goroutine blocks, its thread must sleep and wake up too, which takes tens of microseconds. So callers put
+// known waits (for a lock, for a commit's sync) between Pause and Resume, which end one segment of the measurement and
+// begin the next. Other waits (for a mutex) use no CPU time, so they do not change the result.
 //
-// Reading a thread's clock is a system call of about 0.3 us (BenchmarkMeter), 1% of a point read. So a busy server samples: it
-// measures one execution in sampleEvery, brief or not. For the others it reads the clock when they start, and again only if they
-// take briefLimit or longer. It charges shorter ones the Typical time of their kind.
+// Reading a thread's clock is a system call of about 0.3 us (BenchmarkMeter), 1% of a point read. So a busy server
+// measures only one execution in sampleEvery in any case. For the others it reads the clock when they start, and again
+// only if they take briefLimit or longer. It charges the shorter ones the Typical time of their kind.
 //
-// Where threads have no clock (anything but Linux) the meter reads the wall clock, which gives an upper bound.
+// On systems where threads have no clock (all but Linux) the meter reads the wall clock, whose time is an upper bound.
 type Meter struct {
 	Account *Account
-	Typical *Typical // of the execution's kind; nil if it has no kind
+	Typical *Typical // typical time of the execution's kind; nil if it has no kind
 
-	task    *Task         // nil for an execution
-	own     time.Duration // measured before the current segment
-	elapsed time.Duration // of the segments that have ended
-	rough   time.Duration // part of elapsed, below briefLimit, for which the clock was not read
-	shared  time.Duration // drawn from the account so far
-	parts   int64         // counted in the account so far
-	lapped  time.Duration // own at the last Lap
-	clock   time.Duration // of the thread, at the start of the segment
-	began   time.Duration // since epoch, at the start of the segment
+	task    *Task         // the background task that is measured; nil for an execution
+	own     time.Duration // CPU time measured before the current segment
+	elapsed time.Duration // wall-clock time of the segments that have ended
+	rough   time.Duration // part of elapsed for which no CPU time was measured; below briefLimit
+	shared  time.Duration // CPU time taken from the account's pool so far
+	parts   int64         // parts counted in the account so far
+	lapped  time.Duration // value of own at the last Lap
+	clock   time.Duration // the thread's clock at the start of the segment
+	began   time.Duration // time since epoch at the start of the segment
 	running bool
-	busy    bool // the server is busy: it measures only one in sampleEvery brief executions
-	sampled bool // this execution is measured
+	busy    bool // the server is busy, so it measures only one in sampleEvery brief executions
+	sampled bool // this execution is one of those that are measured in any case
 }
 
 const (
-	// briefLimit bounds the executions that may be charged the typical time of their kind. For longer ones the system call that
-	// reads the clock takes less than half a percent.
+	// briefLimit is the time below which an execution may be charged the typical time of its kind. For longer ones, the
+	// system call that reads the clock takes less than half a percent of their time.
 	briefLimit = 100 * time.Microsecond
-	// sampleEvery: one in sampleEvery brief executions is measured when there are more than fewExecutions per second.
+	// If there are more than fewExecutions executions per second, only one in sampleEvery brief ones is measured.
 	sampleEvery   = 16
 	fewExecutions = 1000
-	// lapEvery is the least CPU time between two reports of a long segment to the account.
+	// lapEvery is how much CPU time a long segment must use before Lap reports it to the account.
 	lapEvery = 10 * time.Millisecond
 )
 
-// epoch is the origin of all times in this package. The difference to now comes from the monotonic clock.
+// epoch is the origin of all times in this package. Times are differences from it by the monotonic clock.
 var epoch = time.Now()
 
 // Start begins to measure the calling goroutine, and locks the goroutine to its thread.
@@ -64,10 +65,10 @@ func (m *Meter) Start() {
 	m.Resume()
 }
 
-// Is sets the kind of the execution, as soon as the caller knows it.
+// Is says of which kind the execution is. Call it as soon as that is known.
 func (m *Meter) Is(t *Typical) { m.Typical = t }
 
-// Resume begins a segment, after Pause. Another goroutine than before may call it.
+// Resume begins a segment, after Pause. The goroutine that calls it need not be the one that called Pause.
 func (m *Meter) Resume() {
 	if m.Account.off {
 		return
@@ -78,15 +79,15 @@ func (m *Meter) Resume() {
 	m.clock = threadCPU()
 }
 
-// Pause ends the segment and unlocks the goroutine from its thread.
+// Pause ends the segment and unlocks the goroutine from its thread. It does nothing if no segment runs.
 func (m *Meter) Pause() {
 	if m != nil && m.running {
 		m.pause(m.Typical.isKnown())
 	}
 }
 
-// pause ends the segment. typical says that the typical time of the kind is known. If so, a brief execution that was not measured
-// so far is charged that time, and pause does not read the clock.
+// pause ends the segment. If typical is set, the kind has a known typical time. A brief execution of which nothing was
+// measured so far is then charged that time, and pause does not read the clock.
 func (m *Meter) pause(typical bool) {
 	passed := time.Since(epoch) - m.began
 	if typical && !m.sampled && m.elapsed == m.rough && m.elapsed+passed < briefLimit {
@@ -99,8 +100,8 @@ func (m *Meter) pause(typical bool) {
 	runtime.UnlockOSThread()
 }
 
-// Lap reports the CPU time of a long segment to the account so far, so that the account's ticks are right. A call that has
-// nothing to report costs one look at the time.
+// Lap reports the CPU time that a long segment has used so far to the account, so that the time counts in the right
+// tick. If there is nothing to report, Lap only reads the time.
 func (m *Meter) Lap() {
 	if m == nil || !m.running {
 		return
@@ -120,7 +121,7 @@ func (m *Meter) Lap() {
 	}
 }
 
-// add adds measured CPU time of a segment.
+// add adds CPU time that was measured in a segment, for the execution or the task.
 func (m *Meter) add(used time.Duration) {
 	m.own += used
 	if m.task != nil {
@@ -130,19 +131,20 @@ func (m *Meter) add(used time.Duration) {
 	}
 }
 
-// share raises the counted parts of the execution to parts, and draws the share of the added ones from the account.
+// share raises the number of parts of the execution to parts, and takes the share of the added ones from the account's
+// pool.
 func (m *Meter) share(parts int64) {
 	more := max(parts-m.parts, 0)
 	m.parts += more
 	m.Account.count(more)
-	if m.own >= lapEvery { // most recent CPU time is its own, so it must not leave its share to the next execution
+	if m.own >= lapEvery { // most CPU time since the last tick is its own, so the tick must not come after this execution has taken its share
 		m.Account.Tick()
 	}
 	m.shared += m.Account.draw(more)
 }
 
-// Stop ends the measurement and returns the CPU time of the execution itself. After Stop, Shared returns its share of the
-// unmeasured CPU time, which depends on l.
+// Stop ends the measurement and returns the CPU time of the execution itself. After Stop, Shared returns the
+// execution's share of unmeasured CPU time, which depends on l.
 func (m *Meter) Stop(l Load) time.Duration {
 	if m.Account.off {
 		return 0
@@ -164,9 +166,9 @@ func (m *Meter) Stop(l Load) time.Duration {
 // of Go's garbage collection. It is complete after Stop.
 func (m *Meter) Shared() time.Duration { return m.shared }
 
-// stoodFor returns the charge for segments for which the clock was not read. It is the typical time of the kind if the execution
-// has no other segments. Otherwise, and for the first execution of a kind with that many rows, it is the time that passed in
-// them, less than briefLimit.
+// stoodFor returns the charge for segments of which the clock was not read. If the execution has no other segments,
+// that is the typical time of its kind for that many rows. If it has others, or no typical time is known, the charge is
+// the wall-clock time of those segments, which is less than briefLimit.
 func (m *Meter) stoodFor(rows int64) time.Duration {
 	if m.elapsed == m.rough {
 		return m.Typical.charge(m.rough, rows)
@@ -174,7 +176,7 @@ func (m *Meter) stoodFor(rows int64) time.Duration {
 	return m.rough
 }
 
-// SoFar returns the CPU time that the execution itself has used so far.
+// SoFar returns the CPU time that the execution itself has used until now.
 func (m *Meter) SoFar() time.Duration {
 	if !m.running {
 		return m.own + m.rough
@@ -182,8 +184,8 @@ func (m *Meter) SoFar() time.Duration {
 	return m.own + m.rough + threadCPU() - m.clock
 }
 
-// Weight returns the number of executions that this one represents: sampleEvery if a busy server sampled it, 1 if the server
-// measures all, 0 if it was not sampled.
+// Weight returns how many executions this one stands for: sampleEvery if a busy server measures it, 1 if the server
+// measures all executions, 0 if it is not measured.
 func (m *Meter) Weight() int64 {
 	switch {
 	case m.Account.off || !m.sampled:
@@ -194,8 +196,8 @@ func (m *Meter) Weight() int64 {
 	return 1
 }
 
-// Spent returns the CPU time of f, which runs under ctx. A wait of f that pauses the meter of ctx does not count, and holds no
-// thread.
+// Spent returns the CPU time of f, which runs under ctx. If f waits by Waiting(ctx), or pauses the meter of ctx, the
+// wait is not counted, and the goroutine is not locked to a thread meanwhile.
 func Spent(ctx context.Context, f func()) time.Duration {
 	if m := From(ctx); m != nil && m.running {
 		before := m.SoFar()
@@ -207,22 +209,23 @@ func Spent(ctx context.Context, f func()) time.Duration {
 	return s.End()
 }
 
-// A Segment measures one goroutine between BeginSegment and End.
+// A Segment measures the CPU time of one goroutine between BeginSegment and End.
 type Segment struct {
 	thread thread
 	clock  time.Duration
 }
 
-// BeginSegment locks the goroutine to its thread and begins to measure.
+// BeginSegment locks the calling goroutine to its thread and begins to measure its CPU time.
 func BeginSegment() Segment {
 	runtime.LockOSThread()
 	return Segment{thread: thisThread(), clock: threadCPU()}
 }
 
-// SoFar returns the CPU time since BeginSegment. Any goroutine may call it, until End is called.
+// SoFar returns the CPU time since BeginSegment. Any goroutine may call it until End was called.
 func (s Segment) SoFar() time.Duration { return s.thread.cpu() - s.clock }
 
-// End returns the CPU time since BeginSegment. The same goroutine must call it.
+// End returns the CPU time since BeginSegment, and unlocks the goroutine from its thread. The goroutine that called
+// BeginSegment must call it.
 func (s Segment) End() time.Duration {
 	used := threadCPU() - s.clock
 	runtime.UnlockOSThread()

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestMeterStaysOnThread: the goroutine of an execution stays on its thread however many goroutines compete for it.
+// TestMeterStaysOnThread: the goroutine of an execution that is measured stays on its thread, however many goroutines
+// compete for threads.
 func TestMeterStaysOnThread(t *testing.T) {
 	var stop atomic.Bool
 	var others sync.WaitGroup

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// needsThreadClocks skips the test where threads have no CPU clock.
+// needsThreadClocks skips the test on systems where threads have no CPU clock.
 func needsThreadClocks(t *testing.T) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -17,8 +17,9 @@ func needsThreadClocks(t *testing.T) {
 	}
 }
 
-// alone skips tests that compare measured with used CPU time, unless CROWFOOT_TEST_CPU=1 says that nothing else runs. On a busy
-// machine equal executions take different CPU time, because other processes displace the processor's caches.
+// alone skips the test unless CROWFOOT_TEST_CPU=1 says that nothing else runs on the machine. It is for tests that
+// compare measured with used CPU time: on a busy machine equal executions use different CPU time, because other
+// processes displace the processor's caches.
 func alone(t *testing.T) {
 	t.Helper()
 	needsThreadClocks(t)
@@ -38,12 +39,12 @@ func spin(rounds int) {
 
 var sink atomic.Int64
 
-// onOneThread runs f on a thread of its own, and returns the CPU time of that thread. Tests compare meters with it.
+// onOneThread runs f on a thread of its own, and returns the CPU time of that thread, with which tests compare meters.
 func onOneThread(f func()) (used time.Duration) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		runtime.LockOSThread() // never unlocked, so the thread ends with the goroutine
+		runtime.LockOSThread() // never unlocked, so that the thread ends with the goroutine
 		before := threadCPU()
 		f()
 		used = threadCPU() - before
@@ -52,7 +53,7 @@ func onOneThread(f func()) (used time.Duration) {
 	return used
 }
 
-// within fails unless measured is within a tenth of used.
+// within fails the test unless measured differs from used by less than a tenth.
 func within(t *testing.T, measured, used time.Duration) {
 	t.Helper()
 	if share := measured.Seconds() / used.Seconds(); share < 0.9 || share > 1.1 {
@@ -60,8 +61,8 @@ func within(t *testing.T, measured, used time.Duration) {
 	}
 }
 
-// TestMeterLong: a long execution is measured to its end. This must hold on a busy server too, where brief executions of its kind
-// are charged the typical time.
+// TestMeterLong: a long execution is measured to its end, even on a busy server, where brief executions of its kind are
+// charged the typical time.
 func TestMeterLong(t *testing.T) {
 	alone(t)
 	a := NewAccount()
@@ -87,7 +88,7 @@ func TestMeterLong(t *testing.T) {
 	}
 }
 
-// TestMeterPause: work of any goroutine between Pause and Resume is not measured.
+// TestMeterPause: work between Pause and Resume is not measured, whichever goroutine does it.
 func TestMeterPause(t *testing.T) {
 	alone(t)
 	var own, paused time.Duration
@@ -106,9 +107,9 @@ func TestMeterPause(t *testing.T) {
 	within(t, own, used-paused)
 }
 
-// TestMeterBrief: brief executions of different lengths are together charged the CPU time they use, though only a few are
-// measured. The test subtracts the meter's own CPU time, with that of the race detector, which it measures with empty executions.
-// It adds up five runs, because single runs vary by some hundredths.
+// TestMeterBrief: brief executions of different lengths are together charged the CPU time that they use, although only
+// a few of them are measured. The test subtracts the CPU time of the meter itself and of the race detector, which it
+// measures with empty executions. It adds up five runs, because single runs vary by some hundredths.
 func TestMeterBrief(t *testing.T) {
 	alone(t)
 	var measured, truth time.Duration
@@ -121,7 +122,8 @@ func TestMeterBrief(t *testing.T) {
 	within(t, measured, truth)
 }
 
-// TestFewExecutionsAreMeasured: a few executions between two ticks in quick succession do not make the server busy.
+// TestFewExecutionsAreMeasured: a few executions between two ticks that follow each other quickly do not make the
+// server busy.
 func TestFewExecutionsAreMeasured(t *testing.T) {
 	a := NewAccount()
 	for range 100 {
@@ -136,8 +138,8 @@ func TestFewExecutionsAreMeasured(t *testing.T) {
 	}
 }
 
-// briefExecutions runs executions one after the other on a busy server; each spins for rounds or more. It returns the CPU time
-// they are charged and the CPU time their thread used.
+// briefExecutions runs executions one after the other on a busy server; each computes for rounds nanoseconds or more.
+// It returns the CPU time that they are charged, and the CPU time that their thread used.
 func briefExecutions(t *testing.T, rounds int) (own, used time.Duration) {
 	const executions = 20_000
 	a := NewAccount()
@@ -161,7 +163,7 @@ func briefExecutions(t *testing.T, rounds int) (own, used time.Duration) {
 	return own, used
 }
 
-// TestMeterBriefBound: no execution is charged more than the time it took.
+// TestMeterBriefBound: no execution is charged more CPU time than the time it took.
 func TestMeterBriefBound(t *testing.T) {
 	a := NewAccount()
 	a.busy.Store(true)
@@ -178,9 +180,9 @@ func TestMeterBriefBound(t *testing.T) {
 	}
 }
 
-// TestChargesAddUp: executions that share an average are together charged the time they took, although none is charged more than
-// its own. The cases: executions of two and of three rows, executions that become faster, and executions that become faster and
-// slower in turns.
+// TestChargesAddUp: executions that share an average are together charged the time they took, although none is charged
+// more than it took itself. The cases are executions of two and of three rows, executions that become faster, and
+// executions that become faster and slower by turns.
 func TestChargesAddUp(t *testing.T) {
 	const us = time.Microsecond
 	for name, took := range map[string]func(i int) (passed time.Duration, rows int64){
@@ -192,7 +194,7 @@ func TestChargesAddUp(t *testing.T) {
 		var charged, all time.Duration
 		for i := range 10_000 {
 			passed, rows := took(i)
-			if i%(sampleEvery+1) == 0 { // so that each kind of i is measured
+			if i%(sampleEvery+1) == 0 { // 17 and not 16, so that executions of every length are measured
 				kind.learn(passed, rows)
 				continue
 			}
@@ -208,7 +210,7 @@ func TestChargesAddUp(t *testing.T) {
 	}
 }
 
-// TestMeterNoKind: an execution is measured if its kind is unknown or was never measured.
+// TestMeterNoKind: an execution is measured if it has no kind, or if no execution of its kind was measured before.
 func TestMeterNoKind(t *testing.T) {
 	needsThreadClocks(t)
 	a := NewAccount()
@@ -227,18 +229,18 @@ func TestMeterNoKind(t *testing.T) {
 	}
 }
 
-// TestShares: executions together draw exactly the time in the pool.
+// TestShares: executions together take exactly the time that is in the pool.
 func TestShares(t *testing.T) {
 	a := NewAccount()
 	a.fill(int64(10*time.Millisecond), 100)
 	var drawn time.Duration
-	for range 150 { // more than in the last tick
+	for range 150 { // more executions than in the last tick
 		drawn += a.draw(messageParts)
 	}
 	if drawn != 10*time.Millisecond {
 		t.Errorf("drew %v of 10ms", drawn)
 	}
-	a.fill(-int64(5*time.Millisecond), 100) // a long execution reported time that it had used in earlier ticks
+	a.fill(-int64(5*time.Millisecond), 100) // as when a long execution reports time that it used in earlier ticks
 	a.fill(int64(8*time.Millisecond), 100)
 	drawn = 0
 	for range 150 {
@@ -249,8 +251,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestLateSending: the CPU time of the first tick without executions is charged, because the process sends the last replies in
-// it. Later CPU time is not.
+// TestLateSending: the CPU time of the first tick without executions is charged to later ones, because the process
+// sends the last replies in that tick. The CPU time of later ticks is not charged.
 func TestLateSending(t *testing.T) {
 	needsThreadClocks(t)
 	a := NewAccount()
@@ -266,13 +268,14 @@ func TestLateSending(t *testing.T) {
 	}
 }
 
-// TestLap: Lap reports the CPU time of a long execution while it runs, and its share of the unmeasured time grows with it.
+// TestLap: Lap reports the CPU time of a long execution while it runs, and the execution's share of unmeasured CPU time
+// grows with it.
 func TestLap(t *testing.T) {
 	needsThreadClocks(t)
 	a := NewAccount()
 	m := Meter{Account: a}
 	m.Start()
-	m.Lap() // too soon
+	m.Lap() // reports nothing, because it is called too early
 	if n := a.read().measured; n != 0 {
 		t.Errorf("counted %v", n)
 	}
@@ -293,7 +296,7 @@ func TestLap(t *testing.T) {
 	}
 }
 
-// TestTask: a task measures its own CPU time, and executions do not share it.
+// TestTask: the CPU time of a task is measured, and is not shared out among executions.
 func TestTask(t *testing.T) {
 	alone(t)
 	a := NewAccount()
@@ -317,7 +320,8 @@ func TestTask(t *testing.T) {
 	}
 }
 
-// TestWaiting: a meter pauses while its execution waits, and resumes afterwards. A wait within a wait counts once.
+// TestWaiting: a meter pauses while its execution waits, and resumes afterwards. A wait inside another wait changes
+// nothing.
 func TestWaiting(t *testing.T) {
 	m := Meter{Account: NewAccount()}
 	ctx := With(context.Background(), &m)
@@ -338,7 +342,7 @@ func TestWaiting(t *testing.T) {
 	Waiting(context.Background())()
 }
 
-// TestNothingMeasured: methods do nothing without statistics or without a meter.
+// TestNothingMeasured: the methods of a meter do nothing if its account measures nothing, or if the meter is nil.
 func TestNothingMeasured(t *testing.T) {
 	m := Meter{Account: NoAccount()}
 	m.Start()
@@ -390,8 +394,8 @@ func BenchmarkMeter(b *testing.B) {
 	})
 }
 
-// TestSpentWaits: work that is measured separately, such as the preparation of a statement, can wait while the meter of its
-// request is paused. CPU time that others use on the thread during the wait does not count.
+// TestSpentWaits: work whose CPU time Spent measures, such as the preparation of a statement, can wait, and the meter
+// of its request is paused meanwhile. CPU time that other goroutines use on the thread during the wait is not counted.
 func TestSpentWaits(t *testing.T) {
 	needsThreadClocks(t)
 	m := &Meter{Account: NewAccount(), sampled: true}

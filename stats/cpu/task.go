@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// A Task is one kind of background work of the server, such as the collection of old versions. Its CPU time is measured, and
-// executions do not share it.
+// A Task is one kind of background work of the server, such as the collection of old versions. Its CPU time is
+// measured, and is not shared out among executions.
 type Task struct {
 	Name    string
 	account *Account
-	used    atomic.Int64         // nanoseconds
-	from    func() time.Duration // see TaskFrom; nil for a task that is measured by Do
+	used    atomic.Int64         // CPU time in nanoseconds
+	from    func() time.Duration // returns the CPU time of a task made by TaskFrom; nil for a task that Do measures
 }
 
 // Task returns the task with the name, and creates it if there is none.
@@ -30,7 +30,7 @@ func (a *Account) Task(name string) *Task {
 	return t
 }
 
-// TaskFrom creates a task that another package measures; used returns its CPU time so far.
+// TaskFrom creates a task whose CPU time another package measures; used returns the CPU time so far.
 func (a *Account) TaskFrom(name string, used func() time.Duration) { a.Task(name).from = used }
 
 // Tasks returns all tasks in the order of their creation.
@@ -48,8 +48,8 @@ func (t *Task) Used() time.Duration {
 	return time.Duration(t.used.Load())
 }
 
-// Do runs f and measures it as work of the task. Waits and Laps under the context that f gets work as in an execution. A nil Task
-// measures nothing.
+// Do runs f and measures its CPU time as work of the task. The context that f gets contains the meter, so Waiting and
+// Lap work as in an execution. A nil Task measures nothing.
 func (t *Task) Do(ctx context.Context, f func(context.Context)) {
 	if t == nil {
 		f(ctx)

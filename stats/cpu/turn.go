@@ -6,22 +6,22 @@ import (
 	"sync"
 )
 
-// Turns limits how many long computations run at once. If many ran, each would hold its locks for as long as all of them take
-// together, and brief executions would wait behind them for a processor.
+// Turns limits how many long computations run at the same time. Without a limit, each of many computations would hold
+// its locks until all of them are done, and brief executions would wait for a processor.
 type Turns struct {
 	mu      sync.Mutex
 	free    int
-	waiting []chan struct{} // closed when the waiter gets its turn
-	again   int             // the first again waiters had a turn before
+	waiting []chan struct{} // each channel is closed when its execution gets a turn
+	again   int             // how many executions, at the front of waiting, had a turn before
 }
 
-// NewTurns returns Turns that let atOnce executions compute at once.
+// NewTurns returns Turns that let atOnce executions compute at the same time.
 func NewTurns(atOnce int) *Turns { return &Turns{free: atOnce} }
 
 type turnsKey struct{}
 
-// Acquire waits for a turn, in the order of the calls. The caller computes under the context it returns, and then calls end. While
-// work under that context waits (Waiting), other executions may use the turn.
+// Acquire waits for a turn, in the order of the calls. The caller computes under slotCtx, and then calls end. While
+// work under slotCtx waits (Waiting), other executions may use the turn.
 func (t *Turns) Acquire(ctx context.Context) (slotCtx context.Context, end func(), err error) {
 	if got := t.queue(false); got != nil {
 		over := Waiting(ctx)
@@ -36,21 +36,22 @@ func (t *Turns) Acquire(ctx context.Context) (slotCtx context.Context, end func(
 	return context.WithValue(ctx, turnsKey{}, t), t.release, nil
 }
 
-// turnsOf returns the Turns of which ctx holds a turn, or nil.
+// turnsOf returns the Turns that gave the execution of ctx its turn, or nil if it has none.
 func turnsOf(ctx context.Context) *Turns {
 	t, _ := ctx.Value(turnsKey{}).(*Turns)
 	return t
 }
 
-// reacquire waits for a turn of an execution that had one before. It goes before executions that had none, because it may hold
-// locks.
+// reacquire waits for a turn for an execution that gave its turn back during a wait. Such an execution gets a turn
+// before executions that had none, because it may hold locks.
 func (t *Turns) reacquire() {
 	if got := t.queue(true); got != nil {
 		<-got
 	}
 }
 
-// queue takes a free turn and returns nil. If none is free, it returns a channel that is closed when the caller gets a turn.
+// queue takes a free turn and returns nil. If no turn is free, it returns a channel that is closed when the caller gets
+// a turn. again says that the caller had a turn before.
 func (t *Turns) queue(again bool) (got chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,7 +69,7 @@ func (t *Turns) queue(again bool) (got chan struct{}) {
 	return got
 }
 
-// release passes the turn to the first waiter, or frees it.
+// release gives the turn to the first execution that waits. If none waits, the turn becomes free.
 func (t *Turns) release() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -81,7 +82,7 @@ func (t *Turns) release() {
 	t.again = max(0, t.again-1)
 }
 
-// leave ends the wait of an execution that had no turn before.
+// leave ends the wait of an execution that had no turn before; got is its channel.
 func (t *Turns) leave(got chan struct{}) {
 	t.mu.Lock()
 	i := slices.Index(t.waiting, got)
@@ -89,7 +90,7 @@ func (t *Turns) leave(got chan struct{}) {
 		t.waiting = slices.Delete(t.waiting, i, i+1)
 	}
 	t.mu.Unlock()
-	if i < 0 { // give closed the channel in the meantime, so this execution has a turn to pass on
+	if i < 0 { // release has closed the channel in the meantime, so this execution has a turn that it must pass on
 		t.release()
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"testing/synctest"
 )
 
-// TestTurns: the given number of executions compute at once, and the others follow in the order of their arrival.
+// TestTurns: at most the given number of executions compute at the same time, and the others follow in the order of
+// their arrival.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := NewTurns(2)
@@ -41,8 +42,8 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// TestTurnsOfWaiting: while the holder of a turn waits, another execution uses it. Afterwards the holder goes before executions
-// that had no turn.
+// TestTurnsOfWaiting: while an execution with a turn waits, another execution uses the turn. After its wait, the first
+// one gets a turn before executions that had none.
 func TestTurnsOfWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := NewTurns(1)
@@ -79,8 +80,8 @@ func TestTurnsOfWaiting(t *testing.T) {
 	})
 }
 
-// TestTurnsCancelled: an execution that stops waiting takes no turn with it. The error is ctx.Err, whatever the cause: from it a
-// commit knows that its transaction goes on.
+// TestTurnsCancelled: an execution that is cancelled while it waits for a turn takes no turn away. The error is ctx.Err
+// whatever the cause, because from that error a commit knows that its transaction goes on.
 func TestTurnsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := NewTurns(1)

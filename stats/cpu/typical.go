@@ -6,36 +6,37 @@ import (
 	"time"
 )
 
-// Typical holds the typical CPU time of brief executions of one kind: of one prepared statement, of reads of one set of columns,
-// or of one API method. It keeps moving averages of the measured ones, by the number of rows. So the sum of all charges stays
-// right, and an execution that reads one row is not charged for one that reads fifty. Longer executions are always measured and
-// count in no average.
+// Typical holds the typical CPU time of brief executions of one kind: of one prepared statement, of reads of one set of
+// columns, or of one API method. It holds moving averages of measured CPU times, by the number of rows. So the sum of
+// all charges is right, and an execution that reads one row is not charged for one that reads fifty. Longer executions
+// are always measured, and are in no average.
 //
-// No execution is charged more than the time it took. If one was faster than the average, the next slower ones are charged the
-// difference. Without this rule the sum would be too low: executions of two and of three rows share an average, which the faster
-// ones never reach.
+// No execution is charged more than the time it took. If an execution took less than the average, the next ones that
+// take more are charged the difference too. Without that the sum would be too low: executions of two and of three rows
+// share an average, and the faster ones never take as long as it.
 type Typical struct {
 	known  atomic.Bool
 	byWork [workClasses]work
 }
 
-// A work holds the average for one class of executions. Row numbers of a class have equally many bits.
+// A work holds the average for one class of executions: those whose numbers of rows have equally many bits.
 type work struct {
-	mean atomic.Int64 // nanoseconds; 0 before the first measurement
-	left atomic.Int64 // nanoseconds that faster executions were not charged
+	mean atomic.Int64 // average in nanoseconds; 0 before the first measurement
+	left atomic.Int64 // nanoseconds that faster executions were not charged, because they took less
 }
 
 const (
 	// typicalWeight is the number of measurements that the moving average covers.
 	typicalWeight = 32
-	// workClasses is the number of classes, one for each number of bits; the last holds all larger row numbers.
+	// workClasses is the number of classes, one for each number of bits. The last class also has all larger numbers of
+	// rows.
 	workClasses = 16
 )
 
-// isKnown reports whether brief executions of the kind were measured. A nil kind has none.
+// isKnown reports whether a brief execution of the kind was measured. It returns false if t is nil.
 func (t *Typical) isKnown() bool { return t != nil && t.known.Load() }
 
-// of returns the average for executions with that many rows, or 0 if there is none.
+// of returns the average for executions with this number of rows, or 0 if there is none.
 func (t *Typical) of(rows int64) time.Duration {
 	if t == nil {
 		return 0
@@ -43,8 +44,9 @@ func (t *Typical) of(rows int64) time.Duration {
 	return time.Duration(t.byWork[workClass(rows)].mean.Load())
 }
 
-// charge returns the CPU time to charge an execution that read rows in the time passed. It is the average of the class plus the
-// time that faster executions were not charged, but at most passed. Without an average it is passed.
+// charge returns the CPU time to charge for an execution that was not measured; it took the time passed and read rows
+// rows. The charge is the average of the class plus what faster executions were not charged, but at most passed.
+// Without an average it is passed.
 func (t *Typical) charge(passed time.Duration, rows int64) time.Duration {
 	mean := t.of(rows)
 	if mean == 0 {
@@ -57,8 +59,9 @@ func (t *Typical) charge(passed time.Duration, rows int64) time.Duration {
 	}
 	charged := min(due, passed)
 	if due > charged {
-		// When a kind gets faster, its average follows after about typicalWeight measurements, one in sampleEvery executions. The
-		// bound drops uncharged time beyond that, so later executions do not pay for it.
+		// When the executions of a kind become faster, the average follows after about typicalWeight measurements, and
+		// one in sampleEvery executions is measured. So drop uncharged time beyond that many averages: it comes from
+		// the old average, and later executions must not be charged for it.
 		left.Add(int64(min(due-charged, mean*typicalWeight*sampleEvery)))
 	}
 	return charged

@@ -1,6 +1,6 @@
-// Package distribution is the histogram in statistics columns (LATENCY_DISTRIBUTION, TOTAL_LATENCY_DISTRIBUTION). It counts
-// durations, merges distributions, converts them to values and JSON, and computes the percentiles of
-// SPANNER_SYS.DISTRIBUTION_PERCENTILE. It does not know whose durations it counts.
+// Package distribution is the histogram that statistics columns contain (LATENCY_DISTRIBUTION,
+// TOTAL_LATENCY_DISTRIBUTION). It counts durations, merges distributions, converts them to values and JSON, and
+// computes the percentiles of SPANNER_SYS.DISTRIBUTION_PERCENTILE.
 //
 // Imports of this module: value.
 package distribution
@@ -13,16 +13,17 @@ import (
 	"time"
 )
 
-// The buckets of every Distribution, in seconds: from 10 us to 1.6 hours, each 1.25 times as wide as the one before. A percentile
-// is wrong by at most one bucket, and interpolation usually makes the error much smaller.
+// The buckets of every Distribution, in seconds: from 10 us to 1.6 hours, each 1.25 times as wide as the one before. A
+// percentile is wrong by at most one bucket, and interpolation usually makes the error much smaller.
 const (
 	scale         = 1e-5
 	growth        = 1.25
 	finiteBuckets = 90
-	buckets       = finiteBuckets + 2 // below scale, and overflow
+	buckets       = finiteBuckets + 2 // also one bucket below scale, and one for overflow
 )
 
-// bounds[i] is the end of bucket i and the start of bucket i+1.
+// bounds holds the bounds of the finite buckets in seconds: bounds[i] is the end of bucket i and the start of bucket
+// i+1.
 var bounds = func() (b [finiteBuckets + 1]float64) {
 	for i := range b {
 		b[i] = scale * math.Pow(growth, float64(i))
@@ -30,18 +31,19 @@ var bounds = func() (b [finiteBuckets + 1]float64) {
 	return b
 }()
 
-// Distribution counts durations. The zero Distribution is empty. It holds only integers, so the order of counting and merging
-// does not change the result.
+// Distribution counts durations. The zero Distribution is empty. All its fields are integers, so the order of counting
+// and merging does not change the result.
 type Distribution struct {
 	Count int64
 	Sum   time.Duration
-	// High and Low are the sum of squares, in square nanoseconds, as a number of 128 bits.
+	// High and Low are the two halves of a number of 128 bits: the sum of the squared durations, in square nanoseconds.
 	High, Low uint64
-	// Buckets: 0 is below scale, i is [scale*growth^(i-1), scale*growth^i), the last is everything above.
+	// Buckets counts durations: element 0 those below scale, element i those in [scale*growth^(i-1), scale*growth^i),
+	// and the last element all longer ones.
 	Buckets [buckets]int64
 }
 
-// Observe counts one duration. A negative one counts as 0.
+// Observe counts one duration. A negative duration counts as 0.
 func (d *Distribution) Observe(t time.Duration) {
 	t = max(t, 0)
 	d.Count++
@@ -69,7 +71,7 @@ func bucketOf(x float64) int {
 	return low
 }
 
-// Merge adds the counts of o.
+// Merge adds the counts of o to d.
 func (d *Distribution) Merge(o *Distribution) {
 	d.Count += o.Count
 	d.Sum += o.Sum
@@ -79,7 +81,7 @@ func (d *Distribution) Merge(o *Distribution) {
 	}
 }
 
-// mean returns the mean in seconds.
+// mean returns the mean duration in seconds.
 func (d *Distribution) mean() float64 {
 	if d.Count == 0 {
 		return 0
@@ -100,14 +102,14 @@ func (d *Distribution) deviation() float64 {
 	return f
 }
 
-// Histogram is a distribution with any buckets, not only those of this package. Statistics columns hold it.
+// Histogram is a distribution with any buckets, not only those of Distribution. It is what statistics columns contain.
 type Histogram struct {
 	Count         int64
 	Mean          float64
 	Deviation     float64 // sum of squared deviations from Mean
 	FiniteBuckets int64
 	Growth, Scale float64
-	Buckets       []int64 // zeros at the end may be left out
+	Buckets       []int64 // trailing buckets with 0 may be missing
 }
 
 // Histogram returns the distribution as a Histogram.
@@ -120,8 +122,8 @@ func (d *Distribution) Histogram() Histogram {
 		FiniteBuckets: finiteBuckets, Growth: growth, Scale: scale, Buckets: d.Buckets[:n:n]}
 }
 
-// Percentile returns the value that p percent (0 to 100) of the counted values do not exceed, interpolated within its bucket. It
-// returns false for an empty distribution and for another p.
+// Percentile returns the value that p percent (0 to 100) of the counted values do not exceed, interpolated within its
+// bucket. It returns false if the distribution is empty or p is not a percentage.
 func (h Histogram) Percentile(p float64) (float64, bool) {
 	var total float64
 	for _, c := range h.Buckets {
@@ -139,7 +141,7 @@ func (h Histogram) Percentile(p float64) (float64, bool) {
 	return low + (high-low)*(rank-before)/(h.upTo(i)-before), true
 }
 
-// upTo returns the sum of buckets 0 to i.
+// upTo returns how many values buckets 0 to i count.
 func (h Histogram) upTo(i int) (n float64) {
 	for _, c := range h.Buckets[:i+1] {
 		n += float64(max(c, 0))
@@ -147,7 +149,8 @@ func (h Histogram) upTo(i int) (n float64) {
 	return n
 }
 
-// bucket returns the bounds of bucket i. Counted values are not negative; the overflow bucket has no end.
+// bucket returns the bounds of bucket i. Counted values are not negative, so bucket 0 starts at 0. The overflow bucket
+// has no end, so both results are its start.
 func (h Histogram) bucket(i int) (low, high float64) {
 	if i > 0 {
 		low = h.Scale * math.Pow(h.Growth, float64(i-1))

@@ -26,7 +26,8 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// TestMerge compares a distribution merged from parts with one that counted everything, and both with the definition.
+// TestMerge compares a distribution that was merged from parts with one that counted all durations, and both with the
+// definition.
 func TestMerge(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var whole, merged Distribution
@@ -58,7 +59,7 @@ func TestMerge(t *testing.T) {
 
 func near(a, b, share float64) bool { return math.Abs(a-b) <= share*math.Abs(b) }
 
-// TestPercentile compares Percentile with the exact percentile; they may differ by the width of one bucket.
+// TestPercentile compares Percentile with the exact percentile; the two may differ by the width of one bucket.
 func TestPercentile(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	var d Distribution

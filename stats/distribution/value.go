@@ -21,7 +21,7 @@ var Type = value.ArrayOf(value.StructOf(
 // fields is the number of fields of the struct.
 const fields = 7
 
-// Value returns the value for a distribution column.
+// Value returns the histogram as the value of a distribution column.
 func (h Histogram) Value() value.Value {
 	counts := make([]value.Value, len(h.Buckets))
 	for i, c := range h.Buckets {
@@ -38,7 +38,8 @@ func (h Histogram) Value() value.Value {
 	})})
 }
 
-// FromValue reads the struct of a distribution column. It returns false for NULL and for a value of another type.
+// FromValue converts the struct in a distribution column to a Histogram. It returns false for NULL and for a value of
+// another type.
 func FromValue(v value.Value) (h Histogram, ok bool) {
 	if v.IsNull() || v.Kind() != value.Struct || len(v.AsList()) != fields {
 		return h, false
@@ -55,7 +56,7 @@ func FromValue(v value.Value) (h Histogram, ok bool) {
 	return h, true
 }
 
-// text is the JSON form; its members are named as the fields of Type.
+// text is the JSON form of a Histogram. Its members have the names of the fields of Type.
 type text struct {
 	Count         int64   `json:"COUNT"`
 	Mean          float64 `json:"MEAN"`
@@ -66,16 +67,16 @@ type text struct {
 	Buckets       []int64 `json:"BUCKET_COUNTS"`
 }
 
-// JSON returns the distribution as a column ..._JSON_STRING holds it.
+// JSON returns the histogram in the form of the columns named ..._JSON_STRING.
 func (h Histogram) JSON() string {
 	b, err := json.Marshal(text(h))
 	if err != nil {
-		return "{}" // NaN or infinity, which JSON cannot represent
+		return "{}" // the histogram has NaN or infinity, which JSON cannot represent
 	}
 	return string(b)
 }
 
-// FromJSON reads the output of JSON.
+// FromJSON converts the output of JSON to a Histogram.
 func FromJSON(s string) (Histogram, error) {
 	var t text
 	if err := json.Unmarshal([]byte(s), &t); err != nil {

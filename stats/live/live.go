@@ -16,12 +16,13 @@ type Lists struct {
 	timelines   timelines
 }
 
-// New returns empty lists. The ids of queries start from now, so that they differ from the ids of an earlier process.
+// New returns empty lists. The ids of queries start at the time now, so that they differ from the ids of an earlier
+// process.
 func New(now time.Time) *Lists {
 	l := &Lists{}
 	l.queries.begin(now)
 	return l
 }
 
-// Off returns lists that record no queries and no transactions.
+// Off returns lists that record neither queries nor transactions.
 func Off() *Lists { return &Lists{off: true} }

@@ -17,23 +17,24 @@ type PartitionedDML struct {
 // Progress is the progress of a partitioned DML statement.
 type Progress struct {
 	SQL         string
-	Fingerprint int64 // of the text
+	Fingerprint int64 // fingerprint of the SQL text
 	Session     string
 	Start       time.Time
 	Updated     time.Time
-	Total       int64 // partitions
-	Complete    int64 // partitions
-	Trivial     int64 // complete partitions in which no row changed
+	Total       int64 // known partitions
+	Complete    int64 // completed partitions
+	Trivial     int64 // completed partitions in which no row changed
 	Rows        int64 // changed rows
 }
 
-// partitionedDMLs lists the running statements, the oldest first.
+// partitionedDMLs lists the running partitioned DML statements, the oldest first.
 type partitionedDMLs struct {
 	mu   sync.Mutex
 	list []*PartitionedDML
 }
 
-// StartPartitioned registers a partitioned DML statement with its number of partitions. The caller must call Finish.
+// StartPartitioned adds a partitioned DML statement with this number of partitions to the list. The caller must call
+// Finish.
 func (l *Lists) StartPartitioned(sql string, fingerprint int64, session string, partitions int64, now time.Time) *PartitionedDML {
 	d := &PartitionedDML{all: &l.partitioned, progress: Progress{
 		SQL: sql, Fingerprint: fingerprint, Session: session, Start: now, Updated: now, Total: partitions,
@@ -52,7 +53,7 @@ func (d *PartitionedDML) Split(more int64, now time.Time) {
 	d.progress.Updated = now
 }
 
-// Advance counts a completed partition and the rows it changed.
+// Advance counts a completed partition and the number of rows it changed.
 func (d *PartitionedDML) Advance(rows int64, now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

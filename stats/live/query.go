@@ -12,15 +12,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/stripe"
 )
 
-// maxOldest is the most queries that Oldest returns.
+// maxOldest is how many queries Oldest returns at most.
 const maxOldest = 1000
 
-// A Query is a running query. The caller owns it, and the Lists keep a pointer to it from Start to Finish. To save an allocation,
+// A Query is a running query. The caller owns it, but Lists points to it from Start to Finish. To save an allocation,
 // embed it in the state of the request.
 type Query struct {
-	SQL           string // the whole text
-	Fingerprint   int64  // of the text
-	Tag           string // of the request
+	SQL           string // the whole SQL text
+	Fingerprint   int64  // fingerprint of the SQL text
+	Tag           string // tag of the request
 	Start         time.Time
 	Session       string
 	ClientAddress string
@@ -28,7 +28,7 @@ type Query struct {
 	UserAgent     string
 	Priority      string // such as PRIORITY_HIGH
 	Transaction   string // READ_ONLY, READ_WRITE or NONE
-	// Cancel ends the query; CALL cancel_query calls it. It is nil if the query cannot be ended.
+	// Cancel cancels the query; CALL cancel_query calls this function. It is nil if users cannot cancel the query.
 	Cancel context.CancelCauseFunc
 
 	id         uint64
@@ -36,27 +36,28 @@ type Query struct {
 	prev, next *Query
 }
 
-// ErrCancelled is the cause with which cancel_query cancels.
+// ErrCancelled is the cause that cancel_query passes to Query.Cancel.
 var ErrCancelled = errors.New("query was cancelled by cancel_query")
 
-// queries holds every running query, in one list per stripe. Each list is in the order of the starts.
+// queries holds all running queries, in one list per stripe. Each list is sorted by the time of Start.
 type queries struct{ lists [stripe.Max]queryList }
 
 type queryList struct {
 	mu          sync.Mutex
-	newest      uint64 // highest id; the ids of list i are i modulo stripe.Max
+	newest      uint64 // highest id in the list so far; ids of list i are i modulo stripe.Max
 	first, last *Query
-	_           [32]byte // padding, so that lists do not share a cache line
+	_           [32]byte // keeps different lists in different cache lines
 }
 
-// begin sets the first ids above the ids of a former process.
+// begin makes the ids of queries start above those of an earlier process.
 func (q *queries) begin(now time.Time) {
 	for i := range q.lists {
 		q.lists[i].newest = uint64(now.UnixNano())/stripe.Max*stripe.Max + uint64(i)
 	}
 }
 
-// Start registers a query. The caller must call Finish. Queries of change streams are not registered.
+// Start adds a query to the list of running queries. The caller must call Finish. Callers do not add queries of change
+// streams.
 func (l *Lists) Start(q *Query) {
 	if l.off {
 		return
@@ -78,10 +79,10 @@ func (l *queryList) add(q *Query) {
 	l.last = q
 }
 
-// ID returns the query's id, as OLDEST_ACTIVE_QUERIES shows it and CancelQuery takes it.
+// ID returns the query's id in the form that OLDEST_ACTIVE_QUERIES shows and CancelQuery takes.
 func (q *Query) ID() string { return strconv.FormatUint(q.id, 10) }
 
-// Finish removes a query from the list. It does nothing for a query that was never started or has been finished.
+// Finish removes the query from the list. It does nothing for a query that was never started or that has finished.
 func (q *Query) Finish() {
 	l := q.list
 	if l == nil {
@@ -102,7 +103,8 @@ func (q *Query) Finish() {
 	q.list, q.prev, q.next = nil, nil, nil
 }
 
-// CancelQuery ends the query with the id that OLDEST_ACTIVE_QUERIES shows. It returns false if no such query runs.
+// CancelQuery cancels the query with the id that OLDEST_ACTIVE_QUERIES shows. It returns false if no such query runs,
+// or the query cannot be cancelled.
 func (l *Lists) CancelQuery(id string) bool {
 	n, err := strconv.ParseUint(id, 10, 64)
 	if err != nil {
@@ -116,7 +118,7 @@ func (l *Lists) CancelQuery(id string) bool {
 	return true
 }
 
-// cancelOf returns the Cancel function of a query; nil if the query no longer runs.
+// cancelOf returns the Cancel function of the query with this id, or nil if the query no longer runs or has none.
 func (l *queryList) cancelOf(id uint64) context.CancelCauseFunc {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -128,7 +130,7 @@ func (l *queryList) cancelOf(id uint64) context.CancelCauseFunc {
 	return nil
 }
 
-// EachQuery calls f with every running query, in no order. f may copy the query and must not keep the pointer.
+// EachQuery calls f with every running query, in no order. f may copy the query but must not keep the pointer.
 func (l *Lists) EachQuery(f func(*Query)) {
 	for i := range l.queries.lists {
 		list := &l.queries.lists[i]
@@ -140,7 +142,7 @@ func (l *Lists) EachQuery(f func(*Query)) {
 	}
 }
 
-// Oldest returns the oldest running queries, oldest first, at most maxOldest.
+// Oldest returns the running queries, the oldest first, but at most maxOldest.
 func (l *Lists) Oldest() []Query {
 	var list []Query
 	order := func(x, y Query) int { return cmp.Or(x.Start.Compare(y.Start), cmp.Compare(x.id, y.id)) }

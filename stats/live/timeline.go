@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Limits of tagged transactions: the newest timelines are kept, and the first events of each.
+// Limits of timelines: how many timelines are kept, which are the newest; how many events each has, which are its
+// first; and how many bytes each text in an event has.
 const (
 	maxTimelines      = 256
 	maxTimelineEvents = 64
@@ -27,7 +28,7 @@ const (
 // An Event is one event of a transaction.
 type Event struct {
 	Kind     EventKind     `json:"kind"`
-	What     string        `json:"what"`              // the text, the table, or the key of the lock
+	What     string        `json:"what"`              // the SQL text, the table, or the key of the lock
 	At       time.Duration `json:"at"`                // since the transaction began, in nanoseconds
 	Duration time.Duration `json:"duration"`          // in nanoseconds
 	LockWait time.Duration `json:"lockWait,omitzero"` // part of Duration
@@ -35,31 +36,32 @@ type Event struct {
 	Error    string        `json:"error,omitempty"`
 }
 
-// Timeline is one attempt of a tagged transaction.
+// Timeline is the timeline of one attempt of a transaction with a tag.
 type Timeline struct {
 	Tag     string        `json:"tag"`
 	Begin   time.Time     `json:"begin"`
-	Total   time.Duration `json:"total,omitzero"` // 0 while it runs
-	Outcome string        `json:"outcome"`        // empty while it runs
+	Total   time.Duration `json:"total,omitzero"` // 0 while the attempt runs
+	Outcome string        `json:"outcome"`        // empty while the attempt runs
 	Events  []Event       `json:"events"`
-	// Dropped counts the events after the kept ones.
+	// Dropped is the number of later events, which are not in Events.
 	Dropped int `json:"dropped,omitzero"`
 }
 
-// timelines is a ring of the newest timelines.
+// timelines holds the newest timelines in a ring buffer.
 type timelines struct {
 	mu   sync.Mutex
 	ring [maxTimelines]*TimelineRecorder
 	next int
 }
 
-// TimelineRecorder records a timeline. A nil one, of a transaction without a tag, does nothing.
+// TimelineRecorder records a timeline. A transaction without a tag has a nil TimelineRecorder, whose methods do
+// nothing.
 type TimelineRecorder struct {
 	mu sync.Mutex
 	t  Timeline
 }
 
-// StartTimeline begins the timeline of a transaction. It returns nil without a tag.
+// StartTimeline begins the timeline of a transaction. It returns nil if the transaction has no tag.
 func (l *Lists) StartTimeline(tag string, begin time.Time) *TimelineRecorder {
 	if tag == "" || l.off {
 		return nil
@@ -83,17 +85,17 @@ func (r *TimelineRecorder) Add(begin time.Time, e Event) {
 		r.t.Dropped++
 		return
 	}
-	e.At = max(begin.Sub(r.t.Begin), 0) // the request that begins a transaction may start before it
+	e.At = max(begin.Sub(r.t.Begin), 0) // the request that begins a transaction may itself begin earlier
 	e.What, e.Error = own(e.What), own(e.Error)
 	r.t.Events = append(r.t.Events, e)
 }
 
-// own returns a copy of the beginning of a text.
+// own returns a copy of the first maxEventText bytes of a text.
 func own(s string) string {
 	return strings.Clone(strings.ToValidUTF8(s[:min(len(s), maxEventText)], ""))
 }
 
-// Finish ends the timeline.
+// Finish records the end and the outcome of the attempt.
 func (r *TimelineRecorder) Finish(end time.Time, outcome string) {
 	if r == nil {
 		return
@@ -103,7 +105,7 @@ func (r *TimelineRecorder) Finish(end time.Time, outcome string) {
 	r.t.Total, r.t.Outcome = end.Sub(r.t.Begin), outcome
 }
 
-// Timelines returns the newest timelines with a tag, newest first. An empty tag selects all.
+// Timelines returns the timelines of transactions with this tag, newest first. An empty tag selects all.
 func (l *Lists) Timelines(tag string) []Timeline {
 	l.timelines.mu.Lock()
 	defer l.timelines.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package metrics counts how the API is used, by method, for Prometheus.
+// Package metrics counts, for Prometheus, the requests of each API method.
 //
 // Imports of this module: stats/stripe.
 package metrics
@@ -14,8 +14,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/stripe"
 )
 
-// Methods counts the use of the API, by method, for Prometheus. It does its own counting, because every request is counted. A
-// Method keeps related counters together for each processor and adds them up when Prometheus asks.
+// Methods counts, for Prometheus, the requests of each API method. It does not use Prometheus's counters, because every
+// request is counted: a Method keeps related counters together for each processor, and adds them up only when
+// Prometheus asks.
 type Methods struct {
 	requests, latency, streams, cpu, shared, received, sent, remote *prometheus.Desc
 
@@ -23,7 +24,7 @@ type Methods struct {
 	methods []*Method
 }
 
-// latencyBounds are the upper bounds of the latency buckets. Longer latencies have a bucket of their own.
+// latencyBounds are the upper bounds of the latency buckets. One more bucket counts longer latencies.
 var latencyBounds = [...]time.Duration{
 	50 * time.Microsecond, 100 * time.Microsecond, 250 * time.Microsecond, 500 * time.Microsecond,
 	1 * time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond,
@@ -32,7 +33,7 @@ var latencyBounds = [...]time.Duration{
 	1 * time.Second, 2500 * time.Millisecond, 5 * time.Second, 10 * time.Second, 25 * time.Second, 50 * time.Second, 100 * time.Second,
 }
 
-// NewMethods creates the metrics and registers them.
+// NewMethods creates the metrics of API methods and registers them.
 func NewMethods(to prometheus.Registerer) (*Methods, error) {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("crowfoot_"+name, help, append([]string{"method"}, labels...), nil)
@@ -70,10 +71,10 @@ func (m *Methods) Collect(to chan<- prometheus.Metric) {
 type Method struct {
 	name    string
 	stripes []methodStripe
-	streams latencies // of queries of change streams
+	streams latencies // latencies of queries of change streams
 }
 
-// methodStripe counts the requests on one processor. Times are in nanoseconds.
+// methodStripe counts the requests that one processor served. Times are in nanoseconds.
 type methodStripe struct {
 	cpu, shared, received, sent, remote atomic.Int64
 	byCode                              [maxCode + 1]atomic.Int64
@@ -83,7 +84,7 @@ type methodStripe struct {
 
 // latencies counts requests by their latency.
 type latencies struct {
-	sum     atomic.Int64                         // nanoseconds
+	sum     atomic.Int64                         // sum of the latencies in nanoseconds
 	buckets [len(latencyBounds) + 1]atomic.Int64 // the last one counts longer latencies
 }
 
@@ -94,8 +95,8 @@ func (l *latencies) add(d time.Duration) {
 
 const maxCode = codes.Unauthenticated
 
-// Method returns the method with a name, such as ExecuteStreamingSql; several services may share one. It returns nil if there are
-// no metrics.
+// Method returns the counters of the method with a name, such as ExecuteStreamingSql. Methods of several services with
+// the same name share counters. It returns nil if m is nil.
 func (m *Methods) Method(name string) *Method {
 	if m == nil {
 		return nil
@@ -116,14 +117,14 @@ func (m *Methods) Method(name string) *Method {
 type Call struct {
 	Code           codes.Code
 	Latency        time.Duration
-	CPU            time.Duration // its own, measured
+	CPU            time.Duration // CPU time measured for the request itself
 	SharedCPU      time.Duration // its share of unmeasured CPU time; see cpu.Meter.Shared
 	Received, Sent int64         // bytes
 	RemoteCalls    int64
-	ChangeStream   bool // a query of a change stream
+	ChangeStream   bool // the request is a query of a change stream
 }
 
-// Observe counts a request. A nil Method counts nothing.
+// Observe counts a request that has ended. A nil Method counts nothing.
 func (m *Method) Observe(c Call) {
 	if m == nil {
 		return
@@ -149,7 +150,7 @@ func (m *Method) Observe(c Call) {
 	}
 }
 
-// bucketOf returns the first bucket whose bound is d or above.
+// bucketOf returns the index of the bucket for latency d: the first whose bound is at least d.
 func bucketOf(d time.Duration) int {
 	i := 0
 	for i < len(latencyBounds) && d > latencyBounds[i] {
@@ -158,7 +159,7 @@ func bucketOf(d time.Duration) int {
 	return i
 }
 
-// sum adds up a counter of all stripes.
+// sum returns the sum of one counter over all stripes.
 func (m *Method) sum(of func(*methodStripe) *atomic.Int64) (n int64) {
 	for i := range m.stripes {
 		n += of(&m.stripes[i]).Load()
@@ -194,8 +195,8 @@ func (m *Method) collect(all *Methods, to chan<- prometheus.Metric) {
 	m.collectLatencies(all.streams, []*latencies{&m.streams}, to)
 }
 
-// collectLatencies sends the histogram of the latencies, unless it is empty. It computes the count from the buckets, so that both
-// agree while requests go on.
+// collectLatencies sends the histogram of latencies to Prometheus, unless it is empty. It computes the count from the
+// buckets, so that the count and the buckets agree even if requests are counted meanwhile.
 func (m *Method) collectLatencies(d *prometheus.Desc, of []*latencies, to chan<- prometheus.Metric) {
 	upTo := make(map[float64]uint64, len(latencyBounds))
 	total, sum := uint64(0), time.Duration(0)

@@ -50,7 +50,7 @@ crowfoot_shared_cpu_seconds_total{Read} 3e-05
 	}
 }
 
-// gathered formats the metrics of a registry.
+// gathered formats the metrics of a registry as text.
 func gathered(t *testing.T, registry *prometheus.Registry) string {
 	families, err := registry.Gather()
 	if err != nil {
@@ -74,8 +74,8 @@ func gathered(t *testing.T, registry *prometheus.Registry) string {
 	return b.String()
 }
 
-// TestLatencyBuckets: a latency counts in the first bucket whose bound it does not exceed, as in Prometheus. Each bound has at
-// most two digits, for readability.
+// TestLatencyBuckets: a latency is counted in the first bucket whose bound it does not exceed, as Prometheus requires.
+// Each bound has at most two digits, so that it is easy to read.
 func TestLatencyBuckets(t *testing.T) {
 	for i, bound := range latencyBounds {
 		if got := bucketOf(bound); got != i {

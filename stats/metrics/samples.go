@@ -6,7 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Samples is a collector of values that other packages count. Each scrape calls it, and it adds the current values.
+// Samples is a Prometheus collector for values that other packages count. Each scrape calls the function, which calls
+// add with each current value.
 type Samples func(add func(Sample))
 
 // A Sample is one value of a metric.
@@ -18,7 +19,8 @@ type Sample struct {
 	Labels []string // names and values in turn
 }
 
-// Describe implements prometheus.Collector. It describes nothing, because the samples are known only when they are collected.
+// Describe implements prometheus.Collector. It describes nothing, because which samples there are is known only when
+// they are collected.
 func (Samples) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
