@@ -4,19 +4,18 @@ import "google.golang.org/grpc/codes"
 
 // Errors of instance and database administration.
 
-// Unimplemented returns the error for a method of the API that this server does not have.
+// Unimplemented returns the error for a method of the API that Crowfoot does not have.
 func Unimplemented(method string) *Error {
 	return newError(codes.Unimplemented, "Method %s is not implemented.", method)
 }
 
-// Unsupported reports that Spanner has a feature and this server does not. what names the feature and begins the
-// sentence.
+// Unsupported returns the error for a feature that Spanner has but Crowfoot does not have. what names the feature and
+// begins the sentence.
 func Unsupported(what string) *Error {
 	return newError(codes.Unimplemented, "%s is not supported.", what)
 }
 
-// OperationNotFound reports that no operation has this name. A client may also see it for an operation that was
-// deleted.
+// OperationNotFound reports that no operation has this name: none ever had it, or the operation was deleted.
 func OperationNotFound(name string) *Error {
 	return newError(codes.NotFound, "Operation not found: %s", name)
 }
@@ -26,7 +25,7 @@ func OperationExists(name string) *Error {
 	return newError(codes.AlreadyExists, "Operation already exists: %s", name)
 }
 
-// InvalidOperationID returns the error for an operation_id that breaks the rules.
+// InvalidOperationID returns the error for a malformed operation_id.
 func InvalidOperationID(id string) *Error {
 	return newError(codes.InvalidArgument, "Invalid operation_id: %s. It must begin with a lower-case letter and hold lower-case letters, digits and underscores only.", shorten(id))
 }
@@ -46,7 +45,7 @@ func AmbiguousCapacity() *Error {
 	return newError(codes.InvalidArgument, "Only one of node_count and processing_units may be set.")
 }
 
-// InvalidFieldMask returns the error for a field that cannot be updated.
+// InvalidFieldMask returns the error for a field mask that names a field which cannot be updated.
 func InvalidFieldMask(path string) *Error {
 	return newError(codes.InvalidArgument, "Invalid field mask: %s cannot be updated.", shorten(path))
 }

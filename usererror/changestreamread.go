@@ -6,7 +6,7 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Errors of queries that read a change stream, in Spanner's wording.
+// Errors of queries that read a change stream. Their wording is Spanner's.
 
 // ChangeStreamNotFound returns the error for a change stream that does not exist, or was dropped while a query read it.
 func ChangeStreamNotFound(stream string) *Error {
@@ -54,7 +54,7 @@ func StreamReadOptions() *Error {
 	return newError(codes.Unimplemented, "read_options must be null.")
 }
 
-// ChangeStreamCombined returns the error for a query of a change stream that does more than call its function,
+// ChangeStreamCombined returns the error for a query of a change stream that does more than call the function
 // READ_<stream>.
 func ChangeStreamCombined(function string) *Error {
 	return newError(codes.Unimplemented,
@@ -63,14 +63,14 @@ func ChangeStreamCombined(function string) *Error {
 }
 
 // ChangeStreamArgument returns the error for an argument of a change stream function that is not a literal or parameter
-// of the right type. Arguments count from 1.
+// of the right type. argument counts from 1.
 func ChangeStreamArgument(function string, argument int) *Error {
 	return newError(codes.InvalidArgument,
 		"Invalid argument of change stream TVF %s. Argument %d is not a literal or parameter. Implicit type conversions are not supported.",
 		shorten(function), argument)
 }
 
-// StreamStartInFuture returns the error for a start_timestamp after latest.
+// StreamStartInFuture returns the error for a start_timestamp that is after latest, the latest allowed one.
 func StreamStartInFuture(earliest, latest, start time.Time) *Error {
 	return newError(codes.OutOfRange,
 		"Specified start_timestamp is too far in the future. Please specify a start_timestamp within the earliest read timestamp: %s, and the current maximum start timestamp: %s. Received start_timestamp: %s.",
@@ -97,7 +97,7 @@ func StreamStartOutsidePartition(from, until, start time.Time) *Error {
 		streamTime(from), last, streamTime(start))
 }
 
-// ForeignStreamToken returns the error for a partition_token that was not given out for the change stream.
+// ForeignStreamToken returns the error for a partition_token that does not belong to the change stream.
 func ForeignStreamToken(token string) *Error {
 	return newError(codes.InvalidArgument,
 		"Specified partition_token is invalid, as it does not belong to the Change Stream associated with the TVF. Received partition_token: %s.", shorten(token))

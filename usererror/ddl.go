@@ -44,13 +44,13 @@ func SchemaTooLarge(limit int) *Error {
 	return newError(codes.FailedPrecondition, "The schema would exceed the maximum size of %d bytes.", limit)
 }
 
-// DDLTooDeep returns the error for a statement nested too deeply.
+// DDLTooDeep returns the error for a DDL statement that is nested more than limit levels deep.
 func DDLTooDeep(stmt string, limit int) *Error {
 	return newError(codes.InvalidArgument, "Error parsing Spanner DDL statement: %s : nested deeper than the maximum of %d.",
 		shorten(stmt), limit)
 }
 
-// DDLUnimplemented returns the error for a statement or clause that Spanner has and Crowfoot does not.
+// DDLUnimplemented returns the error for a DDL statement or clause that Spanner has but Crowfoot does not have.
 func DDLUnimplemented(what string) *Error {
 	return newError(codes.Unimplemented, "%s is not implemented.", what)
 }

@@ -6,50 +6,51 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Errors of views and functions. Their texts are the emulator's.
+// Errors about views and functions. Their texts are those of Google's Spanner emulator.
 
-// NoSQLSecurity returns the error for CREATE VIEW or CREATE FUNCTION without the clause SQL SECURITY; kind is "View" or
+// NoSQLSecurity returns the error for CREATE VIEW or CREATE FUNCTION without the clause SQL SECURITY. kind is "View" or
 // "Function".
 func NoSQLSecurity(kind, name string) *Error {
 	return newError(codes.InvalidArgument, "%s `%s` is missing the SQL SECURITY clause.", kind, name)
 }
 
-// BadDefinition returns the error for a view or function whose text cannot be analyzed; kind is "view" or "function".
+// BadDefinition returns the error for a view or function whose SQL cannot be analyzed. kind is "view" or "function".
 func BadDefinition(kind, name string, cause error) *Error {
 	return newError(codes.InvalidArgument, "Error parsing the definition of %s `%s`: %s", kind, name, cause).quoting(cause)
 }
 
-// BadReplacement returns the error for CREATE OR REPLACE with a text that cannot be analyzed; kind is "View" or
+// BadReplacement returns the error for CREATE OR REPLACE with SQL that cannot be analyzed. kind is "View" or
 // "Function".
 func BadReplacement(kind, name string, cause error) *Error {
 	return newError(codes.FailedPrecondition, "Cannot replace %s `%s` because new definition is invalid with the following diagnostic message:\n\n%s",
 		strings.ToUpper(kind), name, cause).quoting(cause)
 }
 
-// RecursiveReplacement returns the error for CREATE OR REPLACE with a text that names the object itself, directly or
-// through others.
+// RecursiveReplacement returns the error for CREATE OR REPLACE with SQL that names the object itself, directly or
+// through other objects.
 func RecursiveReplacement(kind, name string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot replace %s `%s` because new definition is recursive.", strings.ToUpper(kind), name)
 }
 
-// TooDeepViews returns the error for a chain of views and functions, each of which names the next, that is too long.
+// TooDeepViews returns the error for a view or function at the end of a chain of more than limit views and functions,
+// each of which names the next.
 func TooDeepViews(name string, limit int) *Error {
 	return newError(codes.FailedPrecondition, "The definition of `%s` is nested too deeply: the limit is %d levels of views and functions.", name, limit)
 }
 
-// DropUnderViews returns the error for a DROP of something that views name. what is "TABLE `t`", "column `c`", and so
-// on.
+// DropUnderViews returns the error for a DROP of an object that views name. what is the object: "TABLE `t`", "column
+// `c`", and so on.
 func DropUnderViews(what, views string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop %s on which there are dependent views: %s.", what, views)
 }
 
-// DropUnderFunction returns the error for a DROP of something that functions name.
+// DropUnderFunction returns the error for a DROP of an object that functions name. what is the object.
 func DropUnderFunction(what, functions string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop %s on which there is a dependent function: %s.", what, functions)
 }
 
-// DependentInvalid returns the error for a change, such as "alter VIEW", that would make the text of a dependent view
-// or function invalid. cause is the changed object.
+// DependentInvalid returns the error for a change that would make the SQL of a dependent view or function invalid.
+// action is the change, such as "alter VIEW", and cause the changed object.
 func DependentInvalid(action, cause, kind, dependent, reason string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Cannot %s `%s`. The new definition causes the definition of %s `%s` to become invalid with the following diagnostic message: %s",
@@ -70,7 +71,7 @@ func DependentRetyped(action, cause, view, from, to string) *Error {
 		action, cause, view, from, to)
 }
 
-// LockInDefinition returns the error for FOR UPDATE in the text of a view or function.
+// LockInDefinition returns the error for FOR UPDATE in the SQL of a view or function.
 func LockInDefinition() *Error {
 	return newError(codes.InvalidArgument, "Unexpected lock mode in function body query.")
 }
@@ -85,7 +86,7 @@ func ViewForceIndex(view string) *Error {
 	return newError(codes.InvalidArgument, "The hint FORCE_INDEX does not apply to view %s: only tables have indexes.", view)
 }
 
-// SynonymExists returns the error for another synonym for a table that has one.
+// SynonymExists returns the error for adding a synonym to a table that has one.
 func SynonymExists(synonym, table string) *Error {
 	return newError(codes.InvalidArgument, "Cannot add a synonym to table %s because the table already has a synonym %s.", table, synonym)
 }
@@ -95,12 +96,13 @@ func SynonymNotFound(synonym, table string) *Error {
 	return newError(codes.InvalidArgument, "SYNONYM %s does not exist on table %s.", synonym, table)
 }
 
-// NameInOtherSchema returns the error for a new name of a table or its synonym with another schema than the table's.
+// NameInOtherSchema returns the error for a new name of a table, or of its synonym, in another schema than the table's.
 func NameInOtherSchema(name, table string) *Error {
 	return newError(codes.InvalidArgument, "The name %s is not in the schema of table %s. A table cannot be moved to another schema.", name, table)
 }
 
-// DropUnderColumn returns the error for DROP of a function that the expression of a column calls; column is "t.c".
+// DropUnderColumn returns the error for DROP of a function that the expression of a column calls. column has the form
+// "t.c".
 func DropUnderColumn(what, column string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop %s on which there is a dependent column: %s.", what, column)
 }

@@ -6,7 +6,7 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Errors of evaluating well-formed expressions. The texts are those of GoogleSQL's reference implementation.
+// Errors from evaluating well-formed expressions. The texts are those of GoogleSQL's reference implementation.
 
 // Overflow reports that a result does not fit its type. operation is the computation, such as 9223372036854775807 + 1.
 func Overflow(typ, operation string) *Error {
@@ -43,13 +43,13 @@ func NegativeShiftOfBytes() *Error {
 	return newError(codes.OutOfRange, "Bitwise shift by negative offset.")
 }
 
-// BadValue reports that a text is not a value of the type: Bad int64 value: abc. typ is in lower case for numbers, as
-// GoogleSQL writes it.
+// BadValue reports that a text is not a value of the type: Bad int64 value: abc. For numeric types typ is in lower
+// case, as GoogleSQL writes it.
 func BadValue(typ, text string) *Error {
 	return newError(codes.OutOfRange, "Bad %s value: %s", typ, text)
 }
 
-// InvalidValue reports that a text is not a value of a calendar type: Invalid date: '2020-02-30'.
+// InvalidValue reports that a text is not a value of a calendar type: Invalid date: '2020-02-30'. what is the type.
 func InvalidValue(what, text string) *Error {
 	return newError(codes.OutOfRange, "Invalid %s: '%s'", what, text)
 }
@@ -74,7 +74,7 @@ func NoCast(from, to string) *Error {
 	return newError(codes.InvalidArgument, "Invalid cast from %s to %s", from, to)
 }
 
-// ArrayIndex returns the error for array[OFFSET(i)] or array[ORDINAL(i)] beyond the array.
+// ArrayIndex returns the error for array[OFFSET(i)] or array[ORDINAL(i)] if the array has no such element.
 func ArrayIndex(index int64) *Error {
 	return newError(codes.OutOfRange, "Array index %d is out of bounds", index)
 }
@@ -84,12 +84,12 @@ func UserError(text string) *Error {
 	return newError(codes.OutOfRange, "%s", text)
 }
 
-// BadArgument reports that a function refuses the value of an argument. The caller gives the whole sentence.
+// BadArgument returns the error of a function that refuses the value of an argument. sentence is the whole text.
 func BadArgument(sentence string) *Error {
 	return newError(codes.OutOfRange, "%s", sentence)
 }
 
-// BadRegexp reports that a text is not a regular expression of RE2.
+// BadRegexp reports that a text is not a regular expression in the syntax of RE2.
 func BadRegexp(problem string) *Error {
 	return newError(codes.OutOfRange, "Cannot parse regular expression: %s", problem)
 }
@@ -99,7 +99,8 @@ func UnsupportedFunction(name string, args []string) *Error {
 	return newError(codes.Unimplemented, "Unsupported built-in function: %s(%s)", name, strings.Join(args, ", "))
 }
 
-// DateOverflow reports that adding to or subtracting from a date or timestamp leaves the calendar.
+// DateOverflow reports that adding to a date or timestamp, or subtracting from it, gives a date outside the years 1 to
+// 9999.
 func DateOverflow(doing string, n int64, part, typ, from string) *Error {
 	return newError(codes.OutOfRange, "%s %d %s to %s %s causes overflow", doing, n, part, typ, from)
 }
@@ -124,8 +125,8 @@ func DateRange() *Error {
 	return newError(codes.OutOfRange, "Date is out of range: it must be from 0001-01-01 to 9999-12-31")
 }
 
-// PutOff returns an error that occurred in a branch of IF or CASE while an aggregate was computed. A query fails with
-// it only if it takes the branch.
+// PutOff returns an error again that occurred in a branch of IF or CASE while an aggregate was computed. It was put off
+// because a query fails with this error only if it takes that branch.
 func PutOff(code codes.Code, message string) *Error {
 	return newError(code, "%s", message)
 }
@@ -135,9 +136,9 @@ func AggregateOverflow(typ string) *Error {
 	return newError(codes.OutOfRange, "%s overflow", typ)
 }
 
-// QueryMemory returns the error for a statement that has kept more than limit bytes of rows. Its code is not
-// RESOURCE_EXHAUSTED: official clients repeat a unary call with that code for as long as they may, and this one would
-// fail each time.
+// QueryMemory returns the error for a statement whose rows take more than limit bytes of memory. Its code is not
+// RESOURCE_EXHAUSTED, because official clients repeat a unary call with that code for as long as they may, and this
+// statement would fail each time.
 func QueryMemory(limit int64) *Error {
 	return newError(codes.OutOfRange, "The query needs more memory than the %d bytes that one query may take. Filter, group or limit its rows earlier.", limit)
 }

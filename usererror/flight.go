@@ -7,7 +7,8 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Errors of Arrow Flight SQL. Requests that it translates to other requests also have the errors of these.
+// Errors of Arrow Flight SQL. A request that is translated to requests of Spanner's API can also have the errors of
+// those requests.
 
 // FlightDatabaseMissing reports that a request does not name its database.
 func FlightDatabaseMissing(header string) *Error {
@@ -15,7 +16,7 @@ func FlightDatabaseMissing(header string) *Error {
 }
 
 // InvalidTicket returns the error for a ticket, or a handle of a prepared statement or a transaction, that this server
-// has not issued or that was changed.
+// did not make, or that was changed. what names it.
 func InvalidTicket(what string) *Error {
 	return newError(codes.InvalidArgument, "Invalid %s: it was not given out by this server, or was changed.", what)
 }
@@ -30,17 +31,19 @@ func UnknownFlightAction(name string) *Error {
 	return newError(codes.Unimplemented, "Unknown Flight action: %s. ListActions lists those that there are.", shorten(name))
 }
 
-// InvalidFlightDescriptor reports that the bytes after a descriptor's type are not a command of Flight SQL.
+// InvalidFlightDescriptor reports that a FlightDescriptor does not contain a command of Flight SQL. why says what is
+// wrong.
 func InvalidFlightDescriptor(why string) *Error {
 	return newError(codes.InvalidArgument, "Invalid FlightDescriptor: %s.", why)
 }
 
-// InvalidFlightHeader reports that a header has a value that the server does not take.
+// InvalidFlightHeader reports that a header has a value that the server does not accept. want says what it accepts.
 func InvalidFlightHeader(header, value, want string) *Error {
 	return newError(codes.InvalidArgument, "Invalid header %s: %s. Expected %s.", header, shorten(value), want)
 }
 
-// ArrowOutOfRange reports that a value does not fit into the Arrow type of its column.
+// ArrowOutOfRange reports that a value does not fit into the Arrow type of its column. instead says what the user can
+// do.
 func ArrowOutOfRange(column, typ, value, arrow, instead string) *Error {
 	return newError(codes.OutOfRange, "Column %s has the %s %s, which is out of the range of Arrow's %s. %s", column, typ, value, arrow, instead)
 }
@@ -60,7 +63,7 @@ func FlightParameterCount(want, got int) *Error {
 	return newError(codes.InvalidArgument, "The statement has %d parameters, and the batch has %d columns.", want, got)
 }
 
-// FlightManyParameterRows reports that a query takes one row of parameters.
+// FlightManyParameterRows reports that several rows of parameters were bound to a query, which can have only one.
 func FlightManyParameterRows() *Error {
 	return newError(codes.InvalidArgument, "A query takes one row of parameters, and several were bound. Execute it once for each row.")
 }
@@ -80,22 +83,23 @@ func FlightIngestUnsupported() *Error {
 	return newError(codes.Unimplemented, "Bulk ingest writes tables of the database that the request names: there are no temporary tables and no other catalogs.")
 }
 
-// IngestTableExists reports that a bulk load was to create a table whose name exists.
+// IngestTableExists reports that a bulk load should create a table, but a table has that name already.
 func IngestTableExists(name string) *Error {
 	return newError(codes.AlreadyExists, "Table %s exists already.", name)
 }
 
-// IngestColumnType reports that a bulk load was to create a column of a type that GoogleSQL does not have.
+// IngestColumnType reports that a bulk load should create a column of a type that GoogleSQL does not have.
 func IngestColumnType(column string, why error) *Error {
 	return newError(codes.InvalidArgument, "Column %s: %v.", shorten(column), why)
 }
 
-// IngestValue reports that a client's value cannot be converted to the type of its column. Rows count from 1.
+// IngestValue reports that a value from a client cannot be converted to the type of its column. row counts from 1.
 func IngestValue(column, typ string, row int64, why error) *Error {
 	return newError(codes.InvalidArgument, "Row %d: invalid value for column %s of type %s: %v.", row, shorten(column), typ, why)
 }
 
-// AfterIngest adds to err the number of rows that a bulk load wrote before it failed. It keeps the code.
+// AfterIngest adds to the text of err the number of rows that a bulk load committed before it failed. The code of err
+// stays the same.
 func AfterIngest(err error, rows int64, inTransaction bool) error {
 	var e *Error
 	if rows == 0 || inTransaction || !errors.As(err, &e) {

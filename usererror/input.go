@@ -2,24 +2,24 @@ package usererror
 
 import "google.golang.org/grpc/codes"
 
-// Errors of the values, keys and mutations in a request.
+// Errors about the values, keys and mutations in a request.
 
-// UnparsableColumnValue reports that a value in a mutation or key is not of the column's type.
+// UnparsableColumnValue reports that a value in a mutation or key cannot be converted to the type of its column.
 func UnparsableColumnValue(column, typ string, why error) *Error {
 	return newError(codes.FailedPrecondition, "Invalid value for column %s in the request: Could not parse it as %s: %v.", column, typ, why)
 }
 
-// UnparsableParam reports that the value of a query parameter is not of its type.
+// UnparsableParam reports that the value of a query parameter cannot be converted to the parameter's type.
 func UnparsableParam(name, typ string, why error) *Error {
 	return newError(codes.InvalidArgument, "Invalid value for bind parameter %s: expected %s: %v.", name, typ, why)
 }
 
-// InvalidParamType returns the error for a declared parameter type that does not exist.
+// InvalidParamType returns the error for a query parameter whose declared type does not exist.
 func InvalidParamType(name string, why error) *Error {
 	return newError(codes.InvalidArgument, "Invalid type for bind parameter %s: %v.", name, why)
 }
 
-// KeyRangeEndMissing returns the error for a key range that lacks one end. which is start or end.
+// KeyRangeEndMissing returns the error for a key range that has no start or no end. which is "start" or "end".
 func KeyRangeEndMissing(which string) *Error {
 	return newError(codes.InvalidArgument, "A key range must contain a closed or open %s.", which)
 }
@@ -34,7 +34,7 @@ func QueuesUnsupported() *Error {
 	return newError(codes.Unimplemented, "Queues are not supported: mutations send and ack are not available.")
 }
 
-// NoColumns returns the error for a read of no column.
+// NoColumns returns the error for a read that names no column.
 func NoColumns() *Error {
 	return newError(codes.InvalidArgument, "Invalid read request: at least one column must be specified.")
 }
@@ -44,7 +44,7 @@ func MissingField(field string) *Error {
 	return newError(codes.InvalidArgument, "Invalid request: %s is required.", field)
 }
 
-// InvalidEnum returns the error for a number that the enum does not have.
+// InvalidEnum returns the error for a field whose number is not a value of the field's enum.
 func InvalidEnum(field string, n int32) *Error {
 	return newError(codes.InvalidArgument, "Invalid request: unknown %s %d.", field, n)
 }
@@ -59,8 +59,8 @@ func LimitWithPartition() *Error {
 	return newError(codes.InvalidArgument, "Invalid read request: limit cannot be used with a partition_token.")
 }
 
-// OrderWithPartition returns the error for a read of a partition that asks for the order of the primary key. The
-// partitions together have no order.
+// OrderWithPartition returns the error for a read of a partition that asks for the order of the primary key. It is
+// refused because the partitions together have no order.
 func OrderWithPartition() *Error {
 	return newError(codes.InvalidArgument, "Invalid read request: order_by PRIMARY_KEY cannot be used with a partition_token.")
 }
@@ -75,7 +75,7 @@ func PlanWithPartition() *Error {
 	return newError(codes.InvalidArgument, "PLAN and PROFILE query modes cannot be used with a partition_token.")
 }
 
-// InvalidPartitionToken returns the error for a partition token that this server has not issued.
+// InvalidPartitionToken returns the error for a partition token that this server did not make.
 func InvalidPartitionToken() *Error {
 	return newError(codes.InvalidArgument, "Invalid partition_token: it was not given out by this server.")
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/memory"
 )
 
-// TestLayers checks the code and the text that a user gets for each error of the packages below table, wherever it stands
-// in the chain.
+// TestLayers checks the code and the text that a user gets for each error of the packages below table, alone and
+// wrapped in other errors.
 func TestLayers(t *testing.T) {
 	cause := errors.New("the cause")
 	for _, c := range []struct {
@@ -40,7 +40,7 @@ func TestLayers(t *testing.T) {
 			t.Errorf("%T: %v, %+v", c.err, ok, e)
 		}
 	}
-	// An error for users counts before the typed error that it wraps.
+	// If an error for users wraps a typed error, users see the error for users.
 	err := fmt.Errorf("%w: %w", DataDamaged("a columnar copy"), &kv.DamagedError{File: "000012.sst"})
 	if e, ok := As(err); !ok || !strings.Contains(e.Message, "a columnar copy") {
 		t.Errorf("%v, %+v", ok, e)

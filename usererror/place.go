@@ -6,16 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// Place is the position of an error in the text of a statement.
+// Place is the position of an error in the SQL of a statement.
 type Place struct {
-	Line, Column int // from 1; the column counts characters
-	// Excerpt is the line of the text and, below it, a caret under the place. Like Cloud Spanner, the server sends it
-	// after the message. Its form is that of GoogleSQL's ERROR_MESSAGE_MULTI_LINE_WITH_CARET: at most 80 characters of
-	// the line, and spaces for tabs. For DDL only errors of syntax and types have an excerpt.
+	Line, Column int // both count from 1; Column counts characters
+	// Excerpt is the line of the SQL that has the error and, below it, a caret under the position. Like Cloud Spanner,
+	// the server sends it after the message. Its form is that of GoogleSQL's ERROR_MESSAGE_MULTI_LINE_WITH_CARET: at
+	// most 80 characters of the line, and spaces for tabs. For DDL only syntax errors and errors about types have an
+	// excerpt.
 	Excerpt string
 }
 
-// PointAt returns the error with its place: an offset of the text that the user wrote.
+// PointAt returns a copy of the error with a position and an excerpt. pos is the offset of the error in text, the SQL
+// that the user wrote.
 func (e *Error) PointAt(text string, pos int) *Error {
 	pos = min(max(pos, 0), len(text))
 	line, column := LineAndColumn(text[:pos])
@@ -24,8 +26,8 @@ func (e *Error) PointAt(text string, pos int) *Error {
 	return &placed
 }
 
-// In returns the error with its place in a DDL statement: at or after an offset of the statement's text. If the error
-// has an excerpt already, of an expression in the statement, that excerpt stays.
+// In returns a copy of the error with a position in a DDL statement: offset pos in text. If the error already has an
+// excerpt, of an expression in the statement, the copy has the same excerpt.
 func (e *Error) In(text string, pos int) *Error {
 	placed := *e
 	placed.Place = new(Place)
@@ -36,8 +38,8 @@ func (e *Error) In(text string, pos int) *Error {
 	return &placed
 }
 
-// Text returns the text for the client: the message and the excerpt. Error omits the excerpt, so that no log quotes
-// statements.
+// Text returns the text for the client: the message and the excerpt. Error returns only the message, so that no log
+// quotes statements.
 func (e *Error) Text() string {
 	if e.Place == nil || e.Place.Excerpt == "" {
 		return e.Message
@@ -45,13 +47,13 @@ func (e *Error) Text() string {
 	return e.Message + "\n" + e.Place.Excerpt
 }
 
-// LineAndColumn returns the line and column after the text before, both from 1.
+// LineAndColumn returns the position that follows the text before, as line and column, both from 1.
 func LineAndColumn(before string) (line, column int) {
 	return 1 + strings.Count(before, "\n"), 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
 }
 
-// Offset converts a line and a column of GoogleSQL, both from 1, to an offset of the text. A line ends in \n, \r\n or
-// \r. A tab goes to the next column that is a multiple of eight.
+// Offset converts a position as GoogleSQL gives it, line and column from 1, to an offset in text. A line ends in \n,
+// \r\n or \r. A tab ends at the next column that is a multiple of eight.
 func Offset(text string, line, column int) int {
 	pos := 0
 	for ; line > 1; line-- {
@@ -73,7 +75,7 @@ func Offset(text string, line, column int) int {
 	return len(text)
 }
 
-// PositionOf converts an offset of the text to a line and a column. It is the inverse of Offset.
+// PositionOf converts an offset in text to a line and a column. It is the inverse of Offset.
 func PositionOf(text string, pos int) (line, column int) {
 	before := text[:pos]
 	line = 1 + strings.Count(before, "\n") + strings.Count(before, "\r") - strings.Count(before, "\r\n")
@@ -92,7 +94,7 @@ const (
 	ellipsis     = "..."
 )
 
-// after returns the column after a character that begins at column. Columns count from 0.
+// after returns the column that follows character c, which begins at the given column. Columns count from 0.
 func after(column int, c rune) int {
 	if c == '\t' {
 		return column - column%tabWidth + tabWidth
@@ -100,8 +102,8 @@ func after(column int, c rune) int {
 	return column + 1
 }
 
-// excerpt returns the line at an offset of a text, with a caret below the offset. A line may hold a whole long
-// statement, so excerpt expands only the part that it shows.
+// excerpt returns the line of text that contains offset pos, with a caret below that offset. It expands only the part
+// of the line that it shows, because a line may be a whole long statement.
 func excerpt(text string, pos int) string {
 	if strings.HasSuffix(text[:pos], "\r") && strings.HasPrefix(text[pos:], "\n") {
 		pos--
@@ -115,7 +117,7 @@ func excerpt(text string, pos int) string {
 	for _, c := range line[:pos] {
 		at = after(at, c)
 	}
-	from := 0 // the column of the first character in shown
+	from := 0 // column of the first character in shown
 	if at > excerptWidth {
 		from = at - excerptWidth
 	}
@@ -134,8 +136,9 @@ func excerpt(text string, pos int) string {
 	return string(shown) + "\n" + strings.Repeat(" ", at-begin+len(cut)) + "^"
 }
 
-// wordNear returns where to begin the excerpt of a line that is too long to be shown from its start. It chooses the
-// beginning of a word so that the place at is in the middle third. If there is none, it puts at in the middle.
+// wordNear returns the column at which the excerpt of a long line begins, if it cannot begin at the start of the line.
+// The excerpt begins with a word, so that column at is in the middle third; if no word begins in the right range, at is
+// in the middle.
 func wordNear(line []rune, at int) int {
 	for i := at - 2*third; i < at-third; i++ {
 		if i > 0 && inWord(line[i]) && !inWord(line[i-1]) {
@@ -147,7 +150,7 @@ func wordNear(line []rune, at int) int {
 
 func inWord(c rune) bool { return c == '_' || unicode.IsLetter(c) || unicode.IsDigit(c) }
 
-// expanded returns the characters of a line in the columns [from, to), with spaces for tabs.
+// expanded returns the characters in the columns [from, to) of a line, with spaces for tabs.
 func expanded(line string, from, to int) (shown []rune) {
 	at := 0
 	for _, c := range line {

@@ -50,7 +50,8 @@ func TestExcerpt(t *testing.T) {
 	}
 }
 
-// TestPositionOf checks that Offset returns each character's offset for its line and column.
+// TestPositionOf checks that Offset converts the position that PositionOf returns for a character back to the
+// character's offset.
 func TestPositionOf(t *testing.T) {
 	for _, text := range []string{"", "SELECT\n\tx,\n 1234567\ty", "a\r\n\tb\rc\n\nd", "'ä\t\tö' ñ"} {
 		for pos, c := range text + " " {
@@ -62,8 +63,8 @@ func TestPositionOf(t *testing.T) {
 	}
 }
 
-// FuzzExcerpt shows arbitrary places of arbitrary texts. The excerpt must have two short lines, and the caret must be
-// below the character at the place.
+// FuzzExcerpt makes excerpts for arbitrary offsets of arbitrary texts. The excerpt must have two short lines, and the
+// caret must be below the character at the offset.
 func FuzzExcerpt(f *testing.F) {
 	f.Add("SELECT x\r\nFROM\tt", 9)
 	f.Add(strings.Repeat("a b\tä\r", 50), 133)

@@ -2,7 +2,7 @@ package usererror
 
 import "google.golang.org/grpc/codes"
 
-// Errors of planning and running statements, except for those of evaluating expressions (eval.go).
+// Errors from planning and running statements. Those from evaluating expressions are in eval.go.
 
 // UnsupportedQueryShape reports that GoogleSQL accepts the statement but Crowfoot cannot plan it.
 func UnsupportedQueryShape() *Error {
@@ -16,12 +16,12 @@ func NullFilteredIndex(index string) *Error {
 			"Add IS NOT NULL conditions on them.", index)
 }
 
-// NullLimit reports that LIMIT or OFFSET is NULL.
+// NullLimit reports that LIMIT or OFFSET is NULL. clause says which.
 func NullLimit(clause string) *Error {
 	return newError(codes.InvalidArgument, "%s must not be NULL.", clause)
 }
 
-// NegativeRowLimit reports that LIMIT or OFFSET is negative.
+// NegativeRowLimit reports that LIMIT or OFFSET is negative. clause says which.
 func NegativeRowLimit(clause string, n int64) *Error {
 	return newError(codes.InvalidArgument, "%s must not be negative: %d", clause, n)
 }
@@ -41,12 +41,12 @@ func SampleSize() *Error {
 	return newError(codes.OutOfRange, "TABLESAMPLE requires a non-negative number of rows.")
 }
 
-// SamplePercent reports that the size of TABLESAMPLE BERNOULLI is not a percentage.
+// SamplePercent reports that the size of TABLESAMPLE BERNOULLI is not a percentage from 0 to 100.
 func SamplePercent() *Error {
 	return newError(codes.OutOfRange, "TABLESAMPLE PERCENT must be between 0 and 100.")
 }
 
-// ScalarSubqueryRows reports that a scalar subquery has more than one row.
+// ScalarSubqueryRows reports that a scalar subquery returned more than one row.
 func ScalarSubqueryRows() *Error {
 	return newError(codes.InvalidArgument, "A scalar subquery returned more than one row.")
 }
@@ -61,7 +61,7 @@ func UpdateTwice(table string) *Error {
 	return newError(codes.OutOfRange, "UPDATE ... FROM must match at most one row of the FROM clause for each row of table %s.", table)
 }
 
-// PartitionedDMLQuery returns the error for PartitionQuery of something that is not a query.
+// PartitionedDMLQuery returns the error for PartitionQuery of a DML statement.
 func PartitionedDMLQuery() *Error {
 	return newError(codes.InvalidArgument, "DML statements cannot be partitioned by PartitionQuery.")
 }
@@ -79,8 +79,8 @@ func NotFullyPartitionable() *Error {
 			"each row must be changed without reading other rows or tables.")
 }
 
-// NotPartitionable returns the error for PartitionQuery of a query whose result is not the union of its results for
-// parts of one table.
+// NotPartitionable returns the error for PartitionQuery of a query that cannot be computed separately for each part of
+// one table.
 func NotPartitionable() *Error {
 	return newError(codes.InvalidArgument,
 		"Query is not root partitionable since it does not have a DistributedUnion at the root. "+

@@ -2,7 +2,7 @@ package usererror
 
 import "google.golang.org/grpc/codes"
 
-// Errors of proto bundles. Texts and codes are those of the emulator where it has them.
+// Errors about proto bundles. Texts and codes are those of Google's Spanner emulator, if it has the error.
 
 // ProtoBundleExists returns the error for CREATE PROTO BUNDLE in a database that has a bundle.
 func ProtoBundleExists() *Error {
@@ -14,18 +14,20 @@ func NoProtoBundle() *Error {
 	return newError(codes.FailedPrecondition, "Proto bundle does not exist in the database.")
 }
 
-// MissingProtoDescriptors returns the error for a statement that defines types in a request without descriptors.
+// MissingProtoDescriptors returns the error for a statement that defines proto types in a request whose
+// proto_descriptors is empty.
 func MissingProtoDescriptors() *Error {
 	return newError(codes.InvalidArgument, "Contents of proto_descriptors cannot be empty.")
 }
 
-// BadProtoDescriptors returns the error for descriptors that cannot be read, or that do not fit together.
+// BadProtoDescriptors returns the error for proto_descriptors that cannot be decoded, or whose files do not fit
+// together.
 func BadProtoDescriptors(reason string) *Error {
 	return newError(codes.InvalidArgument, "Could not parse contents of proto_descriptors: %s.", reason)
 }
 
-// ProtoBundleTooLarge returns the error for types whose files have more bytes than permitted. Spanner's text for it is
-// not published.
+// ProtoBundleTooLarge returns the error for proto types whose files have more than limit bytes. The text is not
+// Spanner's, which is not published.
 func ProtoBundleTooLarge(size, limit int) *Error {
 	return newError(codes.InvalidArgument, "The proto bundle of %d bytes exceeds the maximum size of %d bytes.", size, limit)
 }
@@ -35,7 +37,8 @@ func MissingProtoDescriptor(name string) *Error {
 	return newError(codes.InvalidArgument, "Missing descriptor for `%s`.", name)
 }
 
-// ProtoTypeExists returns the error for a type that is inserted into a bundle that has it, or that is named twice.
+// ProtoTypeExists returns the error for inserting a type into a proto bundle that already has the type, and for a type
+// that a statement names twice.
 func ProtoTypeExists(name string) *Error {
 	return newError(codes.AlreadyExists, "Type already exists: `%s` in the proto bundle.", name)
 }
@@ -50,12 +53,13 @@ func ProtoTypeToDeleteNotFound(name string) *Error {
 	return newError(codes.NotFound, "Tried to remove `%s` which does not already exist in the proto bundle.", name)
 }
 
-// ProtoTypeInUse returns the error for removing a type from the bundle while a column has it. column is table.column.
+// ProtoTypeInUse returns the error for removing a type from the bundle while a column has that type. column has the
+// form table.column.
 func ProtoTypeInUse(name, column string) *Error {
 	return newError(codes.FailedPrecondition, "Removed type %s is still being used by column %s", name, column)
 }
 
-// ReservedProtoPackage returns the error for a type in a package of Spanner's own.
+// ReservedProtoPackage returns the error for a type in a proto package that is reserved for Spanner.
 func ReservedProtoPackage(name, pkg string) *Error {
 	return newError(codes.FailedPrecondition, "Message `%s` has reserved package `%s`.", name, pkg)
 }
@@ -65,18 +69,19 @@ func ProtoExtensions(message string) *Error {
 	return newError(codes.Unimplemented, "Message extensions are not supported for message `%s`.", message)
 }
 
-// ProtoMessageSet returns the error for a message in the wire format of message sets.
+// ProtoMessageSet returns the error for a message type that uses the wire format of message sets.
 func ProtoMessageSet(message string) *Error {
 	return newError(codes.Unimplemented, "Message type `%s` is not supported.", message)
 }
 
-// InvalidEnumColumnValue returns the error for a number written to an ENUM column whose type does not have it.
+// InvalidEnumColumnValue returns the error for writing a number to an ENUM column whose type has no value with that
+// number.
 func InvalidEnumColumnValue(table, column string, number int64, typ string) *Error {
 	return newError(codes.FailedPrecondition, "Invalid value for column %s in table %s: type %s has no value with the number %d.", column, table, typ, number)
 }
 
-// InvalidEnumValue returns the error for an ENUM column with a number that its new type does not have. column is
-// table.column, key the row's key.
+// InvalidEnumValue returns the error for changing the type of an ENUM column if an existing row has a number that the
+// new type does not have. column has the form table.column; key is the key of that row.
 func InvalidEnumValue(column string, number int64, typ, key string) *Error {
 	return newError(codes.FailedPrecondition, "Enum validation on column %s failed at key %s because type %s cannot be set to %d", column, key, typ, number)
 }

@@ -6,51 +6,51 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Errors about the form of a request, before anything is looked up.
+// Errors about the form of a request. They are found before the request's names are looked up.
 
-// Internal returns the error for a bug. Its text gives no details; the log does.
+// Internal returns the error for a bug of the server. Its text gives no details, because those are in the log.
 func Internal() *Error {
 	return newError(codes.Internal, "An internal error occurred.")
 }
 
-// RequestCancelled reports that the client cancelled the request, or went away.
+// RequestCancelled reports that the client cancelled the request, or disconnected.
 func RequestCancelled() *Error {
 	return newError(codes.Canceled, "The request was cancelled.")
 }
 
-// DeadlineExceeded reports that the time that the client gave the request is over.
+// DeadlineExceeded reports that the deadline which the client set for the request has passed.
 func DeadlineExceeded() *Error {
 	return newError(codes.DeadlineExceeded, "Deadline exceeded.")
 }
 
-// Transport reports that the connection broke, or that the protocol's library refused a message. Code and text come
+// Transport reports that the connection broke, or that the protocol's library refused a message. code and text come
 // from the library.
 func Transport(code codes.Code, text string) *Error {
 	return newError(code, "%s", text)
 }
 
-// UndecodableRequest reports that the bytes of a request cannot be decoded. The caller gives the whole sentence.
+// UndecodableRequest reports that the bytes of a request cannot be decoded. text is the whole text of the error.
 func UndecodableRequest(text string) *Error {
 	return newError(codes.InvalidArgument, "%s", text)
 }
 
-// InvalidResumeToken returns the error for a resume token that this server has not issued.
+// InvalidResumeToken returns the error for a resume token that this server did not make.
 func InvalidResumeToken() *Error {
 	return newError(codes.InvalidArgument, "Invalid resume_token: it was not given out by this server.")
 }
 
-// ForeignResumeToken reports that the token belongs to another request.
+// ForeignResumeToken reports that a resume token belongs to another request.
 func ForeignResumeToken() *Error {
 	return newError(codes.InvalidArgument, "Invalid resume_token: it was created for a different request.")
 }
 
-// ResumeWithinRow reports that a stream ended within a row, so that a reply in one message cannot resume it: such a
-// reply holds whole rows.
+// ResumeWithinRow reports that a request whose reply is a single message carries the resume token of a stream that
+// ended within a row. Such a reply cannot continue that stream, because it contains whole rows.
 func ResumeWithinRow() *Error {
 	return newError(codes.InvalidArgument, "Invalid resume_token: it continues within a row. Use a streaming request to resume from it.")
 }
 
-// NoRoute reports that no method is bound to this path.
+// NoRoute reports that no API method has this HTTP verb and path.
 func NoRoute(verb, path string) *Error {
 	return newError(codes.NotFound, "No method is bound to %s %s.", verb, shorten(path))
 }
@@ -62,12 +62,13 @@ func ForeignHost(host string) *Error {
 }
 
 // ForeignOrigin returns the error for a request from a web page of another site. origin is the page's origin, or what
-// its browser says about the site.
+// the browser sent as Sec-Fetch-Site.
 func ForeignOrigin(origin string) *Error {
 	return newError(codes.PermissionDenied, "Requests from web pages of other origins are refused (%s). To allow an origin, start the server with --cors-origin.", shorten(origin))
 }
 
-// TooManyConnections returns the error for a connection that a full listener has refused. The caller gives the text.
+// TooManyConnections returns the error for a connection that a listener refuses because it is full. text is the whole
+// text of the error.
 func TooManyConnections(text string) *Error {
 	return newError(codes.Unavailable, "%s", text)
 }
@@ -87,8 +88,8 @@ func RequestTooLarge(limit int) *Error {
 	return newError(codes.InvalidArgument, "Request payload size exceeds the limit: %d bytes.", limit)
 }
 
-// MoreThanOneMessage reports that a client sent more than one message to a method that takes one. The code is that of
-// gRPC's libraries (https://github.com/grpc/grpc/blob/master/doc/statuscodes.md: cardinality violation).
+// MoreThanOneMessage reports that a client sent more than one message to a method that takes one. The code is the one
+// that gRPC's libraries use (https://github.com/grpc/grpc/blob/master/doc/statuscodes.md: cardinality violation).
 func MoreThanOneMessage() *Error {
 	return newError(codes.Unimplemented, "The request has more than one message, and the method takes one.")
 }
@@ -98,7 +99,7 @@ func InvalidJSON(why error) *Error {
 	return newError(codes.InvalidArgument, "Invalid JSON payload received. %v", why)
 }
 
-// UnknownField reports that the JSON message at path has an unknown field. The path is empty for the request itself.
+// UnknownField reports that the JSON message at path has an unknown field. path is "" for the request itself.
 func UnknownField(name, path string) *Error {
 	if path != "" {
 		path = " at '" + shorten(path) + "'"
@@ -106,18 +107,19 @@ func UnknownField(name, path string) *Error {
 	return newError(codes.InvalidArgument, "Invalid JSON payload received. Unknown name \"%s\"%s: Cannot find field.", shorten(name), path)
 }
 
-// InvalidField reports that the JSON value of the field at path is not of the field's type.
+// InvalidField reports that the JSON value at path does not have the type of its field.
 func InvalidField(path, typeName, json string) *Error {
 	return newError(codes.InvalidArgument, "Invalid value at '%s' (%s), %s", shorten(path), typeName, shorten(json))
 }
 
-// UnknownParameter returns the error for a query parameter whose part field names no field of the request.
+// UnknownParameter returns the error for a query parameter with a name in its path, field, that is not a field of the
+// request.
 func UnknownParameter(path, field string) *Error {
 	return newError(codes.InvalidArgument, "Invalid JSON payload received. Unknown name \"%s\": Cannot bind query parameter. "+
 		"Field '%s' could not be found in request message.", shorten(path), shorten(field))
 }
 
-// MessageParameter returns the error for a query parameter whose part field names a message or a map.
+// MessageParameter returns the error for a query parameter whose path names, as field, a message or a map.
 func MessageParameter(path, field string) *Error {
 	return newError(codes.InvalidArgument, "Invalid JSON payload received. Unknown name \"%s\": Cannot bind query parameter. "+
 		"'%s' is a message type. Parameters can only be bound to primitive types.", shorten(path), shorten(field))

@@ -2,7 +2,7 @@ package usererror
 
 import "google.golang.org/grpc/codes"
 
-// Types of resources in google.rpc.ResourceInfo; clients match on them.
+// Types of resources in google.rpc.ResourceInfo. Clients compare them with these texts.
 const (
 	SessionResource  = "type.googleapis.com/google.spanner.v1.Session"
 	DatabaseResource = "type.googleapis.com/google.spanner.admin.database.v1.Database"
@@ -21,7 +21,7 @@ func InstanceExists(name string) *Error {
 	return newError(codes.AlreadyExists, "Instance already exists: %s", name)
 }
 
-// DatabaseNotFound reports that the database does not exist. Clients match on the beginning of the text.
+// DatabaseNotFound reports that the database does not exist. Clients recognise the error by the beginning of its text.
 func DatabaseNotFound(name string) *Error {
 	e := newError(codes.NotFound, "Database not found: %s", name)
 	e.Resource = &Resource{DatabaseResource, name}
@@ -33,7 +33,7 @@ func DatabaseExists(name string) *Error {
 	return newError(codes.AlreadyExists, "Database already exists: %s", name)
 }
 
-// TooManyDatabases reports that the instance already has the largest number of databases.
+// TooManyDatabases reports that the instance already has limit databases, the most that it can have.
 func TooManyDatabases(instance string, limit int) *Error {
 	return newError(codes.ResourceExhausted, "Too many databases for instance %s: the limit is %d.", instance, limit)
 }

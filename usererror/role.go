@@ -3,13 +3,14 @@ package usererror
 import "google.golang.org/grpc/codes"
 
 // RoleNotFound returns the error for a session whose creator_role does not exist, or a request in a session whose role
-// was dropped. Source: the integration tests of the official Go and Ruby clients, which run against Cloud Spanner.
+// was dropped. Its wording is Cloud Spanner's, known from the integration tests of the official Go and Ruby clients.
 func RoleNotFound(role string) *Error {
 	return newError(codes.PermissionDenied, "Role not found: %s.", role)
 }
 
-// MissingPrivilege returns the error for a request for which the session's role lacks a privilege. kind is "table",
-// "view", ... Source: as for RoleNotFound.
+// MissingPrivilege returns the error for a request that needs a privilege which the session's role does not have. kind
+// is the kind of object: "table", "view", ... The wording is Cloud Spanner's, known from the integration tests of the
+// official Go and Ruby clients.
 func MissingPrivilege(role, kind, name string) *Error {
 	return newError(codes.PermissionDenied, "Role %s does not have required privileges on %s %s.", role, kind, name)
 }
@@ -29,8 +30,8 @@ func DropSystemRole(role string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop system role %s.", role)
 }
 
-// DropRoleWithPrivileges returns the error for DROP ROLE of a role that still has privileges. target is the object of
-// one of them.
+// DropRoleWithPrivileges returns the error for DROP ROLE of a role that still has privileges. target is an object on
+// which it has one.
 func DropRoleWithPrivileges(role, target string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop role %s. It has privileges on %s, which must be revoked first.", role, target)
 }
@@ -42,12 +43,13 @@ func DropGrantedColumn(table, column, roles string) *Error {
 		column, table, roles)
 }
 
-// GrantPublicRole returns the error for GRANT ROLE public. Every role has its privileges anyway.
+// GrantPublicRole returns the error for GRANT ROLE public. Such a grant would change nothing, because every role is a
+// member of public.
 func GrantPublicRole() *Error {
 	return newError(codes.FailedPrecondition, "Cannot grant role public: every role is a member of it.")
 }
 
-// GrantToSystemRole returns the error for a GRANT to a system role whose privileges are fixed.
+// GrantToSystemRole returns the error for a GRANT to a system role, whose privileges cannot be changed.
 func GrantToSystemRole(role string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot grant to system role %s.", role)
 }

@@ -22,7 +22,7 @@ func RowDeletionPolicyColumnType(column, table string) *Error {
 	return newError(codes.InvalidArgument, "Cannot create ROW DELETION POLICY because column %s in table %s is not of type TIMESTAMP.", column, table)
 }
 
-// RowDeletionPolicyInterval returns the error for a number of days that is not an INT64.
+// RowDeletionPolicyInterval returns the error for a row deletion policy whose number of days is not an INT64.
 func RowDeletionPolicyInterval(days, table string) *Error {
 	return newError(codes.InvalidArgument, "Cannot create ROW DELETION POLICY because the interval of %s days in table %s is out of range.", days, table)
 }
@@ -39,13 +39,15 @@ func RowDeletionPolicyChild(table, child string) *Error {
 	return newError(codes.InvalidArgument, "Cannot create row deletion policy on %s because there is a descendant Table %s with ON DELETE NO ACTION.", table, child)
 }
 
-// ChildOfRowDeletionPolicy returns the error for ON DELETE NO ACTION below a table with a row deletion policy.
+// ChildOfRowDeletionPolicy returns the error for ON DELETE NO ACTION on a table that has an ancestor with a row
+// deletion policy.
 func ChildOfRowDeletionPolicy(table, ancestor string) *Error {
 	return newError(codes.InvalidArgument, "Cannot create or alter table %s with ON DELETE NO ACTION because "+
 		"there is a row deletion policy on ancestor table %s.", table, ancestor)
 }
 
-// RowDeletionPolicyForeignKey returns the error for a row deletion policy whose deletions foreign keys would refuse.
+// RowDeletionPolicyForeignKey returns the error for a row deletion policy on a table to which foreign keys refer,
+// because these would forbid its deletions.
 func RowDeletionPolicyForeignKey(table, foreignKeys string) *Error {
 	return newError(codes.InvalidArgument, "Cannot add a row deletion policy to table `%s`. It is referenced by one or more foreign keys: %s.", table, foreignKeys)
 }

@@ -2,7 +2,7 @@ package usererror
 
 import "google.golang.org/grpc/codes"
 
-// Keys in these errors are texts: {Int64(1), String("a")}.
+// Errors about rows. The argument key of these functions is the text of a row's key: {Int64(1), String("a")}.
 
 // WrongKeyParts returns the error for a key, or an end of a key range, with too few or too many parts.
 func WrongKeyParts(object string, want, got int, key string) *Error {
@@ -16,8 +16,8 @@ func PendingInKeySet(object, column string) *Error {
 		"Could not parse spanner.commit_timestamp() as TIMESTAMP: it cannot be used in a key set of %s, column %s.", object, column)
 }
 
-// ColumnNotInIndex returns the error for a read of an index for a column that neither it nor the key of its table
-// holds.
+// ColumnNotInIndex returns the error for a read of an index that asks for a column which is neither in the index nor in
+// the table's key.
 func ColumnNotInIndex(index, column string) *Error {
 	return newError(codes.NotFound, "Index %s does not have a column named %s", index, column)
 }
@@ -44,7 +44,7 @@ func RowDeletedThenUpdated(table, key string) *Error {
 	return newError(codes.InvalidArgument, "Row %s in %s was deleted and then updated in the same transaction.", key, table)
 }
 
-// RowAffectedTwice returns the error for an INSERT OR UPDATE whose rows hold the same key twice.
+// RowAffectedTwice returns the error for an INSERT OR UPDATE statement with two rows of the same key.
 func RowAffectedTwice(table, key string) *Error {
 	return newError(codes.InvalidArgument, "INSERT OR UPDATE cannot affect row %s of table %s a second time.", key, table)
 }
@@ -66,7 +66,7 @@ func UniqueViolation(index, key string) *Error {
 	return violation(codes.AlreadyExists, "UNIQUE violation on index %s, duplicate key: %s in this transaction.", index, key)
 }
 
-// CheckViolation returns the error for a row that fails a CHECK.
+// CheckViolation returns the error for a row that breaks a CHECK constraint.
 func CheckViolation(table, constraint, key string) *Error {
 	return violation(codes.OutOfRange, "Check constraint %s.%s is violated for key %s", table, constraint, key)
 }
@@ -85,68 +85,70 @@ func ForeignKeyReferenced(constraint, referenced, table, key string) *Error {
 }
 
 // ReferencedValueWrittenAndDeleted returns the error for a commit that writes a column to which a foreign key ON DELETE
-// CASCADE refers, and also deletes the row.
+// CASCADE refers, and also deletes the same row.
 func ReferencedValueWrittenAndDeleted(table, column string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot write a value for the referenced column `%s.%s` and delete it in the same transaction.", table, column)
 }
 
-// RowWrittenAndDeletedByAction returns the error for a commit that writes a row that a foreign key ON DELETE CASCADE
-// deletes.
+// RowWrittenAndDeletedByAction returns the error for a commit that writes a row which a foreign key ON DELETE CASCADE
+// deletes in the same commit.
 func RowWrittenAndDeletedByAction(table string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Cannot modify a row in the table `%s` because a referential action is deleting it in the same transaction.", table)
 }
 
-// NullValue returns the error for NULL for a NOT NULL column.
+// NullValue returns the error for writing NULL to a NOT NULL column.
 func NullValue(table, column string) *Error {
 	return violation(codes.FailedPrecondition, "Cannot specify a null value for column: %s in table: %s", column, table)
 }
 
-// ValueMissing returns the error for an insert that leaves out a NOT NULL column that has no default.
+// ValueMissing returns the error for an insert that gives no value for a NOT NULL column which has no default.
 func ValueMissing(table, column string) *Error {
 	return violation(codes.FailedPrecondition, "A new row in table %s does not specify a non-null value for column: %s", table, column)
 }
 
-// KeyColumnMissing returns the error for an update that does not name the whole key.
+// KeyColumnMissing returns the error for an update that does not give the values of all key columns.
 func KeyColumnMissing(table, column string) *Error {
 	return newError(codes.FailedPrecondition,
 		"The value of the primary key column %s of table %s must be explicitly specified in an update.", column, table)
 }
 
-// DefaultKeyMissing returns the error for an update that does not give a key column that has a default.
+// DefaultKeyMissing returns the error for an update that gives no value for a key column which has a default.
 func DefaultKeyMissing(column string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Implicit use of primary key default value for column `%s` is not allowed in Update mutations. The column must have a specific value.", column)
 }
 
-// GeneratedKeyMissing returns the error for an update that gives neither a generated key column nor the columns from
-// which it is computed.
+// GeneratedKeyMissing returns the error for an update that gives neither the value of a generated key column nor the
+// values from which it is computed.
 func GeneratedKeyMissing(column string) *Error {
 	return newError(codes.FailedPrecondition,
 		"The value of generated primary key column `%s` must be explicitly specified or else its non-key dependent columns must be specified in Update mutations.", column)
 }
 
-// GeneratedKeyGiven returns the error for a value for a generated key column, except in an update.
+// GeneratedKeyGiven returns the error for giving the value of a generated key column in another operation than an
+// update.
 func GeneratedKeyGiven(column string) *Error {
 	return newError(codes.InvalidArgument, "The value of generated primary key column `%s` cannot be specified in operations except update operations.", column)
 }
 
-// GeneratedKeyChanged returns the error for an update that would change a generated key column.
+// GeneratedKeyChanged returns the error for an update that would change the value of a generated key column.
 func GeneratedKeyChanged(column string) *Error {
 	return newError(codes.OutOfRange, "The value of generated primary key column `%s` cannot be modified when its non-key dependent columns are updated.", column)
 }
 
-// KeyColumnChanged returns the error for a change that would give a row another key.
+// KeyColumnChanged returns the error for an update that would change the key of a row.
 func KeyColumnChanged(table, column string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot update the primary key column %s of table %s.", column, table)
 }
 
-// WriteToGenerated returns the error for a value for a generated column.
+// WriteToGenerated returns the error for writing a value to a generated column.
 func WriteToGenerated(table, column string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot write into generated column `%s.%s`.", table, column)
 }
 
-// ValueTooLong returns the error for text, bytes or an array element longer than the column allows.
+// ValueTooLong returns the error for a STRING or BYTES, or an element of an array of these, that is longer than its
+// column allows.
 func ValueTooLong(table, column string, limit, size int64) *Error {
 	return violation(codes.FailedPrecondition,
 		"New value exceeds the maximum size limit for this column: %s.%s, size: %d, limit: %d.", table, column, size, limit)
@@ -157,7 +159,7 @@ func PlacementNotFound(placement, table, column string) *Error {
 	return violation(codes.InvalidArgument, "Placement not found: %s, in placement key column %s of table %s", placement, column, table)
 }
 
-// PlacementInUse returns the error for dropping a placement that a row names.
+// PlacementInUse returns the error for dropping a placement that a row names in its placement key.
 func PlacementInUse(placement, table, key string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop placement %s: it is used by table %s at key: %s", placement, table, key)
 }
@@ -171,30 +173,31 @@ func VectorLength(column string, elements int, limit int64) *Error {
 	return violation(codes.InvalidArgument, "Array column %s has %d elements and %s the `vector_length` limit: %d.", column, elements, how, limit)
 }
 
-// NullInVector returns the error for an array with a NULL in it, for a column with vector_length.
+// NullInVector returns the error for writing an array that contains NULL to a column with vector_length.
 func NullInVector(column string) *Error {
 	return violation(codes.InvalidArgument, "The array column %s has `vector_length`, and Null is not allowed.", column)
 }
 
-// InvalidUTF8 returns the error for text that is not UTF-8.
+// InvalidUTF8 returns the error for a STRING that is not valid UTF-8.
 func InvalidUTF8(table, column string) *Error {
 	return violation(codes.InvalidArgument, "Invalid UTF-8 encoding in column %s of table %s.", column, table)
 }
 
-// KeyTooLong returns the error for a key of a row or index entry over the limit.
+// KeyTooLong returns the error for a key of a row or of an index entry that has more than limit bytes.
 func KeyTooLong(object string, size, limit int) *Error {
 	return violation(codes.InvalidArgument,
 		"Number of bytes for key of table or index %s is %d, maximum allowed value for key size is %d", object, size, limit)
 }
 
-// CommitTimestampNotAllowed returns the error for a commit timestamp for a column without the option.
+// CommitTimestampNotAllowed returns the error for writing the commit timestamp to a column without the option
+// allow_commit_timestamp.
 func CommitTimestampNotAllowed(column string) *Error {
 	return violation(codes.FailedPrecondition,
 		"Cannot write commit timestamp because the allow_commit_timestamp column option is not set to true for column %s, "+
 			"or for all corresponding shared key columns in this table's interleaved table hierarchy.", column)
 }
 
-// FutureTimestamp returns the error for a value later than now for a column with allow_commit_timestamp.
+// FutureTimestamp returns the error for writing a timestamp in the future to a column with allow_commit_timestamp.
 func FutureTimestamp(table, column, found string) *Error {
 	return violation(codes.FailedPrecondition,
 		"Cannot write timestamps in the future, found: %s for column %s in table %s.", found, column, table)
@@ -210,8 +213,8 @@ func ValueCount(columns, values int) *Error {
 	return newError(codes.InvalidArgument, "Mutation has mismatched number of columns (%d) and values (%d).", columns, values)
 }
 
-// TooManyMutations returns the error for a commit or DML statement with too many mutations. Clients recognise it by its
-// first words.
+// TooManyMutations returns the error for a commit or DML statement with too many mutations. Clients recognise the error
+// by the first words of its text.
 func TooManyMutations(limit int) *Error {
 	return tooLarge(
 		"The transaction contains too many mutations. Insert and update operations count with the multiplicity of the number of columns they affect. "+
@@ -220,8 +223,8 @@ func TooManyMutations(limit int) *Error {
 			"Please reduce the number of writes, or use fewer indexes. (Maximum number: %d)", limit)
 }
 
-// CommitTooLarge returns the error for a commit, a DML statement or a transaction that writes too many bytes, index
-// entries included.
+// CommitTooLarge returns the error for a commit, a DML statement or a transaction that writes too many bytes, including
+// those of index entries.
 func CommitTooLarge(limit int64) *Error {
 	return tooLarge(
 		"The transaction exceeds the maximum total bytes-size that can be handled by Spanner. "+
@@ -281,7 +284,7 @@ func DuplicateFound(index, key string) *Error {
 	return newError(codes.FailedPrecondition, "Found uniqueness violation on index %s, duplicate key: %s.", index, key)
 }
 
-// CheckViolationFound returns the error for an existing row that fails a new CHECK.
+// CheckViolationFound returns the error for an existing row that breaks a new CHECK constraint.
 func CheckViolationFound(table, constraint, key string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Adding check constraint %s.%s is not allowed because it is violated at key: %s", table, constraint, key)

@@ -2,13 +2,13 @@ package usererror
 
 import "google.golang.org/grpc/codes"
 
-// SequenceExhausted returns the error for a sequence that has no further value, because its counter is at its end or
-// the rest is in its skip range.
+// SequenceExhausted returns the error for a sequence that has no further value: its counter has reached the end, or all
+// further values are in its skip range.
 func SequenceExhausted(name string) *Error {
 	return newError(codes.FailedPrecondition, "Sequence %s is exhausted", name)
 }
 
-// SequenceNotFound returns the error for a function whose argument names no sequence.
+// SequenceNotFound returns the error for a function whose argument should name a sequence but does not.
 func SequenceNotFound(name string) *Error {
 	return newError(codes.InvalidArgument, "Sequence not found: %s", name)
 }
@@ -29,13 +29,13 @@ func SequenceClauseTwice() *Error {
 	return newError(codes.InvalidArgument, "A clause of a sequence can only be specified once.")
 }
 
-// SequenceKindMissing returns the error for CREATE SEQUENCE without a kind in a database that sets no default.
+// SequenceKindMissing returns the error for CREATE SEQUENCE without a kind if the database has no default kind.
 func SequenceKindMissing() *Error {
 	return newError(codes.InvalidArgument, "The sequence does not have a valid sequence kind. Please specify the sequence kind explicitly "+
 		"or set the database option `default_sequence_kind`.")
 }
 
-// BadSequenceKind returns the error for a kind of sequences that does not exist.
+// BadSequenceKind returns the error for a sequence kind that does not exist.
 func BadSequenceKind(kind string) *Error {
 	return newError(codes.FailedPrecondition, "Invalid Sequence Kind: %s.", kind)
 }
@@ -50,12 +50,12 @@ func SequenceOptionType(option, typ string) *Error {
 	return newError(codes.FailedPrecondition, "Option %s can only take a %s value.", option, typ)
 }
 
-// BadSequenceStart returns the error for a counter that would start below 1 or beyond INT64.
+// BadSequenceStart returns the error for a start of a sequence's counter that is below 1 or beyond INT64.
 func BadSequenceStart() *Error {
 	return newError(codes.FailedPrecondition, "`start_with_counter` has to be a positive INT64 number")
 }
 
-// SequenceSkipRangeHalf returns the error for a skip range with one end.
+// SequenceSkipRangeHalf returns the error for a skip range of which only one end is given.
 func SequenceSkipRangeHalf() *Error {
 	return newError(codes.FailedPrecondition, "`skip_range_min` and `skip_range_max` have to be set together")
 }
@@ -70,27 +70,27 @@ func SequenceSkipRangeNegative() *Error {
 	return newError(codes.FailedPrecondition, "The sequence skipped range has to contain at least one positive value")
 }
 
-// DropSequenceInDefault returns the error for DROP SEQUENCE of a sequence that the DEFAULT of a column names; column is
-// "t.c".
+// DropSequenceInDefault returns the error for DROP SEQUENCE of a sequence that the DEFAULT of a column names. column
+// has the form "t.c".
 func DropSequenceInDefault(name, column string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop SEQUENCE `%s` on which there are dependent columns: %s.", name, column)
 }
 
-// Errors of identity columns.
+// Errors about identity columns.
 
 // IdentityType returns the error for an identity column of a type other than INT64.
 func IdentityType(table, column string) *Error {
 	return newError(codes.InvalidArgument, "Identity column %s.%s must be of type INT64.", table, column)
 }
 
-// IdentityKindMissing returns the error for an identity column without a kind in a database that sets no default.
-// Google's Java client recognises the text: it then sets the option and tries again.
+// IdentityKindMissing returns the error for an identity column without a sequence kind if the database has no default
+// kind. Google's Java client recognises the text: it then sets the database option and tries again.
 func IdentityKindMissing(column string) *Error {
 	return newError(codes.InvalidArgument, "The sequence kind of an identity column %s is not specified. Please specify the sequence kind explicitly "+
 		"or set the database option `default_sequence_kind`.", column)
 }
 
-// NotIdentity returns the error for ALTER IDENTITY of a column that is no identity column.
+// NotIdentity returns the error for ALTER IDENTITY of a column that is not an identity column.
 func NotIdentity(table, column string) *Error {
 	return newError(codes.InvalidArgument, "Column is not an identity column in table %s: %s", table, column)
 }
@@ -118,13 +118,14 @@ func BadColumnIdentifier(path string) *Error {
 		"It should be either \"<schema>.<table>.<column>\" or \"<table>.<column>\".", path)
 }
 
-// IdentityTableNotFound returns the error for an argument of GET_TABLE_COLUMN_IDENTITY_STATE that names no table.
+// IdentityTableNotFound returns the error for an argument of GET_TABLE_COLUMN_IDENTITY_STATE whose table does not
+// exist.
 func IdentityTableNotFound(table string) *Error {
 	return newError(codes.InvalidArgument, "Table not found for the GET_TABLE_COLUMN_IDENTITY_STATE function: %s", table)
 }
 
-// IdentityColumnNotFound returns the error for an argument of GET_TABLE_COLUMN_IDENTITY_STATE that names no identity
-// column.
+// IdentityColumnNotFound returns the error for an argument of GET_TABLE_COLUMN_IDENTITY_STATE whose column is not an
+// identity column.
 func IdentityColumnNotFound(table, column string) *Error {
 	return newError(codes.InvalidArgument, "Identity column not found in table %s: %s", table, column)
 }

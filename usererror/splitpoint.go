@@ -6,10 +6,10 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Errors of AddSplitPoints, in the service's wording:
+// Errors of AddSplitPoints. Their wording is Cloud Spanner's:
 // https://cloud.google.com/spanner/docs/create-manage-split-points#possible_error_scenarios.
 
-// InvalidSplitPoint reports that a split point of the table or index object is invalid. why says what is wrong.
+// InvalidSplitPoint reports that a split point of a table or index, object, is invalid. why says what is wrong.
 func InvalidSplitPoint(object, why string) *Error {
 	return newError(codes.InvalidArgument, "A split point of %s is invalid, due to %s.", object, why)
 }
@@ -25,17 +25,18 @@ func SplitIndexNotFound(index string) *Error {
 	return newError(codes.NotFound, "Index not found: %s", shorten(index))
 }
 
-// TooManySplitPoints reports that a request has more split points than permitted.
+// TooManySplitPoints reports that a request has more than limit split points.
 func TooManySplitPoints(limit int) *Error {
 	return newError(codes.InvalidArgument, "Too many split points: one request can hold at most %d.", limit)
 }
 
-// SplitPointsExhausted reports that a database would have more split points than permitted.
+// SplitPointsExhausted reports that a database would have more than limit split points.
 func SplitPointsExhausted(limit int) *Error {
 	return newError(codes.ResourceExhausted, "Too many split points: a database can have at most %d. Let some expire first.", limit)
 }
 
-// InvalidSplitExpiry returns the error for an expire_time that is not a valid timestamp, or too late.
+// InvalidSplitExpiry returns the error for an expire_time that is not a valid timestamp, or is later than limit from
+// now.
 func InvalidSplitExpiry(limit time.Duration) *Error {
 	return newError(codes.InvalidArgument, "The expire_time of split points must be a valid timestamp at most %d days in the future.", limit/(24*time.Hour))
 }

@@ -13,19 +13,19 @@ func SQLNotUTF8() *Error {
 	return newError(codes.InvalidArgument, "SQL statement is not valid UTF-8.")
 }
 
-// SQLTooLong returns the error for a statement of more characters than allowed.
+// SQLTooLong returns the error for a statement of more than limit characters.
 func SQLTooLong(length, limit int) *Error {
 	return newError(codes.InvalidArgument, "Query string length of %d exceeds maximum allowed length of %d", length, limit)
 }
 
-// QueryLimit returns the error for a statement with too many parts of a kind. what is the kind in the plural, such as
-// "joins".
+// QueryLimit returns the error for a statement with more than limit elements of one kind. what is the kind in the
+// plural, such as "joins".
 func QueryLimit(what string, limit int) *Error {
 	return newError(codes.InvalidArgument, "Number of %s exceeds the maximum allowed limit of %d.", what, limit)
 }
 
-// QueryTooDeep returns the error for a statement with parts nested too deeply. line and column, both from 1, are the
-// position.
+// QueryTooDeep returns the error for a statement that is nested too deeply. line and column, both from 1, are the
+// position of the element that is too deep.
 func QueryTooDeep(limit, line, column int) *Error {
 	return newError(codes.InvalidArgument, "Query is nested deeper than the maximum allowed limit of %d. [at %d:%d]", limit, line, column)
 }
@@ -50,7 +50,7 @@ func SQLUnimplemented(feature string) *Error {
 	return newError(codes.Unimplemented, "%s is not supported.", feature)
 }
 
-// FunctionUnimplemented returns the error for a function that Spanner has and Crowfoot does not.
+// FunctionUnimplemented returns the error for a function that Spanner has but Crowfoot does not have.
 func FunctionUnimplemented(name string) *Error {
 	return newError(codes.Unimplemented, "Unsupported built-in function: %s.", name)
 }
@@ -66,7 +66,8 @@ func NullableStructArrayOutput() *Error {
 	return newError(codes.Unimplemented, "Unsupported query shape: This query can return a null-valued array of struct, which is not supported by Spanner.")
 }
 
-// HintUnknown returns the error for a hint that does not exist in its place.
+// HintUnknown returns the error for a hint that does not exist, or not for the element of the statement where it is
+// given.
 func HintUnknown(name string) *Error {
 	return newError(codes.InvalidArgument, "Unsupported hint: %s.", name)
 }
@@ -88,12 +89,12 @@ func StatisticsPackageNotFound(name string) *Error {
 	return newError(codes.InvalidArgument, "Requested optimizer statistics package not found: %s.", shorten(name))
 }
 
-// HintRepeated returns the error for a hint given twice in one place.
+// HintRepeated returns the error for a hint that is given twice for the same element of a statement.
 func HintRepeated(name string) *Error {
 	return newError(codes.InvalidArgument, "The hint: %s cannot be specified multiple times.", name)
 }
 
-// HintIndexNotFound returns the error for a FORCE_INDEX of an index that the table does not have.
+// HintIndexNotFound returns the error for a hint FORCE_INDEX that names an index which the table does not have.
 func HintIndexNotFound(table, index string) *Error {
 	return newError(codes.InvalidArgument, "The table %s does not have a secondary index called %s.", table, index)
 }
@@ -108,7 +109,7 @@ func NoConflictTarget(table string) *Error {
 	return newError(codes.FailedPrecondition, "There is no unique constraint matching given specifications in the ON CONFLICT clause on table %s.", table)
 }
 
-// ColumnExprSubquery returns the error for a subquery in a DEFAULT, generated column or CHECK.
+// ColumnExprSubquery returns the error for a subquery in the expression of a DEFAULT, a generated column or a CHECK.
 func ColumnExprSubquery() *Error {
 	return newError(codes.InvalidArgument, "Subqueries are not allowed in the expression of a column or constraint.")
 }
@@ -118,7 +119,7 @@ func UpdateKeyColumn(column string) *Error {
 	return newError(codes.InvalidArgument, "Cannot modify a primary key column %s with UPDATE.", column)
 }
 
-// PendingCommitTimestampPlace returns the error for a call of PENDING_COMMIT_TIMESTAMP as a part of a larger
+// PendingCommitTimestampPlace returns the error for a call of PENDING_COMMIT_TIMESTAMP() that is a part of a larger
 // expression.
 func PendingCommitTimestampPlace() *Error {
 	return newError(codes.InvalidArgument, "The PENDING_COMMIT_TIMESTAMP() function may only be used as a value for INSERT or UPDATE of an appropriately typed column.")

@@ -8,11 +8,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// ofStorage returns the error for users of one of package kv, or nil.
+// ofStorage returns the error for users that says the same as err, or nil if err is not an error of package kv.
 //
-// The errors of the disk do not say when a request may be repeated, because only an operator can make space on a disk.
-// The official Go client repeats a Commit that failed with RESOURCE_EXHAUSTED all the same, with growing pauses, until
-// its deadline.
+// The errors about the disk contain no time after which to repeat the request, because only an operator can free space
+// on a disk. The official Go client repeats a Commit that failed with RESOURCE_EXHAUSTED all the same, with growing
+// pauses, until its deadline.
 func ofStorage(err error) *Error {
 	var full *kv.DiskFullError
 	var refuses *kv.DiskRefusesError
@@ -35,9 +35,9 @@ func ofStorage(err error) *Error {
 	return nil
 }
 
-// DataDamaged reports that the request needs data in a damaged file. DATA_LOSS is the canonical code of "unrecoverable
-// data loss or corruption" (https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto). Clients do not
-// send the request again, as some do after INTERNAL.
+// DataDamaged reports that the request needs data in a damaged file. Its code, DATA_LOSS, is the canonical one for
+// "unrecoverable data loss or corruption" (https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto).
+// Clients do not send the request again, as some do after INTERNAL.
 func DataDamaged(file string) *Error {
 	return newError(codes.DataLoss, "Stored data that this request needs is damaged, in %s of the data directory.", file)
 }

@@ -6,7 +6,8 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// aborted makes an error with the code ABORTED. The client then runs the whole transaction again, after the given time.
+// aborted makes an error with the code ABORTED, after which the client runs the whole transaction again. after is the
+// delay that the client should keep before.
 func aborted(after time.Duration, format string, args ...any) *Error {
 	e := newError(codes.Aborted, format, args...)
 	e.RetryAfter = after
@@ -18,56 +19,60 @@ func Wounded(after time.Duration) *Error {
 	return aborted(after, "Transaction was aborted. It was wounded by a higher priority transaction due to conflict.")
 }
 
-// Conflict reports that data which an optimistic or repeatable-read transaction has read has changed since.
+// Conflict reports that data which the transaction has read or writes was changed by another transaction in the
+// meantime. It happens to optimistic and repeatable-read transactions.
 func Conflict(after time.Duration) *Error {
 	return aborted(after, "Transaction was aborted: data that it read or writes was changed by another transaction.")
 }
 
-// IdleTransaction reports that the transaction had no request for so long that another transaction took its locks.
+// IdleTransaction reports that the transaction had no request for so long (idle) that another transaction took its
+// locks.
 func IdleTransaction(idle, after time.Duration) *Error {
 	return aborted(after, "Transaction was aborted: it had been idle for more than %v and another transaction needed its locks.", idle)
 }
 
-// SchemaChanged reports that a schema change altered what the transaction has read or written. Apache Beam looks for
-// this text.
+// SchemaChanged reports that a schema change altered what the transaction has read or written. Apache Beam recognises
+// the error by this text.
 func SchemaChanged(after time.Duration) *Error {
 	return aborted(after, "Transaction aborted. Database schema probably changed during transaction, retry may succeed.")
 }
 
-// SnapshotExpired reports that a read-write transaction has run for so long that the versions it reads may have been
-// garbage-collected.
+// SnapshotExpired reports that a read-write transaction has run for so long that the versions which it reads may have
+// been deleted.
 func SnapshotExpired(after time.Duration) *Error {
 	return aborted(after, "Transaction was aborted: it is older than the version retention period of the database.")
 }
 
-// TransactionLost reports that the transaction was open when the server restarted. Or it ended without a commit, so
-// long ago that the server no longer knows how.
+// TransactionLost reports that the server does not know how the transaction ended, except that it was not committed: it
+// was open when the server restarted, or it ended long ago.
 func TransactionLost(after time.Duration) *Error {
 	return aborted(after, "Transaction was aborted: it was open when the server was restarted, or has ended without a commit.")
 }
 
-// CommitCalled returns the error for a read or write after the commit of its transaction has begun.
+// CommitCalled returns the error for a read or write in a transaction whose Commit has begun.
 func CommitCalled() *Error {
 	return newError(codes.FailedPrecondition, "Cannot start a read or query within a transaction after Commit() or Rollback() has been called.")
 }
 
-// TransactionCommitted returns the error for a read, write or rollback after the commit.
+// TransactionCommitted returns the error for a read, write or rollback in a transaction that has been committed.
 func TransactionCommitted() *Error {
 	return newError(codes.FailedPrecondition, "This transaction has already been committed.")
 }
 
-// TransactionRolledBack returns the error for a read, write or commit after the rollback.
+// TransactionRolledBack returns the error for a read, write or commit in a transaction that has been rolled back.
 func TransactionRolledBack() *Error {
 	return newError(codes.FailedPrecondition, "Cannot commit, read or write in a transaction that has been rolled back.")
 }
 
-// StalenessExceeded returns the error for a read at a timestamp whose versions may have been garbage-collected.
+// StalenessExceeded returns the error for a read at a timestamp whose versions may have been deleted. earliest is the
+// earliest timestamp that can be read.
 func StalenessExceeded(read, earliest time.Time) *Error {
 	return newError(codes.FailedPrecondition, "Read-only transaction timestamp %s has exceeded the maximum timestamp staleness: the earliest version kept is of %s.",
 		read.Format(time.RFC3339Nano), earliest.Format(time.RFC3339Nano))
 }
 
-// SchemaCollected reports that the schema version that a request needs has just been garbage-collected.
+// SchemaCollected reports that the version of the schema which a request needs has just been deleted. earliest is the
+// earliest timestamp that can be read.
 func SchemaCollected(earliest time.Time) *Error {
 	return newError(codes.FailedPrecondition, "The schema of this request has exceeded the maximum timestamp staleness: the earliest version kept is of %s.",
 		earliest.Format(time.RFC3339Nano))

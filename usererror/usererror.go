@@ -1,8 +1,9 @@
-// Package usererror is the catalogue of errors that users see. Each has a constructor, with Cloud Spanner's canonical
-// code and a whole sentence. A file holds one area (sql.go, ddl.go, rows.go, ...). If any other error than a
-// *usererror.Error reaches the server, that is a bug, and the server answers INTERNAL without its text.
+// Package usererror is the catalogue of errors that users see. Each error has a constructor, with Cloud Spanner's
+// canonical code and a text of whole sentences. A file has the errors of one area (sql.go, ddl.go, rows.go, ...). If
+// any other error than a *usererror.Error reaches the server, that is a bug, and the server answers INTERNAL without
+// its text.
 //
-// Codes and texts follow Spanner's. Clients match on some of them.
+// Codes and texts are Spanner's where these are known, because clients recognise some errors by them.
 //
 // Imports of this module: kv, memory.
 package usererror
@@ -15,21 +16,21 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Error is an error meant for the user.
+// Error is an error whose code and text users see.
 type Error struct {
 	Code    codes.Code
 	Message string
-	// Resource, if set, is sent as google.rpc.ResourceInfo. Clients match on its type.
+	// Resource, if set, is sent as google.rpc.ResourceInfo, by whose type clients recognise some errors.
 	Resource *Resource
 	// Constraint says that a row to be written breaks a constraint of its table. If a DML statement fails with such an
-	// error, its transaction can only be rolled back. After other errors the transaction continues without the
-	// statement.
+	// error, its transaction can only be rolled back. After other errors the transaction continues as if the statement
+	// had not run.
 	Constraint bool
-	// TooLarge says that a transaction would exceed the limit for writes. Several smaller transactions can do the same
-	// work.
+	// TooLarge says that a transaction would exceed the limit for writes, so that several smaller transactions could do
+	// the same work.
 	TooLarge bool
-	// RetryAfter is how long the client should wait before it tries again. For ABORTED it runs the transaction again,
-	// and for RESOURCE_EXHAUSTED it sends the request again.
+	// RetryAfter is how long the client should wait before it tries again. After ABORTED it runs the transaction again,
+	// and after RESOURCE_EXHAUSTED it sends the request again.
 	RetryAfter time.Duration
 	// Syntax, if set, is the reason why a DDL statement does not parse.
 	Syntax string
@@ -54,7 +55,7 @@ func violation(code codes.Code, format string, args ...any) *Error {
 	return e
 }
 
-// quoting returns e with the place of cause, whose message e quotes.
+// quoting sets the place of e to that of cause, because the message of e quotes cause, and returns e.
 func (e *Error) quoting(cause error) *Error {
 	var of *Error
 	if errors.As(cause, &of) {
@@ -63,13 +64,13 @@ func (e *Error) quoting(cause error) *Error {
 	return e
 }
 
-// IsConstraint reports whether err has Constraint set.
+// IsConstraint reports whether err is an Error with Constraint set.
 func IsConstraint(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Constraint
 }
 
-// IsTooLarge reports whether err has TooLarge set.
+// IsTooLarge reports whether err is an Error with TooLarge set.
 func IsTooLarge(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.TooLarge
@@ -82,8 +83,8 @@ func tooLarge(format string, args ...any) *Error {
 	return e
 }
 
-// CodeOf returns the canonical code of an error: OK for nil, the code of the *Error in its chain, or INTERNAL if there
-// is none.
+// CodeOf returns the canonical code of an error: OK for nil, the code of the error for users that err is or wraps, or
+// INTERNAL if there is none.
 func CodeOf(err error) codes.Code {
 	if err == nil {
 		return codes.OK
@@ -94,8 +95,8 @@ func CodeOf(err error) codes.Code {
 	return codes.Internal
 }
 
-// As returns the error for users in the chain of err, if there is one. The packages below table do not know users: their
-// typed errors get a text here.
+// As returns the error for users that err is or wraps, if there is one. Packages below table have typed errors instead
+// of errors for users; As converts those.
 func As(err error) (*Error, bool) {
 	var e *Error
 	if errors.As(err, &e) {

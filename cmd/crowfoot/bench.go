@@ -25,9 +25,9 @@ Each runs against a server of its own, or --endpoint HOST:PORT --database NAME (
 	return c
 }
 
-// benchCommand completes the command of a benchmark. It registers the flags common to all benchmarks after the
-// command's own, and runs the benchmarks that choose returns. Servers that the benchmark starts do not read the
-// environment variables of start.
+// benchCommand completes the command c of a benchmark. It adds the flags that all benchmarks have after those that c
+// has, and makes c run the benchmarks that choose returns. Servers that the benchmark starts do not read the
+// environment variables of the command start.
 func benchCommand(c *cobra.Command, s *bench.Settings, choose func() ([]harness.Benchmark, error)) *cobra.Command {
 	c.Use += " [flags]"
 	c.DisableFlagsInUseLine = true
@@ -50,7 +50,7 @@ func benchCommand(c *cobra.Command, s *bench.Settings, choose func() ([]harness.
 	return c
 }
 
-// uselessFlags are flags that have no effect without another flag, or with beside, together with it.
+// uselessFlags lists flags that have no effect without another flag, or, if beside is set, together with it.
 var uselessFlags = []struct {
 	flag, other string
 	beside      bool
@@ -58,7 +58,7 @@ var uselessFlags = []struct {
 	{"seconds", "count", true}, {"interval", "study", false}, {"java", "jars", false}, {"dir", "database", true}, {"pid", "endpoint", false},
 }
 
-// checkTogether refuses flags that have no effect.
+// checkTogether returns an error if the user has set a flag that has no effect.
 func checkTogether(flags *pflag.FlagSet) error {
 	for _, u := range uselessFlags {
 		f, other := flags.Lookup(u.flag), flags.Lookup(u.other)
@@ -75,12 +75,12 @@ func checkTogether(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// these returns a function that chooses fixed benchmarks, which need no files.
+// these returns a function that always chooses the benchmarks in list.
 func these(list ...harness.Benchmark) func() ([]harness.Benchmark, error) {
 	return func() ([]harness.Benchmark, error) { return list, nil }
 }
 
-// commonFlags registers the flags of every benchmark.
+// commonFlags registers the flags that every benchmark has.
 func commonFlags(flags *pflag.FlagSet, s *bench.Settings) {
 	flags.SortFlags = false
 	flags.IntVar(&s.Rows, "rows", s.Rows, "rows in the table")
@@ -96,7 +96,7 @@ func commonFlags(flags *pflag.FlagSet, s *bench.Settings) {
 	flags.Var((*seconds)(&s.StatisticsWait), "stats-wait", "how long to wait, at most, for the server's statistics of the last minute")
 }
 
-// endpointFlags registers the flags that select the server to measure.
+// endpointFlags registers the flags that select the server whose performance is measured.
 func endpointFlags(flags *pflag.FlagSet, e *bench.Endpoint) {
 	flags.StringVar(&e.Address, "endpoint", "", "`HOST:PORT` of a server that speaks plain text; needs --database")
 	flags.StringVarP(&e.Database, "database", "d", "", "`NAME` of the database, projects/P/instances/I/databases/D; without --endpoint it is on Cloud Spanner")
@@ -110,13 +110,13 @@ func outputFlags(flags *pflag.FlagSet, o *bench.Outputs) {
 	flags.StringVar(&o.JSON, "json", "", "`FILE` for all figures (JSON)")
 }
 
-// studyFlag registers the flag of the benchmarks that can repeat a study.
+// studyFlag registers the flag --study, for the benchmarks that can repeat a published study.
 func studyFlag(flags *pflag.FlagSet, s *bench.Settings) {
 	flags.BoolVar(&s.Study, "study", false, "re-run the study as it was: its calls alone, and reads at its rates, without tags, by its statistics queries")
 }
 
-// forgetVariables removes the variables of flags from the environment. The programs that this one starts then do not
-// read them.
+// forgetVariables removes the environment variables of flags from the environment, so that programs which this one
+// starts do not read them.
 func forgetVariables(flags *pflag.FlagSet) {
 	flags.VisitAll(func(f *pflag.Flag) { os.Unsetenv(variableOf(f)) })
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/retrieval"
 )
 
-// newBenchCeiling returns the command of a server without a database. The benchmarks points and retrieval run it in
-// its own process.
+// newBenchCeiling returns the command that runs a server without a database. The benchmarks points and retrieval start
+// it as a process of its own, to compare Crowfoot with it.
 func newBenchCeiling() *cobra.Command {
 	var frames, batches string
 	c := &cobra.Command{

@@ -28,7 +28,7 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-// TestJavaNames checks that the flags of bench watch have the Java application's names and letters.
+// TestJavaNames checks that the flags of "bench watch" have the names and letters of the Java application's flags.
 func TestJavaNames(t *testing.T) {
 	t.Setenv("GOOGLE_CLOUD_PROJECT", "p")
 	c := newBenchWatch()

@@ -11,8 +11,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/soak"
 )
 
-// newBenchMemory returns the command of a test that takes minutes. It compares nothing: its exit status reports
-// whether the server broke a rule.
+// newBenchMemory returns the command "bench memory", a test that takes minutes. It compares Crowfoot with no other
+// database: its exit status says whether the server broke a rule.
 func newBenchMemory() *cobra.Command {
 	s := soak.MemorySettings{Out: os.Stdout, Progress: os.Stderr}
 	c := &cobra.Command{

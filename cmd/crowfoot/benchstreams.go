@@ -10,8 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/retrieval"
 )
 
-// newBenchStreams returns the command of a test that takes minutes. It compares nothing: its exit status reports
-// whether the server broke a rule.
+// newBenchStreams returns the command "bench streams", a test that takes minutes. It compares Crowfoot with no other
+// database: its exit status says whether the server broke a rule.
 func newBenchStreams() *cobra.Command {
 	s := retrieval.StreamsSettings{Out: os.Stdout, Progress: os.Stderr}
 	c := &cobra.Command{

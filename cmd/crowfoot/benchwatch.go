@@ -65,8 +65,8 @@ written like 1.5s or, as in ISO 8601, PT1.5S.`,
 	return c
 }
 
-// watchFlags registers the flags of the Java application, with its one-letter names, and the flags that select the
-// server.
+// watchFlags registers the flags that Google's Java application for this benchmark has, with its one-letter names, and
+// the flags that select the server.
 func watchFlags(flags *pflag.FlagSet, s *watchers.WatchSettings, instance *string) {
 	flags.Float64VarP(&s.Transactions, "write-transactions-per-second", "w", s.Transactions, "transactions per second, on average")
 	flags.IntVarP(&s.Mutations, "mutations-per-transaction", "m", s.Mutations, "rows of a transaction, on average; each has from 1 to twice as many")
@@ -94,7 +94,7 @@ func watchFlags(flags *pflag.FlagSet, s *watchers.WatchSettings, instance *strin
 	flags.BoolVarP(&s.Simple, "simple", "s", false, "a status of one line")
 }
 
-// watchModes are the flags that choose a mode.
+// watchModes holds the flags that choose a mode of the benchmark.
 type watchModes struct{ compare, matrix, capacity bool }
 
 func (m *watchModes) flags(flags *pflag.FlagSet) {
@@ -119,9 +119,9 @@ func (m *watchModes) chosen() (mode watchers.WatchMode, err error) {
 	return mode, nil
 }
 
-// findDatabase completes the name of the database. The Java application takes the last part of the database's name
-// and the instance in two flags, and the project from the environment. If the user has named a database, findDatabase
-// lets the benchmark create it if it is missing.
+// findDatabase completes the name of the database. The Java application takes the last part of that name and the
+// instance from two flags, and the project from the environment. If the user has named a database, findDatabase lets
+// the benchmark create the database if it does not exist.
 func findDatabase(s *watchers.WatchSettings, instance string) error {
 	s.Create = s.Database != ""
 	switch project := os.Getenv("GOOGLE_CLOUD_PROJECT"); {
@@ -141,7 +141,8 @@ func findDatabase(s *watchers.WatchSettings, instance string) error {
 	return nil
 }
 
-// kebabCase accepts the names of flags in camel case too: pollInterval becomes poll-interval.
+// kebabCase converts the name of a flag in camel case: pollInterval becomes poll-interval. So the flags have both
+// names.
 func kebabCase(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	var b strings.Builder
 	for _, r := range name {
@@ -153,14 +154,14 @@ func kebabCase(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(b.String())
 }
 
-// interval is a flag with a duration: 1.5s, PT1.5S, or a number of seconds.
+// interval is the value of a flag with a duration: 1.5s, PT1.5S, or a number of seconds.
 type interval time.Duration
 
 func (i *interval) String() string { return time.Duration(*i).String() }
 
 func (*interval) Type() string { return "duration" }
 
-// isoDuration matches a duration PnDTnHnMnS of ISO 8601. Each part is optional.
+// isoDuration matches a duration of ISO 8601, PnDTnHnMnS. Each of its parts is optional.
 var isoDuration = regexp.MustCompile(`^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$`)
 
 func (i *interval) Set(text string) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot"
 )
 
-// shownFindings is the number of findings of each kind that are printed. The others are only counted.
+// shownFindings is how many findings of each kind are printed. Further findings are only counted.
 const shownFindings = 10
 
 func newCheck() *cobra.Command {
@@ -29,7 +29,7 @@ It prints what is wrong. The exit status is 0 if nothing is, 65 if something is,
 		DisableFlagsInUseLine: true,
 		Args:                  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			slog.SetDefault(slog.New(slog.DiscardHandler)) // the findings include the messages of the storage engine
+			slog.SetDefault(slog.New(slog.DiscardHandler)) // without a log, because the findings include the messages of the storage engine
 			r := checkReport{out: c.OutOrStdout(), progress: progressOf(os.Stderr)}
 			if err := crowfoot.Check(c.Context(), data, r.begin, r.found); err != nil {
 				return err
@@ -43,7 +43,7 @@ It prints what is wrong. The exit status is 0 if nothing is, 65 if something is,
 	return c
 }
 
-// progressOf returns f if it is a terminal. Otherwise it returns a writer that discards everything.
+// progressOf returns the writer for progress: f if it is a terminal, and otherwise one that discards everything.
 func progressOf(f *os.File) io.Writer {
 	if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
 		return f
@@ -51,15 +51,15 @@ func progressOf(f *os.File) io.Writer {
 	return io.Discard
 }
 
-// checkReport prints what a check finds.
+// checkReport prints the findings of a check.
 type checkReport struct {
 	out, progress io.Writer
-	kinds         []string // in the order of their first findings
+	kinds         []string // kinds of findings, in the order of their first occurrence
 	counts        map[string]int
 	total         int
 }
 
-// begin shows what is being read, on one line.
+// begin shows, as a status line, what is being read.
 func (r *checkReport) begin(what string) { fmt.Fprintf(r.progress, "\r\x1b[K%s", what) }
 
 func (r *checkReport) found(f crowfoot.Finding) {
@@ -76,7 +76,7 @@ func (r *checkReport) found(f crowfoot.Finding) {
 	}
 }
 
-// end prints the number of findings of each kind. It returns an error if there are any.
+// end prints the number of findings of each kind. It returns an error if there are findings.
 func (r *checkReport) end() error {
 	fmt.Fprint(r.progress, "\r\x1b[K")
 	if r.total == 0 {

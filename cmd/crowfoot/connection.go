@@ -23,11 +23,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/version"
 )
 
-// connection holds the database on which import or export works. While they work, it observes whether the server is
-// there.
+// connection connects import or export to its database. While the command runs, it observes whether the server answers.
 type connection struct {
 	endpoint, database string
-	// makesMissing makes connect create the database if it is missing.
+	// makesMissing makes connect create the database if it does not exist.
 	makesMissing bool
 	server       *connectivity
 	screen       *transferScreen
@@ -48,8 +47,8 @@ func (s *connection) check(command string) error {
 	return nil
 }
 
-// with connects to the server and calls work with a client. The screen shows when the command waits for the server.
-// The context of work ends if the server is away for transfer.AwayLimit.
+// with connects to the server and calls work with a client. The screen shows when the command waits for the server. If
+// the server has not been available for transfer.AwayLimit, the context of work ends.
 func (s *connection) with(ctx context.Context, agent string, work func(context.Context, *spanner.Client) error) error {
 	if s.endpoint != "" {
 		os.Setenv("SPANNER_EMULATOR_HOST", s.endpoint) // makes the client connect without TLS
@@ -70,7 +69,7 @@ func (s *connection) with(ctx context.Context, agent string, work func(context.C
 	return s.incomplete(ctx, err, "")
 }
 
-// incomplete returns the error of an import or export that ended too early. what says which part is done and how to
+// incomplete returns the error of an import or export that ended too early. what says which part was done and how to
 // continue.
 func (s *connection) incomplete(ctx context.Context, err error, what string) error {
 	status := exitFailure
@@ -87,7 +86,7 @@ func (s *connection) incomplete(ctx context.Context, err error, what string) err
 	return statusError{errors.New(text), status}
 }
 
-// connect returns a client of the database, after the server has answered a first query.
+// connect returns a client of the database, after it has sent a first query and the server has answered.
 func (s *connection) connect(ctx context.Context, agent string) (*spanner.Client, error) {
 	config := spanner.ClientConfig{UserAgent: agent + "/" + version.Get().Version, CallOptions: transfer.CallOptions()}
 	if s.makesMissing {
@@ -109,7 +108,7 @@ func (s *connection) connect(ctx context.Context, agent string) (*spanner.Client
 	return client, nil
 }
 
-// describe reads the definition of a table.
+// describe reads the definition of the table with this name.
 func (s *connection) describe(ctx context.Context, client *spanner.Client, name string) (table *bulk.TableInfo, err error) {
 	err = s.server.answered(ctx, func(ctx context.Context) error {
 		table, err = bulk.Describe(ctx, client, name)
@@ -131,8 +130,8 @@ func (s *connection) describeAll(ctx context.Context, client *spanner.Client) (m
 	return tables, err
 }
 
-// dialFlight returns a connection for Arrow Flight SQL, which the server may lack. It returns nil if the database is on
-// Cloud Spanner.
+// dialFlight returns a connection for Arrow Flight SQL, which not every server has. It returns nil if the database is
+// on Cloud Spanner.
 func (s *connection) dialFlight() (*grpc.ClientConn, error) {
 	host := os.Getenv("SPANNER_EMULATOR_HOST") // set by with
 	if host == "" {
@@ -141,7 +140,7 @@ func (s *connection) dialFlight() (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+host, append(s.server.dialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 }
 
-// makeDatabase creates the database if its instance does not have it.
+// makeDatabase creates the database if it does not exist.
 func (s *connection) makeDatabase(ctx context.Context) error {
 	client, err := admin.NewDatabaseAdminClient(ctx, s.server.options()...)
 	if err != nil {
@@ -168,8 +167,7 @@ func (s *connection) makeDatabase(ctx context.Context) error {
 	return nil
 }
 
-// created returns the time at which the database was created. It returns the zero time if the user has no permission
-// to read it.
+// created returns the time at which the database was created, or the zero time if the user may not read it.
 func (s *connection) created(ctx context.Context) (created time.Time, err error) {
 	client, err := admin.NewDatabaseAdminClient(ctx, s.server.options()...)
 	if err != nil {
@@ -189,7 +187,7 @@ func (s *connection) created(ctx context.Context) (created time.Time, err error)
 	return created, err
 }
 
-// databaseDDL reads the DDL statements that define the database, and the descriptors of its proto bundle.
+// databaseDDL returns the DDL statements that define the database, and the descriptors of its proto bundle.
 func (s *connection) databaseDDL(ctx context.Context) (statements []string, protos []byte, err error) {
 	client, err := admin.NewDatabaseAdminClient(ctx, s.server.options()...)
 	if err != nil {
@@ -204,7 +202,8 @@ func (s *connection) databaseDDL(ctx context.Context) (statements []string, prot
 	return statements, protos, err
 }
 
-// define runs DDL statements. protos holds the descriptors of a proto bundle that the statements create.
+// define runs DDL statements in the database. protos holds the proto descriptors for a proto bundle that the statements
+// create.
 func (s *connection) define(ctx context.Context, statements []string, protos []byte) error {
 	if len(statements) == 0 {
 		return nil

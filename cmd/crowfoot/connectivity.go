@@ -16,33 +16,33 @@ import (
 )
 
 const (
-	// answerLimit is the longest time that a server may take to answer a command's first request.
+	// answerLimit is how long a command waits for the answer to its first request.
 	answerLimit = 20 * time.Second
-	// silenceNoted is the time without an answer after which the command prints that it waits for the server.
+	// silenceNoted is how long a server does not answer before the command prints that it waits for the server.
 	silenceNoted = 3 * time.Second
 )
 
-// connectivity observes the calls of a command. It knows whether the server is there, and for how long it has been silent
-// while calls waited for it.
+// connectivity observes the calls that a command sends to a server. It knows whether the server answers, and for how
+// long calls have waited in vain.
 type connectivity struct {
 	server string
 
 	mu      sync.Mutex
 	waiting int                     // number of calls that wait for an answer
-	since   time.Time               // when the server last answered, or when the first of the waiting calls began
+	since   time.Time               // when the server last answered; if no call waited then, when the first of the waiting calls began
 	failed  error                   // error of the last attempt since then; nil if none has failed
-	heard   bool                    // true if the server has ever answered
+	heard   bool                    // the server has answered at least once
 	cancel  context.CancelCauseFunc // ends the command; nil if nothing ends it
 }
 
 func newConnectivity(server string) *connectivity { return &connectivity{server: server} }
 
-// dialOptions returns dial options that report every call of a connection to p.
+// dialOptions returns gRPC dial options by which every call of a connection is reported to p.
 func (p *connectivity) dialOptions() []grpc.DialOption {
 	return []grpc.DialOption{grpc.WithChainUnaryInterceptor(p.unary), grpc.WithChainStreamInterceptor(p.stream), grpc.WithConnectParams(reconnect)}
 }
 
-// options returns client options that report every call to p.
+// options returns client options by which every call of a client is reported to p.
 func (p *connectivity) options() (list []option.ClientOption) {
 	for _, o := range p.dialOptions() {
 		list = append(list, option.WithGRPCDialOption(o))
@@ -70,7 +70,7 @@ func (s observedStream) RecvMsg(m any) error {
 	return s.of.wait(func() error { return s.ClientStream.RecvMsg(m) })
 }
 
-// wait runs call, which waits for the server, and records how it ended.
+// wait runs call, which waits for the server, and records when it begins and how it ends.
 func (p *connectivity) wait(call func() error) error {
 	p.begin()
 	err := call()
@@ -87,8 +87,7 @@ func (p *connectivity) begin() {
 	p.waiting++
 }
 
-// end records how a call ended. answered is true if a call that returned no error has received an answer from the
-// server.
+// end records how a call ended. answered says whether the server has answered, if err is nil.
 func (p *connectivity) end(err error, answered bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,7 +98,7 @@ func (p *connectivity) end(err error, answered bool) {
 		if !p.heard && p.cancel != nil && isForeign(err) {
 			p.cancel(errForeign{p.server, err})
 		}
-	case codes.Canceled, codes.DeadlineExceeded: // the command has ended the call
+	case codes.Canceled, codes.DeadlineExceeded: // the command itself has ended the call
 	default:
 		if answered || err != nil {
 			p.since, p.failed, p.heard = time.Now(), nil, true
@@ -107,8 +106,8 @@ func (p *connectivity) end(err error, answered bool) {
 	}
 }
 
-// silence returns for how long the server has been silent while the command waited for it. It returns the error of
-// the last failed call, if there is one. It returns 0 if the command does not wait.
+// silence returns how long the server has not answered while the command waited for it, and the error of the last
+// failed call, if one failed. It returns 0 if the command does not wait.
 func (p *connectivity) silence() (time.Duration, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,7 +117,8 @@ func (p *connectivity) silence() (time.Duration, error) {
 	return time.Since(p.since), p.failed
 }
 
-// String returns a line that says for how long the command has been waiting, or "" if it does not wait.
+// String returns a line that says how long the command has waited for the server, or "" if it does not wait or began to
+// wait just now.
 func (p *connectivity) String() string {
 	silent, failed := p.silence()
 	if silent < silenceNoted {
@@ -131,19 +131,20 @@ func (p *connectivity) String() string {
 	return text
 }
 
-// dialing matches the text that gRPC puts before the reason why it cannot connect.
+// dialing matches the error text of gRPC when it cannot connect. Its group is the reason, without the words that gRPC
+// puts before it.
 var dialing = regexp.MustCompile(`^(?s).*desc = "?(?:transport: )?(?:Error while dialing: )?(.*?)"?$`)
 
-// reasonOf returns the reason why a server cannot be reached.
+// reasonOf returns the reason why a server cannot be reached, from the error of a call.
 func reasonOf(err error) string {
 	return dialing.ReplaceAllString(grpcstatus.Convert(err).Message(), "$1")
 }
 
-// errUnavailable is the error of a server that went away or was never there.
+// errUnavailable is the error for a server that is no longer available, or never was.
 type errUnavailable struct {
 	server string
 	after  time.Duration
-	failed error // nil if the server was silent
+	failed error // error of the last call; nil if the server did not answer at all
 }
 
 func (e errUnavailable) Error() string {
@@ -154,14 +155,15 @@ func (e errUnavailable) Error() string {
 	return text
 }
 
-// isForeign reports whether the program at the address does not speak HTTP/2, which gRPC needs. A program that only
-// closes the connection does not count. It may be about to start, or it may be a proxy whose server is.
+// isForeign reports whether err shows that the program at the address does not speak HTTP/2, which gRPC needs. A
+// program that only closes the connection is not foreign: it may be about to start, or may be a proxy whose server is
+// about to start.
 func isForeign(err error) bool {
 	text := grpcstatus.Convert(err).Message()
 	return strings.Contains(text, "server preface: http2: ") || strings.Contains(text, "initial http2 frame from server is not a settings frame")
 }
 
-// errForeign is the error of a command that reached another program instead of a Spanner server.
+// errForeign is the error for a command that has reached a program which is not a Spanner server.
 type errForeign struct {
 	server string
 	err    error
@@ -171,7 +173,8 @@ func (e errForeign) Error() string {
 	return fmt.Sprintf("what answers at %s is not a Spanner server: it does not speak gRPC in plain text (is it the gRPC port?): %s", e.server, reasonOf(e.err))
 }
 
-// orForeign returns the errForeign for which connectivity.orForeign has ended the context, or err if it has not.
+// orForeign returns the errForeign with which the context of connectivity.orForeign has ended, or err if it has not
+// ended so.
 func orForeign(ctx context.Context, err error) error {
 	if foreign := (errForeign{}); errors.As(context.Cause(ctx), &foreign) {
 		return foreign
@@ -179,7 +182,7 @@ func orForeign(ctx context.Context, err error) error {
 	return err
 }
 
-// orForeign returns a context that ends if the program at the address is not a Spanner server.
+// orForeign returns a context that ends with errForeign if the program at the address is not a Spanner server.
 func (p *connectivity) orForeign(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	p.mu.Lock()
@@ -188,8 +191,8 @@ func (p *connectivity) orForeign(ctx context.Context) (_ context.Context, stop f
 	return ctx, func() { cancel(nil) }
 }
 
-// limit returns a context that ends when calls have failed for the time away. A server that is only silent does not
-// end it, because it may be computing a long answer.
+// limit returns a context that ends when calls have failed for as long as timeout. It does not end if the server only
+// does not answer, because the server may be computing for long.
 func (p *connectivity) limit(ctx context.Context, timeout time.Duration) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	p.mu.Lock()
@@ -212,8 +215,8 @@ func (p *connectivity) limit(ctx context.Context, timeout time.Duration) (_ cont
 	return ctx, func() { cancel(nil) }
 }
 
-// answered sends a request that a server answers at once if it is there. It returns errAway if no answer comes within
-// answerLimit.
+// answered sends, by calling ask, a request that an available server answers at once. It returns errUnavailable if no
+// answer comes within answerLimit.
 func (p *connectivity) answered(ctx context.Context, ask func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()

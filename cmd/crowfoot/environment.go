@@ -8,11 +8,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// variable is the annotation of a flag that holds the name of its environment variable.
+// variable is the annotation of a flag whose value is the name of the flag's environment variable.
 const variable = "variable"
 
-// nameVariables gives each flag an environment variable and adds its name to the description. With the prefix
-// CROWFOOT, --log-level gets CROWFOOT_LOG_LEVEL. An empty variable counts as not set.
+// nameVariables gives each flag an environment variable, and adds the variable's name to the flag's description. With
+// the prefix CROWFOOT, --log-level gets CROWFOOT_LOG_LEVEL. An empty variable counts as not set.
 func nameVariables(flags *pflag.FlagSet, prefix string) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		name := prefix + "_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
@@ -28,7 +28,7 @@ func variableOf(f *pflag.Flag) string {
 	return ""
 }
 
-// readVariables sets the flags that the command line leaves out from their environment variables.
+// readVariables sets the flags that the command line does not set from their environment variables.
 func readVariables(flags *pflag.FlagSet) (err error) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		if err != nil || originOf(f) != byVariable {
@@ -41,7 +41,8 @@ func readVariables(flags *pflag.FlagSet) (err error) {
 	return err
 }
 
-// origin is the source of a flag's value. Where two flags contradict each other, the one with the larger origin wins.
+// origin says where a flag's value comes from. If two flags contradict each other, the one with the greater origin
+// wins.
 type origin int
 
 const (
@@ -60,7 +61,7 @@ func originOf(f *pflag.Flag) origin {
 	return byDefault
 }
 
-// written returns the name under which the user set a flag: --data, or CROWFOOT_DATA.
+// written returns the name by which the user has set a flag: --data, or CROWFOOT_DATA.
 func written(f *pflag.Flag) string {
 	if originOf(f) == byVariable {
 		return variableOf(f)

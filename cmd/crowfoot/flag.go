@@ -14,10 +14,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/memory"
 )
 
-// seconds is a flag with a duration in seconds: 2.5, or 2.5s.
+// seconds is the value of a flag with a duration in seconds: 2.5, or 2.5s.
 type seconds time.Duration
 
-// maxSeconds is a day, in seconds.
+// maxSeconds is the greatest value of a flag in seconds: a day.
 const maxSeconds = 24 * 60 * 60
 
 func (s *seconds) String() string {
@@ -35,7 +35,7 @@ func (s *seconds) Set(text string) error {
 
 func (*seconds) Type() string { return "seconds" }
 
-// numbers is a flag with a list of numbers: 1,8,32.
+// numbers is the value of a flag with a list of numbers: 1,8,32.
 type numbers []int
 
 func (n *numbers) String() string {
@@ -60,11 +60,12 @@ func (n *numbers) Set(text string) error {
 
 func (*numbers) Type() string { return "numbers" }
 
-// size is a flag with a size in bytes: 2GiB, 512MiB, 1.5GiB, or a number of bytes. 0 means that it was not given.
+// size is the value of a flag with a size in bytes: 2GiB, 512MiB, 1.5GiB, or a number of bytes. 0 means that the flag
+// was not given.
 type size int64
 
-// sizeUnits are the units of sizes, longest names first. GB, MB and G also mean powers of 1024, because people write
-// them so.
+// sizeUnits are the units of sizes. Longer names come first, because B ends other names too. GB, MB and G also mean
+// powers of 1024, because people write them in that sense.
 var sizeUnits = []struct {
 	name  string
 	bytes float64
@@ -100,7 +101,7 @@ func (s *size) Set(text string) error {
 
 func (*size) Type() string { return "size" }
 
-// level is a flag with the least important level of messages to log.
+// level is the value of a flag with the least important level of messages that are logged.
 type level slog.Level
 
 var logLevels = []string{"error", "warn", "info", "debug"}
@@ -116,7 +117,7 @@ func (l *level) Set(text string) error {
 
 func (*level) Type() string { return "level" }
 
-// wrongValue returns the error of a flag or variable whose value cannot be parsed.
+// wrongValue returns the error for a flag or environment variable, name, whose value cannot be parsed.
 func wrongValue(f *pflag.Flag, name, value string, err error) error {
 	if f.Value.Type() == "bool" {
 		err = errors.New("want true or false")

@@ -142,7 +142,7 @@ func (s *importSettings) check(files []string) error {
 	return s.connection.check("import")
 }
 
-// checkText refuses flags about text that have no effect on the format of the files.
+// checkText returns an error if a flag about text files is given that has no effect for the format of these files.
 func (s *importSettings) checkText(files []string) error {
 	format := file.Format(s.format)
 	if format == "" {
@@ -166,7 +166,7 @@ func (s *importSettings) checkText(files []string) error {
 	return nil
 }
 
-// run runs the command.
+// run runs the import of the files that match the patterns, or of a folder.
 func (s *importSettings) run(ctx context.Context, patterns []string) error {
 	if err := s.check(patterns); err != nil {
 		return err
@@ -183,10 +183,10 @@ func (s *importSettings) run(ctx context.Context, patterns []string) error {
 	})
 }
 
-// importAgent is the name under which the command identifies itself to servers.
+// importAgent is the user agent that the command import sends to servers.
 const importAgent = "crowfoot-import"
 
-// runFiles imports files into the table of --table.
+// runFiles imports files into the table that --table names.
 func (s *importSettings) runFiles(ctx context.Context, client *spanner.Client, names []string) error {
 	created, err := s.created(ctx)
 	if err != nil {
@@ -214,11 +214,11 @@ func (s *importSettings) runFiles(ctx context.Context, client *spanner.Client, n
 type importSource struct {
 	names   []string
 	reading file.Options          // options of the reader
-	created time.Time             // when the database was created, if known
-	folder  *transfer.FolderTable // the folder's table that the files belong to, or nil
+	created time.Time             // when the database was created; zero if unknown
+	folder  *transfer.FolderTable // the table of the folder to which the files belong, or nil
 }
 
-// runTable imports files into a table. If table is nil, it first creates the table, because --create was given.
+// runTable imports files into a table. If table is nil, it first creates the table, which then --create has asked for.
 func (s *importSettings) runTable(ctx context.Context, client *spanner.Client, table *bulk.TableInfo, state *transfer.ImportState, from importSource) (err error) {
 	switch {
 	case table != nil && s.create && !state.Creates():
@@ -232,7 +232,7 @@ func (s *importSettings) runTable(ctx context.Context, client *spanner.Client, t
 	return err
 }
 
-// openState opens the file that stores the state of imports into a table.
+// openState opens the file with the state of imports into a table.
 func (s *importSettings) openState(table string) (*transfer.ImportState, error) {
 	target := transfer.ImportTarget{Server: s.server.server, Database: s.database, Table: table}
 	name := s.state
@@ -251,7 +251,7 @@ func (s *importSettings) openState(table string) (*transfer.ImportState, error) 
 	return state, err
 }
 
-// stateDir returns the directory of the states of imports, according to the XDG Base Directory Specification:
+// stateDir returns the directory for the state files of imports, according to the XDG Base Directory Specification:
 // https://specifications.freedesktop.org/basedir-spec/latest.
 func stateDir() (string, error) {
 	base := os.Getenv("XDG_STATE_HOME")
@@ -265,15 +265,15 @@ func stateDir() (string, error) {
 	return filepath.Join(base, "crowfoot", "imports"), nil
 }
 
-// rejectsPath returns the file for the rows that a table rejects. Its name contains the database, so that imports
-// into several databases may run in one folder.
+// rejectsPath returns the name of the file for rows that cannot be written to a table. It contains the name of the
+// database, so that imports into several databases can run in one folder.
 func (s *importSettings) rejectsPath(table string) string {
 	return cmp.Or(s.rejects, path.Base(s.database)+"."+table+".rejects.jsonl")
 }
 
-// plan reads from the state which rows of the files are already in the table.
+// plan finds out, from the state, which rows of the files are already in the table.
 func (s *importSettings) plan(ctx context.Context, client *spanner.Client, table *bulk.TableInfo, state *transfer.ImportState, from importSource) (plan transfer.ImportPlan, err error) {
-	if state.HasRows() { // the table may have been emptied since then
+	if state.HasRows() { // someone may have emptied the table since then
 		switch has, err := hasRows(ctx, client, table); {
 		case err != nil:
 			return plan, err
@@ -295,7 +295,7 @@ func (s *importSettings) plan(ctx context.Context, client *spanner.Client, table
 	return plan, nil
 }
 
-// load imports files into a table and prints the result. It returns how many rows of the files are in the table.
+// load imports files into a table and prints the result. It returns how many rows of the files are now in the table.
 func (s *importSettings) load(ctx context.Context, client *spanner.Client, table *bulk.TableInfo, state *transfer.ImportState, from importSource) (rows int64, err error) {
 	rejects, err := transfer.OpenRejects(s.rejectsPath(table.Name), s.maxRejects)
 	if err != nil {
@@ -351,7 +351,7 @@ func (s *importSettings) load(ctx context.Context, client *spanner.Client, table
 			what += "; " + leftOut
 		}
 		corrected := ", also when the file was corrected"
-		if from.folder != nil { // the files of a folder have checksums, so they cannot be corrected
+		if from.folder != nil { // the user cannot correct the files of a folder, because they have checksums
 			corrected = ""
 		}
 		return 0, s.incomplete(ctx, err, what+"\nthe same command goes on"+corrected+": it does not send again what is in and has not changed ("+state.Path()+" remembers that)")
@@ -385,12 +385,12 @@ func generated(t *bulk.TableInfo) (names []string) {
 	return names
 }
 
-// moved formats the number of rows moved and the rows per second.
+// moved formats the number of rows that were transferred, and the rows per second.
 func moved(rows int64, took time.Duration) string {
 	return fmt.Sprintf("%d rows in %.1f s (%.0f/s)", rows, took.Seconds(), float64(rows)/max(took.Seconds(), 1e-9))
 }
 
-// reading returns the options of the files' reader.
+// reading returns the options for reading the files.
 func (s *importSettings) reading() file.Options {
 	o := file.Options{Format: file.Format(s.format), Columns: s.columns, Text: file.TextOptions{NoHeader: s.noHeader, NoQuotes: s.noQuotes, Null: s.null, Encoding: s.encoding}}
 	switch {
@@ -402,8 +402,8 @@ func (s *importSettings) reading() file.Options {
 	return o
 }
 
-// way returns everything but their text on which the sent rows depend. If it differs from the last import, the rows
-// are sent again.
+// way returns everything except the files' content on which the written rows depend. If this differs from the last
+// import, the rows are sent again.
 func (s *importSettings) way(table *bulk.TableInfo, from importSource) transfer.ImportWay {
 	return transfer.ImportWay{Created: from.created, Definition: table.Definition(), Mode: transfer.Mode(s.mode),
 		Reading: []string{string(from.reading.Format), strings.Join(from.reading.Columns, ","), s.delimiter, s.null, s.encoding, fmt.Sprint(s.noHeader, s.noQuotes)}}

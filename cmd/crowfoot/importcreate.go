@@ -11,8 +11,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/transfer"
 )
 
-// createTable creates the table of --create. It first records that in the state, so that an import that is killed
-// afterwards can continue with the table.
+// createTable creates the table that --create asks for. It first records in the state that it does so, so that the
+// command can continue with this table if it is killed afterwards.
 func (s *importSettings) createTable(ctx context.Context, client *spanner.Client, state *transfer.ImportState, names []string) (*bulk.TableInfo, error) {
 	source, err := file.Open(names, s.reading())
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/transfer"
 )
 
-// isFolder reports whether the command line names a folder, written by crowfoot export or by Cloud Spanner.
+// isFolder reports whether the files of the command line are one folder, written by crowfoot export or by Cloud
+// Spanner.
 func isFolder(files []string) bool {
 	if len(files) != 1 {
 		return false
@@ -22,7 +23,7 @@ func isFolder(files []string) bool {
 	return err == nil && info.IsDir()
 }
 
-// checkFolder refuses flags about files whose values the folder itself contains.
+// checkFolder returns an error if a flag is given whose value the folder itself contains.
 func (s *importSettings) checkFolder() error {
 	for _, f := range []struct {
 		given bool
@@ -38,7 +39,7 @@ func (s *importSettings) checkFolder() error {
 	return nil
 }
 
-// runFolder imports a folder. With --create it also creates what the database lacks.
+// runFolder imports a folder. With --create it also creates the database, tables and other objects that do not exist.
 func (s *importSettings) runFolder(ctx context.Context, dir string) error {
 	_, id, _ := strings.Cut(s.database, "/databases/")
 	folder, err := transfer.OpenFolder(dir, id)
@@ -67,7 +68,7 @@ func (s *importSettings) runFolder(ctx context.Context, dir string) error {
 	})
 }
 
-// make runs DDL statements and prints what they have created.
+// make runs DDL statements and prints which objects they have created.
 func (s *importSettings) make(ctx context.Context, statements []string, protos []byte) error {
 	if err := s.define(ctx, statements, protos); err != nil {
 		return err
@@ -78,7 +79,7 @@ func (s *importSettings) make(ctx context.Context, statements []string, protos [
 	return nil
 }
 
-// loadFolder imports the tables of a folder, then runs the statements after.
+// loadFolder imports the tables of a folder, and then runs the DDL statements after.
 func (s *importSettings) loadFolder(ctx context.Context, client *spanner.Client, dir string, folder *transfer.Folder, after []string) error {
 	created, err := s.created(ctx)
 	if err != nil {
@@ -88,7 +89,7 @@ func (s *importSettings) loadFolder(ctx context.Context, client *spanner.Client,
 	if err != nil {
 		return err
 	}
-	var states []*transfer.ImportState // locked until the whole folder is imported
+	var states []*transfer.ImportState // these files stay locked until the whole folder is imported
 	defer func() {
 		for _, state := range states {
 			state.Close()
@@ -120,7 +121,7 @@ func (s *importSettings) loadFolder(ctx context.Context, client *spanner.Client,
 	return nil
 }
 
-// tablesOf returns the tables for the rows of a folder, after checking that they match the folder's tables.
+// tablesOf returns the tables of the database for the tables of a folder, after checking that they match.
 func (s *importSettings) tablesOf(ctx context.Context, client *spanner.Client, dir string, folder *transfer.Folder) (tables []*bulk.TableInfo, err error) {
 	there, err := s.describeAll(ctx, client)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newBench returns a command that only says that this program has no benchmarks. The build tag nobench leaves them out,
-// and with them the drivers of the databases with which they compare Crowfoot.
+// newBench returns a command that only says that this program has no benchmarks. The build tag nobench leaves them out
+// of the program, and with them the drivers of the databases with which they compare Crowfoot.
 func newBench() *cobra.Command {
 	return &cobra.Command{
 		Use:                "bench",

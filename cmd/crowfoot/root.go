@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// usageTemplate is the part of every command's help that follows the description.
+// usageTemplate is the template for the part of every command's help that follows the description.
 const usageTemplate = `Usage:
   {{.UseLine}}{{if .HasExample}}
 
@@ -33,7 +33,7 @@ func newRoot() *cobra.Command {
 		Short:         "A database server that speaks Cloud Spanner's API",
 		Long:          "Crowfoot is a database server that speaks Cloud Spanner's API.",
 		Version:       versionLine(),
-		SilenceErrors: true, // main prints them
+		SilenceErrors: true, // because main prints errors
 		SilenceUsage:  true,
 	})
 	root.SetVersionTemplate("{{.Version}}\n")
@@ -50,8 +50,8 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// checkHelp refuses a command line that asks for help about a command that does not exist. The library would describe
-// the parent command instead.
+// checkHelp returns an error if the command line asks for help about a command that does not exist. Without this check,
+// the library would print the help of the parent command.
 func checkHelp(root *cobra.Command, args []string) error {
 	if len(args) == 0 || strings.HasPrefix(args[0], "__complete") || !slices.ContainsFunc(args, func(a string) bool { return a == "-h" || a == "--help" }) {
 		return nil
@@ -65,7 +65,7 @@ func checkHelp(root *cobra.Command, args []string) error {
 	return unknownCommand(found, rest[0])
 }
 
-// group makes a command that only has subcommands. Without a subcommand it prints its help and fails.
+// group completes a command that only has subcommands. If it is run without a subcommand, it prints its help and fails.
 func group(c *cobra.Command) *cobra.Command {
 	c.DisableFlagsInUseLine = true
 	c.SuggestionsMinimumDistance = 2
@@ -93,7 +93,7 @@ func unknownCommand(c *cobra.Command, name string) error {
 	return usageErrorf("unknown command %q%s (%s --help lists the commands)", below(c)+name, meant, c.CommandPath())
 }
 
-// noArguments refuses the arguments that remain after the flags.
+// noArguments returns an error if there are arguments after the flags.
 func noArguments(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usageErrorf("%stakes no argument %q", below(c), strings.Join(args, " "))
@@ -111,8 +111,8 @@ func below(c *cobra.Command) string {
 
 var singleDash = regexp.MustCompile(`^-[a-z][a-z-]+(=|$)`)
 
-// doubleDashes accepts flags with a single dash, as the flag package of Go's standard library does. Flags of one
-// letter such as -w 50 stay as they are. They cannot be combined with others.
+// doubleDashes adds a second dash to long flags that have one, because the flag package of Go's standard library
+// accepts both. Flags of one letter such as -w 50 are not changed. They cannot be written together, as in -wm.
 func doubleDashes(args []string) []string {
 	changed := make([]string, len(args))
 	for i, arg := range args {

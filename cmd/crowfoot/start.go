@@ -74,8 +74,8 @@ func (s *startSettings) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&s.asJSON, "log-json", false, "log as lines of JSON")
 }
 
-// settle refuses flags that contradict each other. If a flag contradicts an environment variable, the flag wins. It
-// completes the options.
+// settle completes the options. It returns an error if flags contradict each other. If a flag contradicts an
+// environment variable, the flag wins.
 func (s *startSettings) settle(flags *pflag.FlagSet) error {
 	data, inMemory := flags.Lookup("data"), flags.Lookup("in-memory")
 	if s.options.InMemory {
@@ -101,13 +101,13 @@ func (s *startSettings) settle(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// flagsOf are the names of the flags that set the fields of Options.
+// flagsOf maps the fields of Options to the names of the flags that set them.
 var flagsOf = map[string]string{
 	"Data": "data", "GRPC": "grpc", "HTTP": "http", "Databases": "database", "DDLFile": "ddl", "ProtoDescriptorsFile": "proto-descriptors-file", "Origins": "cors-origin", "Hosts": "http-host",
 }
 
-// withFlag adds the flag or the variable that prevented the server from starting to the error. The error is not one
-// of usage if the operating system refused the value, such as an address in use by another program.
+// withFlag adds to an error of starting the server the flag or environment variable whose value caused it. It is a
+// usage error, unless the operating system refused the value, such as an address that another program uses.
 func withFlag(err error, flags *pflag.FlagSet) error {
 	var option *crowfoot.OptionError
 	if !errors.As(err, &option) {
@@ -120,18 +120,17 @@ func withFlag(err error, flags *pflag.FlagSet) error {
 	return named
 }
 
-// exportLimit is the longest time that a stopping server may take to send its last metrics to an OpenTelemetry
-// collector.
+// exportLimit is how long a stopping server may take to send its last metrics to an OpenTelemetry collector.
 const exportLimit = 2 * time.Second
 
-// run runs the server until the context ends.
+// run runs the server until ctx ends.
 func (s *startSettings) run(ctx context.Context) error {
-	slog.SetDefault(s.options.Log) // the logger of the storage engine
+	slog.SetDefault(s.options.Log) // the storage engine logs to the default logger
 	limitHeap(s.options.Memory)
 	cpu.SpareThreads()
 	server, err := crowfoot.Start(ctx, s.options)
 	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return nil // a signal stopped it before it was ready
+		return nil // a signal stopped the server before it was ready
 	}
 	if err != nil {
 		return err
@@ -140,13 +139,13 @@ func (s *startSettings) run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, server.Close())
 	}
-	defer func() { // after the last request has been counted
+	defer func() { // at the end, when the last request has been counted
 		ctx, cancel := context.WithTimeout(context.Background(), exportLimit)
 		defer cancel()
 		exporter.Close(ctx)
 	}()
 	fmt.Printf("crowfoot: ready grpc=%s http=%s\n", server.GRPC, server.HTTP)
-	if !s.asJSON { // a JSON log already has the warnings as lines
+	if !s.asJSON { // a log in JSON already has the warnings as lines
 		for _, w := range server.Warnings {
 			fmt.Fprintln(os.Stderr, "crowfoot: warning:", w)
 		}
@@ -156,16 +155,16 @@ func (s *startSettings) run(ctx context.Context) error {
 	return server.Close()
 }
 
-// limitHeap sets Go's memory limit to the heap's part of the memory, so that garbage is collected more often near it.
-// It does nothing if the user has set GOMEMLIMIT.
+// limitHeap sets Go's memory limit to the heap's share of total bytes, so that garbage is collected more often when the
+// heap comes near the limit. It does nothing if the user has set GOMEMLIMIT.
 func limitHeap(total int64) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memory.Divide(total).Heap)
 	}
 }
 
-// endStorageFailed ends the process at once. If the file system has lost written data, a server that continued would
-// lose more.
+// endStorageFailed ends the process at once, because the storage has failed. If the file system has lost written data,
+// a server that continued would lose more.
 func endStorageFailed(cause error) {
 	fmt.Fprintf(os.Stderr, "crowfoot: the storage has failed, every acknowledged commit is on disk, start again when it works: %v\n", cause)
 	os.Exit(exitStorage)
@@ -179,8 +178,8 @@ func newLog(to io.Writer, level slog.Level, asJSON bool) *slog.Logger {
 	return slog.New(slog.NewTextHandler(to, options))
 }
 
-// plainError replaces an error in the log by its text. slog's text handler would also print the stack traces in
-// errors of the storage engine.
+// plainError replaces an error in a log line by its text, because slog's text handler would also print the stack traces
+// that errors of the storage engine contain.
 func plainError(_ []string, a slog.Attr) slog.Attr {
 	if err, ok := a.Value.Any().(error); ok {
 		a.Value = slog.StringValue(err.Error())

@@ -10,30 +10,30 @@ import (
 	"time"
 )
 
-// stopLimit is the longest time that a command may take to end after a signal. Docker kills a container ten seconds
-// after its signal: https://docs.docker.com/reference/cli/docker/container/stop.
+// stopLimit is how long a command may take to end after a signal. Docker kills a container ten seconds after its
+// signal: https://docs.docker.com/reference/cli/docker/container/stop.
 const stopLimit = 8 * time.Second
 
-// messageLimit is the longest time that the process waits for a reader of its standard error. Then it ends without
-// its last message.
+// messageLimit is how long the process waits until its last message was written to standard error. Then it ends without
+// the message.
 const messageLimit = time.Second
 
-// untilSignal returns a context that ends when the process gets SIGINT (Ctrl-C), SIGTERM or SIGHUP. It ignores SIGHUP
-// if the process was started to outlive its terminal (nohup). A second signal ends the process at once. If the
-// process has not ended stopLimit after the first signal, it ends then. Acknowledged commits are on disk whenever it
-// ends.
+// untilSignal returns a context that ends when the process gets SIGINT (Ctrl-C), SIGTERM or SIGHUP. SIGHUP is ignored
+// if the process was started to outlive its terminal (nohup). A second signal ends the process at once. If the process
+// still runs stopLimit after the first signal, it is ended then. At any such end all acknowledged commits are on disk.
 func untilSignal() context.Context {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
 		signals = append(signals, syscall.SIGHUP)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
-	context.AfterFunc(ctx, stop) // then the second signal has its default effect
+	context.AfterFunc(ctx, stop) // after that, the second signal has its default effect
 	endAfter(ctx, stopLimit, os.Stderr, os.Exit)
 	return ctx
 }
 
-// endAfter prints a message and ends the process some time after the context has ended.
+// endAfter ends the process if it still runs when limit has passed since the end of the context. It prints a message
+// first.
 func endAfter(ctx context.Context, limit time.Duration, message io.Writer, exit func(status int)) {
 	context.AfterFunc(ctx, func() {
 		time.Sleep(limit)

@@ -17,8 +17,8 @@ const (
 	barWidth     = 30
 )
 
-// transferScreen shows the progress of an import or export, or that it waits for its server. On a terminal it draws a
-// status line. Elsewhere it prints a line from time to time.
+// transferScreen shows the progress of an import or export, or that the command waits for its server. On a terminal it
+// draws a status line; otherwise it prints a line from time to time.
 type transferScreen struct {
 	to       *os.File
 	terminal bool
@@ -28,8 +28,8 @@ type transferScreen struct {
 
 	mu     sync.Mutex
 	line   func() string // nil if no progress is shown
-	last   time.Time     // when a line was shown
-	waited bool          // true if the command was waiting at the last drawing
+	last   time.Time     // when a line was last shown
+	waited bool          // the command was waiting for the server when a line was last drawn
 }
 
 func newTransferScreen(to *os.File, server *connectivity) *transferScreen {
@@ -67,7 +67,7 @@ func (s *transferScreen) draw() {
 	s.waited = waiting != ""
 }
 
-// follow shows the progress of a transfer from now on. done is the verb for its rows, such as "imported".
+// follow begins to show the progress of a transfer. done is the verb for its rows, such as "imported".
 func (s *transferScreen) follow(done string, p *transfer.Progress) {
 	begin, first := time.Now(), p.Fraction()
 	s.mu.Lock()
@@ -102,8 +102,8 @@ func bar(fraction float64) string {
 	return "[" + strings.Repeat("=", full) + strings.Repeat(" ", barWidth-full) + "]"
 }
 
-// progressLine returns a line such as "imported 120000 rows, 40%, 60000/s, 3s left". first is the fraction that was
-// done at the beginning.
+// progressLine returns a line such as "imported 120000 rows, 40%, 60000/s, 3s left". first is the fraction of the work
+// that was done when the command began.
 func progressLine(done string, rows int64, fraction, first float64, took time.Duration) string {
 	line := fmt.Sprintf("%s %d rows, %.0f%%, %.0f/s", done, rows, fraction*100, float64(rows)/max(took.Seconds(), 1e-9))
 	if fraction <= first || fraction >= 1 {

@@ -101,7 +101,7 @@ func (s *watchSettings) register(flags *pflag.FlagSet) {
 
 var databaseName = regexp.MustCompile(`^projects/[^/]+/instances/[^/]+/databases/[^/]+$`)
 
-// source checks the settings and returns the source that polls the tables.
+// source checks the settings and returns the source that polls these tables.
 func (s *watchSettings) source(tables []string) (*watch.Tables, error) {
 	switch {
 	case s.database == "":
@@ -145,10 +145,10 @@ func (s *watchSettings) source(tables []string) (*watch.Tables, error) {
 	return source, nil
 }
 
-// ofPolls are the flags that configure the polling of tables.
+// ofPolls lists the flags that configure the polling of tables.
 var ofPolls = []string{"commit-timestamp-column", "hint", "change-sets", "limit", "interval", "max-interval", "request-tag", "shard-column", "shard-values", "shard-type", "shard-interval", "prune"}
 
-// checkStream refuses flags that have no meaning for a change stream.
+// checkStream returns an error if a change stream is watched and a flag is given that has no meaning for one.
 func (s *watchSettings) checkStream(flags *pflag.FlagSet) error {
 	for _, name := range ofPolls {
 		if f := flags.Lookup(name); s.stream != "" && originOf(f) != byDefault {
@@ -163,8 +163,8 @@ var (
 	hintOfTable = regexp.MustCompile(`^([\pL_][\pL\d_.]*=)?@\{[^{}]*\}$`) // SQL would parse a hint without braces as an alias
 )
 
-// eachTable applies values to the options of tables. A value TABLE=VALUE applies to one table, any other value to all
-// tables. It applies the values for all tables first, so that the others override them.
+// eachTable applies values to the options of tables by calling set. A value TABLE=VALUE applies to one table, any other
+// value to all tables. It first applies the values for all tables, so that those for one table override them.
 func eachTable(source *watch.Tables, values []string, set func(o *watch.TableOptions, value string)) {
 	for _, value := range values {
 		if !ofTable.MatchString(value) {
@@ -187,7 +187,7 @@ func eachTable(source *watch.Tables, values []string, set func(o *watch.TableOpt
 	}
 }
 
-// start parses --from. The zero time means now.
+// start returns the time that --from gives. The zero time means now.
 func (s *watchSettings) start() (time.Time, error) {
 	switch s.from {
 	case "now":
@@ -202,7 +202,7 @@ func (s *watchSettings) start() (time.Time, error) {
 	return t, nil
 }
 
-// run watches until the context ends.
+// run watches the tables, or the change stream, until ctx ends.
 func (s *watchSettings) run(ctx context.Context, flags *pflag.FlagSet, tables []string) error {
 	polled, err := s.source(tables)
 	if err == nil {
@@ -221,7 +221,7 @@ func (s *watchSettings) run(ctx context.Context, flags *pflag.FlagSet, tables []
 	if s.endpoint != "" {
 		os.Setenv("SPANNER_EMULATOR_HOST", s.endpoint) // makes the client connect without TLS
 	}
-	spanner.DefaultRetryBackoff.Max = reconnect.Backoff.MaxDelay // for requests that the client retries itself; its default is 32 seconds
+	spanner.DefaultRetryBackoff.Max = reconnect.Backoff.MaxDelay // limits the pauses of requests that the client itself retries; the default limit is 32 seconds
 	s.server = newConnectivity(cmp.Or(os.Getenv("SPANNER_EMULATOR_HOST"), "Cloud Spanner"))
 	ctx, stop := s.server.orForeign(ctx)
 	defer stop()
@@ -255,7 +255,7 @@ func (s *watchSettings) run(ctx context.Context, flags *pflag.FlagSet, tables []
 	return s.follow(ctx, watch.Options{Source: source, Repository: repository, Start: start}, encoder)
 }
 
-// follow adds the sink and the log to the options, runs a watcher, and shows its progress.
+// follow adds the handler and the log to the options, runs a watcher with them, and shows its progress.
 func (s *watchSettings) follow(ctx context.Context, o watch.Options, encoder *avro.Encoder) error {
 	screen := newWatchScreen(os.Stdout, os.Stderr)
 	sink, err := s.sink.open(ctx, screen, s.database, encoder)
@@ -282,7 +282,8 @@ func (s *watchSettings) follow(ctx context.Context, o watch.Options, encoder *av
 	return closed
 }
 
-// inServersWords removes gRPC's codes and the client's request IDs from errors that a server has returned.
+// inServersWords returns err with the text of the errors that a server has returned, but without gRPC's codes and the
+// client's request IDs.
 func inServersWords(err error) error {
 	list := answers(err)
 	if len(list) == 0 {
@@ -295,7 +296,7 @@ func inServersWords(err error) error {
 	return errors.New(text)
 }
 
-// answers returns the errors within err that a server has returned.
+// answers returns the errors from a server that err is or wraps.
 func answers(err error) (list []error) {
 	if _, ok := err.(interface{ GRPCStatus() *grpcstatus.Status }); ok {
 		return []error{err}
@@ -327,8 +328,8 @@ func newClient(ctx context.Context, database string, config spanner.ClientConfig
 	return client, nil
 }
 
-// reconnect makes a watcher retry the connection to a server that went away every few seconds, so that changes arrive
-// soon after it is back. By default gRPC clients wait longer after each attempt, up to two minutes.
+// reconnect makes gRPC retry the connection every few seconds if the server is not available, so that changes arrive
+// soon after the server is back. By default gRPC clients wait longer after each attempt, up to two minutes.
 var reconnect = grpc.ConnectParams{
 	Backoff:           backoff.Config{BaseDelay: 500 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 3 * time.Second},
 	MinConnectTimeout: 20 * time.Second, // gRPC's default
@@ -346,7 +347,7 @@ func (s *watchSettings) canStore() bool {
 // otherDatabase is the prefix of a --repository that is a table in another database than the watched one.
 const otherDatabase = "spanner:"
 
-// checkpoints opens the repository of --repository. It also returns the function that closes it.
+// checkpoints opens the repository that --repository names. closeIt closes it.
 func (s *watchSettings) checkpoints(ctx context.Context, watched *spanner.Client) (_ watch.Repository, closeIt func(), _ error) {
 	nothing := func() {}
 	switch s.repository {

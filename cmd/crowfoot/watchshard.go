@@ -27,7 +27,7 @@ func (s *shardSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.interval, "shard-interval", "", "`INTERVAL` by whose hash writers set --shard-column: "+strings.Join(slices.Sorted(maps.Keys(watch.Intervals())), ", "))
 }
 
-// provider returns the shard provider that the flags describe. It returns nil if they describe none.
+// provider returns the shard provider that the flags describe, or nil if they describe none.
 func (s *shardSettings) provider() (watch.ShardProvider, error) {
 	switch {
 	case s.column == "" && (s.values != "" || s.interval != ""):
@@ -52,7 +52,7 @@ func (s *shardSettings) provider() (watch.ShardProvider, error) {
 	return nil, nil
 }
 
-// shardTypes are parsers of lists of values, by type.
+// shardTypes maps each type of shard values to a function that parses a list of them.
 var shardTypes = map[string]func(texts []string) (any, error){
 	"BOOL":      listOf(strconv.ParseBool),
 	"BYTES":     listOf(base64.StdEncoding.DecodeString),
@@ -63,7 +63,8 @@ var shardTypes = map[string]func(texts []string) (any, error){
 	"TIMESTAMP": listOf(func(text string) (time.Time, error) { return time.Parse(time.RFC3339Nano, text) }),
 }
 
-// listOf returns a parser of a list. It returns a single value if the list has one element, else a slice.
+// listOf returns a function that parses a list of values. That function returns the value if the list has one element,
+// and otherwise a slice.
 func listOf[T any](read func(text string) (T, error)) func(texts []string) (any, error) {
 	return func(texts []string) (any, error) {
 		var list []T
@@ -81,7 +82,7 @@ func listOf[T any](read func(text string) (T, error)) func(texts []string) (any,
 	}
 }
 
-// maxShards is the largest number of values in a range.
+// maxShards is how many values a range of shard values can have.
 const maxShards = 10_000
 
 func (s *shardSettings) list() (any, error) {

@@ -21,7 +21,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/watch/pubsub"
 )
 
-// sinkSettings select the destination of changes. By default the command prints them.
+// sinkSettings hold the flags that select where changes are sent. Without them the command prints changes.
 type sinkSettings struct {
 	exec        string
 	acknowledge bool
@@ -59,7 +59,7 @@ func (*sinkSettings) complete(c *cobra.Command) {
 	cobra.CheckErr(c.RegisterFlagCompletionFunc("pubsub-format", cobra.FixedCompletions(pubsubFormats, cobra.ShellCompDirectiveNoFileComp)))
 }
 
-// check refuses settings that contradict each other.
+// check returns an error if settings contradict each other.
 func (s *sinkSettings) check() error {
 	var chosen []string
 	for _, f := range []struct{ name, value string }{{"--exec", s.exec}, {"--post", s.post}, {"--pubsub-topic", s.topic}} {
@@ -98,13 +98,13 @@ func (s *sinkSettings) headers() (http.Header, error) {
 	return list, nil
 }
 
-// sink receives the changes.
+// sink handles the changes; close ends it.
 type sink struct {
 	handler watch.Handler
 	close   func() error
 }
 
-// open creates the sink that the flags select.
+// open creates the sink that the settings select.
 func (s *sinkSettings) open(ctx context.Context, screen *watchScreen, database string, encoder *avro.Encoder) (sink, error) {
 	nothing := func() error { return nil }
 	switch {
@@ -127,7 +127,7 @@ func (s *sinkSettings) open(ctx context.Context, screen *watchScreen, database s
 	return sink{jsonlines.NewWriter(screen.stdout()), nothing}, nil
 }
 
-// publish creates a sink for Pub/Sub.
+// publish creates a sink that sends changes to Pub/Sub.
 func (s *sinkSettings) publish(ctx context.Context, database string, encoder *avro.Encoder) (sink, error) {
 	project := s.project
 	if project == "" {

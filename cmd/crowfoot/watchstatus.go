@@ -14,20 +14,20 @@ import (
 	"github.com/crowfoot-db/crowfoot/watch"
 )
 
-// watchScreen keeps a status line below the output, if the standard error is a terminal.
+// watchScreen shows a status line below the output, if standard error is a terminal.
 type watchScreen struct {
 	mu          sync.Mutex
 	out, err    io.Writer
 	live        bool // err is a terminal
-	outTerminal bool // out is a terminal too: the status line must be cleared before output
-	drawn       bool // the line is on the screen
+	outTerminal bool // out is a terminal too, so the status line must be cleared before output
+	drawn       bool // the status line is on the screen
 }
 
 func newWatchScreen(out, err *os.File) *watchScreen {
 	return &watchScreen{out: out, err: err, live: progressOf(err) != io.Discard, outTerminal: progressOf(out) != io.Discard}
 }
 
-// stdout returns a writer to the standard output that clears the status line first.
+// stdout returns a writer to standard output that clears the status line before it writes.
 func (s *watchScreen) stdout() io.Writer {
 	if s.live && s.outTerminal {
 		return aboveStatus{s, s.out}
@@ -35,7 +35,7 @@ func (s *watchScreen) stdout() io.Writer {
 	return s.out
 }
 
-// stderr returns a writer to the standard error that clears the status line first.
+// stderr returns a writer to standard error that clears the status line before it writes.
 func (s *watchScreen) stderr() io.Writer {
 	if s.live {
 		return aboveStatus{s, s.err}
@@ -63,7 +63,7 @@ func (s *watchScreen) clear() {
 	}
 }
 
-// draw replaces the status line. The terminal cuts it off at its width.
+// draw replaces the status line by line. The terminal cuts it off at its width.
 func (s *watchScreen) draw(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +75,7 @@ func (s *watchScreen) draw(line string) {
 // statusInterval is the time between two updates of the status line.
 const statusInterval = time.Second
 
-// follow shows the status of a watcher until stop is called.
+// follow shows the status of a watcher. The caller must call stop.
 func (s *watchScreen) follow(w *watch.Watcher, server *connectivity) (stop func()) {
 	if !s.live {
 		return func() {}
@@ -112,8 +112,8 @@ func changesOf(feeds []watch.FeedMetrics) (total int64) {
 	return total
 }
 
-// statusLine formats the status of a watcher: "1200 changes, 200/s, lag 0.4s, 3 tables". It lists the feeds that do
-// not run, with the reason.
+// statusLine formats the status of a watcher: "1200 changes, 200/s, lag 0.4s, 3 tables". It also lists the feeds that
+// do not run, with the reason.
 func statusLine(h watch.Health, server *connectivity, changes, perSecond int64) string {
 	if !h.Listed {
 		return cmp.Or(server.String(), "waiting for "+server.server)
@@ -135,14 +135,15 @@ func statusLine(h watch.Health, server *connectivity, changes, perSecond int64) 
 }
 
 const (
-	// lateInterval is the time between two checks of the lag.
+	// lateInterval is how often the lag of a watcher is checked.
 	lateInterval = 5 * time.Second
-	// lateLimit is the lag above which the log gets a warning, in addition to the interval of the polls.
+	// lateLimit is the lag from which a watcher is late and the log gets a warning. The interval of the polls is added
+	// to it.
 	lateLimit = 10 * time.Second
 )
 
-// warnLate logs when a watcher falls behind, which also happens while the server is away, and when it has caught up.
-// It does so until stop is called.
+// warnLate logs when the lag of a watcher exceeds limit, which also happens while the server is not available, and when
+// the watcher has caught up. The caller must call stop.
 func warnLate(w *watch.Watcher, server *connectivity, log *slog.Logger, limit time.Duration) (stop func()) {
 	ended := make(chan struct{})
 	var watching sync.WaitGroup
@@ -164,8 +165,8 @@ func warnLate(w *watch.Watcher, server *connectivity, log *slog.Logger, limit ti
 	}
 }
 
-// logLate logs if a watcher that was not late is late, or the other way round. It returns whether the watcher is
-// late.
+// logLate logs if a watcher has become late, or is no longer late; was says whether it was late before. It returns
+// whether the watcher is late.
 func logLate(h watch.Health, server *connectivity, log *slog.Logger, limit time.Duration, was bool) bool {
 	cause := "it is silent"
 	if _, failed := server.silence(); failed != nil {
