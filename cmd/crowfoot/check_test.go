@@ -14,8 +14,9 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// TestCheck checks the command on three directories. That of a killed server is sound. That of a running server is in
-// use. A damaged one is reported as damaged, also by the API. The command never changes the directory.
+// TestCheck runs the command check on three directories. It must find the directory of a killed server sound, say that
+// the directory of a running server is in use, and report a damaged directory. A server on the damaged directory must
+// report the damage too. The command must never change the directory.
 func TestCheck(t *testing.T) {
 	data, ddl := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "schema.sql")
 	if err := os.WriteFile(ddl, []byte("CREATE TABLE A (K STRING(36), V BYTES(MAX)) PRIMARY KEY (K); CREATE INDEX ByV ON A(K DESC);"), 0o600); err != nil {
@@ -23,7 +24,7 @@ func TestCheck(t *testing.T) {
 	}
 	server, address := startServer(t, "--data", data, "--database", crashDatabase, "--ddl", ddl)
 	client := connect(t, address)
-	secret := make([]byte, 10_000) // random, so it does not compress
+	secret := make([]byte, 10_000) // random, so that it does not compress
 	for i := range secret {
 		secret[i] = byte(rand.Uint32())
 	}
@@ -47,7 +48,7 @@ func TestCheck(t *testing.T) {
 	checkDirectory(t, data, 0, "crowfoot: the data is sound")
 	damageTable(t, data, secret)
 	checkDirectory(t, data, exitDamaged, "damaged file: 0")
-	if err := os.Remove(filepath.Join(data, "LOCK")); err != nil { // a copy of a directory may lack it
+	if err := os.Remove(filepath.Join(data, "LOCK")); err != nil { // because a copy of a directory may have no such file
 		t.Fatal(err)
 	}
 	checkDirectory(t, data, exitDamaged, "go back to a copy that is sound")
@@ -71,7 +72,7 @@ func TestCheck(t *testing.T) {
 	checkDirectory(t, data, exitDamaged, "CROWFOOT.synced is missing")
 }
 
-// damageTable flips a bit of the table file that holds the bytes.
+// damageTable flips a bit of the table file that contains the given bytes.
 func damageTable(t *testing.T, data string, holds []byte) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(data, "*.sst"))
@@ -94,7 +95,8 @@ func damageTable(t *testing.T, data string, holds []byte) {
 	t.Fatal("no table file holds the bytes")
 }
 
-// checkDirectory runs the command. It must exit with a status and print says.
+// checkDirectory runs the command check on a directory. The command must exit with the given status, print the text
+// says, and change nothing.
 func checkDirectory(t *testing.T, data string, status int, says string) {
 	t.Helper()
 	before := fingerprint(t, data)
@@ -118,7 +120,7 @@ func checkDirectory(t *testing.T, data string, status int, says string) {
 	}
 }
 
-// fingerprint lists the files of a directory with their sizes and times.
+// fingerprint returns a list of the files of a directory, with their sizes and modification times.
 func fingerprint(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -132,7 +134,7 @@ func fingerprint(t *testing.T, dir string) string {
 			t.Fatal(err)
 		}
 		if e.Name() == "LOCK" {
-			list = append(list, e.Name()) // the command may touch it when it locks it
+			list = append(list, e.Name()) // without its time, because the command may touch the file when it locks it
 			continue
 		}
 		list = append(list, fmt.Sprint(e.Name(), " ", info.Size(), " ", info.ModTime()))

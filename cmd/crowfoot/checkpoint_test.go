@@ -18,8 +18,8 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// TestCheckpointCommand copies the data while clients write. The copy must be sound, and a server on it must have
-// every commit that was acknowledged before.
+// TestCheckpointCommand makes a checkpoint while clients write. The copy must be sound, and a server on it must have
+// every commit that was acknowledged before the command began.
 func TestCheckpointCommand(t *testing.T) {
 	dir := t.TempDir()
 	ddl, copied := filepath.Join(dir, "schema.sql"), filepath.Join(dir, "copy")
@@ -73,7 +73,8 @@ func TestCheckpointCommand(t *testing.T) {
 	check(t, client, before)
 }
 
-// TestCheckpointRefused checks that a server in memory refuses a checkpoint, and that GET does not make one.
+// TestCheckpointRefused checks that a server in memory refuses to make a checkpoint, and that a GET of the path does
+// not make one.
 func TestCheckpointRefused(t *testing.T) {
 	_, _, address := startAt(t, nil)
 	checkpoint(t, address, filepath.Join(t.TempDir(), "copy"), "keeps its data in memory")
@@ -87,7 +88,8 @@ func TestCheckpointRefused(t *testing.T) {
 	}
 }
 
-// checkpoint runs the command. If refused is not empty, the command must fail with it.
+// checkpoint runs the command checkpoint. If refused is not empty, the command must fail and print that text; otherwise
+// it must succeed.
 func checkpoint(t *testing.T, address, to, refused string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "checkpoint", "--to", to, "--http", address)
@@ -98,7 +100,7 @@ func checkpoint(t *testing.T, address, to, refused string) {
 	}
 }
 
-// TestCheckpointOfOtherServer checks that the command fails if another program answers, or the server's other port.
+// TestCheckpointOfOtherServer checks that the command fails if it reaches another program, or the server's gRPC port.
 func TestCheckpointOfOtherServer(t *testing.T) {
 	for _, status := range []int{http.StatusOK, http.StatusNotFound} {
 		other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))

@@ -12,9 +12,9 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// TestKillColumnarUpkeep kills the server with SIGKILL while it creates and maintains columnar copies beside commits.
-// After each kill, crowfoot check must find the data and the copies sound. The restarted server must read the same
-// from the copies as from the rows. CROWFOOT_TEST_KILLS sets a larger number of kills.
+// TestKillColumnarUpkeep kills the server with SIGKILL, again and again, while it creates and maintains columnar copies
+// and clients commit. After each kill, crowfoot check must find the data and the copies sound, and the restarted server
+// must read the same from the copies as from the rows. CROWFOOT_TEST_KILLS sets a larger number of kills.
 func TestKillColumnarUpkeep(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	ddl := writeFile(t, "schema.sql", "CREATE TABLE T (K INT64 NOT NULL, N INT64, S STRING(MAX)) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled');\nCREATE INDEX ByN ON T(N)")
@@ -30,9 +30,9 @@ func TestKillColumnarUpkeep(t *testing.T) {
 	}
 	rnd := rand.New(rand.NewPCG(1, 1))
 	for range environmentInt(t, restartKillsName, restartKills) {
-		for chunks := int64(0); chunks < 2; { // the copies of the table and of the index
+		for chunks := int64(0); chunks < 2; { // two chunks: the copies of the table and of the index
 			chunks = numberOf(t, client, "SELECT COUNT(*) FROM SPANNER_SYS.COLUMNAR_POLICIES WHERE CHUNKS > 0 AND COPIED_ROWS > 0")
-			time.Sleep(time.Duration(rnd.IntN(100)) * time.Millisecond) // at a random moment of the upkeep
+			time.Sleep(time.Duration(rnd.IntN(100)) * time.Millisecond) // so that the kill comes at a random moment
 		}
 		server.Process.Kill()
 		server.Wait()
@@ -44,7 +44,7 @@ func TestKillColumnarUpkeep(t *testing.T) {
 	running.Wait()
 }
 
-// writeRuns writes or deletes ranges of consecutive rows until ctx ends.
+// writeRuns commits writes or deletions of consecutive rows until ctx ends.
 func writeRuns(ctx context.Context, t *testing.T, client *spanner.Client, rnd *rand.Rand) {
 	for ctx.Err() == nil {
 		var list []*spanner.Mutation
@@ -62,7 +62,7 @@ func writeRuns(ctx context.Context, t *testing.T, client *spanner.Client, rnd *r
 	}
 }
 
-// compareScans compares scans of the copies with scans of the rows, at one timestamp.
+// compareScans checks that scans of the columnar copies return the same as scans of the rows, at one timestamp.
 func compareScans(t *testing.T, client *spanner.Client) {
 	t.Helper()
 	tx := client.ReadOnlyTransaction()
@@ -82,7 +82,7 @@ func compareScans(t *testing.T, client *spanner.Client) {
 	}
 }
 
-// numberOf returns the only value of a query's result.
+// numberOf returns the number that is the only value of a query's result.
 func numberOf(t *testing.T, client *spanner.Client, sql string) (n int64) {
 	t.Helper()
 	if err := client.Single().Query(t.Context(), spanner.Statement{SQL: sql}).Do(func(r *spanner.Row) error { return r.Columns(&n) }); err != nil {

@@ -15,7 +15,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// runCrowfoot runs a command with environment variables until it ends. It returns both outputs and the exit status.
+// runCrowfoot runs a command with environment variables until it ends. It returns its standard output, its standard
+// error and its exit status.
 func runCrowfoot(t *testing.T, env []string, args ...string) (out, errOut string, status int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], args...)
@@ -44,8 +45,8 @@ func withoutLog(errOut string) string {
 	return regexp.MustCompile(`(?m)^time=.*\n`).ReplaceAllString(errOut, "")
 }
 
-// TestRefusals runs command lines that must fail. Each must print one line on the standard error and exit with a
-// status that is not 0.
+// TestRefusals runs command lines that must fail. Each must print one line to standard error and exit with a status
+// other than 0.
 func TestRefusals(t *testing.T) {
 	foreign := filepath.Dir(writeFile(t, "notes.txt", "mine"))
 	unfinished := writeFile(t, "unfinished.sql", "CREATE TABLE A (K INT64) PRIMARY KEY (K);\n\nCREATE TABLE B (\n  K INT64\n  V INT64) PRIMARY KEY (K)")
@@ -164,7 +165,7 @@ func TestRefusals(t *testing.T) {
 			errOut = withoutLog(errOut)
 		}
 		lines := 1
-		if strings.HasSuffix(errOut, " ^\n") { // the statement's line, and a caret below the error
+		if strings.HasSuffix(errOut, " ^\n") { // the error ends with the statement's line, and a caret below the position
 			lines = 3
 		}
 		if !strings.Contains(errOut, c.want) || strings.Count(errOut, "\n") != lines || !strings.HasPrefix(errOut, "crowfoot: ") || out != "" || status != c.status {
@@ -180,7 +181,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestPortInUse checks that a second server cannot use the same address.
+// TestPortInUse checks that a second server cannot listen on the address of the first.
 func TestPortInUse(t *testing.T) {
 	_, _, address := startAt(t, nil)
 	_, errOut, status := runCrowfoot(t, nil, "start", "--in-memory", "--grpc", "127.0.0.1:0", "--http", address)
@@ -189,7 +190,7 @@ func TestPortInUse(t *testing.T) {
 	}
 }
 
-// TestDataInUse checks that a second server cannot use the same data.
+// TestDataInUse checks that a second server cannot open the data directory of the first.
 func TestDataInUse(t *testing.T) {
 	data := t.TempDir()
 	startServer(t, "--data", data)
@@ -200,7 +201,7 @@ func TestDataInUse(t *testing.T) {
 	}
 }
 
-// TestHelp checks the spellings of help. Each prints the description of a command on the standard output.
+// TestHelp checks all ways to ask for help. Each must print the description of a command to standard output.
 func TestHelp(t *testing.T) {
 	for _, c := range []struct {
 		args []string
@@ -237,7 +238,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// eachCommand calls visit for each command that users see.
+// eachCommand calls visit for c and all commands below it that users see.
 func eachCommand(c *cobra.Command, visit func(c *cobra.Command)) {
 	visit(c)
 	for _, sub := range c.Commands() {
@@ -247,7 +248,7 @@ func eachCommand(c *cobra.Command, visit func(c *cobra.Command)) {
 	}
 }
 
-// TestVariables checks that every flag has its own variable, and that the help shows it.
+// TestVariables checks that every flag has an environment variable of its own, and that the help names the variable.
 func TestVariables(t *testing.T) {
 	form := regexp.MustCompile(`^CROWFOOT_[A-Z_]+$`)
 	var variables []string

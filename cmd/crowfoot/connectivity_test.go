@@ -22,8 +22,8 @@ import (
 
 var errRefused = grpcstatus.Error(codes.Unavailable, `connection error: desc = "transport: Error while dialing: dial tcp 127.0.0.1:1: connect: connection refused"`)
 
-// TestNoAnswer checks that a command waits for a server that refuses connections or is silent. It prints a line every
-// few seconds and gives up after answerLimit.
+// TestNoAnswer checks that a command waits for a server that refuses connections or does not answer. The command must
+// print a line every few seconds, and give up after answerLimit.
 func TestNoAnswer(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -66,8 +66,8 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
-// TestServerAway checks that a command waits for a server that restarts, and that a server that stays away ends the
-// command.
+// TestServerAway checks that a command waits for a server that restarts, and that it ends if the server does not come
+// back.
 func TestServerAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newConnectivity("db")
@@ -80,12 +80,12 @@ func TestServerAway(t *testing.T) {
 			if text := p.String(); !strings.HasPrefix(text, "waiting for db, silent for 4m58s: ") {
 				t.Errorf("it says %q", text)
 			}
-			call(nil) // it is back
+			call(nil) // the server is back
 			if text := p.String(); text != "" || ctx.Err() != nil {
 				t.Errorf("it says %q, %v", text, ctx.Err())
 			}
 		}
-		call(io.EOF) // the end of a stream
+		call(io.EOF) // the end of a stream is an answer
 		time.Sleep(10 * transfer.AwayLimit)
 		if ctx.Err() != nil {
 			t.Errorf("a command that asks for nothing ends with %v", context.Cause(ctx))
@@ -98,14 +98,14 @@ func TestServerAway(t *testing.T) {
 	})
 }
 
-// TestInterruptImport interrupts an import. It must print what is done and how to continue, and exit with
-// exitIncomplete. The same command must then continue.
+// TestInterruptImport interrupts an import. The command must print what was done and how to continue, and exit with
+// exitIncomplete. The same command must then continue the import.
 func TestInterruptImport(t *testing.T) {
 	_, address := startServer(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", "CREATE TABLE T (K INT64 NOT NULL, V STRING(MAX)) PRIMARY KEY (K)"))
 	client := connect(t, address)
 	defer client.Close()
 	dir := t.TempDir()
-	// The file has one row many times: the import has much work and the server stores little.
+	// The file has the same row many times, so that the import takes long but the server stores little.
 	if err := os.WriteFile(filepath.Join(dir, "t.tbl"), []byte(strings.Repeat("1|"+strings.Repeat("x", 1000)+"|\n", 300_000)), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// needsThreadClocks skips the test where CPU time cannot be measured, and where other tests may run at the same time.
-// CI sets CROWFOOT_TEST_CPU=1 and runs the tests of CPU time in their own step.
+// needsThreadClocks skips the test on systems where CPU time cannot be measured, and unless CROWFOOT_TEST_CPU=1 says
+// that no other tests run at the same time. CI sets that variable in the step that runs the tests of CPU time.
 func needsThreadClocks(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("there is no clock of threads")
@@ -28,8 +28,8 @@ func needsThreadClocks(t *testing.T) {
 	}
 }
 
-// TestCPUAddsUp checks that under the benchmarks' load the CPU time charged to requests adds up to the CPU time of
-// the process.
+// TestCPUAddsUp checks that under the load of the benchmarks the CPU time that requests are charged adds up to the CPU
+// time of the process.
 func TestCPUAddsUp(t *testing.T) {
 	needsThreadClocks(t)
 	l := newLoaded(t)
@@ -44,16 +44,16 @@ func TestCPUAddsUp(t *testing.T) {
 	}
 }
 
-// request is one kind of request. It sums up the CPU time that the server reports for its executions.
+// request is one kind of request. It adds up the CPU time that the server reports for its executions.
 type request struct {
-	ask func(ctx context.Context) (metadata.MD, error) // returns the trailer
+	ask func(ctx context.Context) (metadata.MD, error) // sends the request and returns the trailer of the reply
 
 	mu       sync.Mutex
 	requests int
 	cpu      time.Duration
 }
 
-// asksTiming is the header by which clients ask for the CPU time of their requests.
+// asksTiming is the header by which clients ask for server-timing, which has the CPU time of a request.
 const asksTiming = "x-goog-spanner-enable-afe-server-timing"
 
 func (r *request) work(ctx context.Context) error {
@@ -63,7 +63,7 @@ func (r *request) work(ctx context.Context) error {
 	}
 	_, text, _ := strings.Cut(strings.Join(trailer.Get("server-timing"), ""), "cpu; dur=")
 	text, _, _ = strings.Cut(text, ",")
-	ms, _ := strconv.ParseFloat(text, 64) // missing if it is too small to report
+	ms, _ := strconv.ParseFloat(text, 64) // no number if the time is too small to be reported
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.requests++
@@ -71,7 +71,7 @@ func (r *request) work(ctx context.Context) error {
 	return nil
 }
 
-// mean returns the mean CPU time of one request since the last call of mean.
+// mean returns the mean CPU time of the requests since the last call of mean.
 func (r *request) mean() time.Duration {
 	mean := r.cpu / time.Duration(max(r.requests, 1))
 	r.requests, r.cpu = 0, 0
@@ -124,9 +124,9 @@ func key(id int) *structpb.ListValue {
 	return &structpb.ListValue{Values: []*structpb.Value{structpb.NewStringValue(strconv.Itoa(id))}}
 }
 
-// TestCPUToldApart runs two kinds of requests with very different costs, each alone and then both at the same time.
-// The server measures only one request in a few and estimates the others. It must still charge each kind about as
-// much as when it runs alone.
+// TestCPUToldApart runs two kinds of requests with very different costs, first each kind alone and then both at the
+// same time. The server measures only one request in a few and estimates the others. It must still charge each kind
+// about as much as when that kind runs alone.
 func TestCPUToldApart(t *testing.T) {
 	needsThreadClocks(t)
 	l := newLoaded(t)
@@ -144,7 +144,7 @@ func TestCPUToldApart(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			const warm, long, try = 200 * time.Millisecond, time.Second, 5
-			for i := range try { // repeated because other programs may disturb the machine
+			for i := range try { // several attempts, because other programs may disturb the machine
 				cost := func(works ...func(context.Context) error) (heavy, light time.Duration) {
 					l.during(warm, works...)
 					c.heavy.mean()
@@ -168,10 +168,10 @@ func TestCPUToldApart(t *testing.T) {
 	}
 }
 
-// toldApart reports whether two kinds of requests are charged the same together as alone. Light requests do cost more
-// when they are few among heavy ones. They then share fewer system calls and find other data in the processor's
-// caches. So the ratio may change if the increase for a light request is less than a third of a heavy one. If the
-// server mixed the two up, the increase would be half.
+// toldApart reports whether two kinds of requests are charged the same together (heavyToo, lightToo) as alone (heavy,
+// light). A light request really takes more CPU time when there are few of them among heavy ones: they then share fewer
+// system calls, and find other data in the processor's caches. So the light ones may be charged more, up to a third of
+// a heavy request. If the server mixed the two kinds up, that would be half of a heavy request.
 func toldApart(heavy, light, heavyToo, lightToo time.Duration) bool {
 	const most = 2
 	alone, together := heavy.Seconds()/light.Seconds(), heavyToo.Seconds()/lightToo.Seconds()

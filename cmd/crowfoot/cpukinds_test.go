@@ -24,7 +24,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// charging is a server in its own process, which runs one statement at a time.
+// charging is a client of a server in a process of its own. The client runs one statement at a time.
 type charging struct {
 	*testing.T
 	process *exec.Cmd
@@ -58,13 +58,13 @@ func (c *charging) ok(err error) {
 // used returns the CPU time that the server's process has used so far.
 func (c *charging) used() time.Duration {
 	c.Helper()
-	const scheduled = 2 // CPUCLOCK_SCHED of Linux: time on a core
+	const scheduled = 2 // CPUCLOCK_SCHED of Linux: the clock counts CPU time
 	var t unix.Timespec
 	c.ok(unix.ClockGettime(int32(^c.process.Process.Pid)<<3|scheduled, &t))
 	return time.Duration(t.Nano())
 }
 
-// charged returns the CPU time that a server-timing trailer reports under a name.
+// charged returns the CPU time that the trailer server-timing has under a name.
 func charged(trailer metadata.MD, name string) time.Duration {
 	_, text, _ := strings.Cut(strings.Join(trailer.Get("server-timing"), ""), name+"; dur=")
 	text, _, _ = strings.Cut(text, ",")
@@ -137,13 +137,13 @@ func (c *charging) ddl(statement string) {
 	}
 }
 
-// kind is a statement, or another request, that runs long by itself.
+// kind is a request, such as a statement, of which one execution takes long.
 type kind struct {
 	name string
-	run  func(c *charging) []metadata.MD // returns the trailers of its requests
-	// streams is true if sending the rows causes most of the CPU time that is not the request's own.
+	run  func(c *charging) []metadata.MD // runs it and returns the trailers of its requests
+	// streams says that sending the rows takes most of the CPU time that is not the request's own.
 	streams bool
-	// garbage is true if it allocates very many small values, so that garbage collection takes much CPU time.
+	// garbage says that the request allocates very many small values, so that garbage collection takes much CPU time.
 	garbage bool
 }
 
@@ -172,9 +172,9 @@ var kinds = []kind{
 }
 
 // TestCPUOfKinds runs requests of each kind, alone on the server, for at least four seconds of CPU time. The CPU time
-// charged as a request's own must be what the process used, except for work that goroutines also do for other
-// requests: garbage collection and sending rows. Together with the request's share of that work it must be all that
-// the process used.
+// charged as a request's own must be what the process used, except for work that goroutines do for all requests:
+// garbage collection and sending rows. Together with the request's share of that work it must be all that the process
+// used.
 func TestCPUOfKinds(t *testing.T) {
 	needsThreadClocks(t)
 	c := newCharging(t)
@@ -183,7 +183,7 @@ func TestCPUOfKinds(t *testing.T) {
 		t.Run(k.name, func(t *testing.T) {
 			own, shared, used := c.during(k.run, 4*time.Second)
 			t.Logf("own %v, shared %v, of %v: %.3f, %.3f", own, shared, used, own.Seconds()/used.Seconds(), (own+shared).Seconds()/used.Seconds())
-			least := 0.85 // garbage collection uses the rest
+			least := 0.85 // garbage collection uses up to 15%
 			if k.streams || k.garbage {
 				least = 0.5
 			}
@@ -198,10 +198,10 @@ func TestCPUOfKinds(t *testing.T) {
 	}
 }
 
-// TestCPUOfMix runs one query text many times for few rows, under a load that makes the server measure only one
-// execution in a few, and then once for all rows. The long execution must be charged as much as when it runs alone,
-// and so must the short ones. A core whose other hardware thread is busy takes half as long again for the same work.
-// Therefore executions alone and under load take turns, and the test compares their sums.
+// TestCPUOfMix runs one statement many times for few rows, under a load that makes the server measure only one
+// execution in a few, and then once for all rows. The long execution must be charged as much as when it runs alone, and
+// so must the short ones. On a core whose other hardware thread is busy, the same work takes one and a half times as
+// long. Therefore the test alternates executions alone and under load, and compares their sums.
 func TestCPUOfMix(t *testing.T) {
 	needsThreadClocks(t)
 	c := newCharging(t)
@@ -254,8 +254,8 @@ func TestCPUBelowLatency(t *testing.T) {
 	}
 }
 
-// TestCPUOfBackground checks that a back-fill is charged to a background task and not to requests. Garbage collection
-// and the log of the storage engine are charged to neither.
+// TestCPUOfBackground checks that the CPU time of filling an index is charged to a background task and not to requests.
+// Garbage collection and the log of the storage engine are charged to neither of the two.
 func TestCPUOfBackground(t *testing.T) {
 	needsThreadClocks(t)
 	c := newCharging(t)
@@ -276,12 +276,12 @@ func TestCPUOfBackground(t *testing.T) {
 // background returns the CPU time of all background tasks so far.
 func (c *charging) background() time.Duration { return c.sum("crowfoot_background_cpu_seconds_total") }
 
-// requests returns the CPU time charged to all requests so far, including their shares of common work.
+// requests returns the CPU time that all requests were charged so far, including their shares of work for all requests.
 func (c *charging) requests() time.Duration {
 	return c.sum("crowfoot_cpu_seconds_total") + c.sum("crowfoot_shared_cpu_seconds_total")
 }
 
-// sum returns the sum of a metric in seconds over all its labels.
+// sum returns the sum of a metric, in seconds, over all its series.
 func (c *charging) sum(metric string) (sum time.Duration) {
 	for name, seconds := range metrics(c.T, c.http) {
 		if strings.HasPrefix(name, metric+"{") {
@@ -298,7 +298,8 @@ func ownCPU(trailers []metadata.MD) (sum time.Duration) {
 	return sum
 }
 
-// during runs requests until they have used at least some CPU time. used excludes the CPU time of background tasks.
+// during runs requests until the server has used at least the CPU time least. It returns the CPU time charged to the
+// requests as their own and as shared, and the CPU time that the process used, without that of background tasks.
 func (c *charging) during(run func(*charging) []metadata.MD, least time.Duration) (ownCPU, shared, used time.Duration) {
 	run(c)
 	before, background := c.used(), c.background()
@@ -329,7 +330,7 @@ func (c *charging) point(ctx context.Context) {
 	}
 }
 
-// rest requests a large result as JSON.
+// rest requests a large result over REST, as JSON.
 func (c *charging) rest() []metadata.MD {
 	body := `{"sql": "SELECT * FROM T WHERE Id < 50000"}`
 	reply, err := http.Post("http://"+c.http+"/v1/"+c.session+":executeSql", "application/json", strings.NewReader(body))
@@ -340,7 +341,7 @@ func (c *charging) rest() []metadata.MD {
 	return []metadata.MD{{"server-timing": []string{strings.Join(reply.Header.Values("Server-Timing"), ", ")}}}
 }
 
-// planning runs a long query whose text is new.
+// planning runs a long query with a text that was never sent before.
 func (c *charging) planning() []metadata.MD {
 	sql := fmt.Sprintf("SELECT %d", rand.Int64())
 	for i := range 900 {
@@ -349,7 +350,7 @@ func (c *charging) planning() []metadata.MD {
 	return c.query(sql, nil)
 }
 
-// mutations commits many rows with one request.
+// mutations commits many rows in one request.
 func (c *charging) mutations() []metadata.MD {
 	var rows []*structpb.ListValue
 	for range 20_000 {

@@ -15,8 +15,9 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// TestIdleConnections opens more connections than the process may have open files. The server must close the excess
-// connections, and the store must still create files: the test writes more rows than fit into its memory.
+// TestIdleConnections opens more connections than the process may have open files. The server must close the
+// connections beyond its limit. The store must still be able to create files, so the test writes more rows than fit
+// into the store's memory.
 func TestIdleConnections(t *testing.T) {
 	const files, rows, batch = 200, 40, 1 << 20
 	dir := t.TempDir()
@@ -30,7 +31,7 @@ func TestIdleConnections(t *testing.T) {
 		t.Helper()
 		v := make([]byte, batch)
 		for i := range v {
-			v[i] = byte(row * i) // hardly compresses
+			v[i] = byte(row * i) // bytes that hardly compress
 		}
 		if _, err := client.Apply(context.Background(), []*spanner.Mutation{spanner.InsertOrUpdate("T", []string{"K", "V"}, []any{int64(row), v})}); err != nil {
 			t.Fatal(err)
@@ -45,7 +46,7 @@ func TestIdleConnections(t *testing.T) {
 			}
 			defer conn.Close()
 			if address == grpc {
-				_, _ = io.WriteString(conn, http2.ClientPreface) // fails if the server has already closed the connection
+				_, _ = io.WriteString(conn, http2.ClientPreface) // fails if the server has closed the connection
 				_ = http2.NewFramer(conn, conn).WriteSettings()
 			}
 		}

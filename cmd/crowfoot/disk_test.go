@@ -35,8 +35,8 @@ func noise(key int) []byte {
 	return value
 }
 
-// TestStorageFails checks that a server that cannot write its log ends at once with exitStorage, and prints the name
-// of the file.
+// TestStorageFails checks that a server that cannot write its log ends at once with the status exitStorage, and prints
+// the name of the file.
 func TestStorageFails(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	cmd := exec.Command(os.Args[0], "start", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", data,
@@ -46,7 +46,7 @@ func TestStorageFails(t *testing.T) {
 	api, _ := ready(t, cmd)
 	client := connect(t, api)
 	defer client.Close()
-	for os.RemoveAll(data) != nil { // repeated while the server still creates files
+	for os.RemoveAll(data) != nil { // repeated, because the server still creates files
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -63,16 +63,16 @@ func TestStorageFails(t *testing.T) {
 	}
 }
 
-// smallDisk is a file system of 64 MiB, mounted in a mount namespace of its own.
+// smallDisk is a file system of 64 MiB, which is mounted in a mount namespace of its own.
 type smallDisk struct {
 	*testing.T
-	holder string // process ID of the process that holds the namespace
-	dir    string // directory as seen in the namespace
-	inside string // directory as seen by this process
+	holder string // process ID of the process that keeps the namespace in existence
+	dir    string // path of the directory inside the namespace
+	inside string // path of the directory for this process, outside the namespace
 	ddl    string
 }
 
-// newSmallDisk mounts the file system. It skips the test where that is not possible.
+// newSmallDisk mounts the file system. If that is not possible on this system, it skips the test.
 func newSmallDisk(t *testing.T) *smallDisk {
 	dir := t.TempDir()
 	holder := exec.Command("unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
@@ -94,7 +94,8 @@ func newSmallDisk(t *testing.T) *smallDisk {
 	return d
 }
 
-// diskClient is a session without the official client, which would retry a refused Commit again and again.
+// diskClient is a client of the raw API with a session. Unlike the official client, it does not retry a Commit that was
+// refused.
 type diskClient struct {
 	*testing.T
 	raw     spannerpb.SpannerClient
@@ -102,7 +103,7 @@ type diskClient struct {
 	data    string
 }
 
-// startServer starts a server on the disk.
+// startServer starts a server whose data directory is on the small disk.
 func (d *smallDisk) startServer() (*exec.Cmd, *diskClient) {
 	d.Helper()
 	data := filepath.Join(d.dir, "data")
@@ -123,7 +124,7 @@ func (d *smallDisk) startServer() (*exec.Cmd, *diskClient) {
 	return cmd, c
 }
 
-// fill writes to the disk until it is full.
+// fill writes to another file on the disk until the disk is full.
 func (d *smallDisk) fill() {
 	d.Helper()
 	f, err := os.OpenFile(filepath.Join(d.inside, "other"), os.O_WRONLY|os.O_APPEND, 0)
@@ -140,8 +141,8 @@ func (d *smallDisk) fill() {
 	}
 }
 
-// write commits a row whose value does not compress. It reports whether the server accepted it. The server may refuse
-// it only because the disk is full.
+// write commits a row whose value does not compress. It reports whether the server accepted the commit. If the server
+// refused it, the reason must be that the disk is full.
 func (c *diskClient) write(key int) bool {
 	c.Helper()
 	row, err := structpb.NewList([]any{strconv.Itoa(key), base64.StdEncoding.EncodeToString(noise(key))})
@@ -166,7 +167,7 @@ func (c *diskClient) write(key int) bool {
 	return false
 }
 
-// has checks that the table has this number of complete rows.
+// has checks that the table has this number of rows, whose values are complete.
 func (c *diskClient) has(rows int) {
 	c.Helper()
 	reply, err := c.raw.ExecuteSql(context.Background(), &spannerpb.ExecuteSqlRequest{
@@ -180,9 +181,9 @@ func (c *diskClient) has(rows int) {
 	}
 }
 
-// TestFullDisk fills the disk of a server with its own data and with another file. The server must then refuse
-// commits but still read, end when told to, and start again. When there is room again, it must accept commits without
-// a restart.
+// TestFullDisk fills the disk of a server, with the server's own data and with another file. The server must then
+// refuse commits but serve reads, stop on SIGTERM, and start again. When there is free space again, it must accept
+// commits without a restart.
 func TestFullDisk(t *testing.T) {
 	d := newSmallDisk(t)
 	server, client := d.startServer()
@@ -195,7 +196,7 @@ func TestFullDisk(t *testing.T) {
 	if client.write(rows) {
 		t.Error("a full disk takes a commit")
 	}
-	if err := errors.Join(server.Process.Signal(syscall.SIGTERM), server.Wait()); err != nil { // nsenter has replaced itself by the server
+	if err := errors.Join(server.Process.Signal(syscall.SIGTERM), server.Wait()); err != nil { // this process is the server, because nsenter has replaced itself by it
 		t.Error(err)
 	}
 	d.fill()
@@ -208,7 +209,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	for !client.write(rows) {
-		time.Sleep(10 * time.Millisecond) // until the server has checked the disk again
+		time.Sleep(10 * time.Millisecond) // because the server checks the free space only from time to time
 	}
 	client.has(rows + 1)
 }

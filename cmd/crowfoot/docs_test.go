@@ -17,9 +17,9 @@ import (
 	"testing"
 )
 
-// pages are the documents whose blocks are run, and the languages in them besides shell and Go. TestDocuments runs
-// the pages without other languages. interop/docs runs the others: it installs what their languages need, and sets
-// CROWFOOT_TEST_DOCS to the class path of the Java programs. TestPages fails if a page is missing here.
+// pages maps each document whose blocks are run to the languages of its blocks, besides shell and Go. TestDocuments
+// runs the documents that have no such language. interop/docs runs the others: it installs what their languages need,
+// and sets CROWFOOT_TEST_DOCS to the class path of the Java programs. TestPages fails if a document is missing here.
 var pages = map[string][]string{
 	"README.md":                     nil,
 	"docs/benchmarks.md":            nil,
@@ -37,15 +37,15 @@ var pages = map[string][]string{
 	"docs/watch.md":                 nil,
 }
 
-// notRun are the languages of blocks that are not run: configuration and data.
+// notRun lists the languages of blocks that are not run, because they are configuration or data.
 var notRun = []string{"ini", "json", "yaml", "xml"}
 
-// block is a fenced block of a page. The words after its fence say how it is run.
+// block is a fenced block of a document. The words after its fence say how it is run.
 type block struct {
-	line     int    // line in the page, from 1
-	language string // sh, sql or a key of programs; text is the expected output of the block before
-	server   bool   // "sh server": the command that starts a server for the blocks that follow
-	install  bool   // "sh install": installs a library; skipped for Go, as this checkout has the libraries
+	line     int    // number of its line in the document, from 1
+	language string // sh, sql or a key of programs; or text, which is the expected output of the previous block
+	server   bool   // "sh server": the block starts the server for the blocks that follow
+	install  bool   // "sh install": the block installs a library; skipped for Go, because this checkout has the libraries
 	text     string
 }
 
@@ -89,8 +89,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestDocuments follows each page in an empty folder. It runs the blocks in their order, unchanged except for the
-// ports. It compares their output with the text blocks that follow them.
+// TestDocuments follows each document in an empty folder: it runs the blocks in their order, unchanged except for the
+// ports, and compares their output with the text blocks that follow them.
 func TestDocuments(t *testing.T) {
 	interop := os.Getenv("CROWFOOT_TEST_DOCS") != ""
 	for _, tool := range []string{"bash", "curl", "jq"} {
@@ -122,7 +122,7 @@ func TestDocuments(t *testing.T) {
 
 var fence = regexp.MustCompile("^( *)```(.*)$")
 
-// readPage returns the fenced blocks of a page.
+// readPage returns the fenced blocks of a document.
 func readPage(t *testing.T, name string) (blocks []block) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
@@ -153,7 +153,7 @@ func readPage(t *testing.T, name string) (blocks []block) {
 	return blocks
 }
 
-// page is a document that is being followed: a shell, and the server that the page has started.
+// page is a document that is being followed, with its shell and the server that it has started.
 type page struct {
 	t      *testing.T
 	name   string
@@ -162,7 +162,7 @@ type page struct {
 	dir, bin string
 	input    io.Writer
 	output   *bufio.Reader
-	ports    *strings.Replacer // replaces the addresses in the page by those of the server
+	ports    *strings.Replacer // replaces the addresses in the document by those of the server
 	http     string
 	database string
 	server   *exec.Cmd
@@ -226,7 +226,7 @@ func (p *page) run(b block) string {
 
 var publicClass = regexp.MustCompile(`public class (\w+)`)
 
-// programs returns the file and the command of a block's program, by language.
+// programs has, by language, a function that returns the file name and the command for the program of a block.
 var programs = map[string]func(p *page, b block) (file, command string){
 	"python": func(_ *page, b block) (file, command string) {
 		file = fmt.Sprintf("block%d.py", b.line)
@@ -250,7 +250,7 @@ var programs = map[string]func(p *page, b block) (file, command string){
 	},
 }
 
-// root returns the folder of the checkout. Go programs are built in its module.
+// root returns the folder of the checkout, in whose Go module the Go programs are built.
 func (p *page) root() string {
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
@@ -259,7 +259,8 @@ func (p *page) root() string {
 	return root
 }
 
-// shell runs a text in the page's shell, without input. It returns both outputs.
+// shell runs text in the shell of the document, without standard input. It returns what the shell printed to standard
+// output and standard error.
 func (p *page) shell(b block, text string) string {
 	p.t.Helper()
 	file := filepath.Join(p.bin, fmt.Sprintf("block%d.sh", b.line))
@@ -272,7 +273,7 @@ func (p *page) shell(b block, text string) string {
 	for {
 		line, err := p.output.ReadString('\n')
 		if line == end+"\n" {
-			return strings.TrimSuffix(printed.String(), "\n") // removes the line break of echo
+			return strings.TrimSuffix(printed.String(), "\n") // without the line break that echo prints
 		}
 		printed.WriteString(line)
 		if err != nil {
@@ -281,7 +282,7 @@ func (p *page) shell(b block, text string) string {
 	}
 }
 
-// start starts the server of a block, in place of the server before, and learns its ports.
+// start stops the server that the document has started before, starts the one of a block, and finds out its ports.
 func (p *page) start(b block, text string) {
 	p.t.Helper()
 	if p.server != nil {
@@ -320,13 +321,13 @@ func (p *page) start(b block, text string) {
 	}
 	p.server = cmd
 	p.ports = strings.NewReplacer("127.0.0.1:9010", grpc, "localhost:9010", grpc, "127.0.0.1:9020", p.http, "localhost:9020", p.http)
-	fmt.Fprintf(p.input, "export CROWFOOT_HTTP=%s\n", p.http) // the address that crowfoot checkpoint uses
+	fmt.Fprintf(p.input, "export CROWFOOT_HTTP=%s\n", p.http) // crowfoot checkpoint sends its request to this address
 }
 
 var isDDL = regexp.MustCompile(`(?i)^\s*(CREATE|ALTER|DROP|GRANT|REVOKE|RENAME|ANALYZE)\b`)
 
-// sql runs a block's statements on the page's server. Each statement ends with a semicolon, which only a comment may
-// follow.
+// sql runs the statements of a block on the server of the document. Each statement ends with a semicolon; only a
+// comment may follow on the same line.
 func (p *page) sql(b block, text string) (printed string) {
 	p.t.Helper()
 	if p.database == "" {
@@ -389,8 +390,8 @@ func (p *page) request(method string, b block, url string, body any) (reply map[
 	return reply
 }
 
-// matches reports whether a text matches what a page shows. "..." within a line stands for any text, and a line "..."
-// for any lines.
+// matches reports whether a printed text is what a document shows. In the document, "..." within a line stands for any
+// text, and a line "..." for any number of lines.
 func matches(shown, printed string) bool {
 	var pattern strings.Builder
 	pattern.WriteString(`\A\s*`)
@@ -406,7 +407,7 @@ func matches(shown, printed string) bool {
 	return regexp.MustCompile(pattern.String()).MatchString(printed + "\n")
 }
 
-// TestMatches checks that matches accepts and rejects what it should.
+// TestMatches checks which texts the function matches accepts.
 func TestMatches(t *testing.T) {
 	for _, c := range []struct {
 		shown, printed string

@@ -42,9 +42,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/file"
 )
 
-// These tests send foreign data with changed bytes: streams, parameters, tickets and actions of Flight SQL to a
-// server in its own process, and files to import. The seed determines the data and the changes, so a failure can be
-// repeated. CROWFOOT_TEST_FOREIGN_SEEDS=17-18 runs the seed 17 alone.
+// The tests in this file send data with changed bytes: streams, parameters, tickets and actions of Flight SQL to a
+// server in a process of its own, and files to import. The seed determines the data and the changes, so that a failure
+// can be repeated. CROWFOOT_TEST_FOREIGN_SEEDS=17-18 runs only the seed 17.
 
 const (
 	foreignSeedsName = "CROWFOOT_TEST_FOREIGN_SEEDS"
@@ -53,7 +53,7 @@ const (
 	foreignMemory = 768
 )
 
-// seedsOf returns the range of seeds in a variable, FROM-TO.
+// seedsOf returns the range of seeds that an environment variable gives as FROM-TO.
 func seedsOf(t *testing.T, name string, byDefault uint64) (from, to uint64) {
 	t.Helper()
 	text := os.Getenv(name)
@@ -69,8 +69,8 @@ func seedsOf(t *testing.T, name string, byDefault uint64) (from, to uint64) {
 const foreignDDL = `CREATE TABLE Every (K INT64 NOT NULL, Flag BOOL, Whole INT64, Single FLOAT32, Double FLOAT64, Price NUMERIC, Text STRING(MAX), Data BYTES(MAX), Day DATE,
 	Stamp TIMESTAMP, Doc JSON, Uid UUID, Wholes ARRAY<INT64>, Texts ARRAY<STRING(MAX)>, Flags ARRAY<BOOL>, Prices ARRAY<NUMERIC>) PRIMARY KEY (K)`
 
-// TestForeignStreams sends streams, tickets and actions with changed bytes. None may end the server, get an answer
-// that blames the server (such as INTERNAL), or make the server use more than its memory.
+// TestForeignStreams sends streams, tickets and actions with changed bytes. None may end the server, get an answer that
+// blames the server (such as INTERNAL), or make the server use more memory than its limit.
 func TestForeignStreams(t *testing.T) {
 	server, address := startServer(t, "--data", filepath.Join(t.TempDir(), "data"), "--memory", fmt.Sprint(foreignMemory, "MiB"), "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", foreignDDL))
 	f := newForeign(t, address)
@@ -115,7 +115,7 @@ func TestForeignStreams(t *testing.T) {
 	t.Logf("%d streams of %d kinds: %v; at most %d MiB", to-from, len(f.exchanges), found, peak>>20)
 }
 
-// peakOf returns the highest memory of a process in RAM, in bytes. It returns 0 if the system does not report it.
+// peakOf returns the most bytes of RAM that a process has used, or 0 if the system does not report that.
 func peakOf(pid int) (n int64, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if os.IsNotExist(err) {
@@ -129,12 +129,12 @@ func peakOf(pid int) (n int64, err error) {
 	return n << 10, err
 }
 
-// exchange is a call: its method, its headers and the messages that the client sends.
+// exchange is a call: its method, its headers, and the messages that the client sends.
 type exchange struct {
 	name, method string
 	headers      []string
 	messages     []proto.Message
-	ingest       *flightpb.CommandStatementIngest // set if the exchange runs in a transaction
+	ingest       *flightpb.CommandStatementIngest // set if the exchange must run in a transaction
 }
 
 // foreign sends exchanges to a server.
@@ -230,7 +230,7 @@ func descriptor(t *testing.T, command proto.Message) *flightpb.FlightDescriptor 
 	return &flightpb.FlightDescriptor{Type: flightpb.FlightDescriptor_CMD, Cmd: packed(t, command)}
 }
 
-// uploaded collects the messages that a client of Arrow's library would send.
+// uploaded collects the messages that a client using Arrow's library would send.
 type uploaded struct{ messages []proto.Message }
 
 func (u *uploaded) Send(m *flight.FlightData) error {
@@ -238,7 +238,7 @@ func (u *uploaded) Send(m *flight.FlightData) error {
 	return nil
 }
 
-// upload adds an exchange that sends keys and the values of a column, in two batches.
+// upload adds an exchange that sends two batches, each with keys and the values of one column.
 func (f *foreign) upload(name string, command proto.Message, s column, options []ipc.Option, headers ...string) {
 	f.Helper()
 	batch := s.withKeys()
@@ -253,13 +253,13 @@ func (f *foreign) upload(name string, command proto.Message, s column, options [
 	f.exchanges = append(f.exchanges, exchange{name: name, method: "DoPut", headers: append([]string{"database", crashDatabase}, headers...), messages: to.messages})
 }
 
-// column holds values for one column of the table.
+// column has values for one column of the test's table.
 type column struct {
 	column string
 	array  arrow.Array
 }
 
-// withKeys returns a batch of keys and the values.
+// withKeys returns a batch with a key for each value, and the values.
 func (c column) withKeys() arrow.RecordBatch {
 	keys := array.NewInt64Builder(memory.DefaultAllocator)
 	for i := range c.array.Len() {
@@ -269,7 +269,7 @@ func (c column) withKeys() arrow.RecordBatch {
 	return array.NewRecordBatch(schema, []arrow.Array{keys.NewArray(), c.array}, int64(c.array.Len()))
 }
 
-// foreignColumns returns values of every type that the server accepts.
+// foreignColumns returns columns with values of every Arrow type that the server accepts.
 func foreignColumns() (list []column, err error) {
 	document, err := extensions.NewJSONType(arrow.BinaryTypes.String)
 	if err != nil {
@@ -319,7 +319,7 @@ func (x *exchange) bytes() (list [][]byte) {
 	return list
 }
 
-// changed returns the messages of the exchange with random changes: one to five bytes changed, a number replaced, a
+// changed returns the messages of the exchange with random changes: one to five bytes changed, an integer replaced, a
 // message left out, or several of these.
 func (x *exchange) changed(r *rand.Rand) [][]byte {
 	list := slices.Clone(x.messages)
@@ -350,7 +350,8 @@ func (x *exchange) changed(r *rand.Rand) [][]byte {
 	return all
 }
 
-// change changes some bytes, or replaces a number at a multiple of its width.
+// change corrupts b: it alters random bytes, or overwrites one integer at an offset that is a multiple of the integer's
+// size.
 func change(r *rand.Rand, b []byte) {
 	if len(b) < 8 {
 		return
@@ -369,7 +370,7 @@ func change(r *rand.Rand, b []byte) {
 	}
 }
 
-// within calls send with an exchange. If the exchange belongs in a transaction, within begins one, and commits it if
+// within calls send with the exchange. If the exchange must run in a transaction, within begins one, and commits it if
 // send succeeds.
 func (f *foreign) within(x *exchange, send func(*exchange) error) error {
 	if x.ingest == nil {
@@ -387,20 +388,20 @@ func (f *foreign) within(x *exchange, send func(*exchange) error) error {
 	in := *x
 	in.messages = append([]proto.Message{first}, x.messages[1:]...)
 	if err := send(&in); err != nil {
-		_ = t.Rollback(ctx) // send has returned the reason
+		_ = t.Rollback(ctx) // an error here adds nothing, because send has returned the reason
 		return err
 	}
 	return t.Commit(ctx)
 }
 
-// rawCodec sends and receives bytes unchanged.
+// rawCodec is a gRPC codec that sends and receives bytes unchanged.
 type rawCodec struct{}
 
 func (rawCodec) Name() string                       { return "proto" }
 func (rawCodec) Marshal(v any) ([]byte, error)      { return v.([]byte), nil }
 func (rawCodec) Unmarshal(data []byte, v any) error { return nil }
 
-// send sends messages and reads the reply until its end.
+// send sends messages as the exchange's call, and reads the reply to its end.
 func (f *foreign) send(x *exchange, messages [][]byte) error {
 	ctx, cancel := context.WithCancel(metadata.AppendToOutgoingContext(f.Context(), x.headers...))
 	defer cancel()
@@ -410,7 +411,7 @@ func (f *foreign) send(x *exchange, messages [][]byte) error {
 	}
 	for _, m := range messages {
 		if err := stream.SendMsg(m); err != nil {
-			break // the reply holds the reason
+			break // the reply has the reason
 		}
 	}
 	if err := stream.CloseSend(); err != nil {
@@ -426,17 +427,18 @@ func (f *foreign) send(x *exchange, messages [][]byte) error {
 }
 
 const (
-	// runFiles makes the test binary read changed files, with the seeds in its value.
+	// runFiles is an environment variable. It makes the test binary read changed files; its value is the range of
+	// seeds.
 	runFiles = "CROWFOOT_TEST_READ_FILES"
-	// fileMemory is the memory limit for reading a damaged file, in MiB. Arrow's library may allocate buffers of 1
-	// GiB.
+	// fileMemory is the memory limit for reading a damaged file, in MiB. It is high because Arrow's library may
+	// allocate buffers of 1 GiB.
 	fileMemory = 2048
-	// importEvery is the number of files of which one is also imported.
+	// importEvery says that one of every importEvery files is also imported by the command import.
 	importEvery = 500
 )
 
-// TestForeignFiles reads files with changed bytes. No reader may panic or use more memory than fileMemory. The
-// command import must end with rows or an error.
+// TestForeignFiles reads files with changed bytes. No reader may panic or use more memory than fileMemory. The command
+// import must end with success or an error message.
 func TestForeignFiles(t *testing.T) {
 	from, to := seedsOf(t, foreignSeedsName, foreignSeeds)
 	reader := exec.Command(os.Args[0])
@@ -485,14 +487,15 @@ func TestImportNoColumns(t *testing.T) {
 	}
 }
 
-// foreignFile is a file that import can read, before it is changed.
+// foreignFile is a file, not yet changed, that import can read.
 type foreignFile struct {
 	name    string
 	schema  *arrow.Schema
 	content []byte
 }
 
-// foreignFiles returns files of every format. Each has keys and one column, of every type that the format has.
+// foreignFiles returns files of every format. Each has keys and one column; together the columns have every type that
+// the format supports.
 func foreignFiles() (files []foreignFile, err error) {
 	columns, err := foreignColumns()
 	if err != nil {
@@ -506,7 +509,7 @@ func foreignFiles() (files []foreignFile, err error) {
 				files = append(files, foreignFile{fmt.Sprintf("%d.%s", i, format), asInTable(schema), content})
 			}
 		}
-		for _, option := range []ipc.Option{ipc.WithZstd(), ipc.WithDictionaryDeltas(false)} { // LZ4 is the writer's default
+		for _, option := range []ipc.Option{ipc.WithZstd(), ipc.WithDictionaryDeltas(false)} { // LZ4 is the default of the writer
 			content := &bytes.Buffer{}
 			w, err := ipc.NewFileWriter(content, ipc.WithSchema(schema), option)
 			if err != nil {
@@ -526,8 +529,8 @@ func foreignFiles() (files []foreignFile, err error) {
 	return files, nil
 }
 
-// foreignParquet returns ways to write Parquet that the writer of exports does not use: uncompressed pages of both
-// versions, whose changed bytes are values and levels, other codecs, and delta encodings.
+// foreignParquet returns options for writing Parquet files in ways that exports do not use: uncompressed pages of both
+// versions, whose changed bytes are values and levels; other compressions; and delta encodings.
 func foreignParquet() (ways [][]parquet.WriterProperty) {
 	for _, way := range [][]parquet.WriterProperty{
 		{parquet.WithCompression(compress.Codecs.Uncompressed)},
@@ -544,7 +547,7 @@ func foreignParquet() (ways [][]parquet.WriterProperty) {
 	return ways
 }
 
-// parquetWith encodes a batch as a Parquet file. It returns an error if the library fails or panics.
+// parquetWith encodes a batch as a Parquet file with these options. It returns an error if the library fails or panics.
 func parquetWith(properties []parquet.WriterProperty, batch arrow.RecordBatch) (_ []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -560,7 +563,7 @@ func parquetWith(properties []parquet.WriterProperty, batch arrow.RecordBatch) (
 	return content.Bytes(), err
 }
 
-// asInTable returns the schema that import gives the readers of text files: that of a table with these columns.
+// asInTable returns the schema that import gives to the readers of text files: that of a table with these columns.
 func asInTable(schema *arrow.Schema) *arrow.Schema {
 	fields := schema.Fields()
 	for i, f := range fields {
@@ -573,7 +576,8 @@ func asInTable(schema *arrow.Schema) *arrow.Schema {
 	return arrow.NewSchema(fields, nil)
 }
 
-// formatted encodes a batch as a file. It returns an error if the format does not have the type or the writer panics.
+// formatted encodes a batch as a file. It returns an error if the format does not support the type, or the writer
+// panics.
 func formatted(format file.Format, batch arrow.RecordBatch) (_ []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -589,14 +593,15 @@ func formatted(format file.Format, batch arrow.RecordBatch) (_ []byte, err error
 	return content.Bytes(), err
 }
 
-// writeChanged writes a changed file to a folder.
+// writeChanged writes a file with changes to a folder. The seed determines the file and the changes. of is the
+// unchanged file.
 func writeChanged(files []foreignFile, dir string, seed uint64) (path string, of foreignFile, err error) {
 	r := rand.New(rand.NewPCG(seed, 19))
 	of = files[r.IntN(len(files))]
 	content := bytes.Clone(of.content)
 	part := content
 	switch r.IntN(4) {
-	case 0: // the footer of the file
+	case 0: // change the footer of the file
 		part = content[max(0, len(content)-300):]
 	case 1:
 		part = content[:min(300, len(content))]
@@ -608,7 +613,7 @@ func writeChanged(files []foreignFile, dir string, seed uint64) (path string, of
 	return path, of, os.WriteFile(path, content, 0o600)
 }
 
-// readChanged reads the changed files of a range of seeds.
+// readChanged writes and reads the changed files of a range of seeds. It runs in a process of its own.
 func readChanged(seeds string) error {
 	var from, to uint64
 	if _, err := fmt.Sscanf(seeds, "%d-%d", &from, &to); err != nil {

@@ -20,8 +20,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// loaded is a server in its own process, with clients. It has the table of the benchmarks: a key and ten strings of
-// 100 letters.
+// loaded is a server in a process of its own, with clients. The server has the table of the benchmarks: a key and ten
+// strings of 100 letters.
 type loaded struct {
 	*testing.T
 	ctx     context.Context
@@ -79,7 +79,7 @@ func loadedRow(id int64) []any {
 	return row
 }
 
-// someID returns the ID of a row that at least nine rows follow. newID returns an ID that no row has.
+// someID returns the ID of an existing row that at least nine rows follow. newID returns an ID that no row has.
 func someID() int64 { return rand.Int64N(loadedRows - 10) }
 func newID() int64  { return loadedRows + rand.Int64N(1<<50) }
 
@@ -90,7 +90,7 @@ func (l *loaded) ok(err error) {
 	}
 }
 
-// cpu returns two CPU times in seconds so far: that of the process, and that charged to its requests.
+// cpu returns two CPU times so far, in seconds: that of the process, and that which its requests were charged.
 func (l *loaded) cpu() (process, requests float64) {
 	l.Helper()
 	reply, err := http.Get("http://" + l.http + "/metrics")
@@ -111,7 +111,7 @@ func (l *loaded) cpu() (process, requests float64) {
 	return process, requests
 }
 
-// during runs workers at the same time for a duration. Each repeats its request.
+// during runs workers at the same time for a duration. Each worker sends its request again and again.
 func (l *loaded) during(d time.Duration, workers ...func(ctx context.Context) error) {
 	l.Helper()
 	ctx, cancel := context.WithTimeout(l.ctx, d)

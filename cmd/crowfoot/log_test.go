@@ -10,8 +10,8 @@ import (
 	"github.com/cockroachdb/errors"
 )
 
-// TestErrorsInLog checks that an error is logged as its text, without the stack trace that errors of the storage
-// engine print by %+v.
+// TestErrorsInLog checks that an error is logged as its text, without the stack trace that errors of the storage engine
+// print for the format %+v.
 func TestErrorsInLog(t *testing.T) {
 	for _, asJSON := range []bool{false, true} {
 		r, w, err := os.Pipe()

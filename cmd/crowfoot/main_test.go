@@ -23,7 +23,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// runMain makes the test binary run main, so that it can serve as crowfoot.
+// runMain is an environment variable. It makes the test binary run main, so that tests can use the binary as crowfoot.
 const runMain = "CROWFOOT_TEST_RUN_MAIN"
 
 func TestMain(m *testing.M) {
@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 	os.Exit(runTests(m))
 }
 
-// runTests runs the tests with their own directory for the states of imports.
+// runTests runs the tests with a directory of their own for the state files of imports.
 func runTests(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "crowfoot-state")
 	if err != nil {
@@ -60,7 +60,7 @@ func runTests(m *testing.M) int {
 	return m.Run()
 }
 
-// hasState reports whether the tests' directory holds the state of an import into a table.
+// hasState reports whether the tests' directory has the state file of an import into a table.
 func hasState(t *testing.T, table string) bool {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(os.Getenv("XDG_STATE_HOME"), "crowfoot", "imports", table+"-*.jsonl"))
@@ -70,14 +70,15 @@ func hasState(t *testing.T, table string) bool {
 	return len(names) > 0
 }
 
-// startServer starts crowfoot in its own process. It returns the process and the address of its gRPC API.
+// startServer starts crowfoot in a process of its own. It returns the process and the address of the gRPC API.
 func startServer(t *testing.T, args ...string) (*exec.Cmd, string) {
 	t.Helper()
 	cmd, grpc, _ := serveBoth(t, args...)
 	return cmd, grpc
 }
 
-// serveBoth is like serve, but returns the addresses of both APIs, gRPC and HTTP.
+// serveBoth starts crowfoot in a process of its own. It returns the process and the addresses of both APIs, gRPC and
+// HTTP.
 func serveBoth(t *testing.T, args ...string) (cmd *exec.Cmd, grpc, http string) {
 	t.Helper()
 	cmd = exec.Command(os.Args[0], append([]string{"start", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"}, args...)...)
@@ -85,7 +86,8 @@ func serveBoth(t *testing.T, args ...string) (cmd *exec.Cmd, grpc, http string) 
 	return cmd, grpc, http
 }
 
-// ready starts a command that runs crowfoot start. It returns the addresses of the server.
+// ready starts cmd, a command that runs crowfoot start, and waits until the server is ready. It returns the server's
+// addresses.
 func ready(t *testing.T, cmd *exec.Cmd) (grpc, http string) {
 	t.Helper()
 	cmd.Env = append(os.Environ(), runMain+"=1")
@@ -112,8 +114,8 @@ func ready(t *testing.T, cmd *exec.Cmd) (grpc, http string) {
 
 const crashDatabase = "projects/p/instances/i/databases/d"
 
-// TestKill kills the server with SIGKILL during commits, again and again. Afterwards every acknowledged commit must
-// be there, and no commit may be there in part.
+// TestKill kills the server with SIGKILL during commits, again and again. Afterwards every acknowledged commit must be
+// in the database, and every other commit completely or not at all.
 func TestKill(t *testing.T) {
 	dir := t.TempDir()
 	ddl := filepath.Join(dir, "schema.sql")
@@ -151,7 +153,7 @@ func connect(t *testing.T, address string) *spanner.Client {
 }
 
 // writeUntilKilled lets eight clients commit pairs of rows. It kills the server after 50 to 250 acknowledged commits,
-// while others are in progress. It returns the acknowledged keys.
+// while other commits are running. It returns the keys of the acknowledged commits.
 func writeUntilKilled(t *testing.T, client *spanner.Client, server *os.Process, round int) map[string]bool {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -185,7 +187,7 @@ func writeUntilKilled(t *testing.T, client *spanner.Client, server *os.Process, 
 	return done
 }
 
-// check compares both tables with each other and with the acknowledged keys.
+// check compares the keys in both tables with each other and with the acknowledged keys.
 func check(t *testing.T, client *spanner.Client, acknowledged map[string]bool) {
 	t.Helper()
 	tx := client.ReadOnlyTransaction()
@@ -218,14 +220,15 @@ func check(t *testing.T, client *spanner.Client, acknowledged map[string]bool) {
 	}
 }
 
-// startAt starts a server in memory with flags and variables. It returns the process, its standard error and the
-// address of its REST API.
+// startAt starts a server in memory with these flags and environment variables. It returns the process, its standard
+// error and the address of its REST API.
 func startAt(t *testing.T, env []string, args ...string) (*exec.Cmd, io.Reader, string) {
 	t.Helper()
 	return startCommand(t, env, append([]string{"--in-memory", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"}, args...)...)
 }
 
-// startCommand is like startAt, but adds no flags.
+// startCommand starts a server with these flags and environment variables only. It returns the process, its standard
+// error and the address of its REST API.
 func startCommand(t *testing.T, env []string, args ...string) (*exec.Cmd, io.Reader, string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], append([]string{"start"}, args...)...)
@@ -250,7 +253,7 @@ func startCommand(t *testing.T, env []string, args ...string) (*exec.Cmd, io.Rea
 	return cmd, log, address
 }
 
-// askForNone makes a request that fails.
+// askForNone sends a request that fails.
 func askForNone(t *testing.T, address string) {
 	t.Helper()
 	reply, err := http.Get("http://" + address + "/v1/projects/p/instances/none")
@@ -260,7 +263,8 @@ func askForNone(t *testing.T, address string) {
 	reply.Body.Close()
 }
 
-// TestStartLogs checks that with these flags the server logs every request as a line of JSON to the standard error.
+// TestStartLogs checks that with the flags --log-level debug and --log-json the server logs every request, as a line of
+// JSON to standard error.
 func TestStartLogs(t *testing.T) {
 	_, log, address := startAt(t, nil, "--log-level", "debug", "--log-json")
 	askForNone(t, address)
@@ -275,7 +279,8 @@ func TestStartLogs(t *testing.T) {
 	}
 }
 
-// TestStartExports checks that with OpenTelemetry's variables the server sends its metrics to a collector.
+// TestStartExports checks that the server sends its metrics to a collector if OpenTelemetry's environment variables are
+// set.
 func TestStartExports(t *testing.T) {
 	received := make(chan string, 1)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -286,7 +291,7 @@ func TestStartExports(t *testing.T) {
 		}
 		select {
 		case received <- protojson.Format(m):
-		default: // the test has not yet read the last request
+		default: // the test has not yet received the previous request
 		}
 	}))
 	defer s.Close()

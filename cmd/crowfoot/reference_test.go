@@ -69,7 +69,7 @@ func TestMetricReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	var families map[string]*dto.MetricFamily
-	for families["crowfoot_columnar_oldest_chunk_timestamp_seconds"] == nil { // until the table has been copied
+	for families["crowfoot_columnar_oldest_chunk_timestamp_seconds"] == nil { // waits until the table has been copied
 		reply, err := http.Get("http://" + httpAddress + "/metrics")
 		if err != nil {
 			t.Fatal(err)
@@ -110,7 +110,7 @@ Prometheus' library about the process and about Go: ` + "`process_...` and `go_.
 // inTable escapes a text for a cell of a Markdown table.
 func inTable(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
-// compareReference compares a page of docs/reference with the page generated from the code.
+// compareReference checks that a page of docs/reference is the page that the test has generated from the code.
 func compareReference(t *testing.T, name, want string) {
 	t.Helper()
 	path := filepath.Join("..", "..", "docs", "reference", name)

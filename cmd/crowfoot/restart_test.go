@@ -14,25 +14,24 @@ import (
 
 const (
 	restartWorkers = 32
-	// restartKills is the number of times that the server is killed. The variable restartKillsName sets another
-	// number.
+	// restartKills is how often the server is killed. The environment variable restartKillsName sets another number.
 	restartKills     = 2
 	restartKillsName = "CROWFOOT_TEST_KILLS"
-	// commitsBetweenKills is the number of transactions that each worker commits before the next kill.
+	// commitsBetweenKills is how many transactions each worker commits between two kills.
 	commitsBetweenKills = 3
 )
 
-// counter is a worker with its own client. Each of its transactions reads the worker's row, which must hold the
-// number of acknowledged commits, and adds one to it.
+// counter is a worker with a client of its own. Each of its transactions reads the worker's row, which must have the
+// number of the worker's acknowledged commits, and adds one to it.
 type counter struct {
 	client *spanner.Client
 	id     int64
 	acked  atomic.Int64
 }
 
-// TestKillWithClients kills the server with SIGKILL while 32 clients commit, and starts it again on its port. Every
-// client must continue with its session and without an error. Every acknowledged transaction must have taken effect
-// exactly once.
+// TestKillWithClients kills the server with SIGKILL while 32 clients commit, and starts it again on the same port.
+// Every client must continue with its session and without an error. Every acknowledged transaction must have taken
+// effect exactly once.
 func TestKillWithClients(t *testing.T) {
 	dir := t.TempDir()
 	ddl := writeFile(t, "schema.sql", "CREATE TABLE Counters (Id INT64 NOT NULL, N INT64 NOT NULL) PRIMARY KEY (Id);\n"+
@@ -78,7 +77,7 @@ func newCounters(t *testing.T, address string) []*counter {
 	return counters
 }
 
-// awaitCommits waits until every worker has committed more further transactions.
+// awaitCommits waits until every worker has committed as many more transactions as more says.
 func awaitCommits(t *testing.T, counters []*counter, more int64) {
 	t.Helper()
 	for _, c := range counters {
@@ -91,7 +90,7 @@ func awaitCommits(t *testing.T, counters []*counter, more int64) {
 	}
 }
 
-// run commits until ctx ends. It may not learn the outcome of the last transaction.
+// run commits transactions until ctx ends. The worker may not learn whether the last one was committed.
 func (c *counter) run(ctx context.Context, t *testing.T) {
 	for ctx.Err() == nil {
 		if _, err := c.client.ReadWriteTransaction(ctx, c.add); err != nil {
@@ -132,8 +131,8 @@ func (c *counter) add(ctx context.Context, tx *spanner.ReadWriteTransaction) err
 	return err
 }
 
-// check compares the acknowledged commits with the rows. The last transaction may have been committed after the
-// worker gave up.
+// check compares the worker's rows with its acknowledged commits. One more transaction may have been committed, whose
+// outcome the worker did not learn.
 func (c *counter) check(t *testing.T) {
 	t.Helper()
 	var n, rows, last int64

@@ -25,7 +25,7 @@ func status(t *testing.T, address, resource string) int {
 	return reply.StatusCode
 }
 
-// metrics returns the values of /metrics, by name and labels.
+// metrics returns the values that /metrics shows, by name and labels.
 func metrics(t *testing.T, address string) map[string]float64 {
 	t.Helper()
 	reply, err := http.Get("http://" + address + "/metrics")
@@ -45,7 +45,7 @@ func metrics(t *testing.T, address string) map[string]float64 {
 	return values
 }
 
-// TestStartFromVariables starts a server that is configured by variables alone.
+// TestStartFromVariables starts a server that is configured only by environment variables.
 func TestStartFromVariables(t *testing.T) {
 	const other = "projects/p/instances/i/databases/other"
 	_, log, address := startCommand(t, []string{
@@ -60,7 +60,8 @@ func TestStartFromVariables(t *testing.T) {
 	awaitLine(t, bufio.NewScanner(log), "level=DEBUG", "")
 }
 
-// TestFlagsWin checks that a flag overrides its variable, and the variable of a flag that contradicts it.
+// TestFlagsWin checks that a flag overrides its own environment variable, and also the variable of another flag that
+// contradicts it.
 func TestFlagsWin(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	env := []string{"CROWFOOT_IN_MEMORY=true", "CROWFOOT_GRPC=nonsense", "CROWFOOT_HTTP=nonsense", "CROWFOOT_DATABASE=nonsense", "CROWFOOT_LOG_LEVEL=loud"}
@@ -72,14 +73,14 @@ func TestFlagsWin(t *testing.T) {
 		t.Error(err)
 	}
 	unused := filepath.Join(t.TempDir(), "data")
-	startAt(t, []string{"CROWFOOT_DATA=" + unused}) // --in-memory
+	startAt(t, []string{"CROWFOOT_DATA=" + unused}) // startAt adds --in-memory, which contradicts the variable
 	if _, err := os.Stat(unused); err == nil {
 		t.Error("--in-memory has made the directory of CROWFOOT_DATA")
 	}
 }
 
-// TestSpareThreads checks that the server has more threads for Go code than there are processors, unless GOMAXPROCS
-// sets the number.
+// TestSpareThreads checks that the server may run Go code on two more threads than there are processors, unless
+// GOMAXPROCS sets the number.
 func TestSpareThreads(t *testing.T) {
 	for variables, want := range map[string]int{"GOMAXPROCS=": runtime.GOMAXPROCS(0) + 2, "GOMAXPROCS=3": 3} {
 		_, _, address := startAt(t, []string{variables})
@@ -89,8 +90,8 @@ func TestSpareThreads(t *testing.T) {
 	}
 }
 
-// TestStartAgain checks that the command that created a database can start it again, and then says that it did not
-// run the DDL.
+// TestStartAgain checks that the command which created a database can be used to start the server again. It then logs
+// that it did not run the DDL.
 func TestStartAgain(t *testing.T) {
 	ddl := writeFile(t, "schema.sql", "CREATE TABLE T (K INT64) PRIMARY KEY (K)")
 	args := []string{"--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", filepath.Join(t.TempDir(), "data"), "--database", crashDatabase, "--ddl", ddl}
@@ -109,7 +110,7 @@ func TestStartAgain(t *testing.T) {
 	}
 }
 
-// awaitLine reads a log until a line contains wanted, and returns that line. No line before it may contain unwanted.
+// awaitLine reads a log until a line contains wanted, and returns that line. No earlier line may contain unwanted.
 func awaitLine(t *testing.T, lines *bufio.Scanner, wanted, unwanted string) string {
 	t.Helper()
 	for lines.Scan() {
@@ -124,7 +125,7 @@ func awaitLine(t *testing.T, lines *bufio.Scanner, wanted, unwanted string) stri
 	return ""
 }
 
-// TestLifeInLog checks that the log reports the start, the addresses, the reason of the stop, and the end.
+// TestLifeInLog checks that the log has lines for the start, the addresses, the reason of the stop, and the end.
 func TestLifeInLog(t *testing.T) {
 	t.Chdir(t.TempDir())
 	data, err := filepath.Abs("data")
@@ -163,8 +164,8 @@ func TestLifeInLog(t *testing.T) {
 	start(recovers)
 }
 
-// TestWarnings checks the warnings of a server that other machines can reach, and of one that may use more memory
-// than there is.
+// TestWarnings checks that a server logs a warning if other machines can reach it, and if it may use more memory than
+// the machine has.
 func TestWarnings(t *testing.T) {
 	_, log, _ := startCommand(t, nil, "--in-memory", "--grpc", "0.0.0.0:0", "--http", "127.0.0.1:0", "--memory", "64TiB")
 	lines := bufio.NewScanner(log)

@@ -20,8 +20,8 @@ import (
 	"time"
 )
 
-// TestEndAfter checks that the process ends when its time is over, even if nobody reads its last message, and not
-// before it is told to end.
+// TestEndAfter checks that the process is ended stopLimit after the context's end, even if nobody reads its last
+// message, and that it is not ended before.
 func TestEndAfter(t *testing.T) {
 	for _, reads := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -55,10 +55,10 @@ func TestEndAfter(t *testing.T) {
 	}
 }
 
-// busyServer is a server in a child process, which the test loads through the REST API.
+// busyServer is a server in a child process, which the test keeps busy with requests over REST.
 type busyServer struct {
 	*testing.T
-	address string // of HTTP
+	address string // address of the HTTP listener
 }
 
 // send sends a request over REST. It returns nil if the connection fails.
@@ -79,7 +79,7 @@ func (s *busyServer) post(path, body string) *http.Response {
 	return s.send(http.MethodPost, path, body)
 }
 
-// text returns the answer of a path.
+// text sends a GET for a path, and returns the body of the reply.
 func (s *busyServer) text(path string) string {
 	s.Helper()
 	reply, err := http.Get("http://" + s.address + "/" + path)
@@ -94,7 +94,7 @@ func (s *busyServer) text(path string) string {
 	return string(text)
 }
 
-// must is like post for a request that must succeed. It returns the text of the reply.
+// must sends a POST that must succeed, and returns the body of the reply.
 func (s *busyServer) must(path, body string) string {
 	s.Helper()
 	reply := s.post(path, body)
@@ -109,7 +109,7 @@ func (s *busyServer) must(path, body string) string {
 	return string(text)
 }
 
-// begin writes text to a listener and leaves the connection open.
+// begin connects to a listener, writes text, and leaves the connection open.
 func (s *busyServer) begin(address, text string) {
 	s.Helper()
 	c, err := net.Dial("tcp", address)
@@ -122,8 +122,8 @@ func (s *busyServer) begin(address, text string) {
 	}
 }
 
-// TestStopWhileBusy checks that SIGTERM ends a busy server in order. It is filling an index, transactions hold locks
-// and wait for them, queries run, and clients do not read, do not finish sending, or do nothing. The next process
+// TestStopWhileBusy checks that SIGTERM stops a busy server in order. The server is filling an index, transactions hold
+// locks and wait for them, queries run, and clients do not read, do not finish sending, or do nothing. The next process
 // must complete the index.
 func TestStopWhileBusy(t *testing.T) {
 	ddl := writeFile(t, "schema.sql", "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K); CREATE TABLE U (K INT64, V INT64) PRIMARY KEY (K)")
@@ -149,7 +149,7 @@ func TestStopWhileBusy(t *testing.T) {
 	const activeQueries = `{"sql": "SELECT TEXT FROM SPANNER_SYS.OLDEST_ACTIVE_QUERIES"}`
 	const fill = "v1/" + crashDatabase + "/operations/fill"
 	var ended sync.WaitGroup
-	ended.Go(func() { // waits until the operation or the server ends
+	ended.Go(func() { // waits until the operation has ended or the server has stopped
 		if reply := s.send("PATCH", crashDatabase+"/ddl", `{"operationId": "fill", "statements": ["CREATE INDEX ByV ON U(V)"]}`); reply != nil {
 			reply.Body.Close()
 		}
@@ -205,8 +205,8 @@ func TestStopWhileBusy(t *testing.T) {
 	}
 }
 
-// TestSignals checks that each signal ends a server in order. It skips signals that this process and its children
-// ignore, such as SIGHUP under nohup.
+// TestSignals checks that each signal stops a server in order. It skips signals that this process ignores, and so its
+// children too, such as SIGHUP under nohup.
 func TestSignals(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		if signal.Ignored(sig) {
@@ -220,8 +220,8 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// TestStopWhileStarting checks that a signal ends a server that is still creating its database. Before the signal the
-// server must run but not be ready.
+// TestStopWhileStarting checks that a signal ends a server that is still creating its database. When the signal comes,
+// the server must be alive but not ready.
 func TestStopWhileStarting(t *testing.T) {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/transfer"
 )
 
-// runIn runs crowfoot in a directory until it ends. It returns both outputs.
+// runIn runs crowfoot in a directory until it ends. It returns its standard output and standard error as one text.
 func runIn(t *testing.T, dir string, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], args...)
@@ -90,7 +90,7 @@ func TestSpannerFolder(t *testing.T) {
 	if fmt.Sprint(one.sums()) != fmt.Sprint(two.sums()) {
 		t.Errorf("the rows differ: %v, %v", one.sums(), two.sums())
 	}
-	// Import refuses a file that was changed.
+	// The command import refuses a file that was changed.
 	files, _ := filepath.Glob(filepath.Join(dir, "one", "Albums.avro-*"))
 	if err := os.WriteFile(files[0], []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func manifestOf(t *testing.T, dir string) (m exportManifest) {
 	return m
 }
 
-// sums returns the names, the rows and the checksums of the files of all tables.
+// sums returns, for each file of all tables, its name, its number of rows and its checksum.
 func (m exportManifest) sums() (sums []string) {
 	for _, table := range m.Tables {
 		for _, f := range table.Files {
@@ -125,7 +125,7 @@ func (m exportManifest) sums() (sums []string) {
 	return sums
 }
 
-// TestCreate checks that --create creates a table for each kind of file and prints its DDL.
+// TestCreate checks that import --create creates a table for files of each format and prints its DDL.
 func TestCreate(t *testing.T) {
 	_, address := startServer(t, "--in-memory", "--database", crashDatabase)
 	dir := t.TempDir()
@@ -157,12 +157,12 @@ func TestCreate(t *testing.T) {
 	if err == nil || !strings.Contains(out, "table A is there already") {
 		t.Errorf("%v, %s", err, out)
 	}
-	// An import that was killed after it had created its table continues.
+	// An import that was killed after it had created its table can continue.
 	state := writeFile(t, "state", fmt.Sprintf(`{"version":2,"server":%q,"database":%q,"table":"A"}`+"\n"+`{"creates":true}`+"\n", address, crashDatabase))
 	if out, err := runIn(t, dir, append(again, "--state", state)...); err != nil || !strings.Contains(out, "imported 2 rows") {
 		t.Errorf("behind a kill: %v, %s", err, out)
 	}
-	// If the table is altered before an import continues, the import sends all rows again.
+	// If the table was altered before an import continues, the import sends all rows again.
 	client := connect(t, address)
 	defer client.Close()
 	stopped := append([]string{"import", "a.csv", "bad.csv", "--table", "A", "--parallel", "1"}, server...)
@@ -178,9 +178,9 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// TestCorrectedFile corrects a bad file and runs the same command again, which must succeed. Another database gets
-// the same file from the same folder. Nothing may print JSON. If the server has lost the rows meanwhile, the import
-// must send them again.
+// TestCorrectedFile imports a file with an error, corrects the file and runs the same command again, which must
+// succeed. It imports the same file from the same folder into another database. No message may contain JSON. If the
+// server has lost the rows in the meantime, the import must send them again.
 func TestCorrectedFile(t *testing.T) {
 	const other = "projects/p/instances/i/databases/other"
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
@@ -224,7 +224,7 @@ func TestCorrectedFile(t *testing.T) {
 	load(crashDatabase, "(?m)^imported 30001 rows in .*/s\\) into Singers over Arrow Flight SQL$", true)
 }
 
-// alter runs a DDL statement on a server's database.
+// alter runs a DDL statement in the test's database on a server.
 func alter(t *testing.T, address, statement string) {
 	t.Helper()
 	client, err := admin.NewDatabaseAdminClient(t.Context(), option.WithEndpoint(address), option.WithoutAuthentication(),
@@ -242,8 +242,8 @@ func alter(t *testing.T, address, statement string) {
 	}
 }
 
-// TestKillImport kills an import with SIGKILL again and again. The same command must continue it until every row is
-// imported.
+// TestKillImport kills an import with SIGKILL again and again. The same command must continue the import until every
+// row is imported.
 func TestKillImport(t *testing.T) {
 	const rows = 200_000
 	_, address := startServer(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", "CREATE TABLE T (K INT64 NOT NULL, V STRING(MAX)) PRIMARY KEY (K)"))
@@ -276,7 +276,7 @@ func TestKillImport(t *testing.T) {
 		}
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.Wait() }()
-		for n := count(); n <= before+rows/5; n = count() { // until it has done some work
+		for n := count(); n <= before+rows/5; n = count() { // until the import has written some rows
 			select {
 			case err := <-ended:
 				if err != nil || count() != rows || kills == 0 {
@@ -288,7 +288,7 @@ func TestKillImport(t *testing.T) {
 		}
 		cmd.Process.Kill()
 		<-ended
-		if !hasState(t, "T") && count() == rows && kills > 0 { // the import was complete before the kill
+		if !hasState(t, "T") && count() == rows && kills > 0 { // the import had ended before the kill
 			return
 		}
 		kills++

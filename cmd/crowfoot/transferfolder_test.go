@@ -19,7 +19,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// edgesDDL has columns of every type, and the forms of tables that wholeDDL lacks.
+// edgesDDL creates a table with columns of every type, and tables of forms that wholeDDL does not have.
 var edgesDDL = []string{
 	"CREATE TABLE Edges (K INT64, B BOOL, I INT64, F FLOAT64, G FLOAT32, N NUMERIC, S STRING(MAX), Y BYTES(MAX), D DATE, T TIMESTAMP, J JSON, U UUID, P shop.Item, E shop.Kind, " +
 		"AB ARRAY<BOOL>, AI ARRAY<INT64>, AF ARRAY<FLOAT64>, AG ARRAY<FLOAT32>, AN ARRAY<NUMERIC>, AX ARRAY<STRING(MAX)>, AY ARRAY<BYTES(MAX)>, AD ARRAY<DATE>, AZ ARRAY<TIMESTAMP>, " +
@@ -36,7 +36,8 @@ var edgesDDL = []string{
 	"ALTER TABLE CircleA ADD CONSTRAINT ToItself FOREIGN KEY (R) REFERENCES CircleA (K)",
 }
 
-// edges are values for the columns of Edges, in SQL. Each is written in a row whose other columns are NULL.
+// edges has values for the columns of the table Edges, as SQL. Each value is written in a row of its own, whose other
+// columns are NULL.
 var edges = map[string][]string{
 	"B":  {"TRUE", "FALSE"},
 	"I":  {"0", "-9223372036854775808", "9223372036854775807"},
@@ -59,8 +60,8 @@ var edges = map[string][]string{
 	"AP": {"ARRAY<shop.Item>[]", "[NEW shop.Item(7 AS id), NULL, NEW shop.Item()]"}, "AE": {"ARRAY<shop.Kind>[]", "[CAST('BOOK' AS shop.Kind), NULL]"},
 }
 
-// fillWhole writes rows into the tables of wholeDDL and edgesDDL. It adds a column to music.Played and leaves some
-// tables empty.
+// fillWhole writes rows into tables of wholeDDL and edgesDDL, and leaves some tables empty. It also adds a column to
+// music.Played.
 func fillWhole(t *testing.T, client *spanner.Client) {
 	t.Helper()
 	k := 0
@@ -98,7 +99,7 @@ func fillWhole(t *testing.T, client *spanner.Client) {
 	}
 }
 
-// allRows returns the rows of all tables as Spanner's API encodes them, without generated columns.
+// allRows returns the rows of all tables in the encoding of Spanner's API, without generated columns.
 func allRows(t *testing.T, client *spanner.Client) (rows []string) {
 	t.Helper()
 	columns := map[string][]string{}
@@ -131,7 +132,7 @@ func allRows(t *testing.T, client *spanner.Client) (rows []string) {
 	return rows
 }
 
-// adminOf returns an admin client for a server's databases.
+// adminOf returns a client of the database administration API of a server.
 func adminOf(t *testing.T, address string) *admin.DatabaseAdminClient {
 	t.Helper()
 	client, err := admin.NewDatabaseAdminClient(t.Context(), option.WithEndpoint(address), option.WithoutAuthentication(),
@@ -145,7 +146,7 @@ func adminOf(t *testing.T, address string) *admin.DatabaseAdminClient {
 
 const testInstance = "projects/p/instances/i"
 
-// makeDatabase creates a database.
+// makeDatabase creates a database with DDL statements. protos holds the proto descriptors for them.
 func makeDatabase(t *testing.T, client *admin.DatabaseAdminClient, id string, protos []byte, ddl ...string) {
 	t.Helper()
 	operation, err := client.CreateDatabase(t.Context(), &databasepb.CreateDatabaseRequest{Parent: testInstance, CreateStatement: "CREATE DATABASE `" + id + "`", ExtraStatements: ddl, ProtoDescriptors: protos})
@@ -157,9 +158,9 @@ func makeDatabase(t *testing.T, client *admin.DatabaseAdminClient, id string, pr
 	}
 }
 
-// TestFolder exports a database in each format. The database has every kind of object, and every edge value of every
-// type. Each folder is imported into a new database. It must have the same definitions and rows, and its sequences
-// must not return values again that they have returned before.
+// TestFolder exports a database in each format. The database has every kind of object, and extreme values of every
+// type. Each folder is imported into a new database, which must have the same definitions and rows. The sequences of
+// the new database must not return values that those of the first have returned.
 func TestFolder(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	_, address := startServer(t, "--in-memory", "--database", testInstance+"/databases/other")
@@ -225,8 +226,8 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// TestFolderIntoTables imports a folder into existing tables. It must write referenced rows first. A folder that does
-// not fit must end with a clear message and exit status.
+// TestFolderIntoTables imports a folder into existing tables. The import must write rows before the rows that refer to
+// them. If the folder does not match the tables, the command must end with a clear message and exit status.
 func TestFolderIntoTables(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	_, address := startServer(t, "--in-memory", "--database", testInstance+"/databases/other")
@@ -252,8 +253,8 @@ func TestFolderIntoTables(t *testing.T) {
 			t.Fatal(out)
 		}
 	}
-	// The manifest in counted has ten times the real numbers of rows. A file in changed has a changed byte but its
-	// old size.
+	// The manifest in the folder "counted" has ten times the real numbers of rows. A file in the folder "changed" has
+	// one byte changed, but the same size.
 	name := filepath.Join(dir, "counted", "manifest.json")
 	text, err := os.ReadFile(name)
 	if err == nil {
@@ -279,7 +280,7 @@ func TestFolderIntoTables(t *testing.T) {
 		status     int
 	}{
 		{"whole --database same --mode insert", "whole is imported: 2 tables with 200 rows\n", 0},
-		{"whole --database same --mode insert", "Z-00000-of-", exitFailure}, // the rows exist already
+		{"whole --database same --mode insert", "Z-00000-of-", exitFailure}, // the rows already exist
 		{"whole --database same --create", "whole is imported: 2 tables with 200 rows\n", 0},
 		{"part --database same", "part is imported: 1 tables with 100 rows\n", 0},
 		{"part --database new --create", "left out the foreign key of A to Z: the folder does not have all tables of its database\nmade 1 table\n", 0},

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// transferKills is the number of times that TestKillFolder kills an export, and then an import. The variable
+	// transferKills is how often TestKillFolder kills an export, and then an import. The environment variable
 	// restartKillsName sets another number.
 	transferKills = 4
 	transferSeed  = 7
 )
 
 // TestKillFolder kills an export with SIGKILL at random moments, in CSV and in Cloud Spanner's layout. Then it kills
-// the import of the folder, and the server meanwhile. The same commands must continue. At the end each row must be
-// there once: the mode insert would reject a row that was written twice.
+// the import of the folder, and sometimes the server. The same commands must continue. In the end each row must be in
+// the database once; the mode insert would reject a row that was written twice.
 func TestKillFolder(t *testing.T) {
 	for _, format := range []string{"csv", "spanner"} {
 		t.Run(format, func(t *testing.T) { killFolder(t, format) })
@@ -86,7 +86,7 @@ func killFolder(t *testing.T, format string) {
 	began := false
 	ended = false
 	for range kills {
-		// The kill may come when everything is done and only the process has not ended.
+		// The kill may come when the import has done everything, but its process has not yet ended.
 		ended = killed(300*time.Millisecond, load...) || began && !hasState(t, "P")
 		if began = began || hasState(t, "P"); ended {
 			break
@@ -97,7 +97,7 @@ func killFolder(t *testing.T, format string) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Duration(rnd.Int64N(int64(300 * time.Millisecond)))) // at a random moment
+		time.Sleep(time.Duration(rnd.Int64N(int64(300 * time.Millisecond)))) // so that the kill comes at a random moment
 		server.Process.Kill()
 		server.Wait()
 		startServer(t, args...)
@@ -112,7 +112,7 @@ func killFolder(t *testing.T, format string) {
 	}
 }
 
-// fillFolder writes several MB of rows.
+// fillFolder writes several MB of rows to the tables that TestKillFolder exports.
 func fillFolder(t *testing.T, client *spanner.Client, rnd *rand.Rand) {
 	t.Helper()
 	for range 60 {

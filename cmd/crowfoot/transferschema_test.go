@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// wholeDDL has every kind of object that a schema may contain.
+// wholeDDL creates an object of every kind that a schema can contain.
 var wholeDDL = []string{
 	"ALTER DATABASE d SET OPTIONS (default_sequence_kind = 'bit_reversed_positive', default_time_zone = 'Europe/Berlin', version_retention_period = '2d')",
 	"CREATE SCHEMA music",
@@ -71,8 +71,8 @@ func itemDescriptors(t *testing.T) []byte {
 }
 
 // TestWholeSchema exports a database with every kind of object in the layout of Cloud Spanner's exports, and imports
-// it into a new database. That must have the same definitions and rows, and its sequences must not return values
-// again that they have returned before.
+// the folder into a new database. The new database must have the same definitions and rows, and its sequences must not
+// return values that those of the first have returned.
 func TestWholeSchema(t *testing.T) {
 	const instance = "projects/p/instances/i"
 	_, address := startServer(t, "--in-memory", "--database", instance+"/databases/other")
@@ -109,7 +109,7 @@ func TestWholeSchema(t *testing.T) {
 		}
 		return out
 	}
-	// If no sequence was used, the definitions must be identical.
+	// If no sequence has returned a value, the definitions must be identical.
 	run("export", "--to", "unused", "--format", "spanner", "--database", instance+"/databases/d")
 	if out := run("import", "unused", "--create", "--database", instance+"/databases/e"); !strings.Contains(out, "made the database "+instance+"/databases/e\n") {
 		t.Error(out)
@@ -140,8 +140,8 @@ func TestWholeSchema(t *testing.T) {
 	if was, is := manifestOf(t, filepath.Join(dir, "rows-d")).sums(), manifestOf(t, filepath.Join(dir, "rows-f")).sums(); !slices.Equal(was, is) {
 		t.Errorf("the rows differ: %v, %v", was, is)
 	}
-	// New values in the copy must not be values of the original database, even though that continues to generate
-	// values too.
+	// New values of the copy's sequences must not be values of the original database, even though the original
+	// continues to generate values.
 	to := connectTo(t, address, instance+"/databases/f")
 	for range 20 {
 		update(t, to, "INSERT INTO Labels (Name) VALUES ('new')")
@@ -155,7 +155,7 @@ func TestWholeSchema(t *testing.T) {
 		}
 	}
 
-	// A folder without manifest.json is like one that Google's template has written. It has no functions.
+	// A folder without manifest.json is like one that Google's export template has written, which has no functions.
 	alter(t, address, "ALTER TABLE music.Played DROP COLUMN Half")
 	run("export", "--to", "two", "--format", "spanner", "--database", instance+"/databases/d")
 	if err := os.Remove(filepath.Join(dir, "two", "manifest.json")); err != nil {
@@ -182,7 +182,7 @@ func connectTo(t *testing.T, address, database string) *spanner.Client {
 	return client
 }
 
-// update runs a DML statement.
+// update runs a DML statement in a transaction.
 func update(t *testing.T, client *spanner.Client, sql string) {
 	t.Helper()
 	_, err := client.ReadWriteTransaction(t.Context(), func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
@@ -194,7 +194,7 @@ func update(t *testing.T, client *spanner.Client, sql string) {
 	}
 }
 
-// values returns the values of a query's only column.
+// values returns the values of the only column of a query's result.
 func values(t *testing.T, client *spanner.Client, sql string) (list []int64) {
 	t.Helper()
 	err := client.Single().Query(t.Context(), spanner.NewStatement(sql)).Do(func(r *spanner.Row) error {

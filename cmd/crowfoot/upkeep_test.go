@@ -21,7 +21,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// upkeepDDL creates a table for each kind of object in upkeepKinds.
+// upkeepDDL creates a table for each element of upkeepKinds, and the objects that these tables need.
 var upkeepDDL = []string{
 	"CREATE SCHEMA n",
 	"CREATE PROTO BUNDLE (shop.Item, shop.Kind)",
@@ -44,8 +44,8 @@ var upkeepDDL = []string{
 
 // upkeepKind is a table with a special feature.
 type upkeepKind struct {
-	name    string // name in requests
-	table   string // the table's own name
+	name    string // name by which requests access the table
+	table   string // name of the table itself, which can differ from name
 	columns []string
 	row     func(i int) []any
 }
@@ -173,7 +173,7 @@ func upkeepDatabase(t *testing.T, address string) {
 	}
 }
 
-// upkeepWrite inserts the rows by mutations and updates them by DML.
+// upkeepWrite inserts the rows of a table by mutations, and updates them by DML.
 func upkeepWrite(t *testing.T, client *spanner.Client, k upkeepKind) {
 	t.Helper()
 	var rows []*spanner.Mutation
@@ -186,7 +186,7 @@ func upkeepWrite(t *testing.T, client *spanner.Client, k upkeepKind) {
 	update(t, client, "UPDATE "+k.name+" SET Changed = PENDING_COMMIT_TIMESTAMP() WHERE TRUE")
 }
 
-// upkeepRead reads the rows by a READ and by a query whose plan scans the table.
+// upkeepRead reads the rows of a table by a READ, and by a query whose plan scans the table.
 func upkeepRead(t *testing.T, client *spanner.Client, k upkeepKind) {
 	t.Helper()
 	n := 0
@@ -209,7 +209,8 @@ func upkeepRead(t *testing.T, client *spanner.Client, k upkeepKind) {
 	}
 }
 
-// upkeepColumns waits for the columnar copies of all tables. It counts the rows of each table by its copy.
+// upkeepColumns waits until all tables have columnar copies, and checks the number of rows of each table by a scan of
+// its copy.
 func upkeepColumns(t *testing.T, client *spanner.Client) {
 	t.Helper()
 	for numberOf(t, client, "SELECT COUNT(*) FROM SPANNER_SYS.COLUMNAR_POLICIES WHERE COPIED_ROWS >= 1") < int64(len(upkeepKinds)) {
@@ -230,7 +231,7 @@ func upkeepColumns(t *testing.T, client *spanner.Client) {
 	}
 }
 
-// upkeepCreate imports into tables that --create creates, and into tables whose keys the database generates.
+// upkeepCreate imports files into tables that --create creates, and into tables whose keys the database generates.
 func upkeepCreate(t *testing.T, dir string, client *spanner.Client, run func(...string) string) {
 	t.Helper()
 	for _, format := range []string{"parquet", "arrow", "avro"} {
@@ -266,7 +267,8 @@ func upkeepCreate(t *testing.T, dir string, client *spanner.Client, run func(...
 	}
 }
 
-// awaitChanges reads the lines of a watcher until every row of every table has appeared.
+// awaitChanges reads the lines that a watcher prints until every row of every table has appeared. way names the way of
+// watching in errors.
 func awaitChanges(t *testing.T, way string, w *watcher) {
 	t.Helper()
 	keys := map[string]map[string]bool{}
