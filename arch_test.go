@@ -18,8 +18,8 @@ import (
 
 const module = "github.com/crowfoot-db/crowfoot"
 
-// TestImports compares the last line of every package comment with the packages of this module that the package
-// imports.
+// TestImports checks that the last line of every package comment names the packages of this module that the package
+// imports, and no others.
 func TestImports(t *testing.T) {
 	for dir, files := range packages(t) {
 		said, ok := saidImports(files)
@@ -64,7 +64,7 @@ func TestTransports(t *testing.T) {
 	}
 }
 
-// packages parses the files of every package of the module, without tests, by folder.
+// packages parses the files of every package of the module, except tests. It returns them by folder.
 func packages(t *testing.T) map[string][]*ast.File {
 	t.Helper()
 	found := map[string][]*ast.File{}
@@ -97,7 +97,8 @@ func packages(t *testing.T) map[string][]*ast.File {
 
 var importsLine = regexp.MustCompile(`(?s)Imports of this module: (.*?)\.\n`)
 
-// saidImports returns the imports that a package comment names, relative to the module; "." is its root.
+// saidImports returns the imports that a package comment names, with paths relative to the module; "." is its root
+// package. It returns false if the comment names none.
 func saidImports(files []*ast.File) ([]string, bool) {
 	for _, f := range files {
 		if f.Doc == nil {
@@ -181,7 +182,7 @@ var (
 	fence    = regexp.MustCompile("(?ms)^```.*?^```\n")
 )
 
-// documents returns the pages whose paths, functions and links are checked.
+// documents returns the names of the documents whose paths, functions and links are checked.
 func documents(t *testing.T) []string {
 	t.Helper()
 	list := []string{"ARCHITECTURE.md", "README.md", "CHANGELOG.md", "bench/README.md", "interop/README.md"}
@@ -205,7 +206,7 @@ func TestMap(t *testing.T) {
 		for _, m := range codeSpan.FindAllStringSubmatch(text, -1) {
 			file, name := m[1], m[2]
 			if !strings.Contains(file, "/") && (name == "" || !strings.Contains(file, ".")) {
-				continue // a word, not a path
+				continue // the span is a word, not a path
 			}
 			code, err := os.ReadFile(file)
 			if info, statErr := os.Stat(file); statErr == nil && info.IsDir() {
@@ -214,7 +215,7 @@ func TestMap(t *testing.T) {
 			}
 			if err != nil {
 				if name == "" && !strings.HasSuffix(file, ".go") && !strings.HasPrefix(path.Base(doc), "ARCHITECTURE") && path.Dir(doc) != "docs/architecture" {
-					continue // pages for users name paths on the users' machines
+					continue // because documents for users name paths on the users' machines
 				}
 				t.Errorf("%s names %s: %v", doc, file, err)
 				continue
@@ -257,7 +258,7 @@ func prose(t *testing.T, doc string) string {
 
 var notInAnchor = regexp.MustCompile(`[^\pL\pN _-]`)
 
-// sections returns the anchors of a page's headings, as Markdown renderers make them.
+// sections returns the anchors of a document's headings, as Markdown renderers compute them.
 func sections(t *testing.T, doc string) (anchors []string) {
 	t.Helper()
 	for line := range strings.Lines(prose(t, doc)) {
@@ -269,7 +270,7 @@ func sections(t *testing.T, doc string) (anchors []string) {
 	return anchors
 }
 
-// TestClientVersions checks that the tables of clients name the versions that package interop installs.
+// TestClientVersions checks that the documents' tables of clients name the versions that the files in interop install.
 func TestClientVersions(t *testing.T) {
 	pages := map[string]string{"README.md": prose(t, "README.md"), "docs/clients.md": prose(t, "docs/clients.md")}
 	for file, pattern := range map[string]string{

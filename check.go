@@ -14,7 +14,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// Finding is one thing that is wrong with stored data.
+// Finding is one fault that Check has found in stored data.
 type Finding struct {
 	Kind   string // kind of damage
 	Where  string // the file, or the database with its table or index
@@ -23,8 +23,8 @@ type Finding struct {
 
 // Check reads everything in a data directory that no server has open: the checksum of every block, every version of
 // every row. It compares the rows of each table with its schema, indexes, parents, foreign keys, CHECK constraints and
-// generated columns. It writes nothing. It calls begin with the name of what it reads next, and found with each thing
-// that is wrong. Its error is the reason that kept it from reading on, such as a server that has the directory open.
+// generated columns. It writes nothing. It calls begin with the name of what it reads next, and found with each fault.
+// It returns an error if it could not read everything, for example because a server has the directory open.
 func Check(ctx context.Context, data string, begin func(what string), found func(Finding)) error {
 	store, err := pebble.OpenToRead(data, vfs.Default)
 	if pebble.IsDamaged(err) {

@@ -35,18 +35,19 @@ import (
 
 // Options configure a server.
 type Options struct {
-	Data     string // directory of the data; created if missing
-	InMemory bool   // keep everything in memory instead; Data is ignored
+	Data     string // directory of the data; created if it does not exist
+	InMemory bool   // keeps everything in memory instead; Data is then ignored
 	GRPC     string // address of the gRPC listener; "" is a free port of 127.0.0.1
-	HTTP     string // address of the HTTP listener for REST; "" likewise
-	// Databases are created at the start if they are missing, with their instances.
+	HTTP     string // address of the HTTP listener for REST; "" is a free port of 127.0.0.1
+	// Databases are the databases that the server creates at its start if they do not exist, with their instances.
 	Databases []string // projects/P/instances/I/databases/D
-	// DDL are the statements that create the schema of each of Databases that is missing.
+	// DDL are the statements that create the schema of each database that the server creates.
 	DDL []string
-	// DDLFile is a file of such statements, instead of DDL. They end in semicolons. Errors name file, line and column.
+	// DDLFile is the name of a file with such statements, to be used instead of DDL. Each statement ends in a
+	// semicolon. Errors name file, line and column.
 	DDLFile string
-	// ProtoDescriptorsFile is a file with a serialized FileDescriptorSet, as protoc writes it with --include_imports
-	// and --descriptor_set_out. The statements take the types of the proto bundle from it.
+	// ProtoDescriptorsFile is the name of a file with a serialized FileDescriptorSet, as protoc writes it with
+	// --include_imports and --descriptor_set_out. The DDL statements take the types of the proto bundle from this file.
 	ProtoDescriptorsFile string
 	// Origins are the origins of web pages that may send requests, such as https://app.example:8443. Requests from
 	// other origins are refused.
@@ -54,17 +55,17 @@ type Options struct {
 	// Hosts are the names of the machine, beside localhost, that clients may use in requests to an HTTP listener on the
 	// loopback interface.
 	Hosts []string
-	// NoStatistics turns measurements off: SPANNER_SYS, metrics by API method, timelines.
+	// NoStatistics turns off SPANNER_SYS, metrics by API method, and timelines, and the measurements for them.
 	NoStatistics bool
-	// Memory is how many bytes the server may take, at least memory.MinBytes; 0 is a share of the memory of the machine
-	// or container. The data of an in-memory server comes on top of it. Servers in one process share no memory: each
-	// may take this much.
+	// Memory is how many bytes the server may take, at least memory.MinBytes; 0 means a share of the memory of the
+	// machine or container. The data of an in-memory server is not included. If a process has several servers, each may
+	// take this much.
 	Memory int64
 	Log    *slog.Logger // nil discards the log
-	// StorageFailed, if it is not nil, is called once if the storage can no longer guarantee that writes are kept, for
-	// example because a sync of its log has failed. Every acknowledged commit is on disk, and from then on every
-	// request fails. StorageFailed may end the process. It must not call Close, since the goroutine that calls it may
-	// hold locks that Close needs.
+	// StorageFailed, if it is not nil, is called once if the storage can no longer guarantee that writes are durable,
+	// for example because a sync of its log has failed. At that time every acknowledged commit is on disk; from then on
+	// every request fails. StorageFailed may end the process. It must not call Close, because the goroutine that calls
+	// StorageFailed may have locked mutexes that Close needs.
 	StorageFailed func(error)
 }
 
@@ -72,28 +73,28 @@ type Options struct {
 type Server struct {
 	GRPC string // HOST:PORT of the gRPC API, for SPANNER_EMULATOR_HOST
 	HTTP string // HOST:PORT of the REST API
-	// Metrics are the metrics that /metrics of HTTP shows.
+	// Metrics is the source of the metrics that the HTTP listener serves at /metrics.
 	Metrics prometheus.Gatherer
-	// Warnings are messages about the start that a person should read.
+	// Warnings are messages from the start of the server that a person should read.
 	Warnings []string
 
 	front    *server.Server
 	registry *database.Registry
 	store    *pebble.Store
-	spill    *spill.Dir // nil in memory
+	spill    *spill.Dir // nil if the data is in memory
 	budget   *memory.Budget
 	kept     *memory.Budget
 	log      *slog.Logger
 }
 
-// memoryDir is the data directory on a memory file system.
+// memoryDir is the name of the data directory on the file system in memory.
 const memoryDir = "crowfoot"
 
-// spillDir is the directory of statements' temporary files, within the data directory.
+// spillDir is the name of the directory, within the data directory, for temporary files of statements.
 const spillDir = "spill"
 
-// Start opens the data and serves it. ctx bounds the start, not the server's life. During the start /healthz and
-// /readyz of HTTP already answer that the server is not ready (starting.go).
+// Start opens the data and starts to serve it. ctx limits only the start; Close ends the server. During the start,
+// /healthz and /readyz of the HTTP listener already answer that the server is not ready (starting.go).
 func Start(ctx context.Context, o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -124,7 +125,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
-// logStart logs version, data and memory of the server.
+// logStart logs the server's version, its data directory and its memory.
 func (o *Options) logStart() {
 	build, data := version.Get(), o.Data
 	if o.InMemory {
@@ -168,7 +169,7 @@ func (s *Server) open(o Options) (err error) {
 	return nil
 }
 
-// createDatabases makes the databases that are missing. Those that exist keep the schema that they have.
+// createDatabases creates those databases of Options that do not exist. An existing database keeps its schema.
 func (s *Server) createDatabases(ctx context.Context, o Options, ddl script) error {
 	for _, name := range o.Databases {
 		if d, err := s.registry.Database(name); err == nil {
@@ -187,7 +188,7 @@ func (s *Server) createDatabases(ctx context.Context, o Options, ddl script) err
 	return nil
 }
 
-// createInstance makes the instance of a database if it is missing.
+// createInstance creates the instance of a database if it does not exist.
 func (s *Server) createInstance(databaseName string) error {
 	name, _, _ := strings.Cut(databaseName, "/databases/")
 	if _, err := s.registry.Instance(name); err == nil {
@@ -199,7 +200,8 @@ func (s *Server) createInstance(databaseName string) error {
 	return err
 }
 
-// listen serves the API. Its HTTP server takes the listener of starting, which has answered during the start.
+// listen starts the servers of both APIs. The HTTP server takes over the listener of starting, which has answered
+// requests during the start.
 func (s *Server) listen(o Options, starting *starting) error {
 	grpcListener, err := net.Listen("tcp", orFreePort(o.GRPC))
 	if err != nil {
@@ -223,7 +225,7 @@ func (s *Server) listen(o Options, starting *starting) error {
 	return nil
 }
 
-// copies returns the function that copies the data directory; nil if the data is in memory.
+// copies returns the function that copies the data directory, or nil if the data is in memory.
 func (s *Server) copies(o Options) func(ctx context.Context, to string) error {
 	if o.InMemory {
 		return nil
@@ -231,14 +233,15 @@ func (s *Server) copies(o Options) func(ctx context.Context, to string) error {
 	return s.store.Checkpoint
 }
 
-// descriptors returns how many files the process may have open for connections: the limit less the files of the store
-// and some for other work, such as the files of a copy.
+// descriptors returns how many file descriptors the process may use for connections: its limit, less those for files of
+// the store and up to otherFiles for everything else, such as the files of a copy.
 func descriptors() int {
 	limit, store := pebble.Files()
 	return limit - store - min(limit/8, otherFiles)
 }
 
-// otherFiles is the number of open files that other work gets, if the process may open many.
+// otherFiles is the number of file descriptors that are left for everything except connections and the store's files.
+// It is less if the process may open only few files.
 const otherFiles = 256
 
 func orFreePort(addr string) string {
@@ -248,7 +251,7 @@ func orFreePort(addr string) string {
 	return addr
 }
 
-// Close ends requests, background work and the engine, in this order.
+// Close ends requests, background work and the storage engine, in this order.
 func (s *Server) Close() error {
 	s.log.Info("stopping")
 	var front io.Closer
@@ -268,7 +271,7 @@ func (s *Server) Close() error {
 	return err
 }
 
-// TB is the part of testing.TB that ForTest needs.
+// TB has the methods of testing.TB that ForTest needs.
 type TB interface {
 	Helper()
 	Cleanup(func())
@@ -276,8 +279,8 @@ type TB interface {
 	Setenv(key, value string)
 }
 
-// ForTest starts a server in memory with one database, points SPANNER_EMULATOR_HOST
-// at it and stops it when the test ends.
+// ForTest starts a server in memory with one database, sets SPANNER_EMULATOR_HOST to its address, and stops the server
+// when the test ends.
 func ForTest(t TB, databaseName string, ddl ...string) *Server {
 	t.Helper()
 	s, err := Start(context.Background(), Options{InMemory: true, Databases: []string{databaseName}, DDL: ddl})

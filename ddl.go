@@ -11,15 +11,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// script is the DDL that Options give.
+// script holds the DDL statements that Options give.
 type script struct {
-	file       string // the file from which it was read
+	file       string // name of the file with the statements; "" if they are Options.DDL
 	statements []schema.ScriptStatement
-	// descriptors is the serialized FileDescriptorSet that the statements need, nil if none.
+	// descriptors is the serialized FileDescriptorSet that the statements need, or nil.
 	descriptors []byte
 }
 
-// ddl returns the statements of DDL or DDLFile, and the descriptors of ProtoDescriptorsFile.
+// ddl returns the statements of DDL or DDLFile, with the descriptors of ProtoDescriptorsFile.
 func (o *Options) ddl() (s script, err error) {
 	if file := o.ProtoDescriptorsFile; file != "" {
 		if s.descriptors, err = os.ReadFile(file); err != nil {
@@ -61,7 +61,7 @@ func (s script) String() string {
 	return s.file
 }
 
-// locate adds the place of the failed statement to its error: FILE:LINE:COLUMN. It returns other errors unchanged.
+// locate adds the position of the failed statement, FILE:LINE:COLUMN, to its error. It returns other errors unchanged.
 func (s script) locate(err error) error {
 	var failed *database.StatementError
 	if s.file == "" || !errors.As(err, &failed) {
@@ -71,8 +71,8 @@ func (s script) locate(err error) error {
 	return s.errorAt(statement.Line, statement.Column, err)
 }
 
-// errorAt adds a place to the error of a text that begins at a line and a column of the file. If the error has a place
-// within the text, it adds that place, and an excerpt.
+// errorAt adds the position of an error to it. The error is about a text that begins at line and column of the file. If
+// err says where in that text the fault is, errorAt adds that position, and an excerpt.
 func (s script) errorAt(line, column int, err error) error {
 	var user *usererror.Error
 	if !errors.As(err, &user) || user.Place == nil {
@@ -84,7 +84,7 @@ func (s script) errorAt(line, column int, err error) error {
 	}
 	place := fmt.Sprintf("%s:%d:%d", s.file, line+within.Line-1, column+within.Column-1)
 	switch {
-	case user.Syntax != "": // err's message holds the whole statement
+	case user.Syntax != "": // because the message of err quotes the whole statement
 		return fmt.Errorf("%s: syntax error: %s\n%s", place, user.Syntax, within.Excerpt)
 	case within.Excerpt != "":
 		return fmt.Errorf("%s: %w\n%s", place, err, within.Excerpt)
@@ -92,7 +92,7 @@ func (s script) errorAt(line, column int, err error) error {
 	return fmt.Errorf("%s: %w", place, err)
 }
 
-// checkExisting warns if an existing database has another schema than the script would make.
+// checkExisting warns if an existing database has another schema than the one that the script would create.
 func (s *Server) checkExisting(ctx context.Context, d *database.Database, ddl script) {
 	warning := ""
 	same, err := s.registry.HasSchema(ctx, d, ddl.texts(), ddl.descriptors)

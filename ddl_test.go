@@ -64,8 +64,8 @@ func TestProtoDescriptorsFile(t *testing.T) {
 	}
 }
 
-// TestDDLNotRun checks that an existing database keeps its schema. The log must say so, and there must be a warning if
-// the schemas differ.
+// TestDDLNotRun checks that a start does not change the schema of an existing database. The log must say so, with a
+// warning if the schema differs from the one in the options.
 func TestDDLNotRun(t *testing.T) {
 	var log bytes.Buffer
 	o := crowfoot.Options{Data: t.TempDir(), Databases: []string{name}}

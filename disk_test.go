@@ -13,8 +13,8 @@ import (
 	"github.com/crowfoot-db/crowfoot"
 )
 
-// TestStorageFailed checks that a program which embeds a server is told that the storage has failed, goes on, and can
-// close the server. The clients must get errors at once.
+// TestStorageFailed checks that a program which embeds a server is told when the storage has failed, keeps running, and
+// can close the server. The clients must get errors at once.
 func TestStorageFailed(t *testing.T) {
 	const name = "projects/p/instances/i/databases/d"
 	data := filepath.Join(t.TempDir(), "data")
@@ -32,7 +32,7 @@ func TestStorageFailed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	for os.RemoveAll(data) != nil { // it fails while files are still being made
+	for os.RemoveAll(data) != nil { // repeated, because it fails while files are still being created
 	}
 	write := func(key int) error {
 		_, err := client.Apply(context.Background(), []*spanner.Mutation{spanner.InsertOrUpdate("T", []string{"K", "V"}, []any{key, make([]byte, 100_000)})})

@@ -15,7 +15,7 @@ func memoryLimit(bytes int64) metrics.Samples {
 	}
 }
 
-// engineMetrics returns the metrics of the storage engine, and of temporary files if there can be any.
+// engineMetrics returns the metrics of the storage engine, and of temporary files unless files is nil.
 func engineMetrics(store *pebble.Store, files *spill.Dir) metrics.Samples {
 	return func(add func(metrics.Sample)) {
 		m := store.Metrics()

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// retired are identifiers that no longer are in the code, because a reader had to look them up, with the names that took their places and where
-// these come from.
+// retired maps identifiers that must not be used in the code, because readers had to look them up, to the names that
+// replaced them and the sources of those names.
 var retired = map[string][]struct{ name, from string }{
 	"Brief": {
 		{"PointReads", "Spanner docs: point read; Cloud Spanner \"point reads\""},
@@ -315,8 +315,8 @@ var retired = map[string][]struct{ name, from string }{
 	},
 }
 
-// TestRetiredNames fails if a retired identifier is declared or used again. An import may have such a name: Arrow's
-// package flight.
+// TestRetiredNames fails if a retired identifier is declared or used. Only the name of an imported package may be one:
+// Arrow's package flight.
 func TestRetiredNames(t *testing.T) {
 	eachFile(t, func(fset *token.FileSet, file *ast.File) {
 		allowed := map[*ast.Ident]bool{file.Name: true}
@@ -347,7 +347,7 @@ func TestRetiredNames(t *testing.T) {
 	})
 }
 
-// eachFile parses every Go file of the module.
+// eachFile parses every Go file of the module and calls visit with it.
 func eachFile(t *testing.T, visit func(*token.FileSet, *ast.File)) {
 	t.Helper()
 	fset := token.NewFileSet()
@@ -369,8 +369,8 @@ func eachFile(t *testing.T, visit func(*token.FileSet, *ast.File)) {
 	}
 }
 
-// TestBuiltinNames fails if a variable, a constant, a parameter or a function of a package has the name of a predeclared
-// identifier, which it would hide. Methods and fields hide nothing.
+// TestBuiltinNames fails if a variable, a constant, a parameter or a function of a package has the name of a
+// predeclared identifier, because it hides that identifier. Methods and fields hide nothing.
 func TestBuiltinNames(t *testing.T) {
 	eachFile(t, func(fset *token.FileSet, file *ast.File) {
 		check := func(names ...*ast.Ident) {

@@ -13,8 +13,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/listener"
 )
 
-// An OptionError says that a server cannot start with an option: its value is invalid, or the operating system refuses
-// it.
+// An OptionError says that a server cannot start with the value of an option: the value is invalid, or the operating
+// system refuses it.
 type OptionError struct {
 	Option string // name of the field of Options
 	Value  string
@@ -25,10 +25,11 @@ func (e *OptionError) Error() string {
 	return fmt.Sprintf("crowfoot.Options: %s is %q: %v", e.Option, e.Value, e.Reason)
 }
 
-// Unwrap returns the reason, for package errors.
+// Unwrap returns the reason, for errors.Is and errors.As.
 func (e *OptionError) Unwrap() error { return e.Reason }
 
-// settle refuses invalid options before anything is created, and sets defaults for those that are left out.
+// settle returns an error if an option is invalid, before anything is created. It sets the defaults of options that are
+// not given.
 func (o *Options) settle() error {
 	if o.Memory == 0 {
 		o.Memory = memory.Default(memory.Machine())
@@ -57,7 +58,8 @@ func (o *Options) settle() error {
 	return nil
 }
 
-// settleData makes the path of the data directory absolute, so that messages name it wherever they are read.
+// settleData makes the path of the data directory absolute, because messages with the path may be read where the
+// working directory is not known.
 func (o *Options) settleData() error {
 	if o.InMemory {
 		return nil
@@ -94,7 +96,7 @@ func checkDatabase(name string) error {
 	return nil
 }
 
-// warn logs options that may be a mistake.
+// warn logs a warning for each option that may be a mistake.
 func (o *Options) warn(addresses ...net.Addr) {
 	if machine := memory.Machine(); machine > 0 && o.Memory > machine {
 		o.Log.Warn("the server may take more memory than the machine or container has", "memory_bytes", o.Memory, "machine_bytes", machine)

@@ -11,7 +11,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/server"
 )
 
-// starting answers HTTP while the data is opened, which may take a while. It answers that the server is alive and not
+// starting answers HTTP requests while the data is being opened, which can take long: the server is alive, but not
 // ready.
 type starting struct {
 	listener *net.TCPListener
@@ -19,7 +19,7 @@ type starting struct {
 	ended    chan error
 }
 
-// serveStarting serves HTTP on an address until handOver or close.
+// serveStarting serves HTTP on an address until handOver or close is called.
 func serveStarting(address string) (*starting, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -33,12 +33,12 @@ func serveStarting(address string) (*starting, error) {
 	return s, nil
 }
 
-// probeLimit bounds the time that a client may take for a request whether the server is ready.
+// probeLimit is how long a client may take to send a request, and handOver waits for the requests it has accepted.
 const probeLimit = time.Second
 
-// handOver ends serving and returns the listener, for the next server. It answers the requests that it has accepted.
+// handOver stops serving and returns the listener for the next server. Requests that were accepted are answered first.
 func (s *starting) handOver() (*net.TCPListener, error) {
-	if err := s.listener.SetDeadline(time.Unix(1, 0)); err != nil { // interrupts Accept
+	if err := s.listener.SetDeadline(time.Unix(1, 0)); err != nil { // makes Accept return at once
 		return nil, err
 	}
 	if err := <-s.ended; !errors.Is(err, errHandedOver) {
@@ -52,16 +52,16 @@ func (s *starting) handOver() (*net.TCPListener, error) {
 	return s.listener, s.listener.SetDeadline(time.Time{})
 }
 
-// close ends serving and closes the listener.
+// close stops serving and closes the listener.
 func (s *starting) close() error {
-	err := s.listener.Close() // first: the server waits for its Accept to return
+	err := s.listener.Close() // closed first, because the server waits until its Accept has returned
 	return errors.Join(err, s.server.Close())
 }
 
-// errHandedOver ends the loop that accepts connections.
+// errHandedOver is the error of Accept that ends the server's loop, after handOver was called.
 var errHandedOver = errors.New("the listener is handed over")
 
-// kept is a listener that its server does not close.
+// kept is a listener that stays open when its server closes it.
 type kept struct{ net.Listener }
 
 func (k kept) Accept() (net.Conn, error) {

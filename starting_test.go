@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestStarting checks that the server answers alive and not ready before the data is open. Then another server takes
-// the listener, and no connection may be lost.
+// TestStarting checks that, before the data is open, the server answers that it is alive and not ready. Then another
+// server takes over the listener, and no connection may be lost.
 func TestStarting(t *testing.T) {
 	s, err := serveStarting("127.0.0.1:0")
 	if err != nil {
@@ -35,7 +35,7 @@ func TestStarting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	early, err := net.Dial("tcp", l.Addr().String()) // before the next server serves
+	early, err := net.Dial("tcp", l.Addr().String()) // connects before the next server serves
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestStarting(t *testing.T) {
 	reply.Body.Close()
 }
 
-// TestStartFails checks that a failed start leaves no listener.
+// TestStartFails checks that after a failed start the address is no longer in use.
 func TestStartFails(t *testing.T) {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	"google.golang.org/api/iterator"
 )
 
-// crowd workers want one row. Each must do share turns. No worker stops before all have done their share, so the test
-// never ends if one worker always loses to the others.
+// crowd is the number of workers that compete for one row. Each must succeed share times. No worker stops before all
+// have done so; so if one worker always loses to the others, the test does not end.
 const (
 	crowd = 32
 	share = 3
 )
 
-// contend runs a crowd of workers, each of which repeats turn until all have done their share. It returns the number of
-// turns that succeeded.
+// contend runs a crowd of workers, each of which repeats work until all workers have succeeded share times. It returns
+// how often work succeeded.
 func contend(t *testing.T, work func(ctx context.Context, worker int) error) int64 {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -31,7 +31,7 @@ func contend(t *testing.T, work func(ctx context.Context, worker int) error) int
 			for n := 1; done.Load() < crowd; n++ {
 				if err := work(ctx, w); err != nil {
 					t.Errorf("worker %d, turn %d: %v", w, n, err)
-					cancel() // the others would wait for this worker
+					cancel() // so that the other workers do not wait for this one
 					return
 				}
 				turns.Add(1)
@@ -45,7 +45,7 @@ func contend(t *testing.T, work func(ctx context.Context, worker int) error) int
 	return turns.Load()
 }
 
-// number returns the single number of a query's result.
+// number returns the number that is the only value of a query's result.
 func number(ctx context.Context, t *testing.T, c *spanner.Client, sql string) (n int64) {
 	t.Helper()
 	err := c.Single().Query(ctx, spanner.NewStatement(sql)).Do(func(r *spanner.Row) error { return r.Column(0, &n) })
@@ -55,8 +55,8 @@ func number(ctx context.Context, t *testing.T, c *spanner.Client, sql string) (n
 	return n
 }
 
-// TestCounter makes all workers increment a counter in one row: with a read and a buffered mutation, and with one
-// statement.
+// TestCounter lets all workers increment a counter in one row, by a read and a buffered mutation, or by one statement.
+// No increment may be lost.
 func TestCounter(t *testing.T) {
 	for name, count := range map[string]func(context.Context, *spanner.ReadWriteTransaction) error{
 		"mutation": func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
@@ -92,7 +92,8 @@ func TestCounter(t *testing.T) {
 	}
 }
 
-// TestQueue makes each worker take the first job of a queue, mark it, and add another one at the end.
+// TestQueue lets all workers take the first job of a queue, mark it, and add another job at the end. No job may be
+// taken twice.
 func TestQueue(t *testing.T) {
 	for name, first := range map[string]string{
 		"plain":  "SELECT K FROM T WHERE V = -1 ORDER BY K LIMIT 1",

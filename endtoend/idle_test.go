@@ -8,8 +8,8 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// TestVanishedClient checks a transaction that holds a lock and whose client does nothing any more. Another transaction
-// must get the lock once the first has been idle for ten seconds
+// TestVanishedClient checks a transaction that holds a lock and whose client sends nothing more. Another transaction
+// must get the lock when the first has been idle for ten seconds
 // (https://cloud.google.com/spanner/docs/transactions#idle_transactions).
 func TestVanishedClient(t *testing.T) {
 	if testing.Short() {

@@ -17,15 +17,15 @@ import (
 	"github.com/crowfoot-db/crowfoot"
 )
 
-// heapObjects returns the bytes of Go's heap, including garbage that is not collected yet.
+// heapObjects returns how many bytes the objects in Go's heap take, including garbage that has not been collected.
 func heapObjects() int64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)
 	return int64(sample[0].Value.Uint64())
 }
 
-// heapPeak returns how many bytes the heap grows while f runs. Garbage is collected so often that there is little of
-// it.
+// heapPeak returns by how many bytes the heap grows while f runs. Meanwhile the garbage collector runs so often that
+// there is little garbage.
 func heapPeak(f func()) int64 {
 	runtime.GC()
 	defer debug.SetGCPercent(debug.SetGCPercent(5))
@@ -50,8 +50,8 @@ func heapPeak(f func()) int64 {
 	return peak - before
 }
 
-// TestCommitMemory checks that a commit takes at most six times the memory of its data. BYTES are the worst case: their
-// messages are larger than their data.
+// TestCommitMemory checks that a commit takes at most six times as much memory as its data. It uses BYTES, the worst
+// case, because their messages are larger than their data.
 func TestCommitMemory(t *testing.T) {
 	const db = "projects/p/instances/i/databases/d"
 	srv, err := crowfoot.Start(t.Context(), crowfoot.Options{Data: t.TempDir(), Databases: []string{db},
@@ -85,7 +85,7 @@ func TestCommitMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	peak -= rows * size / 3 * 4 // the client's message is in this process, too
+	peak -= rows * size / 3 * 4 // without the client's message, which is in this process too
 	t.Logf("%d bytes of data take %d, %.1f times as much", rows*size, peak, float64(peak)/(rows*size))
 	if peak > factor*rows*size {
 		t.Errorf("%d bytes of data take %d", rows*size, peak)

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/api/iterator"
 )
 
-// TestRowDeletionPolicy checks that a policy is added, shown, printed so that it can be run again, and applied while
-// the server runs.
+// TestRowDeletionPolicy adds a row deletion policy and checks that INFORMATION_SCHEMA shows it, that the output of
+// GetDatabaseDdl can be run again, and that the server deletes rows by the policy.
 func TestRowDeletionPolicy(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes ten seconds, until the first pass")
@@ -57,7 +57,7 @@ func TestRowDeletionPolicy(t *testing.T) {
 	passed := "SELECT TABLE_NAME, CAST(UNDELETABLE_ROWS AS STRING) FROM SPANNER_SYS.ROW_DELETION_POLICIES " +
 		"WHERE PROCESSED_WATERMARK IS NOT NULL AND MIN_UNDELETABLE_TIMESTAMP IS NULL ORDER BY 1"
 	for len(texts(t, c, passed)) < 2 {
-		time.Sleep(100 * time.Millisecond) // between two queries
+		time.Sleep(100 * time.Millisecond) // pause between two queries
 	}
 	if got, want := texts(t, c, passed), []string{"Events|0", "T|0"}; !slices.Equal(got, want) {
 		t.Errorf("SPANNER_SYS shows %q", got)
@@ -97,7 +97,7 @@ func copyDDL(t *testing.T, admin *adminapi.DatabaseAdminClient) {
 	}
 }
 
-// texts returns the rows of a query with two columns of text.
+// texts returns the rows of a query that has two STRING columns, each row as one text.
 func texts(t *testing.T, c *spanner.Client, sql string) []string {
 	t.Helper()
 	rows := c.Single().Query(context.Background(), spanner.NewStatement(sql))

@@ -11,10 +11,10 @@ import (
 	"github.com/crowfoot-db/crowfoot"
 )
 
-// maxCell is the size of the largest value: https://cloud.google.com/spanner/quotas#tables.
+// maxCell is the size in bytes of the largest value: https://cloud.google.com/spanner/quotas#tables.
 const maxCell = 10 << 20
 
-// cells starts a server with a table of BYTES, and connects the official client.
+// cells starts a server with a table that has a BYTES column, and returns a client of it.
 func cells(t *testing.T) *spanner.Client {
 	t.Helper()
 	crowfoot.ForTest(t, name, "CREATE TABLE Cells (K INT64, B BYTES(MAX)) PRIMARY KEY (K)")
@@ -34,7 +34,7 @@ func cellStatement(k int, b []byte) spanner.Statement {
 	return spanner.Statement{SQL: "INSERT INTO Cells (K, B) VALUES (@k, @b)", Params: map[string]any{"k": k, "b": b}}
 }
 
-// TestLargestCell checks that the largest value can be written in every way, and read.
+// TestLargestCell checks that the largest value can be written in every way, and can be read.
 func TestLargestCell(t *testing.T) {
 	c := cells(t)
 	ctx := context.Background()
@@ -92,7 +92,7 @@ func TestTooMuchToWrite(t *testing.T) {
 	c := cells(t)
 	ctx := context.Background()
 	b := make([]byte, maxCell)
-	for _, n := range []int{10, 12} { // too much data; too long a message
+	for _, n := range []int{10, 12} { // 10 have too much data, 12 make too long a message
 		var rows []*spanner.Mutation
 		for k := range n {
 			rows = append(rows, cell(k, b))

@@ -13,8 +13,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/memory"
 )
 
-// TestSpill runs a query whose rows need several times the memory that a statement of a small server may take. It must
-// spill to files, and leave none.
+// TestSpill runs a query whose rows need several times the memory that one statement of a small server may take. The
+// query must use temporary files, and none may be left afterwards.
 func TestSpill(t *testing.T) {
 	dir := t.TempDir()
 	s, err := crowfoot.Start(t.Context(), crowfoot.Options{Data: dir, Memory: memory.MinBytes, Databases: []string{name}})

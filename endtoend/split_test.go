@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// TestSplitPoints splits a table with the official clients, and checks the shown split points, reads of its partitions,
-// and the remote calls that a query over them reports.
+// TestSplitPoints splits a table with the official clients. It checks the split points that the server lists, reads of
+// the table's partitions, and the number of remote calls that a query over all splits reports.
 func TestSplitPoints(t *testing.T) {
 	_, c := client(t)
 	ctx := context.Background()

@@ -9,8 +9,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// TestClientMetrics checks that the metrics of the official client find the server-timing header that they need, once
-// it asks for it.
+// TestClientMetrics checks that the official client finds in server-timing what its metrics need, once it asks for that
+// header.
 func TestClientMetrics(t *testing.T) {
 	t.Setenv("SPANNER_DISABLE_AFE_SERVER_TIMING", "false")
 	spanner.EnableOpenTelemetryMetrics()

@@ -8,18 +8,19 @@ import (
 	"strings"
 )
 
-// protocol is the transport of OTLP. "" means that nothing is sent.
+// protocol is the protocol by which metrics are sent to a collector. "" means that nothing is sent.
 type protocol string
 
 const (
 	overGRPC protocol = "grpc"
-	overHTTP protocol = "http/protobuf" // the specification's default
+	overHTTP protocol = "http/protobuf" // the default of OpenTelemetry's specification
 )
 
-// wanted returns the protocol that the environment asks for. It follows
+// wanted returns the protocol that the environment variables ask for. It follows
 // https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/ and
-// https://opentelemetry.io/docs/specs/otel/protocol/exporter/ with one exception: if neither an endpoint nor OTEL_METRICS_EXPORTER
-// is set, nothing is sent, while the specification sends to localhost. A value that the exporters would log and ignore is an error.
+// https://opentelemetry.io/docs/specs/otel/protocol/exporter/ with one exception: if neither an endpoint nor
+// OTEL_METRICS_EXPORTER is set, nothing is sent; by the specification, metrics would be sent to localhost. A value that
+// OpenTelemetry's exporters would log and ignore is an error.
 func wanted() (protocol, error) {
 	asked, err := asked()
 	if !asked || err != nil {
@@ -38,7 +39,7 @@ func wanted() (protocol, error) {
 	return "", fmt.Errorf("%s is %q: want %s or %s", name, value, overGRPC, overHTTP)
 }
 
-// asked reports whether the environment asks for metrics to be sent.
+// asked reports whether the environment variables ask for metrics to be sent.
 func asked() (bool, error) {
 	if strings.EqualFold(env("OTEL_SDK_DISABLED"), "true") {
 		return false, nil
@@ -76,7 +77,7 @@ func checkEndpoints() error {
 	return nil
 }
 
-// first returns the name and value of the first of the variables that is set.
+// first returns the name and the value of the first of these environment variables that is set.
 func first(names ...string) (name, value string) {
 	for _, name := range names {
 		if value := env(name); value != "" {

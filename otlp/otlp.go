@@ -1,11 +1,11 @@
-// Package otlp sends a process's metrics to an OpenTelemetry collector with OpenTelemetry's own exporters. They are the metrics
-// that Prometheus finds at /metrics, with the same names and labels.
+// Package otlp sends a process's metrics to an OpenTelemetry collector, with OpenTelemetry's own exporters. They are
+// the metrics that Prometheus gets from /metrics, with the same names and labels.
 //
-// OpenTelemetry's environment variables say where and how; without them nothing is sent (environment.go). A collector that cannot
-// be reached does not disturb the server: the exporter logs that it could not send. Nothing is lost, since counts are cumulative
-// and the next message includes them.
+// OpenTelemetry's environment variables say where and how metrics are sent; without these variables nothing is sent
+// (environment.go). A collector that cannot be reached does not disturb the server: the exporter logs that it could not
+// send. No count is lost, because counts are cumulative and the next message includes them.
 //
-// It leaves out traces and logs.
+// Traces and logs are not sent.
 //
 // Imports of this module: nothing.
 package otlp
@@ -26,14 +26,15 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 )
 
-// Exporter sends metrics until it is closed. A nil Exporter does nothing.
+// Exporter sends metrics until it is closed. The methods of a nil Exporter do nothing.
 type Exporter struct {
 	provider *metric.MeterProvider
 	log      *slog.Logger
 }
 
-// Start begins to send the metrics every OTEL_METRIC_EXPORT_INTERVAL milliseconds, or every 60,000 if that is not set. It returns
-// nil if the environment does not ask for it. From then on, OpenTelemetry's own errors in the whole process go to log.
+// Start begins to send the metrics every OTEL_METRIC_EXPORT_INTERVAL milliseconds, or every 60,000 milliseconds if that
+// is not set. It returns nil if the environment does not ask for metrics to be sent. From then on, errors of
+// OpenTelemetry's library anywhere in the process go to log.
 func Start(metrics prometheus.Gatherer, log *slog.Logger) (*Exporter, error) {
 	protocol, err := wanted()
 	if protocol == "" || err != nil {
@@ -54,8 +55,8 @@ func Start(metrics prometheus.Gatherer, log *slog.Logger) (*Exporter, error) {
 	return &Exporter{metric.NewMeterProvider(metric.WithReader(reader), metric.WithResource(from)), log}, nil
 }
 
-// newExporter makes an exporter for a protocol. The exporter reads its other settings from the environment. It connects when it first has
-// something to send.
+// newExporter makes an exporter for a protocol. The exporter reads its other settings from the environment, and
+// connects when it first sends something.
 func newExporter(ctx context.Context, p protocol) (metric.Exporter, error) {
 	if p == overGRPC {
 		return otlpmetricgrpc.New(ctx)
@@ -63,7 +64,7 @@ func newExporter(ctx context.Context, p protocol) (metric.Exporter, error) {
 	return otlpmetrichttp.New(ctx)
 }
 
-// describe makes the OpenTelemetry resource, which names the service that sends the metrics. OTEL_SERVICE_NAME and
+// describe returns the OpenTelemetry resource, which names the service that sends the metrics. OTEL_SERVICE_NAME and
 // OTEL_RESOURCE_ATTRIBUTES override its attributes.
 func describe(ctx context.Context) (*resource.Resource, error) {
 	return resource.New(ctx,
@@ -73,7 +74,7 @@ func describe(ctx context.Context) (*resource.Resource, error) {
 		resource.WithFromEnv())
 }
 
-// Close sends the metrics a last time, until ctx ends at the latest, and stops the exporter.
+// Close sends the metrics a last time and stops the exporter. It gives up when ctx ends.
 func (x *Exporter) Close(ctx context.Context) {
 	if x == nil {
 		return

@@ -22,7 +22,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// receiver is a collector that keeps the last message.
+// receiver is an OpenTelemetry collector that keeps the last message.
 type receiver struct {
 	collector.UnimplementedMetricsServiceServer
 	mu   sync.Mutex
@@ -36,7 +36,7 @@ func (r *receiver) Export(_ context.Context, req *collector.ExportMetricsService
 	return new(collector.ExportMetricsServiceResponse), nil
 }
 
-// ServeHTTP is Export over HTTP.
+// ServeHTTP handles a request to export metrics over HTTP.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(req.Body)
 	m := new(collector.ExportMetricsServiceRequest)
@@ -48,7 +48,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("Content-Type", "application/x-protobuf")
 }
 
-// overGRPC starts the receiver and returns its URL.
+// overGRPC starts the receiver as a gRPC server and returns its URL.
 func (r *receiver) overGRPC(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -61,7 +61,7 @@ func (r *receiver) overGRPC(t *testing.T) string {
 	return "http://" + l.Addr().String()
 }
 
-// text returns the received metrics of Crowfoot's own, one line for each point.
+// text returns those received metrics that Crowfoot defines, one line for each data point.
 func (r *receiver) text() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -104,7 +104,7 @@ func value(list []*common.KeyValue, key string) string {
 	return ""
 }
 
-// counted returns a registry with some counts.
+// counted returns a registry of metrics that have some counts.
 func counted() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	requests := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "crowfoot_requests_total"}, []string{"method", "code"})
@@ -120,16 +120,16 @@ func counted() *prometheus.Registry {
 
 var discard = slog.New(slog.DiscardHandler)
 
-// set sets OpenTelemetry's variables, and no others of them.
+// set sets OpenTelemetry's environment variables to those in env, and removes the others.
 func set(t *testing.T, env map[string]string) {
 	for _, name := range append(slices.Clone(endpoints), "OTEL_METRICS_EXPORTER", "OTEL_SDK_DISABLED", "OTEL_SERVICE_NAME",
 		"OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL") {
 		t.Setenv(name, env[name])
 	}
-	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "600000") // ms: other tests may keep the machine busy
+	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "600000") // milliseconds; long, because other tests may keep the machine busy
 }
 
-// TestExport: metrics reach a collector over either protocol, at the latest when the exporter closes.
+// TestExport: metrics reach a collector over either protocol, and the last of them when the exporter is closed.
 func TestExport(t *testing.T) {
 	want := []string{
 		"crowfoot_request_seconds{method=Commit} count 4, [2 1 1]",
@@ -168,7 +168,7 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// TestNotWanted lists environments in which nothing is started.
+// TestNotWanted: with these environment variables no exporter is started.
 func TestNotWanted(t *testing.T) {
 	for _, env := range []map[string]string{
 		{},
@@ -184,7 +184,7 @@ func TestNotWanted(t *testing.T) {
 	(*Exporter)(nil).Close(t.Context())
 }
 
-// TestBadEnvironment lists environments that are refused, with the errors.
+// TestBadEnvironment: with a bad value of an environment variable, Start returns an error that says what is wrong.
 func TestBadEnvironment(t *testing.T) {
 	for _, c := range []struct{ name, value, want string }{
 		{"OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4317", "want a URL"},
@@ -202,7 +202,7 @@ func TestBadEnvironment(t *testing.T) {
 	}
 }
 
-// TestCollectorAway: without a collector nothing fails but the sending, which is logged.
+// TestCollectorAway: if there is no collector, only sending fails, and the log says so.
 func TestCollectorAway(t *testing.T) {
 	for _, p := range []protocol{overGRPC, overHTTP} {
 		set(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_PROTOCOL": string(p)})
@@ -211,7 +211,7 @@ func TestCollectorAway(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		limited, cancel := context.WithTimeout(t.Context(), time.Millisecond) // no attempt can succeed
+		limited, cancel := context.WithTimeout(t.Context(), time.Millisecond) // so short that no attempt can succeed
 		x.Close(limited)
 		cancel()
 		if !strings.Contains(log.String(), "last metrics not sent") {

@@ -1,7 +1,9 @@
-// Package version tells which version of Crowfoot runs, from the information that the Go toolchain writes into a program.
+// Package version tells which version of Crowfoot runs, from the information that the Go toolchain writes into a
+// program.
 //
-// A program that was built in a checkout (go build) knows the commit. One that was built from a release (go install
-// MODULE@VERSION, or a program that embeds Crowfoot) knows the version. A test (go test) or go run knows neither.
+// A program that was built in a checkout (go build) knows the commit. A program that was built from a release (go
+// install MODULE@VERSION, or a program that embeds Crowfoot) knows the version. A test (go test) or go run knows
+// neither.
 //
 // Imports of this module: nothing.
 package version
@@ -15,15 +17,15 @@ import (
 // Unknown stands for a value that the build did not record.
 const Unknown = "unknown"
 
-// Info describes the Crowfoot in a program.
+// Info says which Crowfoot a program contains.
 type Info struct {
-	Version  string // a release, v1.2.3, or Go's pseudo-version of a commit; or Unknown
-	Commit   string // the hash or its first 12 digits; or Unknown
+	Version  string // v1.2.3 for a release, or Go's pseudo-version of a commit, or Unknown
+	Commit   string // hash of the commit, or its first 12 digits, or Unknown
 	Modified bool   // the checkout had changes that were not committed
-	Go       string // the version of the toolchain, such as go1.26.0
+	Go       string // version of the Go toolchain, such as go1.26.0
 }
 
-// Get describes the Crowfoot in this program.
+// Get says which Crowfoot this program contains.
 func Get() Info {
 	build, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -34,8 +36,9 @@ func Get() Info {
 
 const module = "github.com/crowfoot-db/crowfoot"
 
-// of returns the Info from a program's build information, in which Crowfoot is the main module or a dependency. The commit in the
-// settings is that of the main module. So if another program embeds Crowfoot, that commit is not Crowfoot's and of ignores it.
+// of returns the Info from a program's build information, in which Crowfoot is the main module or a dependency. The
+// commit in the build settings is that of the main module. So if another program embeds Crowfoot, of ignores that
+// commit.
 func of(build *debug.BuildInfo) Info {
 	info := Info{Version: Unknown, Commit: Unknown, Go: build.GoVersion}
 	if build.Main.Path != module {
@@ -58,7 +61,7 @@ func of(build *debug.BuildInfo) Info {
 	return info
 }
 
-// pseudo matches a version that the go command makes for a commit: https://go.dev/ref/mod#pseudo-versions.
+// pseudo matches a version that the go command makes from a commit: https://go.dev/ref/mod#pseudo-versions.
 var pseudo = regexp.MustCompile(`[-.]\d{14}-([0-9a-f]{12})(\+|$)`)
 
 func (i *Info) setVersion(m *debug.Module) {

@@ -30,7 +30,7 @@ import (
 
 const watchedDDL = `CREATE TABLE T (K INT64, V STRING(MAX), Changed TIMESTAMP OPTIONS (allow_commit_timestamp = true)) PRIMARY KEY (K)`
 
-// watched starts a server with a table that can be watched, and returns a client.
+// watched starts a server with a table that can be watched, and returns a client of it.
 func watched(t *testing.T) *spanner.Client {
 	t.Helper()
 	_, address := startServer(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", watchedDDL))
@@ -50,7 +50,7 @@ func put(t *testing.T, client *spanner.Client, k int, v string) time.Time {
 	return at
 }
 
-// watcher is crowfoot watch in its own process.
+// watcher is a crowfoot watch that runs in a process of its own.
 type watcher struct {
 	t     *testing.T
 	cmd   *exec.Cmd
@@ -77,7 +77,7 @@ func startWatcher(t *testing.T, args ...string) *watcher {
 	return w
 }
 
-// next returns the key and value of the next line, as "1 a".
+// next returns the key and the value in the next line that the watcher prints, as "1 a".
 func (w *watcher) next() string {
 	w.t.Helper()
 	if !w.lines.Scan() {
@@ -98,14 +98,14 @@ func keyAndValue(t *testing.T, line []byte) string {
 	return fmt.Sprint(change.Keys.K, " ", change.NewValues.V)
 }
 
-// until reads lines until one of them is wanted.
+// until reads lines until one of them has the key and value want.
 func (w *watcher) until(want string) {
 	w.t.Helper()
 	for w.next() != want {
 	}
 }
 
-// stop tells the watcher to end, which must succeed.
+// stop sends SIGTERM to the watcher, which must then end with status 0.
 func (w *watcher) stop() {
 	w.t.Helper()
 	w.cmd.Process.Signal(syscall.SIGTERM)
@@ -116,8 +116,8 @@ func (w *watcher) stop() {
 	}
 }
 
-// TestWatch checks that a watcher prints changes as they come. A watcher that was killed must miss none, and one that
-// was told to stop must continue exactly where it was.
+// TestWatch checks that a watcher prints changes as they come. A watcher that was killed and started again must miss no
+// change, and one that was stopped must continue exactly where it was.
 func TestWatch(t *testing.T) {
 	client := watched(t)
 	at := filepath.Join(t.TempDir(), "watch.json")
@@ -147,7 +147,7 @@ func TestWatch(t *testing.T) {
 	w.stop()
 }
 
-// TestWatchSpannerRepository checks a repository in a table of the database.
+// TestWatchSpannerRepository checks a watcher that stores its checkpoints in a table of the watched database.
 func TestWatchSpannerRepository(t *testing.T) {
 	client := watched(t)
 	put(t, client, 1, "a")
@@ -162,8 +162,8 @@ func TestWatchSpannerRepository(t *testing.T) {
 	w.stop()
 }
 
-// TestWatchChangeSets watches a table without a commit timestamp by a table of change sets, whose names differ from
-// the Java library's.
+// TestWatchChangeSets watches a table that has no column of commit timestamps, by means of a table of change sets. The
+// names of that table and its columns differ from the Java library's defaults.
 func TestWatchChangeSets(t *testing.T) {
 	ddl := "CREATE TABLE T (K INT64, V STRING(MAX), CHANGE_SET_ID STRING(MAX)) PRIMARY KEY (K);\n" +
 		"CREATE TABLE Sets (Id STRING(MAX), COMMIT_TIMESTAMP TIMESTAMP OPTIONS (allow_commit_timestamp = true)) PRIMARY KEY (Id)"
@@ -184,7 +184,7 @@ func TestWatchChangeSets(t *testing.T) {
 	w.stop()
 }
 
-// TestWatchStream checks that a watcher of a change stream delivers every change, and deletes.
+// TestWatchStream checks that a watcher of a change stream delivers every change, deletes included.
 func TestWatchStream(t *testing.T) {
 	_, address := startServer(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", watchedDDL+";\nCREATE CHANGE STREAM S FOR ALL"))
 	client := connect(t, address)
@@ -202,7 +202,8 @@ func TestWatchStream(t *testing.T) {
 	w.stop()
 }
 
-// TestWatchExec checks that a command gets the lines, and that the watcher ends with status 0 when the command does.
+// TestWatchExec checks that the command of --exec gets the lines, and that the watcher ends with status 0 when the
+// command does.
 func TestWatchExec(t *testing.T) {
 	client := watched(t)
 	for k := range 3 {
@@ -222,12 +223,12 @@ func TestWatchExec(t *testing.T) {
 			}
 			return
 		default:
-			put(t, client, k, "a") // the watcher notices the end of the command when it has a line for it
+			put(t, client, k, "a") // because the watcher notices the end of the command only when it has a line for it
 		}
 	}
 }
 
-// TestWatchPost checks that changes are posted again until the server accepts them.
+// TestWatchPost checks that a change is posted again until the server accepts it.
 func TestWatchPost(t *testing.T) {
 	client := watched(t)
 	var requests atomic.Int32
@@ -252,7 +253,7 @@ func TestWatchPost(t *testing.T) {
 	}
 }
 
-// TestWatchPubsub checks that changes are published, in both formats.
+// TestWatchPubsub checks that changes are published to Pub/Sub, in both formats.
 func TestWatchPubsub(t *testing.T) {
 	client := watched(t)
 	server := pstest.NewServer()

@@ -21,22 +21,22 @@ import (
 )
 
 const (
-	// watchKills is the number of times that TestKillWatchers kills a process. The variable restartKillsName sets
-	// another number.
+	// watchKills is how often TestKillWatchers kills a process. The environment variable restartKillsName sets another
+	// number.
 	watchKills = 8
 	watchSeed  = 3
-	// watchSeedName is the variable with the seed of TestKillWatchers. Even and odd seeds combine the watchers'
-	// modes, repositories and sinks in different ways.
+	// watchSeedName is the environment variable with the seed of TestKillWatchers. Even and odd seeds combine the
+	// watchers' modes, repositories and sinks differently.
 	watchSeedName = "CROWFOOT_TEST_SEED"
 
 	ledgerWriters = 4
-	ledgerKeys    = 40        // keys of each writer that are written again and again
-	ledgerOnce    = 1_000_000 // the first of the keys that are written only once
+	ledgerKeys    = 40        // how many keys each writer writes again and again
+	ledgerOnce    = 1_000_000 // the first of the keys that are written once
 )
 
-// TestKillWatchers kills the server, crowfoot watch, and the commands that receive changes. It kills them with
-// SIGKILL at random moments, while connected clients write. Afterwards it compares the deliveries of each watcher
-// with the commits: see deliveries.check.
+// TestKillWatchers kills the server, crowfoot watch, and the commands that receive changes, with SIGKILL at random
+// moments, while clients write. Afterwards it compares what each watcher has delivered with the commits: see
+// deliveries.check.
 func TestKillWatchers(t *testing.T) {
 	seed := environmentInt(t, watchSeedName, watchSeed)
 	rnd := rand.New(rand.NewPCG(uint64(seed), 10))
@@ -65,7 +65,7 @@ func TestKillWatchers(t *testing.T) {
 	total := environmentInt(t, restartKillsName, watchKills)
 	for kill := range total {
 		l.await(rnd.IntN(100))
-		time.Sleep(time.Duration(rnd.IntN(30)) * time.Millisecond) // at a random moment after an acknowledged commit
+		time.Sleep(time.Duration(rnd.IntN(30)) * time.Millisecond) // so that the kill comes at a random moment after an acknowledged commit
 		w := watchers[rnd.IntN(len(watchers))]
 		switch rnd.IntN(8) {
 		case 0:
@@ -104,18 +104,18 @@ func environmentInt(t *testing.T, name string, byDefault int) int {
 	return n
 }
 
-// killedWatcher is a crowfoot watch that is killed and started again.
+// killedWatcher is a crowfoot watch that is killed and started again and again.
 type killedWatcher struct {
 	*deliveries
 	args         []string
-	log          string // name of the file that receives its standard error
+	log          string // name of the file for its standard error
 	cmd          *exec.Cmd
 	ended        chan struct{} // closed when cmd has ended
 	kills, stops int
 }
 
-// newKilledWatchers creates four watchers, one for each combination of a mode and a repository. Two of them, one of
-// each mode and one of each repository, have a command as sink.
+// newKilledWatchers creates four watchers, one for each combination of a mode and a repository. Two of them have a
+// command as sink; these two differ in mode and in repository.
 func newKilledWatchers(t *testing.T, dir string, seed int, from time.Time) []*killedWatcher {
 	var list []*killedWatcher
 	for i := range 4 {
@@ -188,8 +188,8 @@ func (w *killedWatcher) kill() {
 	w.kills++
 }
 
-// stop tells the watcher to end in order. If it is only starting, the signal may kill it. If its command has just
-// killed itself, the watcher reports that.
+// stop sends SIGTERM to the watcher, which should end in order. If the watcher is only starting, the signal may kill
+// it. If its command has just killed itself, the watcher may report that instead.
 func (w *killedWatcher) stop() {
 	w.t.Helper()
 	w.cmd.Process.Signal(syscall.SIGTERM)
@@ -215,7 +215,7 @@ func (w *killedWatcher) lastLog() string {
 	return string(text[max(0, len(text)-2000):])
 }
 
-// await waits until the watcher has delivered the last transaction.
+// await waits until the watcher has delivered the last transaction of the ledger.
 func (w *killedWatcher) await(l *ledger) {
 	w.t.Helper()
 	for w.read(); !w.upTo(l.last, l.sizes[l.last]); w.read() {
@@ -228,7 +228,7 @@ func (w *killedWatcher) await(l *ledger) {
 	w.t.Logf("%s: killed %d times, stopped %d times", w.name, w.kills, w.stops)
 }
 
-// ledger records the commits of the writers.
+// ledger commits transactions by several writers, and records their changes.
 type ledger struct {
 	t      *testing.T
 	client *spanner.Client
@@ -237,7 +237,7 @@ type ledger struct {
 	done   sync.WaitGroup
 
 	mu      sync.Mutex
-	of      map[int64][]ledgerEntry // by key, in the order of commits
+	of      map[int64][]ledgerEntry // changes by key, in the order of their commits
 	sizes   map[time.Time]int       // number of changes of each transaction, by its timestamp
 	changes int
 	last    time.Time // timestamp of the last transaction
@@ -245,7 +245,7 @@ type ledger struct {
 	rnd     [ledgerWriters]*rand.Rand
 }
 
-// ledgerEntry is one change of a key. A deleted row has no value.
+// ledgerEntry is one change of a key. The value is "" if the row was deleted.
 type ledgerEntry struct {
 	at    time.Time
 	value string
@@ -260,7 +260,7 @@ func newLedger(t *testing.T, address string) *ledger {
 	return l
 }
 
-// begin starts the writers. Each has its own keys.
+// begin starts the writers, each of which writes keys of its own.
 func (l *ledger) begin() {
 	l.ctx, l.stop = context.WithCancel(l.t.Context())
 	for w := range ledgerWriters {
@@ -272,8 +272,8 @@ func (l *ledger) begin() {
 	}
 }
 
-// end stops the writers. It then commits a last transaction with a key in each split, so that it is delivered after
-// all others.
+// end stops the writers. It then commits a last transaction, with a key in each split, so that this transaction is
+// delivered after all others.
 func (l *ledger) end() {
 	l.stop()
 	l.done.Wait()
@@ -284,7 +284,7 @@ func (l *ledger) end() {
 	l.last = l.write(0, keys, nil)
 }
 
-// await waits until the writers have committed more further transactions.
+// await waits until the writers have committed as many more transactions as more says.
 func (l *ledger) await(more int) {
 	l.t.Helper()
 	transactions := func() int {
@@ -299,7 +299,8 @@ func (l *ledger) await(more int) {
 	}
 }
 
-// commit writes or deletes some of a writer's rows, and writes one new row.
+// commit commits a transaction of a writer. The transaction writes or deletes some of the writer's rows, and writes one
+// new row.
 func (l *ledger) commit(writer int) time.Time {
 	rnd := l.rnd[writer]
 	deletes := map[int64]bool{}
@@ -348,7 +349,7 @@ func (l *ledger) write(writer int, keys []int64, deletes map[int64]bool) time.Ti
 	return at
 }
 
-// addSplitPoints splits T, and thereby the partitions of its change stream.
+// addSplitPoints splits the table T at keys, and thereby the partitions of its change stream.
 func (l *ledger) addSplitPoints(keys ...int) {
 	l.t.Helper()
 	admin, err := database.NewDatabaseAdminClient(l.t.Context())

@@ -16,15 +16,15 @@ import (
 	"time"
 )
 
-// deliveries holds the changes that one watcher has delivered in all its lives. Each life of the watcher, or of its
-// command, writes its lines to its own file. SIGKILL may cut off the last line.
+// deliveries holds the changes that one watcher has delivered. Each life of the watcher, or of its command, from its
+// start to its end, writes its lines to a file of its own. SIGKILL may cut off the last line.
 type deliveries struct {
 	t                      *testing.T
 	name, dir              string
-	stream, table, command bool // true if the watcher has a change stream, a repository in a table, a command
+	stream, table, command bool // whether the watcher reads a change stream, has a repository in a table, has a command as sink
 	lives                  []*life
 	last                   map[int64]time.Time // timestamp of the newest delivered change, by key
-	inOrder                map[int]bool        // true if the life ended in order
+	inOrder                map[int]bool        // by number of the life, whether it ended in order
 }
 
 type life struct {
@@ -39,7 +39,7 @@ type deliveredLine struct {
 	NewValues       struct{ V string } `json:"new_values"`
 }
 
-// createLife creates the file of the next life.
+// createLife creates the file for the next life.
 func createLife(dir string) (*os.File, error) {
 	for n := 0; ; n++ {
 		file, err := os.OpenFile(lifeName(dir, n), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
@@ -51,8 +51,8 @@ func createLife(dir string) (*os.File, error) {
 
 func lifeName(dir string, n int) string { return filepath.Join(dir, fmt.Sprintf("%06d", n)) }
 
-// stoppedInOrder notes that the last life has ended in order. Everything that a watcher without a command has
-// delivered is then stored.
+// stoppedInOrder notes that the last life has ended in order. Then everything that a watcher without a command has
+// delivered is also stored in its repository.
 func (d *deliveries) stoppedInOrder() {
 	if d.read(); d.inOrder == nil {
 		d.inOrder = map[int]bool{}
@@ -60,7 +60,7 @@ func (d *deliveries) stoppedInOrder() {
 	d.inOrder[len(d.lives)-1] = true
 }
 
-// read reads the lines that were written since the last call.
+// read reads the lines that were written to the files since the last call.
 func (d *deliveries) read() {
 	d.t.Helper()
 	if d.last == nil {
@@ -108,7 +108,7 @@ func (d *deliveries) readLife(file *os.File, of *life) error {
 	return err
 }
 
-// upTo reports whether all changes committed at a timestamp are delivered. changes is their number.
+// upTo reports whether all changes of the transaction with the timestamp last were delivered. changes is their number.
 func (d *deliveries) upTo(last time.Time, changes int) bool {
 	for _, at := range d.last {
 		if at.Equal(last) {
@@ -120,12 +120,12 @@ func (d *deliveries) upTo(last time.Time, changes int) bool {
 
 // check compares the deliveries with the commits:
 //
-//   - Every line is a committed change with its value. A stream delivers every change. Polls deliver every row that was
-//     not written again before they could read it.
+//   - Every line is a committed change with its value. A change stream delivers every change. Polls deliver every row,
+//     except values that were overwritten before a poll could read them.
 //   - In each life, the changes of a key come in the order of their commits, and each comes once. Only a new life may
-//     repeat changes. A life on a stream leaves none out.
-//   - A life on a stream delivers whole transactions, except perhaps its last one, and some life has delivered each
-//     transaction whole. In a life of polls, timestamps do not go back.
+//     repeat changes of an earlier one. A life that reads a change stream leaves no change out.
+//   - A life that reads a change stream delivers whole transactions, except perhaps its last one, and each transaction
+//     was delivered whole by some life. In a life that polls, timestamps do not go back.
 //   - After a life that has ended in order nothing is repeated, if the repository can ensure that.
 func (d *deliveries) check(l *ledger) {
 	d.t.Helper()
@@ -165,10 +165,10 @@ type deliveredChange struct {
 	at  time.Time
 }
 
-// checkOrder compares the lines of one life with the ledger, key by key.
+// checkOrder compares the lines of one life with the ledger, for each key.
 func (d *deliveries) checkOrder(l *ledger, life int, lines []deliveredLine) {
 	d.t.Helper()
-	next := map[int64]int{} // position in the ledger of the next change, by key
+	next := map[int64]int{} // by key, the index in the ledger of the change that must come next
 	var last time.Time
 	for i, line := range lines {
 		k, list := line.Keys.K, l.of[line.Keys.K]
@@ -192,8 +192,9 @@ func (d *deliveries) checkOrder(l *ledger, life int, lines []deliveredLine) {
 	}
 }
 
-// checkTransactions notes the transactions that one life on a stream has delivered whole. All but the last must be
-// whole. The timestamp identifies a transaction, because no two transactions of Crowfoot have the same.
+// checkTransactions adds to whole the transactions that one life, reading a change stream, has delivered completely.
+// All transactions of a life except the last must be complete. The timestamp identifies a transaction, because no two
+// transactions of Crowfoot have the same.
 func (d *deliveries) checkTransactions(l *ledger, life int, lines []deliveredLine, whole map[time.Time]bool) {
 	d.t.Helper()
 	for i := 0; d.stream && i < len(lines); {
@@ -209,12 +210,12 @@ func (d *deliveries) checkTransactions(l *ledger, life int, lines []deliveredLin
 	}
 }
 
-// runHandler makes the test binary act as the command of crowfoot watch, which acknowledges lines. Its value is the
-// name of a directory.
+// runHandler is an environment variable. It makes the test binary act as a command of crowfoot watch that acknowledges
+// lines. Its value is the name of a directory.
 const runHandler = "CROWFOOT_TEST_RUN_HANDLER"
 
-// handleLines writes the lines of the standard input to the file of a life, and acknowledges each. It may kill itself
-// before it has written a line, within the line, or before it has acknowledged it.
+// handleLines writes each line of standard input to the file of a life, and acknowledges the line. It may kill itself
+// before it writes a line, while it writes, or before it acknowledges the line.
 func handleLines(dir string) error {
 	file, err := createLife(dir)
 	if err != nil {
@@ -231,7 +232,7 @@ func handleLines(dir string) error {
 	for n, in := 0, bufio.NewReader(os.Stdin); ; n++ {
 		line, err := in.ReadBytes('\n')
 		if err != nil {
-			return nil // a watcher that was killed has sent only a part of the last line
+			return nil // the line is not complete, because the watcher was killed while it sent it
 		}
 		if n == last {
 			file.Write(line[:how*len(line)/2])

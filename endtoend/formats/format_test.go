@@ -14,13 +14,13 @@ import (
 )
 
 // TestFormats opens a stored data directory of every released format. Each was left by a killed process of that
-// release. This release upgrades it. A client must then read the same from it as it did from the old release, also
-// after another start.
+// release. This release upgrades the directory. A client must then read the same from it as from the old release, and
+// again after another start.
 func TestFormats(t *testing.T) {
 	for f := kv.FirstFormat; f <= kv.LastFormat; f++ {
 		want, err := os.ReadFile(filepath.Join("testdata", formats.File(f, "txt")))
 		if errors.Is(err, os.ErrNotExist) && f == kv.LastFormat {
-			continue // its directory is stored when the release is made
+			continue // the directory of a new format is stored when the release is made
 		}
 		if err != nil {
 			t.Fatal(err)

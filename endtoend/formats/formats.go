@@ -11,13 +11,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// Databases are the databases of each data directory. The second is empty.
+// Databases are the names of the databases in each data directory. The second database is empty.
 var Databases = []string{"projects/p/instances/i/databases/music", "projects/p/instances/other/databases/small"}
 
-// File returns the name of a format's file in testdata: tgz is the directory, txt the rows in it.
+// File returns the name of a file in testdata for a format. The ending tgz stands for the packed directory, txt for its
+// schema and rows.
 func File(f kv.Format, ending string) string { return fmt.Sprintf("%d.%s", f, ending) }
 
-// Unpack calls write with the name and the text of each file of a packed data directory.
+// Unpack calls write with the name and the content of each file in a packed data directory.
 func Unpack(file string, write func(name string, text []byte) error) error {
 	in, err := os.Open(file)
 	if err != nil {

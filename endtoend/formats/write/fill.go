@@ -17,7 +17,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/endtoend/formats"
 )
 
-// clients are clients of the first database.
+// clients are clients of the first of formats.Databases.
 type clients struct {
 	*spanner.Client
 	admin *database.DatabaseAdminClient
@@ -86,7 +86,8 @@ func change(ctx context.Context, c *clients) error {
 	return err
 }
 
-// typeRows returns rows with ordinary values, NULLs, and the limits of every type.
+// typeRows returns rows for the table Types: with ordinary values, with NULLs, and with the extreme values of every
+// type.
 func typeRows() []*spanner.Mutation {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 678_901_000, time.UTC)
 	day := civil.Date{Year: 2024, Month: 2, Day: 29}
@@ -109,7 +110,7 @@ func typeRows() []*spanner.Mutation {
 			"D": day, "T": at, "U": uuid, "V": i,
 		}))
 	}
-	return append(rows, spanner.InsertMap("Keys", map[string]any{"V": -1})) // its key has NULLs
+	return append(rows, spanner.InsertMap("Keys", map[string]any{"V": -1})) // all columns of its key are NULL
 }
 
 func longText(n int) string { return string(slices.Repeat([]byte("abcdefghij"), n/10)) }

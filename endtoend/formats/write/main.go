@@ -1,10 +1,10 @@
-// Command write adds the data directory of a release to those that package formats keeps. It is run when a release is
-// made, in the root of the checkout:
+// Command write adds the data directory of a release to those in package formats. Run it when a release is made, in the
+// root of the checkout:
 //
 //	go run ./endtoend/formats/write /path/of/crowfoot
 //
-// It lets the release's program write a data directory, kills it twice, packs the directory, and stores the rows that a
-// client reads from it.
+// It lets the release's program write a data directory, kills the program twice, packs the directory, and stores the
+// rows that a client reads from it.
 //
 // Imports of this module: endtoend/formats, kv.
 package main
@@ -24,7 +24,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// folder is where the packed directories are, seen from the root of the checkout.
+// folder is the folder of the packed directories, relative to the root of the checkout.
 const folder = "endtoend/formats/testdata"
 
 func main() {
@@ -80,7 +80,8 @@ func run(ctx context.Context, program string) error {
 	})
 }
 
-// withServer starts the release's program, points clients at it, calls f, and kills the program.
+// withServer starts the release's program on a data directory, sets SPANNER_EMULATOR_HOST to its address, calls f, and
+// kills the program.
 func withServer(program, data string, f func() error) error {
 	cmd := exec.Command(program, "start", "--data", data, "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0",
 		"--database", formats.Databases[0], "--database", formats.Databases[1])
@@ -107,7 +108,7 @@ func withServer(program, data string, f func() error) error {
 	return f()
 }
 
-// store packs a data directory into a file.
+// store packs a data directory into a file: a gzip-compressed tar archive.
 func store(dir, file string) error {
 	out, err := os.Create(file)
 	if err != nil {

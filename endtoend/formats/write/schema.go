@@ -31,7 +31,7 @@ var firstSchema = []string{
 	`CREATE CHANGE STREAM Names FOR Singers(First, Last)`,
 }
 
-// laterSchema changes tables that already have rows.
+// laterSchema changes tables that already have rows, and drops some objects.
 var laterSchema = []string{
 	`ALTER TABLE Singers ADD COLUMN Born DATE DEFAULT (DATE '1970-01-01')`,
 	`ALTER TABLE Singers ADD COLUMN Gone STRING(MAX)`,
