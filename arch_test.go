@@ -41,8 +41,8 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// TestTransports checks that the packages of server use nothing of gRPC's library but its canonical codes. Only
-// server/grpc, the gRPC transport, may use more.
+// TestTransports checks that server/grpc, the gRPC transport, is the only package of the server that uses gRPC's
+// library. The other packages may use only its canonical codes.
 func TestTransports(t *testing.T) {
 	const library, codes, transport = "google.golang.org/grpc", "google.golang.org/grpc/codes", "server/grpc"
 	checked := 0
@@ -157,8 +157,8 @@ func TestEmbeddedLinksNoCommandLine(t *testing.T) {
 	}
 }
 
-// TestWithoutBenchmarks checks that the build tag nobench leaves the benchmarks out of the command, and with them the
-// drivers of databases with which they compare Crowfoot.
+// TestWithoutBenchmarks checks that a command built with the tag nobench contains neither the benchmarks nor the
+// drivers of the databases with which benchmarks compare Crowfoot.
 func TestWithoutBenchmarks(t *testing.T) {
 	list, err := exec.Command("go", "list", "-deps", "-tags", "nobench", "./cmd/crowfoot").Output()
 	if err != nil {

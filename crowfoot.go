@@ -52,8 +52,8 @@ type Options struct {
 	// Origins are the origins of web pages that may send requests, such as https://app.example:8443. Requests from
 	// other origins are refused.
 	Origins []string
-	// Hosts are the names of the machine, beside localhost, that clients may use in requests to an HTTP listener on the
-	// loopback interface.
+	// Hosts are the names of the machine, besides localhost, that clients may use in requests to an HTTP listener on
+	// the loopback interface.
 	Hosts []string
 	// NoStatistics turns off SPANNER_SYS, metrics by API method, and timelines, and the measurements for them.
 	NoStatistics bool

@@ -8,7 +8,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/metrics"
 )
 
-// memoryLimit returns the metric of the memory that the server may take, in bytes.
+// memoryLimit returns the metric that shows how many bytes of memory the server may take.
 func memoryLimit(bytes int64) metrics.Samples {
 	return func(add func(metrics.Sample)) {
 		add(metrics.Sample{Name: "memory_limit_bytes", Help: "Memory that the process may take: --memory.", Kind: prometheus.GaugeValue, Value: float64(bytes)})

@@ -75,10 +75,10 @@ const NoLimit = 1 << 62
 // NewBudget makes a budget of limit bytes.
 func NewBudget(limit int64) *Budget { return &Budget{limit: limit} }
 
-// StatementBytes returns how many bytes of the budget one statement may take.
+// StatementBytes returns how many bytes of the budget one statement may take at most.
 func (b *Budget) StatementBytes() int64 { return b.limit / statementShare }
 
-// SessionBytes returns how many bytes of the budget sessions may take together.
+// SessionBytes returns how many bytes of the budget all sessions together may take at most.
 func (b *Budget) SessionBytes() int64 { return b.limit / sessionsShare }
 
 // Usage describes the state of a budget at a moment.

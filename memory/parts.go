@@ -44,7 +44,8 @@ const (
 	unknownBytes = 2 << 30
 )
 
-// Default returns how many bytes a process uses by default. machine is the memory of the machine or container in bytes, or 0 if it is not known.
+// Default returns how many bytes of memory a process may use if the user gives no number. machine is the memory of the
+// machine or container in bytes, or 0 if that is not known.
 func Default(machine int64) int64 {
 	if machine == 0 {
 		return unknownBytes

@@ -12,8 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// executeBatchDML answers ExecuteBatchDml. Statements run in order until one fails. The reply holds the results of the successful
-// statements; its status is the error of the failed one.
+// executeBatchDML answers ExecuteBatchDml. The statements run in order until one fails. The reply holds the results of
+// the successful statements; its status is the error of the failed one.
 func (s *service) executeBatchDML(ctx context.Context, req *spannerpb.ExecuteBatchDmlRequest, c *rpc.Call) (reply *spannerpb.ExecuteBatchDmlResponse, err error) {
 	ses, err := s.sessions.find(req.Session)
 	if err != nil {
@@ -98,7 +98,8 @@ func (s *service) runBatch(ctx context.Context, sc *scope, req *spannerpb.Execut
 	return reply, nil
 }
 
-// batchResultBytes is the approximate memory of one statement's result: a ResultSet with its statistics, decoded and encoded.
+// batchResultBytes is the approximate memory in bytes of one statement's result in a batch: a ResultSet with its
+// statistics, decoded and encoded.
 const batchResultBytes = 512
 
 // runBatchStatement runs statement i of a batch.

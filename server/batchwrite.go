@@ -18,7 +18,7 @@ import (
 // client gets ABORTED.
 const batchAttempts = 8
 
-// batchWrite answers BatchWrite: each group of mutations is a transaction of its own.
+// batchWrite answers BatchWrite. Each group of mutations is committed by a transaction of its own.
 func (s *service) batchWrite(ctx context.Context, req *spannerpb.BatchWriteRequest, c *rpc.Call) error {
 	ses, err := s.sessions.find(req.Session)
 	if err != nil {

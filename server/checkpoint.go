@@ -33,7 +33,7 @@ func (s *Server) checkpoint(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// fromThisMachine reports whether the client has a loopback address.
+// fromThisMachine reports whether the client has a loopback address, and so is a program on this machine.
 func fromThisMachine(r *http.Request) bool {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// commit answers Commit. The request names a transaction, or the server creates one for its mutations.
+// commit answers Commit. If the request names no transaction, it creates one for the request's mutations.
 func (s *service) commit(ctx context.Context, req *spannerpb.CommitRequest, c *rpc.Call) (*spannerpb.CommitResponse, error) {
 	c.Cost.AddMutations(rowsOf(req.Mutations))
 	ses, err := s.sessions.find(req.Session)
@@ -44,7 +44,7 @@ func (s *service) commit(ctx context.Context, req *spannerpb.CommitRequest, c *r
 	return nil, usererror.MissingField("transaction")
 }
 
-// commitWork is the mutations of one Commit request, with their statistics.
+// commitWork is what one Commit request must do: its mutations, with the statistics about them.
 type commitWork struct {
 	record *cost.Recorder
 	memory *memory.Account // account of the request

@@ -29,7 +29,7 @@ type flightAPI struct {
 	names map[flightSession]string // names of the sessions
 }
 
-// flightSession identifies a session: all requests for the same database and role share it.
+// flightSession is the key of a session: all requests for this database and role use the same one.
 type flightSession struct{ database, role string }
 
 func newFlightAPI(s *service) *flightAPI {

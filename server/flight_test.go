@@ -212,7 +212,7 @@ func TestFlightTicket(t *testing.T) {
 	h.fails(err, codes.FailedPrecondition)
 }
 
-// dmlOnce runs a statement in a transaction of its own.
+// dmlOnce runs a DML statement in a transaction of its own.
 func (h *harness) dmlOnce(ses, sql string) {
 	h.Helper()
 	r, err := h.sql(ses, begins(readWrite()), 1, sql)

@@ -28,8 +28,8 @@ func batch(idName, textName string, ids []int64, texts []string) arrow.RecordBat
 	return b.NewRecordBatch()
 }
 
-// TestFlightPrepared: a prepared statement describes its parameters and columns, and runs with its bound parameters, by name or
-// by order.
+// TestFlightPrepared: the server describes the parameters and the columns of a prepared statement. The statement runs
+// with its bound parameters, which are matched by name or by order.
 func TestFlightPrepared(t *testing.T) {
 	h := newHarness(t)
 	f := h.newFlightClient()
@@ -120,7 +120,8 @@ func TestFlightUpdate(t *testing.T) {
 	}
 }
 
-// TestFlightTransaction: the writes of a transaction are visible inside it, and outside after its commit.
+// TestFlightTransaction: before its commit, the writes of a transaction are visible only inside it; afterwards
+// everywhere.
 func TestFlightTransaction(t *testing.T) {
 	h := newHarness(t)
 	f := h.newFlightClient()
@@ -171,7 +172,7 @@ func TestFlightTransaction(t *testing.T) {
 	h.fails(err, codes.InvalidArgument) // the handle of a transaction is not a ticket
 }
 
-// TestFlightPartitions: the endpoints of a query cover each row once, at one timestamp.
+// TestFlightPartitions: the endpoints of a query together return each row once, at one timestamp.
 func TestFlightPartitions(t *testing.T) {
 	h := newHarness(t)
 	f := h.newFlightClient("max-partitions", "4")
@@ -220,7 +221,7 @@ func durations(values ...arrow.Duration) arrow.RecordBatch {
 	return array.NewRecordBatch(arrow.NewSchema([]arrow.Field{{Name: "d", Type: column.DataType(), Nullable: true}}, nil), []arrow.Array{column}, int64(len(values)))
 }
 
-// TestFlightIngest: a bulk load creates, replaces or extends a table, on its own or in a transaction.
+// TestFlightIngest: a bulk load creates a table, replaces it or adds rows to it, with or without a transaction.
 func TestFlightIngest(t *testing.T) {
 	const (
 		fail, extend, replace = flightsql.TableDefinitionOptionsTableExistsOptionFail, flightsql.TableDefinitionOptionsTableExistsOptionAppend, flightsql.TableDefinitionOptionsTableExistsOptionReplace
@@ -354,7 +355,7 @@ func TestFlightIngestModes(t *testing.T) {
 	h.fails(err, codes.InvalidArgument)
 }
 
-// TestFlightBadInput: invalid commands, data and handles are refused with an error that names the fault.
+// TestFlightBadInput: invalid commands, data and handles are refused with an error that says what is wrong.
 func TestFlightBadInput(t *testing.T) {
 	h := newHarness(t)
 	f := h.newFlightClient()

@@ -52,7 +52,7 @@ func TestErrors(t *testing.T) {
 	})
 }
 
-// scripted runs a script in one session.
+// scripted runs the directives of a script in one session.
 type scripted struct {
 	*harness
 	session string

@@ -106,7 +106,7 @@ func (h *harness) uploader() uploader {
 	return w
 }
 
-// upload begins a Commit and announces the length of its message.
+// upload begins a Commit: it sends the headers, and the beginning of the message with its length.
 func (w uploader) upload(stream uint32, length int) {
 	var fields bytes.Buffer
 	e := hpack.NewEncoder(&fields)

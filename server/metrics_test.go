@@ -130,7 +130,8 @@ func TestRESTMetrics(t *testing.T) {
 	}
 }
 
-// TestCPUOfStatistics: statistics show the same CPU time for queries and reads as the metrics of their methods.
+// TestCPUOfStatistics: the CPU time that statistics show for queries and reads is the same as in the metrics of their
+// methods.
 func TestCPUOfStatistics(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(3)

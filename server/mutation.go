@@ -40,7 +40,7 @@ func mutation(c *schema.Catalog, p *spannerpb.Mutation) (table.Mutation, error) 
 	return table.Mutation{}, usererror.EmptyMutation()
 }
 
-// mutationTable returns a table that a mutation may write.
+// mutationTable returns the table with this name, if mutations may write it.
 func mutationTable(c *schema.Catalog, name string) (*schema.Table, error) {
 	t := c.TableOrSynonym(name)
 	if t == nil || t.Rows != nil {

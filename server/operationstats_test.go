@@ -54,7 +54,7 @@ func TestOperationStats(t *testing.T) {
 		end+"|SingersByName|SingerId|1|0|2|false")
 }
 
-// TestTableSizes: every table and index has a size after the end of an hour.
+// TestTableSizes: after the end of an hour, the table of sizes has a size for every table and index.
 func TestTableSizes(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(2)
@@ -100,7 +100,7 @@ func (x *traffic) until(sql string) {
 	eventually(func() bool { return len(x.query(x.session, sql)) > 0 })
 }
 
-// TestActiveQueries: the tables of active queries show the running queries and their ages.
+// TestActiveQueries: the SPANNER_SYS tables of active queries show the running queries and their ages.
 func TestActiveQueries(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(3)

@@ -48,7 +48,7 @@ func TestQueryStats(t *testing.T) {
 		FROM SPANNER_SYS.QUERY_STATS_TOTAL_MINUTE WHERE INTERVAL_END = '`+end+"'", end+"|3|2|19|2|0|1|0|true|true|3")
 }
 
-// TestQueryIntervals: an interval of a minute, ten minutes or an hour is visible after its end.
+// TestQueryIntervals: an interval of a minute, ten minutes or an hour is shown once it has ended.
 func TestQueryIntervals(t *testing.T) {
 	x := newTraffic(t) // the clock shows 3:04
 	x.rows(1, x.client.Single().Query(x.ctx, spanner.NewStatement("SELECT 1")))

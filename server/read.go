@@ -139,7 +139,7 @@ func (r *readRequest) open(ctx context.Context, read table.Read, view table.View
 	return read.Open(ctx, view), nil
 }
 
-// plannedRead resolves the names and keys of a read, and checks that the session's role may read them.
+// plannedRead resolves the names and keys of a read, and checks that the session's role may read the columns.
 func (s *service) plannedRead(ctx context.Context, sc *scope, r readRequest) (table.Read, *database.Projection, error) {
 	projection, err := sc.session.db.Projection(sc.catalog, r.Table, r.Index, r.Columns)
 	if err != nil {

@@ -6,8 +6,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// replays holds the answers to a transaction's writing requests, by seqno. A client that did not get a reply resends the request;
-// it then gets the same answer, and nothing is written twice. A new seqno must be higher than all before it.
+// replays holds the answers to a transaction's writing requests, by seqno. A client that did not get a reply sends the
+// request again; it then gets the same answer, and nothing is written twice. A new seqno must be higher than all
+// earlier ones.
 type replays struct {
 	bySeqno map[int64]replay
 	last    int64

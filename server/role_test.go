@@ -422,7 +422,8 @@ func (h *harness) client(role string) *spanner.Client {
 	return client
 }
 
-// TestRevokedStream: a running query of a change stream ends at the first record after its role has lost the right to read it.
+// TestRevokedStream: if a role loses the right to read a change stream, its running query ends with an error at the
+// next record.
 func TestRevokedStream(t *testing.T) {
 	h := newHarness(t)
 	h.alter("CREATE CHANGE STREAM Everything FOR ALL", "CREATE ROLE r", "GRANT SELECT ON CHANGE STREAM Everything TO ROLE r")

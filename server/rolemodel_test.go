@@ -100,7 +100,7 @@ func some[T any](m *roleModel, list []T) (picked []T) {
 	return picked
 }
 
-// change runs a random statement about roles, and checks that it succeeds or fails as the model says.
+// change runs a random DDL statement about roles, and checks that it succeeds or fails as the model says.
 func (m *roleModel) change() {
 	role := pick(m, append(modelRoles, "public"))
 	verb, preposition := "GRANT", "TO"

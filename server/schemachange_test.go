@@ -208,7 +208,7 @@ func TestSchemaChangeInTransaction(t *testing.T) {
 	}
 }
 
-// historyRun is a run of one of schemaChanges.
+// historyRun runs one of schemaChanges.
 type historyRun struct {
 	*harness
 	ses   string
@@ -289,7 +289,7 @@ func valuesOf(rs *spannerpb.ResultSet) string {
 	return strings.Join(list, " ")
 }
 
-// insertOf returns a mutation that inserts one row of integers; names and values are separated by blanks.
+// insertOf returns a mutation that inserts one row. Column names and values are separated by blanks.
 func insertOf(table, columns, values string) *spannerpb.Mutation {
 	row := new(structpb.ListValue)
 	for _, v := range strings.Fields(values) {

@@ -18,8 +18,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A scope is the snapshot or the transaction in which one request reads and writes. A snapshot belongs to the request; a
-// transaction may be shared with other requests. The scope ends with the request.
+// A scope is the snapshot or the transaction in which one request reads and writes. A snapshot belongs to one request,
+// but several requests may use the same transaction. The scope ends with the request.
 type scope struct {
 	session *session
 	catalog *schema.Catalog
@@ -32,7 +32,7 @@ type scope struct {
 	reply       result.Transaction
 }
 
-// scopeRequest holds the fields that all requests with a scope have.
+// scopeRequest has what openScope needs from a request.
 type scopeRequest struct {
 	session  *session
 	selector *spannerpb.TransactionSelector
@@ -239,7 +239,7 @@ func (sc *scope) view() table.View {
 	return sc.writer
 }
 
-// readOnly reports whether the request may not write.
+// readOnly reports whether the request must not write, because it reads a snapshot.
 func (sc *scope) readOnly() bool { return sc.transaction == nil }
 
 func (sc *scope) isPartitioned() bool {

@@ -36,7 +36,7 @@ const (
 	testDatabase = testInstance + "/databases/db"
 )
 
-// A harness is a server on a memory file system with one database, and raw clients of it.
+// A harness is a server on a memory file system, with one database, and clients of its raw API.
 type harness struct {
 	testing.TB
 	ctx       context.Context

@@ -9,8 +9,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 )
 
-// A service implements google.spanner.v1.Spanner, whose requests read and write rows. Its field sessions implements the requests
-// about sessions.
+// A service implements google.spanner.v1.Spanner, the API to read and write rows. Its field sessions answers the
+// requests about sessions.
 type service struct {
 	clock        func() time.Time
 	tokens       token.Key

@@ -63,7 +63,7 @@ func (s *sessions) load() error {
 // sessionIDBytes is the number of random bytes in the name of a session.
 const sessionIDBytes = 16
 
-// create creates n sessions of a database. They are durable when it returns.
+// create creates n sessions of a database. When it returns, they are durable.
 func (s *sessions) create(db *database.Database, template *spannerpb.Session, n int) ([]*session, error) {
 	if err := listing.CheckLabels(template.GetLabels()); err != nil {
 		return nil, err
@@ -104,8 +104,8 @@ func (s *sessions) create(db *database.Database, template *spannerpb.Session, n 
 	return list, nil
 }
 
-// The memory of a session in bytes: sessionBytes plus its name and labels, plus labelBytes for each label. TestSessionsAreCharged
-// measures it.
+// The memory of a session in bytes is sessionBytes, plus the length of its names and labels, plus labelBytes for each
+// label. TestSessionsAreCharged checks these numbers.
 const (
 	sessionBytes = 700
 	labelBytes   = 100
@@ -130,7 +130,7 @@ func (s *sessions) add(db *database.Database, stored database.Session, kept int6
 	return ses
 }
 
-// find returns the session that a request names, and records that it is in use.
+// find returns the session with this name, and records that the session is in use.
 func (s *sessions) find(name string) (*session, error) {
 	v, ok := s.byName.Load(name)
 	if !ok {

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// splitAt returns split points of a table, or of an index if one is given. Each key is a list of parts.
+// splitAt returns split points of a table, or of an index if index is not empty. Each key is a list of its parts.
 func splitAt(table, index string, keys ...*structpb.ListValue) *databasepb.SplitPoints {
 	p := &databasepb.SplitPoints{Table: table, Index: index}
 	for _, k := range keys {

@@ -115,7 +115,8 @@ type reader interface {
 	ReadWithOptions(context.Context, string, spanner.KeySet, []string, *spanner.ReadOptions) *spanner.RowIterator
 }
 
-// rows formats a result with its columns, or the code and text of the error.
+// rows formats the rows of a result with their columns. If the read failed, it returns the code and the text of the
+// error.
 func rows(it *spanner.RowIterator) string {
 	defer it.Stop()
 	var out strings.Builder

@@ -242,7 +242,7 @@ func (t *transaction) acquire(ctx context.Context) error {
 
 func (t *transaction) release() { <-t.sem }
 
-// settle ends the transaction if its Tx was aborted or has failed.
+// settle ends the transaction if txn has aborted it or it has failed.
 func (t *transaction) settle() {
 	open, _ := t.current()
 	if open == nil {

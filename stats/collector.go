@@ -61,7 +61,7 @@ type shard struct {
 	_     [40]byte // keeps the mutexes of different shards in different cache lines
 }
 
-// set holds the statistics of one minute, or of one interval.
+// set holds the statistics of one minute, or of a longer interval.
 type set struct {
 	minute     int64 // number of the minute since 1970
 	boards     [familyCount]*board
@@ -139,7 +139,7 @@ func (c *Collector) setAside(s *set) {
 	c.aside = append(c.aside, s)
 }
 
-// board returns the set's board of a family, and creates it if there is none.
+// board returns the set's board of a family. It creates the board if there is none.
 func (s *set) board(family int) *board {
 	if s.boards[family] == nil {
 		s.boards[family] = newBoard(families[family])

@@ -36,8 +36,8 @@ type ColumnarPolicy struct {
 	// Changed is about the number of rows that have changed since they were copied. Reads take these rows from the row
 	// store.
 	Changed int64
-	// Oldest is the oldest timestamp of a chunk; zero if there are no chunks. Reads find every row that has not changed
-	// since then in the copy.
+	// Oldest is the oldest timestamp of a chunk; zero if there are no chunks. If a row has not changed since then,
+	// reads find it in the copy.
 	Oldest time.Time
 }
 

@@ -13,7 +13,7 @@ import (
 // schemaName is the name of the schema that contains the tables of statistics.
 const schemaName = "SPANNER_SYS"
 
-// plainColumn is a column of a table that has no intervals.
+// plainColumn is a column of a table whose rows belong to no interval.
 type plainColumn struct {
 	name string
 	typ  *value.Type

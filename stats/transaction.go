@@ -29,7 +29,7 @@ const (
 	RepeatableReadOptimistic
 )
 
-// A Transaction is one attempt of a read-write transaction.
+// A Transaction is one attempt to run a read-write transaction.
 type Transaction struct {
 	Footprint *Footprint
 	Tag       string // tag of the transaction

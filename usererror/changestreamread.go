@@ -85,8 +85,8 @@ func StreamStartTooOld(earliest, start time.Time) *Error {
 		streamTime(earliest), streamTime(start))
 }
 
-// StreamStartOutsidePartition returns the error for a start_timestamp before the beginning or after the end of the
-// partition. until is zero if the partition has not ended.
+// StreamStartOutsidePartition returns the error for a start_timestamp at which the partition did not exist. The
+// partition exists from from to until; until is zero if it has not ended.
 func StreamStartOutsidePartition(from, until, start time.Time) *Error {
 	last := "infinite-future"
 	if !until.IsZero() {
@@ -103,7 +103,7 @@ func ForeignStreamToken(token string) *Error {
 		"Specified partition_token is invalid, as it does not belong to the Change Stream associated with the TVF. Received partition_token: %s.", shorten(token))
 }
 
-// PartitionExpired returns the error for a partition_token whose partition has no records left.
+// PartitionExpired returns the error for a partition_token whose partition's records have all been deleted.
 func PartitionExpired() *Error {
 	return newError(codes.OutOfRange,
 		"This partition is no longer valid. All Change Stream records associated with this partition have expired and have been deleted, as specified by the Change Stream retention period.")

@@ -6,7 +6,8 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// DDLSyntax returns the error for a DDL statement that does not parse. pos is the offset of the error in its text.
+// DDLSyntax returns the error for a DDL statement that does not parse. pos is the offset in stmt where parsing failed,
+// and reason says why.
 func DDLSyntax(stmt string, pos int, reason string) *Error {
 	line, column := LineAndColumn(stmt[:pos])
 	e := newError(codes.InvalidArgument, "Error parsing Spanner DDL statement: %s : Syntax error on line %d, column %d: %s",
@@ -39,7 +40,7 @@ func DDLTooLong(size, limit int) *Error {
 	return newError(codes.InvalidArgument, "DDL statement of %d bytes exceeds the maximum of %d bytes.", size, limit)
 }
 
-// SchemaTooLarge returns the error for a statement that would make the whole schema too large.
+// SchemaTooLarge returns the error for a statement after which the whole schema would have more than limit bytes.
 func SchemaTooLarge(limit int) *Error {
 	return newError(codes.FailedPrecondition, "The schema would exceed the maximum size of %d bytes.", limit)
 }
@@ -80,7 +81,7 @@ func ReservedIndexName() *Error {
 	return newError(codes.InvalidArgument, "Cannot use reserved name PRIMARY_KEY for a secondary index.")
 }
 
-// DuplicateName returns the error for a name that another object in the schema has.
+// DuplicateName returns the error for giving an object the name of another object in the schema.
 func DuplicateName(name string) *Error {
 	return newError(codes.FailedPrecondition, "Duplicate name in schema: %s.", name)
 }
@@ -116,7 +117,7 @@ func TypeNotFound(name string) *Error {
 	return newError(codes.NotFound, "Type not found: %s%s", name, TypeHint(name))
 }
 
-// BadColumnType returns the error for a column of a type that columns may not have.
+// BadColumnType returns the error for a column of a type that columns cannot have.
 func BadColumnType(column, typ string) *Error {
 	return newError(codes.InvalidArgument, "Column %s has an unrecognized column type %s.", column, typ)
 }
@@ -132,7 +133,7 @@ func BadTypeArgument(column, name string) *Error {
 	return newError(codes.InvalidArgument, "Column %s has an invalid argument %s of its type. The only argument is vector_length, once.", column, name)
 }
 
-// VectorLengthType returns the error for vector_length on a type that does not permit it.
+// VectorLengthType returns the error for vector_length on a column whose type does not allow it.
 func VectorLengthType(column string) *Error {
 	return newError(codes.InvalidArgument,
 		"`vector_length` can only be applied on ARRAY<FLOAT32> or ARRAY<FLOAT64>, but it is applied on %s.", column)
@@ -226,7 +227,7 @@ func KeyColumnType(column, typ string) *Error {
 	return newError(codes.InvalidArgument, "Column %s has type %s, but is part of the primary key.", column, typ)
 }
 
-// TooManyKeyParts returns the error for a key with too many parts.
+// TooManyKeyParts returns the error for a key with more than limit parts. kind is "Table" or "Index".
 func TooManyKeyParts(kind, name string, parts, limit int) *Error {
 	return newError(codes.InvalidArgument, "%s %s has too many keys (%d); the limit is %d.", kind, name, parts, limit)
 }

@@ -17,8 +17,8 @@ func ParentKeyMissing(child, column string) *Error {
 	return newError(codes.FailedPrecondition, "%s does not reference %sparent key column %s.", child, of, column)
 }
 
-// ParentKeyPosition returns the error for a child whose key has a column of its parent's key at another position;
-// positions count from 0.
+// ParentKeyPosition returns the error for a child whose key has a column of its parent's key at another position.
+// position counts from 0.
 func ParentKeyPosition(child, column string, position int) *Error {
 	return newError(codes.FailedPrecondition, "%s references parent key column %s at incorrect position %d.", child, column, position)
 }
@@ -68,7 +68,7 @@ func InterleaveChange(table string) *Error {
 	return newError(codes.InvalidArgument, "Cannot change interleaving behavior of table %s.", table)
 }
 
-// InterleaveParentChange returns the error for SET INTERLEAVE IN with another parent.
+// InterleaveParentChange returns the error for SET INTERLEAVE IN with another table than the current parent.
 func InterleaveParentChange(table string) *Error {
 	return newError(codes.InvalidArgument, "Cannot change the interleaving table of table %s.", table)
 }
@@ -164,7 +164,7 @@ func ChangeKeyColumn(column string) *Error {
 	return newError(codes.InvalidArgument, "Cannot change key column %s.", column)
 }
 
-// ChangeParentKeyColumn returns the error for a change of a key column that comes from the parent.
+// ChangeParentKeyColumn returns the error for a change of a key column that is also in the parent's key.
 func ChangeParentKeyColumn(column string) *Error {
 	return newError(codes.InvalidArgument, "Cannot alter parent key column %s.", column)
 }

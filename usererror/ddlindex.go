@@ -57,7 +57,7 @@ func IndexSchema(index, table string) *Error {
 	return newError(codes.FailedPrecondition, "Index %s does not match the schema of the indexed table %s.", index, table)
 }
 
-// IndexColumnStored returns the error for ADD STORED COLUMN of a column that the index has.
+// IndexColumnStored returns the error for ADD STORED COLUMN of a column that the index already has.
 func IndexColumnStored(index, column string) *Error {
 	return newError(codes.FailedPrecondition, "Column %s is already existed in index %s.", column, index)
 }
@@ -158,7 +158,7 @@ func CheckReadsCommitTimestamp(column string) *Error {
 	return newError(codes.InvalidArgument, "Column `%s` has option commit_timestamp, which is not supported in check constraint.", column)
 }
 
-// CheckReadsNoColumn returns the error for a check constraint that reads no column other than generated ones.
+// CheckReadsNoColumn returns the error for a check constraint that reads no column except generated ones.
 func CheckReadsNoColumn(table, check, sql string) *Error {
 	return newError(codes.InvalidArgument,
 		"Check constraint `%s`.`%s` does not use any non generated column. Expression: '%s'. A check constraint expression requires at least one non-generated column as dependency.",

@@ -18,12 +18,13 @@ func DivisionByZero(division string) *Error {
 	return newError(codes.OutOfRange, "division by zero: %s", division)
 }
 
-// FloatingPoint reports that a function has no value for its argument, such as LN(-1).
+// FloatingPoint reports that a function has no value for its argument. call is the call, such as LN(-1).
 func FloatingPoint(call string) *Error {
 	return newError(codes.OutOfRange, "Floating point error in function: %s", call)
 }
 
-// FloatingPointOverflow reports that the value of a function is too large for FLOAT64, such as COSH(1000).
+// FloatingPointOverflow reports that the value of a function is too large for FLOAT64. call is the call, such as
+// COSH(1000).
 func FloatingPointOverflow(call string) *Error {
 	return newError(codes.OutOfRange, "Floating point overflow in function: %s", call)
 }
@@ -54,7 +55,7 @@ func InvalidValue(what, text string) *Error {
 	return newError(codes.OutOfRange, "Invalid %s: '%s'", what, text)
 }
 
-// CastOutOfRange reports that a number does not fit the type that it is converted to.
+// CastOutOfRange reports that a number does not fit into the type to which it is converted.
 func CastOutOfRange(typ, number string) *Error {
 	return newError(codes.OutOfRange, "%s out of range: %s", typ, number)
 }
@@ -69,7 +70,7 @@ func BytesNotUTF8() *Error {
 	return newError(codes.OutOfRange, "Invalid cast of bytes to UTF8 string")
 }
 
-// NoCast reports that there is no conversion between the types.
+// NoCast reports that values of one type cannot be converted to the other type.
 func NoCast(from, to string) *Error {
 	return newError(codes.InvalidArgument, "Invalid cast from %s to %s", from, to)
 }
@@ -94,7 +95,7 @@ func BadRegexp(problem string) *Error {
 	return newError(codes.OutOfRange, "Cannot parse regular expression: %s", problem)
 }
 
-// UnsupportedFunction reports that GoogleSQL has the function with these argument types and Crowfoot does not.
+// UnsupportedFunction reports that GoogleSQL has the function with these argument types but Crowfoot does not have it.
 func UnsupportedFunction(name string, args []string) *Error {
 	return newError(codes.Unimplemented, "Unsupported built-in function: %s(%s)", name, strings.Join(args, ", "))
 }

@@ -48,7 +48,8 @@ func ArrowOutOfRange(column, typ, value, arrow, instead string) *Error {
 	return newError(codes.OutOfRange, "Column %s has the %s %s, which is out of the range of Arrow's %s. %s", column, typ, value, arrow, instead)
 }
 
-// FlightChangeStream returns the error for a query of a change stream over Flight SQL, since it may never end.
+// FlightChangeStream returns the error for a query of a change stream over Flight SQL. It is refused because such a
+// query may never end.
 func FlightChangeStream() *Error {
 	return newError(codes.Unimplemented, "Change streams are not read over Arrow Flight SQL. Use ExecuteStreamingSql.")
 }
@@ -58,7 +59,7 @@ func InvalidArrowData(why string) *Error {
 	return newError(codes.InvalidArgument, "Invalid Arrow data: %s.", why)
 }
 
-// FlightParameterCount reports that a batch of parameters has too many or too few columns.
+// FlightParameterCount reports that a batch of parameters has more or fewer columns than the statement has parameters.
 func FlightParameterCount(want, got int) *Error {
 	return newError(codes.InvalidArgument, "The statement has %d parameters, and the batch has %d columns.", want, got)
 }

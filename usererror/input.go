@@ -85,7 +85,7 @@ func ForeignPartitionToken() *Error {
 	return newError(codes.InvalidArgument, "Invalid partition_token: it was created for a different session, transaction or request.")
 }
 
-// ResultTooLarge returns the error for a result that does not fit into one message.
+// ResultTooLarge returns the error for a result that is too large for a reply of one message.
 func ResultTooLarge(limit int) *Error {
 	return newError(codes.FailedPrecondition, "The result exceeds the maximum size of %d bytes of a non-streaming call. Use the streaming call instead.", limit)
 }

@@ -9,7 +9,8 @@ func UnsupportedQueryShape() *Error {
 	return newError(codes.Unimplemented, "Unsupported query shape.")
 }
 
-// NullFilteredIndex reports that FORCE_INDEX names a null-filtered index, which may lack rows that the query returns.
+// NullFilteredIndex reports that a hint FORCE_INDEX names a null-filtered index, in which rows that the query returns
+// may be missing.
 func NullFilteredIndex(index string) *Error {
 	return newError(codes.InvalidArgument,
 		"The index %s cannot be used: it is null-filtered, and the query does not exclude NULL values of its columns. "+
@@ -72,7 +73,7 @@ func PartitionedDMLStatement() *Error {
 		"Partitioned DML takes UPDATE and DELETE statements without THEN RETURN and ASSERT_ROWS_MODIFIED only.")
 }
 
-// NotFullyPartitionable returns the error for partitioned DML that reads more than the row it changes.
+// NotFullyPartitionable returns the error for a partitioned DML statement that reads more than the row that it changes.
 func NotFullyPartitionable() *Error {
 	return newError(codes.InvalidArgument,
 		"Only fully partitionable statements are supported for Partitioned DML: "+

@@ -54,7 +54,7 @@ func GrantToSystemRole(role string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot grant to system role %s.", role)
 }
 
-// RoleCycle returns the error for GRANT ROLE that would make a role a member of itself.
+// RoleCycle returns the error for a GRANT ROLE by which a role would become a member of itself.
 func RoleCycle(role, member string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot grant role %s to role %s: %[1]s is a member of %[2]s.", role, member)
 }

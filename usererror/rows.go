@@ -55,7 +55,7 @@ func ParentNotFound(parent, child, key string) *Error {
 		"Insert failed because key was not found in parent table:  Parent Table: %s  Child Table: %s  Key: %s", parent, child, key)
 }
 
-// ChildExists returns the error for a delete of a row that has children, under ON DELETE NO ACTION.
+// ChildExists returns the error for deleting a row that has child rows, if ON DELETE NO ACTION applies.
 func ChildExists(parent, child, key string) *Error {
 	return violation(codes.FailedPrecondition,
 		"Delete failed because one or more keys exist within the child table:  Parent Table: %s  Child Table: %s  Key: %s", parent, child, key)
@@ -77,7 +77,7 @@ func ForeignKeyMissing(constraint, table, referenced, key string) *Error {
 		"Foreign key %s constraint violation on table %s. Cannot find referenced key %s in table %s.", constraint, table, key, referenced)
 }
 
-// ForeignKeyReferenced returns the error for a delete or update of a key that other rows refer to.
+// ForeignKeyReferenced returns the error for deleting or updating a key to which other rows refer.
 func ForeignKeyReferenced(constraint, referenced, table, key string) *Error {
 	return violation(codes.FailedPrecondition,
 		"Foreign key %s constraint violation when deleting or updating referenced key %s of table %s. A row in table %s refers to it.",
@@ -164,7 +164,7 @@ func PlacementInUse(placement, table, key string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop placement %s: it is used by table %s at key: %s", placement, table, key)
 }
 
-// VectorLength returns the error for an array with another number of elements than its column's vector_length.
+// VectorLength returns the error for an array that has more or fewer elements than its column's vector_length.
 func VectorLength(column string, elements int, limit int64) *Error {
 	how := "is less than"
 	if int64(elements) > limit {

@@ -24,7 +24,7 @@ func SequenceFormMixed(name string) *Error {
 	return newError(codes.InvalidArgument, "The sequence properties can only be set in either clauses and options for the sequence %s", name)
 }
 
-// SequenceClauseTwice returns the error for a clause that stands twice in one statement.
+// SequenceClauseTwice returns the error for a clause that a statement has twice.
 func SequenceClauseTwice() *Error {
 	return newError(codes.InvalidArgument, "A clause of a sequence can only be specified once.")
 }

@@ -20,7 +20,8 @@ func SplitPointTwice(point string) *Error {
 	return newError(codes.InvalidArgument, "The request contains duplicate split points: %s.", shorten(point))
 }
 
-// SplitIndexNotFound reports that a split point names an index without its table, and no table has such an index.
+// SplitIndexNotFound reports that a split point names an index without naming its table, and no table has such an
+// index.
 func SplitIndexNotFound(index string) *Error {
 	return newError(codes.NotFound, "Index not found: %s", shorten(index))
 }

@@ -117,7 +117,7 @@ func (s *connection) describe(ctx context.Context, client *spanner.Client, name 
 	return table, err
 }
 
-// describeAll reads the definitions of all tables. It returns them by name in lower case.
+// describeAll reads the definitions of all tables. It returns them in a map by the table's name in lower case.
 func (s *connection) describeAll(ctx context.Context, client *spanner.Client) (map[string]*bulk.TableInfo, error) {
 	tables := map[string]*bulk.TableInfo{}
 	err := s.server.answered(ctx, func(ctx context.Context) error {

@@ -97,7 +97,7 @@ func readWrite() *spannerpb.TransactionOptions {
 	return &spannerpb.TransactionOptions{Mode: &spannerpb.TransactionOptions_ReadWrite_{ReadWrite: &spannerpb.TransactionOptions_ReadWrite{}}}
 }
 
-// dml runs a statement in its own transaction. It returns the trailers of the statement and of the commit.
+// dml runs a statement in a transaction of its own. It returns the trailers of the statement and of the commit.
 func (c *charging) dml(sql string) []metadata.MD {
 	c.Helper()
 	var md metadata.MD

@@ -210,7 +210,7 @@ func (s *importSettings) runFiles(ctx context.Context, client *spanner.Client, n
 	return state.Finish()
 }
 
-// importSource holds the files that are imported into one table.
+// importSource says which files are imported into one table, and how they are read.
 type importSource struct {
 	names   []string
 	reading file.Options          // options of the reader

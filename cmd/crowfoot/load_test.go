@@ -130,7 +130,8 @@ func (l *loaded) during(d time.Duration, workers ...func(ctx context.Context) er
 	group.Wait()
 }
 
-// mixed is the load of the benchmarks: points and ranges by READ and SQL, an aggregation, and commits of one row by mutation and DML.
+// mixed returns the load of the benchmarks: reads of one row and of ranges by READ and SQL, an aggregation, and commits
+// of one row by mutation and DML.
 func (l *loaded) mixed() []func(context.Context) error {
 	read := func(keys func() spanner.KeySet) func(context.Context) error {
 		return func(ctx context.Context) error {

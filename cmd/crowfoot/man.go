@@ -28,7 +28,8 @@ func newMan() *cobra.Command {
 	}
 }
 
-// writeManual writes the manual pages of a command and of those below it. It creates the directory if it is missing.
+// writeManual writes the manual pages of a command and of its subcommands. It creates the directory if it does not
+// exist.
 func writeManual(root *cobra.Command, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

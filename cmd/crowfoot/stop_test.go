@@ -61,7 +61,7 @@ type busyServer struct {
 	address string // address of the HTTP listener
 }
 
-// send sends a request over REST. It returns nil if the connection fails.
+// send sends a request over REST. It returns nil if the connection breaks.
 func (s *busyServer) send(verb, path, body string) *http.Response {
 	req, err := http.NewRequest(verb, "http://"+s.address+"/v1/"+path, strings.NewReader(body))
 	if err != nil {

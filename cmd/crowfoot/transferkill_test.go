@@ -130,7 +130,7 @@ func fillFolder(t *testing.T, client *spanner.Client, rnd *rand.Rand) {
 	}
 }
 
-// sumOf returns the number of rows of a table and a checksum over them.
+// sumOf returns the number of rows of a table and a checksum of them, as one text.
 func sumOf(t *testing.T, client *spanner.Client, table string) string {
 	t.Helper()
 	var n, sum int64

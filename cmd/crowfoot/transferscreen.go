@@ -81,7 +81,7 @@ func (s *transferScreen) follow(done string, p *transfer.Progress) {
 	}
 }
 
-// clear stops showing the progress, so that the command can print.
+// clear stops showing the progress, so that the command can print its result.
 func (s *transferScreen) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -66,10 +66,10 @@ var upkeepKinds = []upkeepKind{
 
 const upkeepRows = 40
 
-// TestUpkeep checks that the server and its commands work with special tables: tables in named schemas, with columns
-// of PROTO and ENUM, with keys from sequences and identity columns, with computed keys, with vectors, with synonyms
-// and new names, and views of them. It runs mutations, reads, queries and their plans, columnar copies, change
-// streams and polls of crowfoot watch, exports and imports of each format, checkpoints, and crowfoot check.
+// TestUpkeep checks that the server and its commands work with special tables: tables in named schemas; with columns of
+// PROTO and ENUM; with keys from sequences and identity columns; with computed keys; with vectors; with synonyms, or
+// renamed; and views of tables. It runs mutations, reads, queries and their plans, columnar copies, change streams and
+// polls of crowfoot watch, exports and imports of each format, checkpoints, and crowfoot check.
 func TestUpkeep(t *testing.T) {
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")

@@ -312,12 +312,12 @@ func answers(err error) (list []error) {
 	return list
 }
 
-// client returns a client of a database. It sends no request.
+// client returns a client of a database. It sends no request to the server.
 func (s *watchSettings) client(ctx context.Context, database string) (*spanner.Client, error) {
 	return newClient(ctx, database, spanner.ClientConfig{UserAgent: "crowfoot-watch/" + version.Get().Version}, s.server.options()...)
 }
 
-// newClient returns a client of a database. It sends no request.
+// newClient returns a client of a database. It sends no request to the server.
 func newClient(ctx context.Context, database string, config spanner.ClientConfig, more ...option.ClientOption) (*spanner.Client, error) {
 	config.DisableNativeMetrics, config.Logger = true, log.New(io.Discard, "", 0)
 	more = append(more, option.WithGRPCDialOption(grpc.WithConnectParams(reconnect)), resultset.ClientOption())

@@ -84,8 +84,8 @@ func (s *databases) listDatabases(_ context.Context, req *databasepb.ListDatabas
 	return reply, nil
 }
 
-// createDatabase starts the creation of a database. If a statement fails, the call fails and there is no operation, as in Cloud
-// Spanner.
+// createDatabase starts the creation of a database as an operation. If one of its DDL statements is wrong, the call
+// fails and no operation begins, as in Cloud Spanner.
 func (s *databases) createDatabase(ctx context.Context, req *databasepb.CreateDatabaseRequest) (*longrunningpb.Operation, error) {
 	if _, err := s.registry.Instance(req.Parent); err != nil {
 		return nil, err

@@ -166,7 +166,7 @@ func (s *instances) createInstance(ctx context.Context, req *instancepb.CreateIn
 	return s.operations.start(ctx, task{resource: name, metadata: metadata, work: func(context.Context, *operation) (proto.Message, error) { return p, nil }})
 }
 
-// setCapacity sets the size of an instance, in nodes or processing units; the default is one node.
+// setCapacity sets the size of an instance, in nodes or processing units. The default size is one node.
 func setCapacity(i *database.Instance, p *instancepb.Instance) error {
 	nodes, units := p.GetNodeCount(), p.GetProcessingUnits()
 	switch {

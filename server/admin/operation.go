@@ -45,7 +45,7 @@ type operations struct {
 	last    int64                 // highest number in a generated name
 }
 
-// An operation is a long-running operation that this process runs or has run.
+// An operation is a long-running operation that this process runs, or has run.
 type operation struct {
 	name    string // <resource>/operations/<id>
 	started time.Time
@@ -229,7 +229,7 @@ func (os *operations) runs(op *operation) bool {
 	return os.running[op.name] == op
 }
 
-// add names an operation, stores it if it can be resumed, and adds it to the running operations.
+// add gives an operation its name, stores the operation if it can be resumed, and adds it to the running operations.
 func (os *operations) add(op *operation, t task) error {
 	os.records.Lock()
 	defer os.records.Unlock()
@@ -389,7 +389,7 @@ func (os *operations) runningUnder(prefix string) []*operation {
 	return list
 }
 
-// remove removes an operation from the running ones.
+// remove removes op from the running operations.
 func (os *operations) remove(op *operation) {
 	os.mu.Lock()
 	defer os.mu.Unlock()

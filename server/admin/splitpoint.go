@@ -57,7 +57,7 @@ func initiatorOf(tag string) string {
 	return tag
 }
 
-// splitAdder converts the split points of a request to those of a database.
+// splitAdder converts the split points of a request to those of package split, and collects them.
 type splitAdder struct {
 	catalog   *schema.Catalog
 	now       time.Time

@@ -77,7 +77,7 @@ func (r *Recorder) Prepare(clock func() time.Time, account *cpu.Account) {
 	r.clock, r.CPU.Account = clock, account
 }
 
-// Begin starts the request's latency and its CPU meter.
+// Begin starts to measure the latency and the CPU time of the request.
 func (r *Recorder) Begin() {
 	r.Began = r.clock()
 	r.CPU.Start()
@@ -215,7 +215,7 @@ func (r *Recorder) addToTimeline(kind live.EventKind, what string, total Cost, r
 	timeline.Add(r.Began, ev)
 }
 
-// Attributes returns log attributes of the statement or the read. Other requests have none.
+// Attributes returns the log attributes for the request's statement or read. Other requests have no such attributes.
 func (r *Recorder) Attributes() []slog.Attr {
 	switch r.kind {
 	case recordedQuery:

@@ -183,7 +183,7 @@ func joined(batches []arrow.RecordBatch) (arrow.RecordBatch, error) {
 	return array.NewRecordBatch(batches[0].Schema(), columns, rows), nil
 }
 
-// load returns the Load of a batch. A nil batch gives a Load without rows, for LoadLimit.
+// load returns the Load that writes a batch. A nil batch gives a Load without rows, for API.LoadLimit.
 func (g *ingestion) load(batch arrow.RecordBatch) *Load {
 	l := &Load{Session: g.session, Table: g.table, Op: g.op, Columns: g.columns}
 	if batch == nil {

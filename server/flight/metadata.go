@@ -192,7 +192,7 @@ func (s *Service) list(ctx context.Context, t *ticket, l *listing, c *rpc.Call) 
 	return r, err
 }
 
-// narrow converts a record with INT64 columns to a schema that has narrower integers in their place.
+// narrow converts a record with INT64 columns to a schema that has narrower integers for some of them.
 func narrow(r arrow.RecordBatch, schema *arrow.Schema) arrow.RecordBatch {
 	columns := make([]arrow.Array, r.NumCols())
 	for i, col := range r.Columns() {

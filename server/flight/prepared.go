@@ -105,7 +105,7 @@ type boundRow struct {
 	types  map[string]*spannerpb.Type
 }
 
-// boundRowBytes is the approximate memory of a boundRow without its values.
+// boundRowBytes is the approximate memory of a boundRow in bytes, without its values.
 const boundRowBytes = 512
 
 // bind returns the parameters that one row of a batch gives. If a value cannot be converted to its parameter's type,

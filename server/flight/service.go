@@ -150,8 +150,8 @@ const (
 	partitionsHeader = "max-partitions"
 	// ingestHeader says how a bulk load writes a row whose key already exists: see ingestModes.
 	ingestHeader = "ingest-mode"
-	// commitsHeader with the value oneCommit makes a bulk load without a transaction write all rows in one commit. It is refused
-	// if the rows exceed the limits of a commit.
+	// commitsHeader with the value oneCommit makes a bulk load without a transaction write all rows in one commit. The
+	// load is refused if its rows exceed the limits of a commit.
 	commitsHeader = "ingest-commits"
 	oneCommit     = "one"
 	// unitHeader is the unit of timestamps in the reply: ns, the default, or us.

@@ -53,7 +53,7 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-// decode decodes the request, which may be compressed.
+// decode decodes the request from a message, which may be compressed, and charges for it.
 func (t *transport) decode(data mem.BufferSlice) error {
 	call, size := &t.call, data.Len()
 	limit := rpc.MaxBytes(call.Request)

@@ -137,7 +137,7 @@ func (c *connections) closeOverdue(now int64) {
 	}
 }
 
-// which returns the open connections for which holds returns true.
+// which returns the open connections for which the function holds returns true.
 func (c *connections) which(holds func(*connection) bool) (found []*connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,7 +149,7 @@ func (c *connections) which(holds func(*connection) bool) (found []*connection) 
 	return found
 }
 
-// close closes the open connections for which holds returns true.
+// close closes the open connections for which the function holds returns true.
 func (c *connections) close(holds func(*connection) bool) {
 	for _, conn := range c.which(holds) {
 		_ = conn.Close()

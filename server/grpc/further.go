@@ -37,7 +37,7 @@ func (t *transport) Receive(m proto.Message, charge *memory.Account) error {
 	})
 }
 
-// decode decodes the request and charges for it.
+// decode decodes the request from a message, and charges for it. It refuses a compressed message.
 func (f *further) decode(data mem.BufferSlice) error {
 	size, limit := data.Len(), rpc.MaxBytes(f.message)
 	if charged := f.receipt.detachAccount(); charged != nil {

@@ -143,7 +143,7 @@ func first(values []string) string {
 	return values[0]
 }
 
-// Serve serves connections until Close. It returns an error if it ends earlier.
+// Serve serves connections until Close is called. It returns an error if it ends for another reason.
 func (s *Server) Serve(l net.Listener) error {
 	go s.connections.watch(s.closing)
 	if err := s.server.Serve(accepting{l, s.connections.count}); !errors.Is(err, grpc.ErrServerStopped) {

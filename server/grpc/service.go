@@ -80,7 +80,7 @@ func (t *transport) fail(err error) error {
 	return st.Err()
 }
 
-// transportError converts an error of gRPC's library, such as a disconnected client, to one for users.
+// transportError converts an error of gRPC's library, such as that of a disconnected client, to an error for users.
 func transportError(err error) error {
 	if err == nil {
 		return nil

@@ -30,7 +30,7 @@ type transport struct {
 
 var transports = sync.Pool{New: func() any { return new(transport) }}
 
-// newTransport returns a transport for a request that has not been received yet. The caller must release it.
+// newTransport returns a transport for a request that has not been received yet. The caller must release the transport.
 func newTransport(ctx context.Context, stream grpc.ServerStream) *transport {
 	t := transports.Get().(*transport)
 	t.ctx, t.receipt, t.stream = ctx, receiptOf(ctx), stream

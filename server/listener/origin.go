@@ -19,8 +19,9 @@ type Origins struct {
 	loopback bool
 }
 
-// NewOrigins returns the rules of a listener at addr. allowed lists the origins of pages that may send requests, such as
-// https://app.example:8443. hosts lists names under which clients reach a listener of the loopback interface, besides localhost.
+// NewOrigins returns the rules for a listener at addr. allowed lists the origins of web pages that may send requests,
+// such as https://app.example:8443. hosts lists names, besides localhost, by which clients may reach a listener on the
+// loopback interface.
 func NewOrigins(addr net.Addr, allowed, hosts []string) *Origins {
 	return &Origins{allowed: allowed, hosts: hosts, loopback: IsLoopback(addr)}
 }

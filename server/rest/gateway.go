@@ -21,7 +21,8 @@ type Gateway struct {
 	log        *slog.Logger
 }
 
-// NewGateway returns the gateway of a dispatcher. others holds handlers, by path, for requests outside the API.
+// NewGateway returns the gateway of a dispatcher. others holds, by path, handlers for requests that are not requests of
+// the API.
 func NewGateway(d *rpc.Dispatcher, others map[string]http.HandlerFunc, log *slog.Logger) *Gateway {
 	g := &Gateway{dispatcher: d, others: others, log: log}
 	for i := range d.Services {

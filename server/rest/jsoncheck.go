@@ -15,7 +15,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// unmarshalJSON decodes JSON into a message. It refuses names and values that the message does not have.
+// unmarshalJSON decodes JSON into a message. It returns an error if the JSON has fields or values that the message
+// cannot have.
 func unmarshalJSON(data []byte, m proto.Message) error {
 	err := protojson.Unmarshal(data, m)
 	if err == nil {
@@ -118,8 +119,8 @@ func (c *jsonCheck) value(f protoreflect.FieldDescriptor, path string, depth int
 	return true
 }
 
-// isLeaf reports whether the check does not look into the field's values: they are scalars, or messages of
-// google.protobuf, which have special forms in JSON.
+// isLeaf reports whether the field's values are leaves for the check, in which it looks for no fields: scalars, and
+// messages of google.protobuf, which have special forms in JSON.
 func isLeaf(f protoreflect.FieldDescriptor) bool {
 	return f.Message() == nil || f.Message().ParentFile().Package() == "google.protobuf"
 }

@@ -52,7 +52,7 @@ func (s *Server) handler(g *Gateway, probes map[string]http.HandlerFunc) http.Ha
 	})
 }
 
-// Serve serves connections until the server is closed. It returns an error if it ends earlier.
+// Serve serves connections until the server is closed. It returns an error if it ends for another reason.
 func (s *Server) Serve(l net.Listener) error {
 	if err := s.Server.Serve(accepting{l, s.count}); !errors.Is(err, http.ErrServerClosed) {
 		return err

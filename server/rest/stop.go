@@ -14,11 +14,11 @@ import (
 const (
 	// answerGrace is how long requests that were cut off may take to send their error.
 	answerGrace = 500 * time.Millisecond
-	// probeGrace is how long Close waits for probes, and for connections on which no request has come yet.
+	// probeGrace is how long Close waits for running probes, and for connections on which no request has come yet.
 	probeGrace = 100 * time.Millisecond
 )
 
-// requests holds the running requests of one kind.
+// requests holds the running requests of one kind: probes or others.
 type requests struct {
 	mu      sync.Mutex
 	running map[http.ResponseWriter]struct{}
@@ -127,7 +127,7 @@ func refuseStopping(w http.ResponseWriter, _ *http.Request) {
 	Refuse(w, usererror.ServerStopping())
 }
 
-// newContexts makes the contexts of the server's requests end when cutOff is called.
+// newContexts makes cutOff end the contexts of all requests of the server.
 func (s *Server) newContexts() {
 	all, cutOff := context.WithCancelCause(context.Background())
 	s.cutOff = cutOff

@@ -153,7 +153,7 @@ func camelCase(names string) string {
 	return b.String()
 }
 
-// merge decodes the tree and merges it into m.
+// merge decodes the tree and merges the result into m.
 func (t fieldTree) merge(m proto.Message) error {
 	if len(t) == 0 {
 		return nil

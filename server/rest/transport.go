@@ -34,7 +34,7 @@ func newTransport(w http.ResponseWriter, r *http.Request, found *route) *transpo
 	return &transport{request: r, body: countedBody{Reader: r.Body}, reply: w, route: found}
 }
 
-// A countedBody is the body of a request. It counts the bytes that are read.
+// A countedBody is the body of a request. It counts the bytes that are read from it.
 type countedBody struct {
 	io.Reader
 	read int64
@@ -91,7 +91,7 @@ func (t *transport) Metadata(name string) []string { return t.request.Header.Val
 // Peer implements rpc.Transport.
 func (t *transport) Peer() string { return t.request.RemoteAddr }
 
-// WantsTiming implements rpc.Transport: over REST every client gets the timing.
+// WantsTiming implements rpc.Transport: over REST every client gets the times.
 func (t *transport) WantsTiming() bool { return true }
 
 // SetHeader implements rpc.Transport.

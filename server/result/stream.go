@@ -48,13 +48,13 @@ type Result struct {
 	// AppendStats appends the ResultSetStats field with the given tag. It is called after all rows were read. It is nil
 	// if the reply has no statistics.
 	AppendStats func(dst []byte, tag byte) []byte
-	// Undeclared holds the undeclared parameters of a PLAN request; nil for other requests.
+	// Undeclared holds the parameters of a PLAN request whose types were not declared; nil for other requests.
 	Undeclared []plan.Param
 	Sent       int64 // number of rows sent so far
 	liveSize   int64 // bytes of the rows of Live sent so far
 }
 
-// DataSize returns the bytes of data sent so far.
+// DataSize returns how many bytes of data were sent so far.
 func (r *Result) DataSize() int64 {
 	if r.Rows == nil {
 		return r.liveSize
@@ -287,7 +287,7 @@ func (w *streamer) seal() {
 	w.frame.Data = protowire.AppendBytes(append(w.frame.Data, tagPartialToken), token)
 }
 
-// send sends the frame, which the transport then owns.
+// send sends the frame, which the transport owns from then on.
 func (w *streamer) send() error {
 	if err := w.frame.Charge(w.ctx, w.call); err != nil {
 		return err

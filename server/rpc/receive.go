@@ -43,7 +43,7 @@ func (c *Call) Read(ctx context.Context, r io.Reader, size int64, limit int) ([]
 // same value.
 const unknownSize = -1
 
-// A chargedReader charges an account for the bytes read from it.
+// A chargedReader charges an account for the bytes that are read from it.
 type chargedReader struct {
 	io.Reader
 	ctx     context.Context

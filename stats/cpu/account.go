@@ -103,7 +103,7 @@ func NewAccount() *Account {
 // NoAccount returns an Account that measures nothing: all executions and tasks have a CPU time of 0.
 func NoAccount() *Account { return &Account{off: true} }
 
-// read returns the current totals. The caller holds mu.
+// read returns the Account's totals at this moment. The caller holds mu.
 func (a *Account) read() reading {
 	now := reading{at: time.Since(epoch), process: processCPU()}
 	for i := range a.stripes {

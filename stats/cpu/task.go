@@ -16,7 +16,7 @@ type Task struct {
 	from    func() time.Duration // returns the CPU time of a task made by TaskFrom; nil for a task that Do measures
 }
 
-// Task returns the task with the name, and creates it if there is none.
+// Task returns the task with this name. It creates the task if there is none.
 func (a *Account) Task(name string) *Task {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -25,7 +25,7 @@ const (
 	EventCommit EventKind = "commit"
 )
 
-// An Event is one event of a transaction.
+// An Event is one event in the timeline of a transaction.
 type Event struct {
 	Kind     EventKind     `json:"kind"`
 	What     string        `json:"what"`              // the SQL text, the table, or the key of the lock

@@ -82,7 +82,7 @@ type methodStripe struct {
 	_                                   [stripe.CacheLine]byte
 }
 
-// latencies counts requests by their latency.
+// latencies counts requests in buckets of latency.
 type latencies struct {
 	sum     atomic.Int64                         // sum of the latencies in nanoseconds
 	buckets [len(latencyBounds) + 1]atomic.Int64 // the last one counts longer latencies
