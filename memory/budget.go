@@ -99,8 +99,8 @@ func (b *Budget) Usage() Usage {
 	return u
 }
 
-// allowed returns how many bytes may be taken from the budget, by all accounts together, when a small account or
-// another one asks for more.
+// allowed returns how many bytes all accounts together may take, counting a request that is now made. Only the request
+// of a small account may use the last part of the budget (smallShare).
 func (b *Budget) allowed(small bool) int64 {
 	if small {
 		return b.limit

@@ -53,7 +53,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestWait: an account that needs more than the budget has waits until another account gives enough back.
+// TestWait: if an account needs more than the budget has left, it waits until another account gives enough back.
 func TestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(64 * mib)

@@ -64,7 +64,7 @@ func write(c *schema.Catalog, op table.Op, p *spannerpb.Mutation_Write) (table.M
 	return m, nil
 }
 
-// columnsNamed returns a table that a mutation may write, and the columns of it that names names.
+// columnsNamed returns a table that a mutation may write, and those of its columns that have the given names.
 func columnsNamed(c *schema.Catalog, name string, names []string) (t *schema.Table, columns []*schema.Column, err error) {
 	if t, err = mutationTable(c, name); err != nil {
 		return nil, nil, err

@@ -282,7 +282,7 @@ func (m *decodedMessage) decode(b []byte) error {
 	return nil
 }
 
-// set makes text the next value of the rows: the first one of a new row after the last column.
+// set stores text as the next value of the rows. After the last column of a row it begins a new row.
 func (m *decodedMessage) set(text string) (err error) {
 	column := m.values % 8
 	if column == 0 {

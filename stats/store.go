@@ -17,7 +17,8 @@ import (
 //	stats/<space>/<resolution>/<family>/<end8>   one family in one interval; end is in seconds, 8 bytes big-endian
 const storeName = "stats/"
 
-// Range returns the key range of all statistics of a space, which is deleted when the database is dropped.
+// Range returns the range of keys that holds all statistics of a space. This range is deleted when the database is
+// dropped.
 func Range(space mvcc.Space) (lower, upper []byte) {
 	lower = prefix(space)
 	upper = append([]byte(nil), lower...)

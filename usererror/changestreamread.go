@@ -86,7 +86,7 @@ func StreamStartTooOld(earliest, start time.Time) *Error {
 }
 
 // StreamStartOutsidePartition returns the error for a start_timestamp at which the partition did not exist. The
-// partition exists from from to until; until is zero if it has not ended.
+// arguments from and until are the begin and end of the partition; until is zero if it has not ended.
 func StreamStartOutsidePartition(from, until, start time.Time) *Error {
 	last := "infinite-future"
 	if !until.IsZero() {

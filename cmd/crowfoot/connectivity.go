@@ -106,7 +106,7 @@ func (p *connectivity) end(err error, answered bool) {
 	}
 }
 
-// silence returns how long the server has not answered while the command waited for it, and the error of the last
+// silence returns for how long the server has not answered while the command waited for it, and the error of the last
 // failed call, if one failed. It returns 0 if the command does not wait.
 func (p *connectivity) silence() (time.Duration, error) {
 	p.mu.Lock()

@@ -402,8 +402,8 @@ func (s *importSettings) reading() file.Options {
 	return o
 }
 
-// way returns everything except the files' content on which the written rows depend. If this differs from the last
-// import, the rows are sent again.
+// way returns everything on which the written rows depend, except the content of the files. If this differs from the
+// last import, the rows are sent again.
 func (s *importSettings) way(table *bulk.TableInfo, from importSource) transfer.ImportWay {
 	return transfer.ImportWay{Created: from.created, Definition: table.Definition(), Mode: transfer.Mode(s.mode),
 		Reading: []string{string(from.reading.Format), strings.Join(from.reading.Columns, ","), s.delimiter, s.null, s.encoding, fmt.Sprint(s.noHeader, s.noQuotes)}}

@@ -77,7 +77,7 @@ func newCounters(t *testing.T, address string) []*counter {
 	return counters
 }
 
-// awaitCommits waits until every worker has committed as many more transactions as more says.
+// awaitCommits waits until every worker has committed the number more of further transactions.
 func awaitCommits(t *testing.T, counters []*counter, more int64) {
 	t.Helper()
 	for _, c := range counters {

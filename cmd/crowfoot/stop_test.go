@@ -205,8 +205,8 @@ func TestStopWhileBusy(t *testing.T) {
 	}
 }
 
-// TestSignals checks that each signal stops a server in order. It skips signals that this process ignores, and so its
-// children too, such as SIGHUP under nohup.
+// TestSignals checks that each signal makes the server shut down cleanly. It skips signals that this process ignores,
+// and so its children too, such as SIGHUP under nohup.
 func TestSignals(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		if signal.Ignored(sig) {

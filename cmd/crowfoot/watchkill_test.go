@@ -188,8 +188,8 @@ func (w *killedWatcher) kill() {
 	w.kills++
 }
 
-// stop sends SIGTERM to the watcher, which should end in order. If the watcher is only starting, the signal may kill
-// it. If its command has just killed itself, the watcher may report that instead.
+// stop sends SIGTERM to the watcher, which should then shut down cleanly. If the watcher is only starting, the signal
+// may kill it. If its command has just killed itself, the watcher may report that instead.
 func (w *killedWatcher) stop() {
 	w.t.Helper()
 	w.cmd.Process.Signal(syscall.SIGTERM)
@@ -284,7 +284,7 @@ func (l *ledger) end() {
 	l.last = l.write(0, keys, nil)
 }
 
-// await waits until the writers have committed as many more transactions as more says.
+// await waits until the writers have committed the number more of further transactions.
 func (l *ledger) await(more int) {
 	l.t.Helper()
 	transactions := func() int {

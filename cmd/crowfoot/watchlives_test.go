@@ -24,7 +24,7 @@ type deliveries struct {
 	stream, table, command bool // whether the watcher reads a change stream, has a repository in a table, has a command as sink
 	lives                  []*life
 	last                   map[int64]time.Time // timestamp of the newest delivered change, by key
-	inOrder                map[int]bool        // by number of the life, whether it ended in order
+	inOrder                map[int]bool        // true if the life ended with a clean shutdown
 }
 
 type life struct {
@@ -51,8 +51,8 @@ func createLife(dir string) (*os.File, error) {
 
 func lifeName(dir string, n int) string { return filepath.Join(dir, fmt.Sprintf("%06d", n)) }
 
-// stoppedInOrder notes that the last life has ended in order. Then everything that a watcher without a command has
-// delivered is also stored in its repository.
+// stoppedInOrder notes that the last life has ended with a clean shutdown. Then everything that a watcher without a
+// command has delivered is also stored in its repository.
 func (d *deliveries) stoppedInOrder() {
 	if d.read(); d.inOrder == nil {
 		d.inOrder = map[int]bool{}
@@ -126,7 +126,7 @@ func (d *deliveries) upTo(last time.Time, changes int) bool {
 //     repeat changes of an earlier one. A life that reads a change stream leaves no change out.
 //   - A life that reads a change stream delivers whole transactions, except perhaps its last one, and each transaction
 //     was delivered whole by some life. In a life that polls, timestamps do not go back.
-//   - After a life that has ended in order nothing is repeated, if the repository can ensure that.
+//   - After a life that ended with a clean shutdown nothing is repeated, if the repository can ensure that.
 func (d *deliveries) check(l *ledger) {
 	d.t.Helper()
 	d.read()

@@ -104,7 +104,7 @@ func (g *ingestion) addRows(batch arrow.RecordBatch) error {
 	return nil
 }
 
-// batchBytes returns the bytes of a batch's rows with indexes from up to to (not included). If there are more than
+// batchBytes returns the bytes of those rows of a batch that have the indexes in [from, to). If there are more than
 // most, it may return any larger number.
 func batchBytes(batch arrow.RecordBatch, from, to int, most int64) (n int64) {
 	for _, col := range batch.Columns() {

@@ -137,7 +137,7 @@ func (c *connections) closeOverdue(now int64) {
 	}
 }
 
-// which returns the open connections for which the function holds returns true.
+// which returns those open connections for which the function holds returns true.
 func (c *connections) which(holds func(*connection) bool) (found []*connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -51,7 +51,7 @@ type inbound struct {
 	closed bool
 }
 
-// begun is the newest stream, until content of it comes.
+// begun is the newest stream, until the first content of the stream comes.
 type begun struct {
 	stream  uint32
 	receipt *receipt // nil if the headers are not those of a request to the dispatcher's services

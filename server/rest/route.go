@@ -24,7 +24,7 @@ type route struct {
 	body       string // "*", the name of a field, or "" for none
 }
 
-// A pathVariable is a field that gets the segments of the path with indexes from up to to (not included).
+// A pathVariable is a field that gets a part of the path: the segments with the indexes in [from, to).
 type pathVariable struct {
 	field    string
 	from, to int

@@ -44,9 +44,9 @@ func (t *Typical) of(rows int64) time.Duration {
 	return time.Duration(t.byWork[workClass(rows)].mean.Load())
 }
 
-// charge returns the CPU time to charge for an execution that was not measured; it took the time passed and read rows
-// rows. The charge is the average of the class plus what faster executions were not charged, but at most passed.
-// Without an average it is passed.
+// charge returns the CPU time to charge for an execution that was not measured. The argument passed is the time that
+// the execution took, and rows is how many rows it read. The charge is the average of the class plus what faster
+// executions were not charged, but at most passed. Without an average it is passed.
 func (t *Typical) charge(passed time.Duration, rows int64) time.Duration {
 	mean := t.of(rows)
 	if mean == 0 {

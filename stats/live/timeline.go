@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Limits of timelines: how many timelines are kept, which are the newest; how many events each has, which are its
-// first; and how many bytes each text in an event has.
+// Limits of timelines: how many timelines are kept (the newest ones), how many events each has (the first ones), and
+// how many bytes each text in an event has.
 const (
 	maxTimelines      = 256
 	maxTimelineEvents = 64
