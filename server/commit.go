@@ -54,8 +54,10 @@ type commitWork struct {
 	rows      int64
 	now       time.Time
 	role      string // role of the session
-	count     int64  // mutations as commit_stats counts them: before apply those of the statements, after it those of the request too
-	attempt   *attempt
+	// count is the number of mutations as commit_stats counts them. Before apply it has those of the statements, after
+	// it those of the request too.
+	count   int64
+	attempt *attempt
 	// turns limits how many commits with many rows are applied at the same time.
 	turns *cpu.Turns
 	// accesses holds, without duplicates, the tables and columns that the mutations access.
@@ -94,7 +96,8 @@ func (c *commitWork) apply(ctx context.Context, tx *txn.Tx) func(table.Writer) e
 		if c.accesses, err = c.attempt.db.Admit(ctx, tx, catalog, c.role, muts); err != nil {
 			return err
 		}
-		for _, a := range c.accesses { // before the mutations wait for locks, because the statistics of locks name these columns
+		// This is done before the mutations wait for locks, because the statistics of locks name these columns.
+		for _, a := range c.accesses {
 			c.attempt.Touch(a)
 		}
 		tables, err := c.attempt.db.Tables(catalog)

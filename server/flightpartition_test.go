@@ -70,7 +70,7 @@ func TestFlightPartition(t *testing.T) {
 	}
 	info, err := f.info(reads[0])
 	h.ok(err)
-	_, err = f.CancelFlightInfo(f.ctx, &arrowflight.CancelFlightInfoRequest{Info: info}) // a read can be cancelled as a query can
+	_, err = f.CancelFlightInfo(f.ctx, &arrowflight.CancelFlightInfoRequest{Info: info}) // a read can be cancelled, too
 	h.ok(err)
 	_, err = f.RenewFlightEndpoint(f.ctx, &arrowflight.RenewFlightEndpointRequest{Endpoint: info.Endpoint[0]})
 	h.ok(err)

@@ -69,7 +69,8 @@ func TestFlightQueryStats(t *testing.T) {
 	x.minute()
 	last("1|0|0|0|0|1|QUERY||0|1|true|true")
 
-	x.fetch(info, rows) // fetched again in a later minute, which then has no execution, and sums where other minutes have averages
+	// Fetched again in a later minute. That minute has no execution, and sums where other minutes have averages.
+	x.fetch(info, rows)
 	x.minute()
 	last("0|6000|48000|6000|0|0|QUERY||0|0|true|false")
 

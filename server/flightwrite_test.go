@@ -192,7 +192,8 @@ func TestFlightPartitions(t *testing.T) {
 	if n := len(slices.Compact(got)); n != rows {
 		t.Errorf("%d rows", n)
 	}
-	f = h.newFlightClient("max-partitions", "64") // more than the default; the size of the result limits the number to one for each 1,000 rows
+	// This asks for more parts than the default. But a result is divided into at most one part for each 1,000 rows.
+	f = h.newFlightClient("max-partitions", "64")
 	info, err = f.Execute(f.ctx, "SELECT SingerId FROM Singers WHERE SingerId > 0")
 	h.ok(err)
 	if n := len(info.Endpoint); n < 6 || n > 8 {

@@ -81,7 +81,8 @@ func TestCommitThatNeverFits(t *testing.T) {
 	ses := h.session(true)
 	_, err := h.data.Commit(h.ctx, singleUse(ses, insertData(6, mib)))
 	h.ok(err)
-	_, err = h.data.Commit(h.ctx, singleUse(ses, insertData(7, mib))) // its change records have the old values of the six rows
+	// The change records of this commit have the old values of the six rows.
+	_, err = h.data.Commit(h.ctx, singleUse(ses, insertData(7, mib)))
 	h.fails(err, codes.ResourceExhausted)
 	if text := status.Convert(err).Message(); !strings.Contains(text, "needs at least") || len(status.Convert(err).Details()) > 0 {
 		t.Errorf("it is told %q, %v", text, status.Convert(err).Details())
@@ -192,7 +193,8 @@ func TestUnreadStreams(t *testing.T) {
 	for range 30 {
 		stream, err := slow.StreamingRead(ctx, &spannerpb.ReadRequest{Session: ses, Table: "Singers", Columns: []string{"Data"}, KeySet: allKeys()})
 		h.ok(err)
-		go func() { _, _ = stream.Recv() }() // reads the first message; fails if the stream was refused because others have used up the budget
+		// Recv returns the first message, or an error if the stream was refused because others have used up the budget.
+		go func() { _, _ = stream.Recv() }()
 	}
 	eventually(func() bool { return budget.Usage().Reserved > 4*mib && budget.Usage().Waiting > 0 })
 	cancel()
@@ -221,7 +223,8 @@ func TestTransactionMemory(t *testing.T) {
 	if n < 2 || budget.Usage().Reserved < int64(n)*2_000_000 {
 		t.Errorf("after %d statements %d bytes are taken", n, budget.Usage().Reserved)
 	}
-	h.fails(insert(n, n+1), codes.ResourceExhausted) // the statement runs again; the first error is not repeated from memory
+	// The statement runs again: its first error is not repeated from memory.
+	h.fails(insert(n, n+1), codes.ResourceExhausted)
 	if refused := budget.Usage().Refused[memory.Transaction]; refused != 2 {
 		t.Errorf("%d statements were refused", refused)
 	}

@@ -89,6 +89,7 @@ func TestPollWithoutShardsStats(t *testing.T) {
 	p := newPoller(t, 1000, 37, 100)
 	sql := strings.Replace(pollSQL, " AND `Shard` IN UNNEST(@shard)", "", 1)
 	p.poll(sql, 500, 100)
-	p.shards = append(p.shards, p.shards...) // twice as many rows, because one more row is read ahead in each shard that is found
+	// Each shard that is found takes two rows: the row that finds it, and one that is read ahead.
+	p.shards = append(p.shards, p.shards...)
 	p.scanned(sql, 1, 100)
 }

@@ -280,7 +280,9 @@ func (s *service) answerPartitionedDML(ctx context.Context, q queryRequest, sc *
 	}
 	changed, err := sc.session.db.PartitionedDML(ctx, database.PartitionedDML{
 		Statement: stmt, Params: params, Session: sc.session.id(), Tracker: &record.Splits, Excluded: t.excluded,
-		Job: fmt.Sprintf("%d.%d/%x", t.key.Start, t.key.Number, q.fingerprint), // if the client sends the statement again in the same transaction, this name finds the earlier run, and the statement continues
+		// If the client sends the statement again in the same transaction, this name finds the earlier run, and the
+		// statement continues.
+		Job: fmt.Sprintf("%d.%d/%x", t.key.Start, t.key.Number, q.fingerprint),
 	})
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@ import (
 type session struct {
 	name   string // projects/P/instances/I/databases/D/sessions/S
 	db     *database.Database
-	stored database.Session // the record in the store; its field Used is the last use that was stored, usage has the newest
+	stored database.Session // the record in the store; Used is the last use that was stored
 	usage  usage            // when the session was last used; a multiplexed session does not count its running requests
 	kept   int64            // bytes charged to the memory budget for the session
 

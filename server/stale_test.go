@@ -186,7 +186,7 @@ func TestSchemaOfTheTime(t *testing.T) {
 		o.want(o.at(before), "A@ByV(K,V)", "K=1 V=10 \nK=2 V=20 \n")
 		o.want(o.at(before), "SELECT nw FROM A", "InvalidArgument: Unrecognized name: nw [at 1:8]"+notThen(before))
 		o.want(o.at(before), "A(nw)", "NotFound: Column not found in table A: nw"+notThen(before))
-		o.want(o.at(before), "SELECT k FROM N", "InvalidArgument: Table not found: N [at 1:15]") // the newest schema no longer has the table either
+		o.want(o.at(before), "SELECT k FROM N", "InvalidArgument: Table not found: N [at 1:15]") // now the table is gone, too
 		o.want(o.at(before), "N(k)", "NotFound: Table not found: N")
 		o.want(o.at(before), "A@ByNw(K)", "NotFound: No index ByNw was found for table A"+notThen(before))
 		o.want(o.at(before), "SELECT K FROM A@{FORCE_INDEX=ByNw}", "InvalidArgument: ...")

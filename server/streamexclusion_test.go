@@ -22,7 +22,8 @@ func TestExcludedFromChangeStreams(t *testing.T) {
 		x.ok(err)
 		return at
 	}
-	apply(1, spanner.ExcludeTxnFromChangeStreams()) // recorded nevertheless, because the stream does not have the option yet
+	// This is recorded nevertheless, because the stream does not have the option yet.
+	apply(1, spanner.ExcludeTxnFromChangeStreams())
 	x.ok(x.database().UpdateSchema(x.ctx, []string{"ALTER CHANGE STREAM Everything SET OPTIONS (allow_txn_exclusion = true)"}, nil))
 	apply(2, spanner.ExcludeTxnFromChangeStreams())
 	apply(3, spanner.ExcludeTxnFromChangeStreams(), spanner.ApplyAtLeastOnce())

@@ -369,7 +369,8 @@ func TestEndedTransactionKeepsLittle(t *testing.T) {
 		if kept.Value() != nil {
 			t.Errorf("%s: the answers are kept", name)
 		}
-		if after := h.server.data.transactions.get(key); after != remembered && name != "committed" { // of a committed transaction the store has the outcome
+		// The store has the outcome of a committed transaction.
+		if after := h.server.data.transactions.get(key); after != remembered && name != "committed" {
 			t.Errorf("%s: it is forgotten", name)
 		}
 	}

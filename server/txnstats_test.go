@@ -95,7 +95,7 @@ func TestUntaggedTxn(t *testing.T) {
 		_, err := x.client.Apply(x.ctx, []*spanner.Mutation{spanner.Insert("Plain", columns, row)})
 		x.ok(err)
 	}
-	x.ok(x.client.Single().Query(x.ctx, spanner.NewStatement("SELECT 1")).Do(func(*spanner.Row) error { return nil })) // a read-only query, which is not counted as a transaction
+	x.ok(x.client.Single().Query(x.ctx, spanner.NewStatement("SELECT 1")).Do(func(*spanner.Row) error { return nil })) // not counted as a transaction
 	x.minute()
 	x.shows("SELECT TRANSACTION_TAG, ATTEMPT_COUNT, COMMIT_ATTEMPT_COUNT, FPRINT != 0 FROM SPANNER_SYS.TXN_STATS_TOP_MINUTE", "|3|3|true")
 }

@@ -242,7 +242,8 @@ func slowUpload(n int) func(t *testing.T, grpc, http *pipes) error {
 		ended, sent := make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(sent)
-			if w.headers(1, "Commit") != nil || http2.NewFramer(w.conn, nil).WriteData(1, false, announce(100*mib)) != nil { // with a framer of its own, because another goroutine writes replies to settings
+			// This uses a framer of its own, because another goroutine writes replies to settings.
+			if w.headers(1, "Commit") != nil || http2.NewFramer(w.conn, nil).WriteData(1, false, announce(100*mib)) != nil {
 				return
 			}
 			for data := make([]byte, n); n > 0; {

@@ -164,7 +164,8 @@ func (w *hiddenWorld) ask(of string) bool {
 	}
 	switch {
 	case what != "":
-	case of == "O" && strings.Contains(sql, "ERROR('x')"): // ERROR('x') may be computed for a row of V that O does not return
+	// The error may be computed for a row of V that O does not return.
+	case of == "O" && strings.Contains(sql, "ERROR('x')"):
 	case strict && err != nil && plainErr == nil:
 		what = "fails"
 	case compare && err == nil && plainErr == nil && given != plain:

@@ -29,7 +29,8 @@ It prints what is wrong. The exit status is 0 if nothing is, 65 if something is,
 		DisableFlagsInUseLine: true,
 		Args:                  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			slog.SetDefault(slog.New(slog.DiscardHandler)) // without a log, because the findings include the messages of the storage engine
+			// Nothing is logged, because the findings include the messages of the storage engine.
+			slog.SetDefault(slog.New(slog.DiscardHandler))
 			r := checkReport{out: c.OutOrStdout(), progress: progressOf(os.Stderr)}
 			if err := crowfoot.Check(c.Context(), data, r.begin, r.found); err != nil {
 				return err

@@ -29,7 +29,7 @@ type connectivity struct {
 
 	mu      sync.Mutex
 	waiting int                     // number of calls that wait for an answer
-	since   time.Time               // when the server last answered; if no call waited then, when the first of the waiting calls began
+	since   time.Time               // last answer of the server, or begin of the first waiting call if that is later
 	failed  error                   // error of the last attempt since then; nil if none has failed
 	heard   bool                    // the server has answered at least once
 	cancel  context.CancelCauseFunc // ends the command; nil if nothing ends it

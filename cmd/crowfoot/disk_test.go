@@ -196,7 +196,8 @@ func TestFullDisk(t *testing.T) {
 	if client.write(rows) {
 		t.Error("a full disk takes a commit")
 	}
-	if err := errors.Join(server.Process.Signal(syscall.SIGTERM), server.Wait()); err != nil { // this process is the server, because nsenter has replaced itself by it
+	// This process is the server, because nsenter has replaced itself by it.
+	if err := errors.Join(server.Process.Signal(syscall.SIGTERM), server.Wait()); err != nil {
 		t.Error(err)
 	}
 	d.fill()

@@ -509,7 +509,7 @@ func foreignFiles() (files []foreignFile, err error) {
 				files = append(files, foreignFile{fmt.Sprintf("%d.%s", i, format), asInTable(schema), content})
 			}
 		}
-		for _, option := range []ipc.Option{ipc.WithZstd(), ipc.WithDictionaryDeltas(false)} { // LZ4 is the default of the writer
+		for _, option := range []ipc.Option{ipc.WithZstd(), ipc.WithDictionaryDeltas(false)} { // LZ4 is the writer's default
 			content := &bytes.Buffer{}
 			w, err := ipc.NewFileWriter(content, ipc.WithSchema(schema), option)
 			if err != nil {

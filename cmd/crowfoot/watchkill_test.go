@@ -65,7 +65,8 @@ func TestKillWatchers(t *testing.T) {
 	total := environmentInt(t, restartKillsName, watchKills)
 	for kill := range total {
 		l.await(rnd.IntN(100))
-		time.Sleep(time.Duration(rnd.IntN(30)) * time.Millisecond) // so that the kill comes at a random moment after an acknowledged commit
+		// The kill comes at a random moment after an acknowledged commit.
+		time.Sleep(time.Duration(rnd.IntN(30)) * time.Millisecond)
 		w := watchers[rnd.IntN(len(watchers))]
 		switch rnd.IntN(8) {
 		case 0:

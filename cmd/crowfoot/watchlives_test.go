@@ -21,7 +21,7 @@ import (
 type deliveries struct {
 	t                      *testing.T
 	name, dir              string
-	stream, table, command bool // whether the watcher reads a change stream, has a repository in a table, has a command as sink
+	stream, table, command bool // whether the watcher has a change stream, a repository in a table, a command
 	lives                  []*life
 	last                   map[int64]time.Time // timestamp of the newest delivered change, by key
 	inOrder                map[int]bool        // true if the life ended with a clean shutdown

@@ -80,7 +80,7 @@ func ddlMetadata(req *databasepb.UpdateDatabaseDdlRequest, began time.Time) *dat
 // statement's end time, and the start time of the next statement.
 func noteProgress(m *databasepb.UpdateDatabaseDdlMetadata, p database.Progress) {
 	i := p.Statement
-	m.Progress[i].ProgressPercent = max(m.Progress[i].ProgressPercent, int32(p.Percent)) // the percentage is an estimate, but never falls
+	m.Progress[i].ProgressPercent = max(m.Progress[i].ProgressPercent, int32(p.Percent)) // an estimate, which never falls
 	if p.Percent < 100 {
 		return
 	}

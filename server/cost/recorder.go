@@ -136,8 +136,8 @@ type Cost struct {
 	Latency, LockWait time.Duration
 	CPU               time.Duration // CPU time measured for the request itself
 	SharedCPU         time.Duration // the request's share of unmeasured CPU time; see cpu.Meter.Shared
-	RemoteCalls       int64         // calls that Cloud Spanner would have sent to other servers, for splits after the first
-	ChangeStream      bool          // the request is a query of a change stream, whose latency is mostly waiting for writes
+	RemoteCalls       int64         // calls that Cloud Spanner would have sent to the servers of further splits
+	ChangeStream      bool          // whether it is a query of a change stream, whose latency is mostly waiting for writes
 }
 
 // End closes the record and adds it to the statistics of the database. If Begin was not called, because the request

@@ -74,7 +74,7 @@ func (s *Service) inTransaction(ctx context.Context, req *spannerpb.ExecuteSqlRe
 		if err == nil {
 			return nil
 		}
-		_ = s.api.Rollback(context.WithoutCancel(ctx), &spannerpb.RollbackRequest{Session: req.Session, TransactionId: t.Id}) // the transaction may have ended already
+		_ = s.api.Rollback(context.WithoutCancel(ctx), &spannerpb.RollbackRequest{Session: req.Session, TransactionId: t.Id}) // it may have ended already
 		if !usererror.IsAborted(err) || ctx.Err() != nil {
 			return err
 		}

@@ -276,7 +276,9 @@ func (c *inbound) upload(up *upload, f dataFrame) {
 	switch {
 	case up.refusal != nil:
 		up.end()
-		var instead []byte // what the library gets instead of the message; empty if the library already has the beginning of the message
+		// instead is what the library gets instead of the message. It is empty if the library already has the beginning
+		// of the message.
+		var instead []byte
 		if k > 0 {
 			instead = make([]byte, messageHeader)
 		}

@@ -155,7 +155,7 @@ func (s *Server) Serve(l net.Listener) error {
 // Close stops the server. Requests that have not ended when the grace time has passed are cut off.
 func (s *Server) Close(grace time.Duration) {
 	close(s.closing)
-	s.connections.close(func(c *connection) bool { return !c.asked() }) // otherwise gRPC's library would wait for the handshakes of these
+	s.connections.close(func(c *connection) bool { return !c.asked() }) // gRPC's library waits for their handshakes
 	stop := time.AfterFunc(grace, func() {
 		s.connections.close(func(*connection) bool { return true })
 		s.server.Stop()

@@ -21,7 +21,8 @@ type LiveRows interface {
 func (w *streamer) appendLive() error {
 	for {
 		idle := !w.Live.Ready() && len(w.frame.Data) > 0
-		if w.resume.piece == 0 && (idle || len(w.frame.Data) >= w.flush) { // a stream resumed within a value sends no frame first: see nextIfFull
+		// A stream that is resumed within a value sends no frame here: see nextIfFull.
+		if w.resume.piece == 0 && (idle || len(w.frame.Data) >= w.flush) {
 			if err := w.next(); err != nil {
 				return err
 			}

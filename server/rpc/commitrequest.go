@@ -75,7 +75,8 @@ func (d *commitDecoder) release() {
 // commit decodes data into m. It returns false if the message is malformed or has unusual fields; then package proto
 // must decode it.
 func (d *commitDecoder) commit(data []byte, m *spannerpb.CommitRequest) bool {
-	d.rows = slices.Grow(d.rows, len(data)+len(data)/8) // rows of a few bytes need more, and Go's append then grows the slice
+	// Rows of a few bytes need more; Go's append then grows the slice.
+	d.rows = slices.Grow(d.rows, len(data)+len(data)/8)
 	var mutations []*spannerpb.Mutation
 	for len(data) > 0 {
 		number, kind, n := protowire.ConsumeTag(data)

@@ -84,7 +84,8 @@ func sessionOf(request proto.Message) string {
 	return ""
 }
 
-// resourceOf returns the field name, database or parent of a request, which names its resource, or "".
+// resourceOf returns the name of the resource of a request, which is in the field name, database or parent. It returns
+// "" if the request has none of these.
 func resourceOf(request proto.Message) string {
 	switch r := request.(type) {
 	case interface{ GetName() string }:

@@ -29,7 +29,7 @@ type Account struct {
 
 	mu       sync.Mutex // guards the fields below
 	last     reading
-	quiet    time.Duration // remainders of ticks without executions, except the first such tick; older ones have less weight
+	quiet    time.Duration // remainders of ticks without executions, except the first; older ones count less
 	messages int64         // number of messages in the last tick
 	tasks    []*Task
 }

@@ -137,7 +137,8 @@ func (m *Meter) share(parts int64) {
 	more := max(parts-m.parts, 0)
 	m.parts += more
 	m.Account.count(more)
-	if m.own >= lapEvery { // most CPU time since the last tick is its own, so the tick must not come after this execution has taken its share
+	// Most CPU time since the last tick is its own, so the tick must not come after this execution has taken its share.
+	if m.own >= lapEvery {
 		m.Account.Tick()
 	}
 	m.shared += m.Account.draw(more)
