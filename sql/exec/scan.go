@@ -7,7 +7,6 @@ import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/table"
-	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -18,7 +17,7 @@ import (
 // One keyScan is compiled for a plan and is shared by all executions. Opening it has two steps:
 //
 //  1. locate computes the ranges (place) from parameters and from the columns of enclosing rows. A scan of one whole key has a way of its own
-//     (locatePoint), because point reads are the most frequent. A skip scan finds the values of the first key column in the rows (skip.go).
+//     (locatePoint), because point reads are the most frequent. A skip scan finds the values of the first key column in the rows (seek.go).
 //  2. The rows are opened, in one of three ways. They give the same rows:
 //     - by rows: table.Rows decodes a row at a time. That is right for few rows, for locks, and for a LIMIT that ends early.
 //     - by vectors: rows are decoded into columns, vectorsFrom rows and more at a time, and the residual is computed for a whole column
@@ -184,29 +183,6 @@ func (s *keyScan) stored(p *place) int64 {
 		return p.limit
 	}
 	return 0
-}
-
-// optionalLimit computes a LIMIT. It returns -1 if there is none.
-func optionalLimit(r *run, f eval) (int64, error) {
-	if f == nil {
-		return -1, nil
-	}
-	return rowLimit(r, f, "LIMIT")
-}
-
-// rowLimit computes a LIMIT or OFFSET.
-func rowLimit(r *run, f eval, clause string) (int64, error) {
-	v, err := f(r, nil)
-	if err != nil {
-		return 0, err
-	}
-	if v.IsNull() {
-		return 0, usererror.NullLimit(clause)
-	}
-	if v.AsInt64() < 0 {
-		return 0, usererror.NegativeRowLimit(clause, v.AsInt64())
-	}
-	return v.AsInt64(), nil
 }
 
 // scanOp reads rows of a table or index.
