@@ -100,8 +100,11 @@ func (g *grouping) finish(r *run, row, key []value.Value, states []aggStates, gr
 		row[n] = v
 		n++
 	}
-	for _, k := range g.node.Grouping {
-		row[n] = value.OfInt64(groupedAway(g.node.Sets, set, k))
+	for _, k := range g.node.Grouping { // GROUPING(key) is 1 if the set does not group by the key, else 0
+		row[n] = value.OfInt64(0)
+		if g.node.Sets != nil && !slices.Contains(set, k) {
+			row[n] = value.OfInt64(1)
+		}
 		n++
 	}
 	for _, i := range g.node.PutOff {
@@ -109,19 +112,6 @@ func (g *grouping) finish(r *run, row, key []value.Value, states []aggStates, gr
 		n++
 	}
 	return nil
-}
-
-// groupedAway returns the value of GROUPING(key): 1 if the set does not group by the key, else 0.
-func groupedAway(sets [][]int, set []int, key int) int64 {
-	if sets == nil {
-		return 0
-	}
-	for _, k := range set {
-		if k == key {
-			return 0
-		}
-	}
-	return 1
 }
 
 // streamOp groups rows that come group by group. Without keys all rows are one group.
@@ -278,17 +268,12 @@ func (o *hashOp) open(r *run) error {
 	return nil
 }
 
-// setAt returns the indexes of the keys of grouping set i; nil means all keys.
-func (o *hashOp) setAt(i int) []int {
-	if o.node.Sets == nil {
-		return nil
-	}
-	return append([]int{}, o.node.Sets[i]...)
-}
-
 func (o *hashOp) fill(r *run) error {
-	for i := range max(1, len(o.node.Sets)) {
-		o.sets = append(o.sets, newGroups(&o.grouping, o.setAt(i)))
+	if o.node.Sets == nil {
+		o.sets = append(o.sets, newGroups(&o.grouping, nil))
+	}
+	for _, set := range o.node.Sets {
+		o.sets = append(o.sets, newGroups(&o.grouping, append([]int{}, set...))) // not nil, which would mean all keys
 	}
 	rows := int64(1)
 	number := func(place int32) int64 { return rows + int64(place) }

@@ -101,28 +101,20 @@ func (a *aggCode) kept() []*value.Type {
 	return types
 }
 
-// start returns a new state for a group whose rows all come one after the other.
-func (a *aggCode) start() aggState {
-	if a.selective() {
-		return a.deferring(a.startSelective(true))
-	}
-	return a.deferring(&plainState{aggCode: a, state: a.fn.New()})
-}
-
-// startMany returns a new state for one of many groups, whose rows come in any order. If the aggregate collects, the state is a collector.
-func (a *aggCode) startMany() aggState {
+// start returns a new state for a group. many says that it is one of many groups, whose rows come in any order. The state is then a collector if
+// the aggregate collects. Otherwise the rows of a group come one after the other.
+func (a *aggCode) start(many bool) aggState {
+	var s aggState
 	switch {
 	case a.selective():
-		return a.deferring(a.startSelective(false))
-	case a.fn.Collects:
-		return a.deferring(&collectingState{plainState: plainState{aggCode: a, state: a.fn.New()}})
+		s = a.startSelective(!many)
+	case many && a.fn.Collects:
+		s = &collectingState{plainState: plainState{aggCode: a, state: a.fn.New()}}
+	default:
+		s = &plainState{aggCode: a, state: a.fn.New()}
 	}
-	return a.deferring(&plainState{aggCode: a, state: a.fn.New()})
-}
-
-func (a *aggCode) deferring(s aggState) aggState {
 	if a.defers {
-		return &deferredState{aggState: s, null: value.Null(a.node.Func.Type.Kind)}
+		s = &deferredState{aggState: s, null: value.Null(a.node.Func.Type.Kind)}
 	}
 	return s
 }
@@ -279,7 +271,7 @@ func (s *deferredState) failure() value.Value {
 
 // aggStates holds the states of an aggregate for many groups. Groups are numbered from 0.
 type aggStates interface {
-	// grow begins new groups until there are n.
+	// resize begins new groups until there are n.
 	resize(n int)
 	// add adds the rows of b at places to their groups. The row at place i belongs to group groups[i].
 	add(r *run, b *batch, places, groups []int32) error
@@ -302,10 +294,8 @@ func (c *aggregateCode) states(many bool) []aggStates {
 		case !a.collects() && !a.selective() && !a.defers:
 			byColumn[i] = columnStates{aggCode: a, groups: a.fn.NewGroups(), args: vectors{exprs: a.vectors, cols: cols[:n:n], strict: a.skipNulls}}
 			all[i], cols = &byColumn[i], cols[n:]
-		case many:
-			all[i] = &rowStates{start: a.startMany}
 		default:
-			all[i] = &rowStates{start: a.start}
+			all[i] = &rowStates{agg: a, many: many}
 		}
 	}
 	return all
@@ -365,14 +355,15 @@ func (s *columnStates) clear(*run) { s.groups.Clear() }
 
 // rowStates adds row by row to a state of each group. It serves aggregates that keep values of each row, choose among rows, or keep errors.
 type rowStates struct {
-	start func() aggState
-	list  []aggState
+	agg  *aggCode
+	many bool // see aggCode.start
+	list []aggState
 }
 
 func (s *rowStates) resize(n int) {
 	s.list = slices.Grow(s.list, n-len(s.list))
 	for len(s.list) < n {
-		s.list = append(s.list, s.start())
+		s.list = append(s.list, s.agg.start(s.many))
 	}
 }
 

@@ -74,7 +74,11 @@ func (o *scanOp) isByColumns() bool { return o.columns != nil && o.columns.sourc
 func (o *scanOp) nextColumns(r *run) (*batch, error) {
 	for o.left != 0 {
 		o.out.begin()
-		n, err := o.columns.source.Next(o.mostColumns())
+		most := int64(columnBatch)
+		if o.left > 0 && o.residual == nil {
+			most = min(o.left, most)
+		}
+		n, err := o.columns.source.Next(int(most))
 		if n == 0 || err != nil {
 			return nil, err
 		}
@@ -126,10 +130,15 @@ type scanVectors struct {
 
 // nextVectors is next for a scan that decodes its rows into vectors.
 func (o *scanOp) nextVectors(r *run) (*batch, error) {
-	if o.vectors == nil {
-		o.vectors = newScanVectors(o.node)
-	}
 	v := o.vectors
+	if v == nil {
+		v = &scanVectors{cols: make([]fn.Column, len(o.node.Columns))}
+		for _, c := range o.node.Columns {
+			b := value.NewVectorBuilder(c.Type)
+			v.builders, v.into = append(v.builders, b), append(v.into, b)
+		}
+		o.vectors = v
+	}
 	for o.left != 0 && v.err == nil {
 		o.out.begin()
 		for i, b := range v.builders {
@@ -149,23 +158,6 @@ func (o *scanOp) nextVectors(r *run) (*batch, error) {
 		}
 	}
 	return nil, v.err
-}
-
-func newScanVectors(n *plan.Scan) *scanVectors {
-	v := &scanVectors{cols: make([]fn.Column, len(n.Columns))}
-	for _, c := range n.Columns {
-		b := value.NewVectorBuilder(c.Type)
-		v.builders, v.into = append(v.builders, b), append(v.into, b)
-	}
-	return v
-}
-
-// mostColumns returns how many rows the scan asks its source for at a time.
-func (o *scanOp) mostColumns() int {
-	if o.left > 0 && o.residual == nil {
-		return int(min(o.left, columnBatch))
-	}
-	return columnBatch
 }
 
 // closeColumns ends a scan by columns.

@@ -78,11 +78,17 @@ func (m *dmlCode) run(r *run) (Rows, error) {
 	if err == nil {
 		err = d.changes.Finish(r.ctx)
 	}
-	if err == nil {
-		err = d.checkAssert()
-	}
 	if err != nil {
 		return nil, err
+	}
+	if d.assert != nil {
+		v, err := d.assert(r, nil)
+		if err != nil {
+			return nil, err
+		}
+		if v.IsNull() || v.AsInt64() != d.count {
+			return nil, usererror.AssertRowsModified(v.AsInt64(), d.count)
+		}
 	}
 	return &changedRows{batchRows: batchRows{columns: m.columns, batch: &d.out}, run: r, count: d.count, changes: d.changes}, nil
 }
@@ -123,20 +129,6 @@ func (d *change) each(f func(row []value.Value) error) error {
 			return err
 		}
 	}
-}
-
-func (d *change) checkAssert() error {
-	if d.assert == nil {
-		return nil
-	}
-	v, err := d.assert(d.run, nil)
-	if err != nil {
-		return err
-	}
-	if v.IsNull() || v.AsInt64() != d.count {
-		return usererror.AssertRowsModified(v.AsInt64(), d.count)
-	}
-	return nil
 }
 
 // changed counts a changed row and computes the row of THEN RETURN. row has a value for each column of the table.
@@ -189,27 +181,24 @@ func (d *change) update() error {
 			}
 			updated[string(key)] = true
 		}
-		return d.updateRow(key, row[nk:])
-	})
-}
-
-func (d *change) updateRow(key []byte, vals []value.Value) error {
-	old, ok, err := d.stored(key)
-	if !ok || err != nil {
-		return err
-	}
-	for i, c := range d.node.Columns {
-		if d.node.Default[i] {
-			if vals[i], err = table.DefaultOf(c); err != nil {
-				return err
+		old, ok, err := d.stored(key)
+		if !ok || err != nil {
+			return err
+		}
+		vals := row[nk:]
+		for i, c := range d.node.Columns {
+			if d.node.Default[i] {
+				if vals[i], err = table.DefaultOf(c); err != nil {
+					return err
+				}
 			}
 		}
-	}
-	row, err := d.changes.Update(d.run.ctx, d.node.Table, old, d.node.Columns, vals)
-	if err != nil {
-		return err
-	}
-	return d.changed(row, "UPDATE")
+		changed, err := d.changes.Update(d.run.ctx, d.node.Table, old, d.node.Columns, vals)
+		if err != nil {
+			return err
+		}
+		return d.changed(changed, "UPDATE")
+	})
 }
 
 // delete deletes the rows whose keys are in the input. In a row of the input, the columns for THEN RETURN follow the key.
@@ -221,23 +210,19 @@ func (d *change) delete() error {
 	var key []byte
 	return d.each(func(row []value.Value) error {
 		key = d.layout.AppendKey(key[:0], row[:nk])
-		return d.deleteRow(key, row[nk:])
+		old, ok, err := d.stored(key)
+		if !ok || err != nil {
+			return err
+		}
+		if err := d.changes.Delete(d.run.ctx, d.node.Table, old); err != nil {
+			return err
+		}
+		d.count++
+		if d.node.Return == nil {
+			return nil
+		}
+		return d.returning(row[nk:], "DELETE")
 	})
-}
-
-func (d *change) deleteRow(key []byte, returned []value.Value) error {
-	old, ok, err := d.stored(key)
-	if !ok || err != nil {
-		return err
-	}
-	if err := d.changes.Delete(d.run.ctx, d.node.Table, old); err != nil {
-		return err
-	}
-	d.count++
-	if d.node.Return == nil {
-		return nil
-	}
-	return d.returning(returned, "DELETE")
 }
 
 // stored returns the stored row with a key. If the scan of the input has kept the row, it is not read again.
@@ -248,19 +233,14 @@ func (d *change) stored(key []byte) (table.Stored, bool, error) {
 	return d.changes.Get(d.run.ctx, key)
 }
 
-// insert inserts the rows of VALUES or of the input.
+// insert inserts the rows of VALUES or of the input. It computes all rows before it inserts the first.
 func (d *change) insert() error {
-	if d.input == nil {
-		return d.insertValues()
+	if d.input != nil {
+		if err := d.collect(); err != nil {
+			return err
+		}
+		return d.each(func(row []value.Value) error { return d.insertRow(d.node.Columns, row) })
 	}
-	if err := d.collect(); err != nil {
-		return err
-	}
-	return d.each(func(row []value.Value) error { return d.insertRow(d.node.Columns, row) })
-}
-
-// insertValues computes all rows before it inserts the first.
-func (d *change) insertValues() error {
 	var lists givenColumns
 	type inserted struct {
 		columns []*schema.Column
@@ -453,12 +433,16 @@ func (c *compiler) conflict(n *plan.DML) (*conflictCode, error) {
 	code := &conflictCode{node: n.Conflict}
 	anyKey := !n.Conflict.Key && n.Conflict.Index == nil
 	code.key = n.Conflict.Key || anyKey
+	var key []*schema.Column
+	for _, k := range n.Table.Key {
+		key = append(key, k.Column)
+	}
 	var err error
 	for _, x := range n.Table.Indexes {
 		if x != n.Conflict.Index && !(anyKey && x.Unique) {
 			continue
 		}
-		p, err := table.NewProjection(n.Table, x, keyColumns(n.Table))
+		p, err := table.NewProjection(n.Table, x, key)
 		if err != nil {
 			return nil, err
 		}
@@ -472,14 +456,6 @@ func (c *compiler) conflict(n *plan.DML) (*conflictCode, error) {
 	}
 	code.where, err = c.optional(n.Conflict.Where)
 	return code, err
-}
-
-func keyColumns(t *schema.Table) []*schema.Column {
-	var list []*schema.Column
-	for _, k := range t.Key {
-		list = append(list, k.Column)
-	}
-	return list
 }
 
 // insertOrResolve inserts a row. If the row conflicts with an existing one, it does what ON CONFLICT says.

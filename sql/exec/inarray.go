@@ -37,7 +37,9 @@ func (c *compiler) inArray(e *plan.Call, compare eval) (eval, error) {
 			if err != nil {
 				return value.Value{}, err
 			}
-			s.build(list, t)
+			if s.few = list.IsNull() || len(list.AsList()) <= fewElements; !s.few {
+				s.fill(list, t)
+			}
 		}
 		if s.few {
 			return compare(r, row)
@@ -82,14 +84,6 @@ func (c *compiler) vectorInArray(e *plan.Call, args []vectorEval) vectorEval {
 		}
 		return fn.Column{Values: out.values, Stride: 1}, true
 	}
-}
-
-func (s *elementSet) build(list value.Value, t *value.Type) {
-	if list.IsNull() || len(list.AsList()) <= fewElements {
-		s.few = true
-		return
-	}
-	s.fill(list, t)
 }
 
 // fill fills the set with the elements of a list.

@@ -25,18 +25,16 @@ type NodeStats struct {
 	Spilled    spill.Written // rows and bytes that the operator itself spilled, without its inputs
 }
 
-// NodeStatsProto returns the function that gives plan.Plan's Proto the execution_stats of each operator. As in Spanner, every number is a string.
+// NodeStatsProto returns the function that gives plan.Plan's Proto the execution_stats of each operator.
 func NodeStatsProto(s Stats) func(plan.Node) *structpb.Struct {
-	return func(n plan.Node) *structpb.Struct {
-		stats := s.Nodes[n]
-		if stats == nil {
-			return nil
-		}
-		return stats.proto()
-	}
+	return func(n plan.Node) *structpb.Struct { return s.Nodes[n].proto() }
 }
 
+// proto returns the execution_stats of an operator, nil if it has none. As in Spanner, every number is a string.
 func (s *NodeStats) proto() *structpb.Struct {
+	if s == nil {
+		return nil
+	}
 	total := func(n, unit string) *structpb.Value {
 		return object(map[string]*structpb.Value{"total": structpb.NewStringValue(n), "unit": structpb.NewStringValue(unit)})
 	}

@@ -101,7 +101,13 @@ func (s *keyScan) locate(r *run, p *place) error {
 	case s.skip != nil:
 		err = s.skip.locate(r, p)
 	default:
-		p.spans, err = s.ranges(r)
+		set := table.KeySet{All: s.seeks == nil}
+		for i := range s.seeks {
+			if err := s.seeks[i].add(r, &set, nil); err != nil {
+				return err
+			}
+		}
+		p.spans, err = s.projection.Spans(set)
 	}
 	if err == nil && r.env.Restrict != nil && (s == r.prog.read || s.node == r.driving) {
 		p.spans = table.Within(p.spans, *r.env.Restrict)
@@ -153,19 +159,6 @@ func (s *keyScan) locatePoint(r *run, p *place) error {
 	p.one[0] = table.Span{Start: p.key}
 	p.spans = p.one[:]
 	return nil
-}
-
-func (s *keyScan) ranges(r *run) ([]table.Span, error) {
-	var set table.KeySet
-	if s.seeks == nil {
-		set.All = true
-	}
-	for i := range s.seeks {
-		if err := s.seeks[i].add(r, &set, nil); err != nil {
-			return nil, err
-		}
-	}
-	return s.projection.Spans(set)
 }
 
 // read returns the request to package table for the rows of a place.
@@ -252,7 +245,11 @@ func (o *scanOp) next(r *run) (*batch, error) {
 	o.out.begin()
 	passed := 0 // rows that the residual condition has dropped
 	if o.out.vals == nil {
-		o.out.vals = make([]value.Value, 0, o.out.width*o.expected())
+		expected := min(expectedRows, o.out.target)
+		if o.point != nil {
+			expected = 1
+		}
+		o.out.vals = make([]value.Value, 0, o.out.width*expected)
 	}
 	for !o.out.full() && o.left != 0 {
 		ok, err := o.rows.Next()
@@ -314,16 +311,8 @@ func (o *scanOp) vectorsAfter(r *run) (*batch, error) {
 	return o.nextVectors(r)
 }
 
-// expectedRows is how many rows the first batch of a range scan has room for.
+// expectedRows is how many rows the first batch of a range scan has room for before its slice grows.
 const expectedRows = 8
-
-// expected returns how many rows the first batch has room for before its slice grows.
-func (o *scanOp) expected() int {
-	if o.point != nil {
-		return 1
-	}
-	return min(expectedRows, o.out.target)
-}
 
 func (o *scanOp) close() error {
 	o.left = 0

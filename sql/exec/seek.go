@@ -99,7 +99,7 @@ func (s *seekCode) add(r *run, set *table.KeySet, each eachValue) error {
 }
 
 // addParts adds all keys that begin with prefix, which holds the parts before i. For a part that may have several values, it makes a prefix for
-// each of them.
+// each of them. If the seek has a range, the part after the last must lie in it.
 func (s *seekCode) addParts(r *run, set *table.KeySet, prefix []value.Value, i int, each eachValue) error {
 	for ; i < len(s.parts); i++ {
 		p := &s.parts[i]
@@ -122,7 +122,11 @@ func (s *seekCode) addParts(r *run, set *table.KeySet, prefix []value.Value, i i
 		}
 		prefix = append(prefix, v)
 	}
-	return s.addPrefix(r, set, prefix)
+	if s.bounds == nil {
+		s.addKey(set, prefix)
+		return nil
+	}
+	return s.addRange(r, set, prefix, s.bounds)
 }
 
 // addList adds the keys for each value that is listed for part i.
@@ -209,15 +213,6 @@ func (s *seekCode) longer(prefix []value.Value, v value.Value) []value.Value {
 	return append(append(make([]value.Value, 0, len(s.key)), prefix...), v)
 }
 
-// addPrefix adds the keys that begin with prefix. If the seek has a range, the next part of the keys must lie in it.
-func (s *seekCode) addPrefix(r *run, set *table.KeySet, prefix []value.Value) error {
-	if s.bounds == nil {
-		s.addKey(set, prefix)
-		return nil
-	}
-	return s.addRange(r, set, prefix, s.bounds)
-}
-
 // addRange adds the keys that begin with prefix and whose next part lies in a range. If the range is nil, it adds all keys with this prefix.
 func (s *seekCode) addRange(r *run, set *table.KeySet, prefix []value.Value, in *rangeCode) error {
 	if in == nil {
@@ -251,8 +246,13 @@ type bounds struct {
 // compute computes the bounds. ok is false if no value lies between them.
 func (c *rangeCode) compute(r *run, k value.Kind) (b bounds, ok bool, err error) {
 	least := value.Null(k)
-	if c.high != nil && (k == value.Float64 || k == value.Float32) {
-		least = nan(k) // in a key, NaN comes between NULL and the numbers, but no comparison with < or <= finds it
+	if c.high != nil { // in a key, NaN comes between NULL and the numbers, but no comparison with < or <= finds it
+		switch k {
+		case value.Float64:
+			least = value.OfFloat64(math.NaN())
+		case value.Float32:
+			least = value.OfFloat32(float32(math.NaN()))
+		}
 	}
 	b.low, b.lowOpen = &least, true
 	if c.prefix != nil {
@@ -273,13 +273,6 @@ func (c *rangeCode) compute(r *run, k value.Kind) (b bounds, ok bool, err error)
 		b.high, b.highOpen = &v, c.highOpen
 	}
 	return b, true, nil
-}
-
-func nan(k value.Kind) value.Value {
-	if k == value.Float32 {
-		return value.OfFloat32(float32(math.NaN()))
-	}
-	return value.OfFloat64(math.NaN())
 }
 
 // prefixed narrows b to the values that begin with the prefix.
@@ -337,13 +330,15 @@ const maxSkips = 1000
 type skipCode struct {
 	scan   *keyScan
 	seek   *seekCode
-	part   int // the index of the key part
+	part   int        // the index of the key part
+	among  *rangeCode // the range that its values lie in; nil for all values
 	values *table.Projection
 }
 
 func newSkip(s *keyScan) (*skipCode, error) {
 	c := &skipCode{scan: s, seek: &s.seeks[0]}
 	c.part = slices.IndexFunc(c.seek.parts, func(p partCode) bool { return p.each })
+	c.among = c.seek.parts[c.part].among
 	var err error
 	c.values, err = table.NewProjection(s.node.Table, s.node.Index, plan.KeyColumns(s.node)[c.part:c.part+1])
 	return c, err
@@ -377,7 +372,7 @@ type finder struct {
 // find is an eachValue: it seeks the values of part i and adds their keys.
 func (f *finder) find(r *run, set *table.KeySet, prefix []value.Value, i int) error {
 	var in table.KeySet
-	if err := f.seek.addRange(r, &in, prefix, f.among()); err != nil {
+	if err := f.seek.addRange(r, &in, prefix, f.among); err != nil {
 		return err
 	}
 	spans, err := f.values.Spans(in)
@@ -393,7 +388,12 @@ func (f *finder) find(r *run, set *table.KeySet, prefix []value.Value, i int) er
 		if !ok || err != nil {
 			return err
 		}
-		if err := f.count(r); err != nil {
+		r.stats.RowsScanned++
+		if f.found == maxSkips {
+			return errManyValues
+		}
+		f.found++
+		if err := r.check(); err != nil {
 			return err
 		}
 		longer := f.seek.longer(prefix, rows.Values(nil)[0])
@@ -407,23 +407,12 @@ func (f *finder) find(r *run, set *table.KeySet, prefix []value.Value, i int) er
 	}
 }
 
-func (c *skipCode) among() *rangeCode { return c.seek.parts[c.part].among }
-
-func (f *finder) count(r *run) error {
-	r.stats.RowsScanned++
-	if f.found == maxSkips {
-		return errManyValues
-	}
-	f.found++
-	return r.check()
-}
-
 // whole sets p to all keys, with any values of the first parts. p.rests are the spans in which the rest of a key must lie. The rest does not depend
 // on the first parts, so whole computes it from one key, first.
 func (c *skipCode) whole(r *run, p *place, first []value.Value) error {
 	var all, one table.KeySet
 	err := c.seek.add(r, &all, func(r *run, set *table.KeySet, prefix []value.Value, i int) error {
-		return c.seek.addRange(r, set, prefix, c.among())
+		return c.seek.addRange(r, set, prefix, c.among)
 	})
 	if err != nil {
 		return err

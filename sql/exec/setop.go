@@ -56,8 +56,12 @@ func (o *setOp) next(r *run) (*batch, error) {
 		if err != nil {
 			return nil, err
 		}
-		if b == nil {
-			if err := o.finish(r); err != nil {
+		if b == nil { // decide which of the rows that were put off pass
+			o.putOff = newTagged(o.rows.node.Types)
+			if err := o.rows.finish(r, o.putOff); err != nil {
+				return nil, err
+			}
+			if err := o.putOff.finish(r); err != nil {
 				return nil, err
 			}
 			break
@@ -93,15 +97,6 @@ func (o *setOp) keepPassing(r *run, b *batch) error {
 	}
 	b.truncate(kept)
 	return nil
-}
-
-// finish decides which of the rows of left that were put off pass.
-func (o *setOp) finish(r *run) error {
-	o.putOff = newTagged(o.rows.node.Types)
-	if err := o.rows.finish(r, o.putOff); err != nil {
-		return err
-	}
-	return o.putOff.finish(r)
 }
 
 // setRows holds the distinct rows of right of a setOp, with their counts. If there are too many for memory, they are moved to partitions on disk,

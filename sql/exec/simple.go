@@ -113,8 +113,15 @@ func (o *computeOp) next(r *run) (*batch, error) {
 			return nil, err
 		}
 		o.at = 0
-		if !o.byRow && !o.rows.isSmall() {
-			return o.columns(r)
+		if !o.byRow && !o.rows.isSmall() { // compute the expressions for all rows of the batch at once
+			in := o.rows
+			o.rows = nil
+			if _, err := o.vectors.compute(r, in, in.places()); err != nil {
+				return nil, err
+			}
+			o.out.begin()
+			o.out.cols, o.out.n, o.out.at, o.out.size = o.vectors.cols, in.n, in.places(), in.span()
+			return &o.out, nil
 		}
 		o.rows.toRows()
 	}
@@ -130,18 +137,6 @@ func (o *computeOp) next(r *run) (*batch, error) {
 			made[j] = v
 		}
 	}
-	return &o.out, nil
-}
-
-// columns computes the expressions for all rows of the batch at once.
-func (o *computeOp) columns(r *run) (*batch, error) {
-	in := o.rows
-	o.rows = nil
-	if _, err := o.vectors.compute(r, in, in.places()); err != nil {
-		return nil, err
-	}
-	o.out.begin()
-	o.out.cols, o.out.n, o.out.at, o.out.size = o.vectors.cols, in.n, in.places(), in.span()
 	return &o.out, nil
 }
 

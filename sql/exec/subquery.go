@@ -77,7 +77,15 @@ func (q *subqueryCode) eval(r *run, row []value.Value) (value.Value, error) {
 func (q *subqueryCode) compute(r *run, op operator) (value.Value, error) {
 	switch q.node.Kind {
 	case tree.ExistsSubquery:
-		return exists(r, op)
+		err := op.open(r)
+		var b *batch
+		if err == nil {
+			b, err = r.pullRows(op)
+		}
+		if e := op.close(); err == nil {
+			err = e
+		}
+		return value.OfBool(b != nil), err
 	case tree.ArraySubquery:
 		elems := []value.Value{}
 		var h held // released when the array is returned: bounded charges it then
@@ -97,18 +105,6 @@ func (q *subqueryCode) compute(r *run, op operator) (value.Value, error) {
 		return nil
 	})
 	return result, err
-}
-
-func exists(r *run, op operator) (value.Value, error) {
-	err := op.open(r)
-	var b *batch
-	if err == nil {
-		b, err = r.pullRows(op)
-	}
-	if e := op.close(); err == nil {
-		err = e
-	}
-	return value.OfBool(b != nil), err
 }
 
 // evalIn computes x IN (subquery). It is TRUE if x equals a row. Otherwise it is NULL if the subquery has rows and x or a row is NULL, else FALSE.

@@ -488,8 +488,15 @@ func (v *vectors) willByRow(i int, b *batch) {
 	if v.byRow == nil {
 		v.byRow = make([]bool, len(v.exprs))
 	}
+	if v.room == nil {
+		v.room = make([][]value.Value, len(v.exprs))
+	}
+	n := b.span()
+	if cap(v.room[i]) < n {
+		v.room[i] = make([]value.Value, n)
+	}
 	v.byRow[i] = true
-	v.cols[i] = fn.Column{Values: v.roomFor(i, b.span()), Stride: 1}
+	v.cols[i] = fn.Column{Values: v.room[i][:n], Stride: 1}
 }
 
 // allByRow computes all expressions row by row. It is called when one of them fails for a row.
@@ -540,17 +547,6 @@ func (v *vectors) notNull(col *fn.Column, places []int32) []int32 {
 	}
 	v.some = some
 	return some
-}
-
-// roomFor returns memory for n values of expression i.
-func (v *vectors) roomFor(i, n int) []value.Value {
-	if v.room == nil {
-		v.room = make([][]value.Value, len(v.exprs))
-	}
-	if cap(v.room[i]) < n {
-		v.room[i] = make([]value.Value, n)
-	}
-	return v.room[i][:n]
 }
 
 // row sets key to the values for the row at a place. They are valid as long as the batch.
