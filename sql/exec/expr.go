@@ -24,20 +24,20 @@ func (c *compiler) expr(e plan.Expr) (eval, error) {
 	case *plan.Parameter:
 		i := e.Index
 		return func(r *run, _ []value.Value) (value.Value, error) { return r.params[i], nil }, nil
-	case *plan.Const:
+	case *tree.Literal:
 		v := e.Value
 		return func(*run, []value.Value) (value.Value, error) { return v, nil }, nil
-	case *plan.Call:
+	case *tree.Call:
 		return c.call(e)
-	case *plan.Cast:
+	case *tree.Cast:
 		return c.cast(e)
 	case *plan.Subquery:
 		return c.subquery(e)
-	case *plan.MakeStruct:
+	case *tree.MakeStruct:
 		return c.makeStruct(e)
-	case *plan.GetField:
+	case *tree.GetField:
 		return c.getField(e)
-	case *plan.GetJSONField:
+	case *tree.GetJSONField:
 		return c.getJSONField(e)
 	case *plan.Let:
 		return c.let(e)
@@ -52,7 +52,7 @@ func (c *compiler) reserve(n int) int {
 	return at
 }
 
-func (c *compiler) call(e *plan.Call) (eval, error) {
+func (c *compiler) call(e *tree.Call) (eval, error) {
 	if f, err := c.builtin(e); f != nil || err != nil {
 		return f, err
 	}
@@ -60,16 +60,16 @@ func (c *compiler) call(e *plan.Call) (eval, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f.Higher != nil {
+		made, err := c.higher(f, e)
+		return c.bounded(e.Func.Type, made), err
+	}
 	args, err := c.exprs(e.Args)
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case f.Lazy != nil:
+	if f.Lazy != nil {
 		return c.lazy(f, args), nil
-	case f.Higher != nil:
-		made, err := c.higher(f, e, args)
-		return c.bounded(e.Func.Type, made), err
 	}
 	if e.Func.Name == "$in_array" {
 		return c.inArray(e, c.strict(f, args))
@@ -130,23 +130,23 @@ func (l *lambda) Apply(args []value.Value) (value.Value, error) {
 }
 
 // higher compiles a call of a function that takes lambdas.
-func (c *compiler) higher(f *fn.Scalar, e *plan.Call, args []eval) (eval, error) {
+func (c *compiler) higher(f *fn.Scalar, e *tree.Call) (eval, error) {
 	var plain []eval
-	for _, a := range args {
-		if a != nil {
-			plain = append(plain, a)
-		}
-	}
 	var lambdas []lambda
-	for _, l := range e.Lambdas {
-		if l == nil {
-			continue
+	for _, a := range e.Args {
+		l, isLambda := a.(*plan.Lambda)
+		if isLambda {
+			a = l.Body
 		}
-		body, err := c.expr(l.Body)
+		computed, err := c.expr(a)
 		if err != nil {
 			return nil, err
 		}
-		lambdas = append(lambdas, lambda{registers: l.Registers, body: body})
+		if isLambda {
+			lambdas = append(lambdas, lambda{registers: l.Registers, body: computed})
+		} else {
+			plain = append(plain, computed)
+		}
 	}
 	at, n := c.reserve(len(plain)), len(plain)
 	return func(r *run, row []value.Value) (value.Value, error) {
@@ -167,7 +167,7 @@ func (c *compiler) higher(f *fn.Scalar, e *plan.Call, args []eval) (eval, error)
 	}, nil
 }
 
-func (c *compiler) cast(e *plan.Cast) (eval, error) {
+func (c *compiler) cast(e *tree.Cast) (eval, error) {
 	f, err := conversion.Cast(e.Arg.Type(), e.T, e.Safe)
 	if err != nil {
 		return nil, err
@@ -186,7 +186,7 @@ func (c *compiler) cast(e *plan.Cast) (eval, error) {
 	return c.strict(f, args), nil
 }
 
-func (c *compiler) makeStruct(e *plan.MakeStruct) (eval, error) {
+func (c *compiler) makeStruct(e *tree.MakeStruct) (eval, error) {
 	fields, err := c.exprs(e.Fields)
 	if err != nil {
 		return nil, err
@@ -204,7 +204,7 @@ func (c *compiler) makeStruct(e *plan.MakeStruct) (eval, error) {
 	}, nil
 }
 
-func (c *compiler) getField(e *plan.GetField) (eval, error) {
+func (c *compiler) getField(e *tree.GetField) (eval, error) {
 	arg, err := c.expr(e.Arg)
 	if err != nil {
 		return nil, err
@@ -242,7 +242,7 @@ func (c *compiler) let(e *plan.Let) (eval, error) {
 }
 
 // getJSONField compiles json.name, which means json['name'].
-func (c *compiler) getJSONField(e *plan.GetJSONField) (eval, error) {
+func (c *compiler) getJSONField(e *tree.GetJSONField) (eval, error) {
 	arg, err := c.expr(e.Arg)
 	if err != nil {
 		return nil, err
@@ -258,8 +258,8 @@ func (c *compiler) getJSONField(e *plan.GetJSONField) (eval, error) {
 
 // builtin compiles the most frequent calls: three-valued logic, and comparisons of common types. For all other calls it returns nil, and sql/fn
 // computes them. sql/fn has the functions of builtin too, for every type.
-func (c *compiler) builtin(e *plan.Call) (eval, error) {
-	if e.Func.Safe || len(e.Lambdas) > 0 {
+func (c *compiler) builtin(e *tree.Call) (eval, error) {
+	if e.Func.Safe {
 		return nil, nil
 	}
 	switch e.Func.Name {

@@ -8,13 +8,14 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/sql/spill"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
 // ordering is a compiled ORDER BY.
 type ordering struct {
-	keys  []plan.SortKey
+	keys  []tree.SortKey
 	evals []eval
 	// computed tells for each key whether it is computed; see isComputed.
 	computed []bool
@@ -29,7 +30,7 @@ type collation struct {
 	set     bool
 }
 
-func (c *compiler) ordering(keys []plan.SortKey) (*ordering, error) {
+func (c *compiler) ordering(keys []tree.SortKey) (*ordering, error) {
 	o := &ordering{keys: keys}
 	for _, k := range keys {
 		f, err := c.expr(k.Expr)

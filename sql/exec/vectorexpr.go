@@ -23,7 +23,7 @@ func (c *compiler) vector(e plan.Expr) vectorEval {
 	case *plan.Slot:
 		i := e.Index
 		return func(_ *run, b *batch, _ []int32) (fn.Column, bool) { return b.column(i), true }
-	case *plan.Const:
+	case *tree.Literal:
 		one := []value.Value{e.Value}
 		return func(*run, *batch, []int32) (fn.Column, bool) { return fn.Column{Values: one}, true }
 	case *plan.Parameter:
@@ -34,9 +34,9 @@ func (c *compiler) vector(e plan.Expr) vectorEval {
 		return func(r *run, _ *batch, _ []int32) (fn.Column, bool) {
 			return fn.Column{Values: r.registers[i : i+1]}, true
 		}
-	case *plan.Call:
+	case *tree.Call:
 		return c.vectorCall(e)
-	case *plan.Cast:
+	case *tree.Cast:
 		if f, err := conversion.Cast(e.Arg.Type(), e.T, e.Safe); err == nil && e.Format == nil {
 			return c.vectorByCalls(f, e.T, c.vectorArgs([]plan.Expr{e.Arg}))
 		}
@@ -48,9 +48,6 @@ func (c *compiler) vector(e plan.Expr) vectorEval {
 func (c *compiler) vectorArgs(list []plan.Expr) []vectorEval {
 	args := make([]vectorEval, len(list))
 	for i, e := range list {
-		if e == nil {
-			return nil
-		}
 		if args[i] = c.vector(e); args[i] == nil {
 			return nil
 		}
@@ -58,8 +55,8 @@ func (c *compiler) vectorArgs(list []plan.Expr) []vectorEval {
 	return args
 }
 
-func (c *compiler) vectorCall(e *plan.Call) vectorEval {
-	if len(e.Lambdas) > 0 || len(e.Args) == 0 {
+func (c *compiler) vectorCall(e *tree.Call) vectorEval {
+	if len(e.Args) == 0 {
 		return nil
 	}
 	f, err := library.Lookup(e.Func)
@@ -316,7 +313,7 @@ func (c *compiler) vectorIsNull(arg vectorEval) vectorEval {
 const fewEqualities = 8
 
 // vectorIn compiles IN for a column and a few elements. It returns nil for others.
-func (c *compiler) vectorIn(e *plan.Call, args []vectorEval) vectorEval {
+func (c *compiler) vectorIn(e *tree.Call, args []vectorEval) vectorEval {
 	if _, ok := e.Args[0].(*plan.Slot); !ok || len(args)-1 > fewEqualities {
 		return nil
 	}
@@ -429,7 +426,7 @@ func (c *compiler) vectorExprs(list []plan.Expr) ([]vectorExpr, error) {
 	for i, e := range list {
 		out[i] = vectorExpr{eval: evals[i], vector: c.vector(e)}
 		switch e.(type) {
-		case *plan.Slot, *plan.Const, *plan.Parameter, *plan.Outer:
+		case *plan.Slot, *tree.Literal, *plan.Parameter, *plan.Outer:
 			out[i].simple = true
 		}
 	}

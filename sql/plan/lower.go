@@ -72,7 +72,7 @@ func (p *planner) findWiths(s tree.Scan, nested bool) {
 			w.nested = w.nested || nested
 		}
 	}
-	for _, e := range scanExprs(s) {
+	for _, e := range tree.Exprs(s) {
 		p.findWithsIn(e)
 	}
 	if j, ok := s.(*tree.Join); ok && j.Lateral {
@@ -80,13 +80,13 @@ func (p *planner) findWiths(s tree.Scan, nested bool) {
 		p.findWiths(j.Right, true)
 		return
 	}
-	for _, in := range subScans(s) {
+	for _, in := range tree.Inputs(s) {
 		p.findWiths(in, nested)
 	}
 }
 
 func (p *planner) findWithsIn(e tree.Expr) {
-	walkTree(e, func(e tree.Expr) {
+	tree.Walk(e, func(e tree.Expr) {
 		if q, ok := e.(*tree.Subquery); ok {
 			p.findWiths(q.Scan, true)
 		}
@@ -340,7 +340,7 @@ func (p *planner) compute(in relation, exprs []tree.Computed) relation {
 		if hasSubquery(x.Expr) {
 			return &computeRel{in: in, exprs: exprs}
 		}
-		walkTree(x.Expr, func(e tree.Expr) {
+		tree.Walk(x.Expr, func(e tree.Expr) {
 			if r, ok := e.(*tree.Ref); ok {
 				uses[r.Col.ID]++
 			}

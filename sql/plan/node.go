@@ -12,7 +12,7 @@ type Node interface {
 	Width() int
 	// inputs returns the operators that feed this one, in order.
 	inputs() []Node
-	// exprs returns the expressions that this operator computes.
+	// exprs returns the expressions that this operator computes. A nil stands for an expression that it does not have.
 	exprs() []Expr
 }
 
@@ -109,7 +109,7 @@ type (
 	// rows that are equal in these are sorted by the rest (Minor Sort).
 	Sort struct {
 		Input Node
-		Keys  []SortKey
+		Keys  []tree.SortKey
 		Major int
 		Limit Expr // nil: all
 	}
@@ -122,8 +122,8 @@ type (
 	// then passes no more than Limit rows.
 	UnionAll struct {
 		Inputs []Node
-		Order  []SortKey // each Expr is a plain Slot
-		Limit  Expr      // nil: all
+		Order  []tree.SortKey // each Expr is a plain Slot
+		Limit  Expr           // nil: all
 	}
 	// SetOp is INTERSECT or EXCEPT of Left and Right. The rows of both have columns of the same Types.
 	SetOp struct {
@@ -185,19 +185,11 @@ type Agg struct {
 	Distinct bool
 	// IgnoreNulls and RespectNulls stand for IGNORE NULLS and RESPECT NULLS; with neither, the function decides.
 	IgnoreNulls, RespectNulls bool
-	OrderBy                   []SortKey
+	OrderBy                   []tree.SortKey
 	Limit                     Expr
 	Having                    Expr // only rows where Having is greatest (HavingMax) or least count
 	HavingMax                 bool
 	Where                     Expr // only rows for which it is TRUE count
-}
-
-// SortKey is one key of an order.
-type SortKey struct {
-	Expr       Expr
-	Desc       bool
-	NullsFirst bool
-	Collation  string
 }
 
 // Seek is a set of keys of a table or index. A key is in it if its first parts match Parts and the part after them lies in Range. If Tuples
@@ -363,53 +355,45 @@ func (n *Scan) exprs() []Expr {
 	for _, w := range n.Wanted {
 		list = append(list, w.Values...)
 	}
-	return append(list, present(n.Residual, n.Limit)...)
+	return append(list, n.Residual, n.Limit)
 }
 func (n *Filter) exprs() []Expr  { return []Expr{n.Cond} }
 func (n *Compute) exprs() []Expr { return n.Exprs }
 func (n *Apply) exprs() []Expr   { return nil }
 func (n *HashJoin) exprs() []Expr {
 	list := append(append([]Expr(nil), n.LeftKeys...), n.RightKeys...)
-	return append(list, present(n.Cond)...)
+	return append(list, n.Cond)
 }
 func (n *Unnest) exprs() []Expr {
-	return append(append([]Expr(nil), n.Arrays...), present(n.Cond)...)
+	return append(append([]Expr(nil), n.Arrays...), n.Cond)
 }
 func (n *Aggregate) exprs() []Expr {
 	list := append([]Expr(nil), n.Keys...)
 	for _, a := range n.Aggs {
 		list = append(list, a.Args...)
-		list = append(list, sortExprs(a.OrderBy)...)
-		list = append(list, present(a.Limit, a.Having, a.Where)...)
+		list = append(list, tree.SortExprs(a.OrderBy)...)
+		list = append(list, a.Limit, a.Having, a.Where)
 	}
 	return list
 }
-func (n *Sort) exprs() []Expr      { return append(sortExprs(n.Keys), present(n.Limit)...) }
-func (n *Limit) exprs() []Expr     { return present(n.Count, n.Offset) }
-func (n *UnionAll) exprs() []Expr  { return append(sortExprs(n.Order), present(n.Limit)...) }
+func (n *Sort) exprs() []Expr      { return append(tree.SortExprs(n.Keys), n.Limit) }
+func (n *Limit) exprs() []Expr     { return []Expr{n.Count, n.Offset} }
+func (n *UnionAll) exprs() []Expr  { return append(tree.SortExprs(n.Order), n.Limit) }
 func (n *SetOp) exprs() []Expr     { return nil }
 func (n *With) exprs() []Expr      { return nil }
 func (n *SpoolScan) exprs() []Expr { return nil }
-func (n *Sample) exprs() []Expr    { return present(n.Size, n.Seed) }
+func (n *Sample) exprs() []Expr    { return []Expr{n.Size, n.Seed} }
 func (n *DML) exprs() []Expr {
 	var list []Expr
 	for _, r := range n.Rows {
-		list = append(list, present(r...)...)
+		list = append(list, r...)
 	}
-	list = append(list, present(n.Assert)...)
+	list = append(list, n.Assert)
 	if c := n.Conflict; c != nil {
-		list = append(append(list, present(c.Set...)...), present(c.Where)...)
+		list = append(append(list, c.Set...), c.Where)
 	}
 	if n.Return != nil {
-		list = append(list, present(n.Return.Exprs...)...)
-	}
-	return list
-}
-
-func sortExprs(keys []SortKey) []Expr {
-	var list []Expr
-	for _, k := range keys {
-		list = append(list, k.Expr)
+		list = append(list, n.Return.Exprs...)
 	}
 	return list
 }
@@ -418,7 +402,7 @@ func (s *Seek) exprs() []Expr {
 	var list []Expr
 	for _, p := range s.Parts {
 		list = append(list, p.Values...)
-		list = append(list, present(p.Array)...)
+		list = append(list, p.Array)
 		list = append(list, p.Among.exprs()...)
 	}
 	list = append(list, s.Range.exprs()...)
@@ -432,7 +416,7 @@ func (r *SeekRange) exprs() []Expr {
 	if r == nil {
 		return nil
 	}
-	return present(r.Low, r.High, r.Prefix)
+	return []Expr{r.Low, r.High, r.Prefix}
 }
 
 // Walk calls f for n and every operator under it, including those in the plans of subqueries.
@@ -442,7 +426,7 @@ func Walk(n Node, f func(Node)) {
 	}
 	f(n)
 	for _, e := range n.exprs() {
-		WalkExpr(e, func(e Expr) {
+		tree.Walk(e, func(e Expr) {
 			if q, ok := e.(*Subquery); ok {
 				Walk(q.Plan, f)
 			}

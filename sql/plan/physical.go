@@ -152,7 +152,7 @@ func (p *planner) buildCompute(r *computeRel, req request) (built, error) {
 			exprs = append(exprs, x)
 		}
 	}
-	in.need.addAll(refsOf(computedExprs(exprs)...))
+	in.need.addAll(refsOf(tree.ComputedExprs(exprs)...))
 	rename(&in, req, names)
 	b, err := p.build(r.in, in)
 	if err != nil {
@@ -382,20 +382,20 @@ func (p *planner) buildSample(r *sampleRel, req request) (built, error) {
 
 // sumOf returns LIMIT plus OFFSET: the number of rows that must come from below.
 func sumOf(count, offset Expr) Expr {
-	c, known := count.(*Const)
-	o, also := offset.(*Const)
+	c, known := count.(*tree.Literal)
+	o, also := offset.(*tree.Literal)
 	if known && also && !c.Value.IsNull() && !o.Value.IsNull() {
 		if sum := c.Value.AsInt64() + o.Value.AsInt64(); c.Value.AsInt64() >= 0 && o.Value.AsInt64() >= 0 && sum >= 0 {
-			return &Const{T: value.Int64Type, Value: value.OfInt64(sum)}
+			return &tree.Literal{T: value.Int64Type, Value: value.OfInt64(sum)}
 		}
 	}
-	add := &Call{
+	add := &tree.Call{
 		Func: &tree.Function{Name: "$add", Args: []*value.Type{value.Int64Type, value.Int64Type}, Type: value.Int64Type, Safe: true},
 		Args: []Expr{count, offset},
 	}
-	return &Call{
+	return &tree.Call{
 		Func: &tree.Function{Name: "ifnull", Args: []*value.Type{value.Int64Type, value.Int64Type}, Type: value.Int64Type},
-		Args: []Expr{add, &Const{T: value.Int64Type, Value: value.OfInt64(1<<63 - 1)}},
+		Args: []Expr{add, &tree.Literal{T: value.Int64Type, Value: value.OfInt64(1<<63 - 1)}},
 	}
 }
 
@@ -454,11 +454,11 @@ func (r *unionRel) orderOf(i int, order []orderKey) []orderKey {
 }
 
 // slotKeys returns the sort keys of an order. Slot i of the row is column keep[i] of the union.
-func (r *unionRel) slotKeys(order []slotOrder, keep []int) []SortKey {
-	var list []SortKey
+func (r *unionRel) slotKeys(order []slotOrder, keep []int) []tree.SortKey {
+	var list []tree.SortKey
 	for _, o := range order {
 		c := r.out[keep[o.slot]]
-		list = append(list, SortKey{Expr: &Slot{T: c.Type, Index: o.slot, Name: c.Name}, Desc: o.desc, NullsFirst: o.nullsFirst})
+		list = append(list, tree.SortKey{Expr: &Slot{T: c.Type, Index: o.slot, Name: c.Name}, Desc: o.desc, NullsFirst: o.nullsFirst})
 	}
 	return list
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/fn/utility"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -96,8 +97,8 @@ func (p *Plan) Tables() []*schema.Table {
 func (p *Plan) Sequences() (values, states []string) {
 	Walk(p.Root, func(n Node) {
 		for _, e := range n.exprs() {
-			WalkExpr(e, func(e Expr) {
-				c, ok := e.(*Call)
+			tree.Walk(e, func(e Expr) {
+				c, ok := e.(*tree.Call)
 				if !ok || c.Func.Name != utility.NextSequenceValue && c.Func.Name != utility.SequenceState {
 					return
 				}
@@ -105,7 +106,7 @@ func (p *Plan) Sequences() (values, states []string) {
 				if c.Func.Name == utility.NextSequenceValue {
 					list = &values
 				}
-				if name := c.Args[0].(*Const).Value.AsString(); !slices.Contains(*list, name) {
+				if name := c.Args[0].(*tree.Literal).Value.AsString(); !slices.Contains(*list, name) {
 					*list = append(*list, name)
 				}
 			})

@@ -97,15 +97,15 @@ func scalarName(e Expr) string {
 	switch e := e.(type) {
 	case *Slot, *Outer:
 		return "Reference"
-	case *Const:
+	case *tree.Literal:
 		return "Constant"
 	case *Parameter:
 		return "Parameter"
-	case *GetField, *GetJSONField:
+	case *tree.GetField, *tree.GetJSONField:
 		return "Field Access"
-	case *MakeStruct:
+	case *tree.MakeStruct:
 		return "Struct Constructor"
-	case *Call:
+	case *tree.Call:
 		if e.Func.Name == "$make_array" {
 			return "Array Constructor"
 		}
@@ -195,7 +195,7 @@ func (w *protoWriter) distributed(s *Scan, input func() *spannerpb.PlanNode) *sp
 	link(n, in, "", "")
 	split := s.seekCondition()
 	if split == nil {
-		split = &Const{T: boolType, Value: trueValue}
+		split = &tree.Literal{T: boolType, Value: trueValue}
 	}
 	w.scalar(n, split, "Split Range", "")
 	return n

@@ -320,7 +320,7 @@ func (a *analyzer) free(e tree.Expr) bool {
 // volatile reports whether e may have another value each time it is computed.
 func volatile(e tree.Expr) bool {
 	found := false
-	walkTree(e, func(e tree.Expr) {
+	tree.Walk(e, func(e tree.Expr) {
 		if c, ok := e.(*tree.Call); ok {
 			f, err := library.Lookup(c.Func)
 			found = found || err == nil && f.Volatile

@@ -26,7 +26,13 @@ func (p *printer) expr(e Expr) string {
 	case *Ref:
 		return column(e.Col)
 	case *Call:
-		return name(e.Func) + "(" + p.arguments(e) + ")"
+		words := make([]string, len(e.Args))
+		for i, a := range e.Args {
+			words[i] = p.expr(a)
+		}
+		return name(e.Func) + "(" + strings.Join(words, ", ") + ")"
+	case *Lambda:
+		return columns(e.Params) + " -> " + p.expr(e.Body)
 	case *Cast:
 		return when(e.Safe, "SAFE_") + "CAST(" + p.expr(e.Arg) + " AS " + e.T.String() +
 			prefixed(" FORMAT ", p.expr(e.Format)) + prefixed(" AT TIME ZONE ", p.expr(e.Zone)) + ")"
@@ -66,21 +72,6 @@ func FieldNames(f *Function) string {
 		}
 	}
 	return "[" + strings.Join(names, ", ") + "]"
-}
-
-func (p *printer) arguments(c *Call) string {
-	words := make([]string, len(c.Args))
-	lambdas := 0
-	for i, a := range c.Args {
-		if a != nil {
-			words[i] = p.expr(a)
-			continue
-		}
-		l := c.Lambdas[lambdas]
-		lambdas++
-		words[i] = columns(l.Params) + " -> " + p.expr(l.Body)
-	}
-	return strings.Join(words, ", ")
 }
 
 var subqueryKinds = [...]string{ScalarSubquery: "SCALAR", ArraySubquery: "ARRAY", ExistsSubquery: "EXISTS", InSubquery: "IN"}
