@@ -50,11 +50,6 @@ type seek struct {
 // rangeSargs holds the sargs that bound a key part; each may be nil.
 type rangeSargs struct{ low, high, prefix, notNull *sarg }
 
-// hasRange reports whether one of the seeks bounds a key part by a range.
-func (a *access) hasRange() bool {
-	return slices.ContainsFunc(a.seeks, func(s seek) bool { return s.bounds.any() })
-}
-
 // maxSeekTuples bounds the number of keys of one seek, since the lengths of IN lists over several key parts multiply.
 const maxSeekTuples = 10_000
 
@@ -94,7 +89,8 @@ func (p *planner) accesses(s *scanRel, need colSet) ([]*access, error) {
 		list = append(list, a)
 	}
 	if p.options.Batch && !forced {
-		list = seekable(list)
+		// A batch query is divided by keys of the table, each partition with the rows interleaved in it. So no index is read from end to end.
+		list = slices.DeleteFunc(list, func(a *access) bool { return a.index != nil && a.seeks == nil })
 	}
 	if len(list) == 0 {
 		return nil, usererror.HintIndexNotFound(s.table.FullName(), name)
@@ -106,47 +102,21 @@ func (p *planner) accesses(s *scanRel, need colSet) ([]*access, error) {
 // transaction would find an entry again that moved forward. Without a hint, partitioned DML scans the table, since a row's primary key
 // never changes.
 func (s *scanRel) staysIn(name string) bool {
-	for _, x := range s.table.Indexes {
-		if strings.EqualFold(x.FullName(), name) {
-			return !dependOn(partColumns(x), s.sets)
-		}
+	at := slices.IndexFunc(s.table.Indexes, func(x *schema.Index) bool { return strings.EqualFold(x.FullName(), name) })
+	if at < 0 {
+		return name != "" // a missing index is an error
 	}
-	return name != "" // a missing index is an error
-}
-
-// dependOn reports whether one of columns is in sets or is generated from a column in sets.
-func dependOn(columns, sets []*schema.Column) bool {
-	visited := make(map[*schema.Column]bool) // a column may be read on many paths
-	var depends func(c *schema.Column) bool
-	depends = func(c *schema.Column) bool {
+	visited := make(map[*schema.Column]bool) // a generated column may be read on many paths
+	var changes func(c *schema.Column) bool
+	changes = func(c *schema.Column) bool {
 		if visited[c] {
 			return false
 		}
 		visited[c] = true
-		return slices.Contains(sets, c) || c.Generated != nil && slices.ContainsFunc(c.Generated.Uses, depends)
+		return slices.Contains(s.sets, c) || c.Generated != nil && slices.ContainsFunc(c.Generated.Uses, changes)
 	}
-	return slices.ContainsFunc(columns, depends)
-}
-
-// partColumns returns the columns that decide whether a row is in the index, and under which key.
-func partColumns(x *schema.Index) []*schema.Column {
-	list := slices.Clone(x.NotNullColumns)
-	for _, k := range x.Key {
-		list = append(list, k.Column)
-	}
-	return list
-}
-
-// seekable drops the indexes that a scan would read from end to end. A batch query is divided by keys of the table, each partition with the
-// rows interleaved in it.
-func seekable(list []*access) []*access {
-	var keep []*access
-	for _, a := range list {
-		if a.index == nil || a.seeks != nil {
-			keep = append(keep, a)
-		}
-	}
-	return keep
+	x := s.table.Indexes[at] // its entry of a row depends on these columns
+	return !slices.ContainsFunc(x.NotNullColumns, changes) && !slices.ContainsFunc(x.Key, func(k schema.KeyPart) bool { return changes(k.Column) })
 }
 
 // forcedIndex reads the hint FORCE_INDEX of a scan. If forced is true and name is "", the hint says _BASE_TABLE.
@@ -169,11 +139,11 @@ func (p *planner) forcedIndex(s *scanRel) (name string, forced bool, err error) 
 
 // hintText returns the value of a hint that is one word.
 func hintText(e tree.Expr) (string, bool) {
-	l, ok := e.(*tree.Literal)
-	if !ok || l.Value.IsNull() {
+	l, ok := e.(*tree.Literal) // the analyzer gives identifiers as strings
+	if !ok || l.Value.IsNull() || l.T.Kind != value.String {
 		return "", false
 	}
-	return hintLiteral(l)
+	return l.Value.AsString(), true
 }
 
 // admits reports whether the index has an entry for every row that satisfies pred. It may not: a NULL_FILTERED index leaves out rows with
@@ -203,20 +173,10 @@ func (p *planner) through(s *scanRel, x *schema.Index, pred predicate, need colS
 // useNotNull marks a condition "column IS NOT NULL" as used if no row of the table, or no entry of the index, has NULL in that column.
 func (a *access) useNotNull(pred predicate) {
 	for _, c := range pred.sargs {
-		if c.op == sargNotNull && (c.column.NotNull || a.index != nil && leavesOut(a.index, c.column)) {
+		if c.op == sargNotNull && (c.column.NotNull || a.index != nil && slices.Contains(a.index.NotNullColumns, c.column)) {
 			a.used[c.cond] = true
 		}
 	}
-}
-
-// leavesOut reports whether the index leaves out rows that have NULL in column c.
-func leavesOut(x *schema.Index, c *schema.Column) bool {
-	for _, have := range x.NotNullColumns {
-		if have == c {
-			return true
-		}
-	}
-	return false
 }
 
 // covered reports whether the index holds all columns of the scan that an operator above needs or a condition tests.
@@ -231,22 +191,8 @@ func (s *scanRel) covered(x *schema.Index, need colSet) bool {
 }
 
 func indexHolds(x *schema.Index, c *schema.Column) bool {
-	for _, k := range x.Key {
-		if k.Column == c {
-			return true
-		}
-	}
-	for _, k := range x.Suffix {
-		if k.Column == c {
-			return true
-		}
-	}
-	for _, st := range x.Storing {
-		if st == c {
-			return true
-		}
-	}
-	return false
+	isPart := func(k schema.KeyPart) bool { return k.Column == c }
+	return slices.ContainsFunc(x.Key, isPart) || slices.ContainsFunc(x.Suffix, isPart) || slices.Contains(x.Storing, c)
 }
 
 // bind finds the seeks on the access's key that the conditions allow.

@@ -48,7 +48,7 @@ func (d *describer) expr(e Expr) string {
 	case *tree.MakeStruct:
 		return "STRUCT(" + d.list(e.Fields) + ")"
 	case *tree.GetField:
-		return d.expr(e.Arg) + "." + fieldName(e)
+		return d.expr(e.Arg) + "." + tree.FieldName(e)
 	case *tree.GetJSONField:
 		return d.expr(e.Arg) + "." + e.Name
 	case *Let:
@@ -73,13 +73,6 @@ func columnName(name string, i int) string {
 		return "v" + strconv.Itoa(i)
 	}
 	return name
-}
-
-func fieldName(e *tree.GetField) string {
-	if name := e.Arg.Type().Fields[e.Index].Name; name != "" {
-		return name
-	}
-	return strconv.Itoa(e.Index)
 }
 
 func (d *describer) list(exprs []Expr) string {

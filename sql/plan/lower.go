@@ -254,7 +254,12 @@ func (p *planner) lowerSetOp(s *tree.SetOp) (relation, error) {
 		return &unionRel{inputs: inputs, columns: s.Columns, out: s.Out}, nil
 	}
 	if s.Kind == tree.Union {
-		return p.distinctUnion(s, inputs), nil
+		all := p.copyCols(s.Out)
+		group := make([]tree.Computed, len(all))
+		for i, c := range all {
+			group[i] = tree.Computed{Col: s.Out[i], Expr: &tree.Ref{Col: c}}
+		}
+		return &aggregateRel{in: &unionRel{inputs: inputs, columns: s.Columns, out: all}, groupBy: group}, nil
 	}
 	left, columns := inputs[0], s.Columns[0]
 	for i := 1; i < len(inputs); i++ {
@@ -266,15 +271,6 @@ func (p *planner) lowerSetOp(s *tree.SetOp) (relation, error) {
 		columns = out
 	}
 	return left, nil
-}
-
-func (p *planner) distinctUnion(s *tree.SetOp, inputs []relation) relation {
-	all := p.copyCols(s.Out)
-	group := make([]tree.Computed, len(all))
-	for i, c := range all {
-		group[i] = tree.Computed{Col: s.Out[i], Expr: &tree.Ref{Col: c}}
-	}
-	return &aggregateRel{in: &unionRel{inputs: inputs, columns: s.Columns, out: all}, groupBy: group}
 }
 
 func (p *planner) copyCols(cols []tree.Col) []tree.Col {

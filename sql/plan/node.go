@@ -464,9 +464,25 @@ func Field(n Node, slot int) (string, *value.Type) {
 	case *HashJoin:
 		return joinField(n.Left, n.Right, slot)
 	case *Unnest:
-		return unnestField(n, slot)
+		w := n.Input.Width()
+		switch {
+		case slot < w:
+			return Field(n.Input, slot)
+		case slot < w+len(n.Arrays):
+			return n.Names[slot-w], n.Arrays[slot-w].Type().Elem
+		}
+		return "offset", value.Int64Type
 	case *Aggregate:
-		return aggregateField(n, slot)
+		if slot < len(n.Keys) {
+			return n.Names[slot], n.Keys[slot].Type()
+		}
+		if slot -= len(n.Keys); slot < len(n.Aggs) {
+			return n.Aggs[slot].Name, n.Aggs[slot].Func.Type
+		}
+		if slot -= len(n.Aggs); slot < len(n.Grouping) {
+			return "grouping", value.Int64Type
+		}
+		return "", value.BytesType
 	case *UnionAll:
 		return Field(n.Inputs[0], slot)
 	case *SetOp:
@@ -494,28 +510,4 @@ func joinField(left, right Node, slot int) (string, *value.Type) {
 		return Field(right, slot-w)
 	}
 	return Field(left, slot)
-}
-
-func unnestField(n *Unnest, slot int) (string, *value.Type) {
-	w := n.Input.Width()
-	switch {
-	case slot < w:
-		return Field(n.Input, slot)
-	case slot < w+len(n.Arrays):
-		return n.Names[slot-w], n.Arrays[slot-w].Type().Elem
-	}
-	return "offset", value.Int64Type
-}
-
-func aggregateField(n *Aggregate, slot int) (string, *value.Type) {
-	if slot < len(n.Keys) {
-		return n.Names[slot], n.Keys[slot].Type()
-	}
-	if slot -= len(n.Keys); slot < len(n.Aggs) {
-		return n.Aggs[slot].Name, n.Aggs[slot].Func.Type
-	}
-	if slot -= len(n.Aggs); slot < len(n.Grouping) {
-		return "grouping", value.Int64Type
-	}
-	return "", value.BytesType
 }

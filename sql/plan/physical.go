@@ -433,7 +433,11 @@ func (p *planner) buildUnion(r *unionRel, req request) (built, error) {
 	}
 	out.node, out.from = n, p.unionOrigins(from, len(keep))
 	if merges {
-		n.Order, out.order = r.slotKeys(order, keep), order
+		for _, o := range order {
+			c := r.out[keep[o.slot]]
+			n.Order = append(n.Order, tree.SortKey{Expr: &Slot{T: c.Type, Index: o.slot, Name: c.Name}, Desc: o.desc, NullsFirst: o.nullsFirst})
+		}
+		out.order = order
 	}
 	return out, nil
 }
@@ -449,16 +453,6 @@ func (r *unionRel) orderOf(i int, order []orderKey) []orderKey {
 			}
 		}
 		list = append(list, k)
-	}
-	return list
-}
-
-// slotKeys returns the sort keys of an order. Slot i of the row is column keep[i] of the union.
-func (r *unionRel) slotKeys(order []slotOrder, keep []int) []tree.SortKey {
-	var list []tree.SortKey
-	for _, o := range order {
-		c := r.out[keep[o.slot]]
-		list = append(list, tree.SortKey{Expr: &Slot{T: c.Type, Index: o.slot, Name: c.Name}, Desc: o.desc, NullsFirst: o.nullsFirst})
 	}
 	return list
 }

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -158,7 +160,7 @@ func (p *planner) binds(registers map[int]bool, at slots) []Bind {
 			list = append(list, Bind{Slot: slot, Register: r})
 		}
 	}
-	sortBinds(list)
+	slices.SortFunc(list, func(a, b Bind) int { return a.Register - b.Register })
 	return list
 }
 

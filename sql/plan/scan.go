@@ -3,16 +3,11 @@ package plan
 import (
 	"math"
 	"slices"
-	"sort"
 
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/value"
 )
-
-func sortBinds(list []Bind) {
-	sort.Slice(list, func(i, j int) bool { return list[i].Register < list[j].Register })
-}
 
 // choose returns the cheapest access for a request. It does not consider skip scans. Of equally cheap ones it returns the first, and the
 // table comes before its indexes.
@@ -60,7 +55,11 @@ func (p *planner) fit(s *scanRel, a *access, req request) {
 		stop = 1
 		var keys []int
 		for id := range req.group {
-			keys = append(keys, slotOr(ids, id, -2))
+			if slot, ok := ids[id]; ok {
+				keys = append(keys, slot)
+			} else {
+				keys = append(keys, -2) // a slot that no order has
+			}
 		}
 		if order, fixed := s.orderOf(a); groups(order, fixed, keys) {
 			a.ordered = true
@@ -81,13 +80,6 @@ func (p *planner) fit(s *scanRel, a *access, req request) {
 		}
 		a.cost = (a.cost + whole) / 2
 	}
-}
-
-func slotOr(at slots, id, other int) int {
-	if slot, ok := at[id]; ok {
-		return slot
-	}
-	return other
 }
 
 // orderOf returns the order in which an access gives rows, and the columns that have one value in all rows. Both are places in s.out.
@@ -304,26 +296,22 @@ func (p *planner) buildBackJoin(s *scanRel, a *access, residual []tree.Expr, req
 		need.need[entry.out[i].ID] = true
 		key = append(key, &tree.Ref{Col: entry.out[i]})
 	}
-	early, late := residualSides(residual, setOf(row.out))
-	need.need.addAll(req.need).addAll(refsOf(late...))
-	left, err := p.scanNode(&entry, a, early, need)
-	if err != nil {
-		return built{}, err
-	}
-	left.node.(*Scan).Chosen = !a.forced && a.hasRange()
-	return p.joinRow(left, &row, key, late, req)
-}
-
-// residualSides divides conditions into those that can be tested on an index entry, and those that need the table's row.
-func residualSides(conds []tree.Expr, row colSet) (early, late []tree.Expr) {
-	for _, c := range conds {
-		if refsOf(c).intersects(row) {
+	var early, late []tree.Expr // conditions that can be tested on an index entry, and those that need the table's row
+	rest := setOf(row.out)
+	for _, c := range residual {
+		if refsOf(c).intersects(rest) {
 			late = append(late, c)
 		} else {
 			early = append(early, c)
 		}
 	}
-	return early, late
+	need.need.addAll(req.need).addAll(refsOf(late...))
+	left, err := p.scanNode(&entry, a, early, need)
+	if err != nil {
+		return built{}, err
+	}
+	left.node.(*Scan).Chosen = !a.forced && slices.ContainsFunc(a.seeks, func(s seek) bool { return s.bounds.any() })
+	return p.joinRow(left, &row, key, late, req)
 }
 
 // joinRow makes the Apply of a back join: for each row of left it reads the table's row with this key.
@@ -371,14 +359,6 @@ func joinSlots(kind JoinKind, left, right built) slots {
 		at[id] = w + slot
 	}
 	return at
-}
-
-// hintLiteral reads a hint's word from a literal: analyzers give identifiers as strings.
-func hintLiteral(l *tree.Literal) (string, bool) {
-	if l.T.Kind == value.String {
-		return l.Value.AsString(), true
-	}
-	return "", false
 }
 
 // If seeks have lists of values for the leading key parts, they read several streams of rows: one for each combination of these values.

@@ -41,7 +41,7 @@ func (p *printer) expr(e Expr) string {
 	case *MakeStruct:
 		return "STRUCT(" + p.exprs(e.Fields) + ")"
 	case *GetField:
-		return p.expr(e.Arg) + "." + field(e)
+		return p.expr(e.Arg) + "." + FieldName(e)
 	case *GetJSONField:
 		return p.expr(e.Arg) + "." + strconv.Quote(e.Name)
 	case *Let:
@@ -90,7 +90,8 @@ func (p *printer) subquery(s *Subquery) string {
 	return text + ")"
 }
 
-func field(e *GetField) string {
+// FieldName returns the name of the field of a STRUCT, its number if it has no name.
+func FieldName(e *GetField) string {
 	if name := e.Arg.Type().Fields[e.Index].Name; name != "" {
 		return name
 	}
