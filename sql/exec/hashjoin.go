@@ -96,13 +96,7 @@ func (o *hashJoinOp) open(r *run) error {
 	return o.probe.open(r)
 }
 
-func (o *hashJoinOp) close() error {
-	err := o.probe.close()
-	if e := o.build.close(); err == nil {
-		err = e
-	}
-	return err
-}
+func (o *hashJoinOp) close() error { return closeAll(o.probe, o.build) }
 
 // fill puts the rows of build in the table.
 func (o *hashJoinOp) fill(r *run) error {

@@ -102,6 +102,17 @@ func (r *run) cost() Stats {
 	return s
 }
 
+// closeAll closes operators and returns the first error.
+func closeAll(list ...operator) error {
+	var err error
+	for _, op := range list {
+		if e := op.close(); err == nil {
+			err = e
+		}
+	}
+	return err
+}
+
 // drain opens an operator, calls f for each of its rows, and closes it.
 func drain(r *run, op operator, f func(row []value.Value) error) error {
 	return drainBatches(r, op, func(b *batch) (err error) {

@@ -42,13 +42,7 @@ func (o *setOp) open(r *run) error {
 	return o.left.open(r)
 }
 
-func (o *setOp) close() error {
-	err := o.left.close()
-	if e := o.right.close(); err == nil {
-		err = e
-	}
-	return err
-}
+func (o *setOp) close() error { return closeAll(o.left, o.right) }
 
 func (o *setOp) next(r *run) (*batch, error) {
 	for o.putOff == nil {

@@ -56,15 +56,7 @@ func (o *unionOp) next(r *run) (*batch, error) {
 	}
 }
 
-func (o *unionOp) close() error {
-	var err error
-	for _, in := range o.inputs {
-		if e := in.close(); err == nil {
-			err = e
-		}
-	}
-	return err
-}
+func (o *unionOp) close() error { return closeAll(o.inputs...) }
 
 // mergeUnionOp merges inputs that come in the same order. It moves an input on only when the next row is asked for. So each input computes at most
 // one row that is not returned.
@@ -158,15 +150,7 @@ func (o *mergeUnionOp) next(*run) (*batch, error) {
 	return o.out.some(), nil
 }
 
-func (o *mergeUnionOp) close() error {
-	var err error
-	for _, in := range o.inputs {
-		if e := in.close(); err == nil {
-			err = e
-		}
-	}
-	return err
-}
+func (o *mergeUnionOp) close() error { return closeAll(o.inputs...) }
 
 // inputRows returns the rows of an operator one by one.
 type inputRows struct {
