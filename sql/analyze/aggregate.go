@@ -37,7 +37,7 @@ func (w *walker) aggCall(col tree.Col, n *googlesql.ResolvedAggregateFunctionCal
 	if get(n.GroupByListSize()) > 0 || get(n.HavingExpr()) != nil {
 		unsupported("Multi-level aggregation")
 	}
-	args, _ := w.arguments(n.ResolvedFunctionCallBase)
+	args := w.arguments(n.ResolvedFunctionCallBase)
 	nulls := get(n.NullHandlingModifier())
 	call := tree.AggCall{
 		Col:          col,

@@ -92,7 +92,7 @@ func (w *walker) call(n *googlesql.ResolvedFunctionCall) tree.Expr {
 	defer enter(&w.counts.calls, limitNestedCalls, maxNestedCalls)()
 	w.counts.function()
 	w.hints(get(n.HintList()), functionHints)
-	args, lambdas := w.arguments(n.ResolvedFunctionCallBase)
+	args := w.arguments(n.ResolvedFunctionCallBase)
 	f := w.function(n.ResolvedFunctionCallBase, args, w.typeOf(get(n.Type())))
 	if f.Name == pendingCommitTimestamp {
 		refuse(usererror.PendingCommitTimestampPlace())
@@ -100,15 +100,16 @@ func (w *walker) call(n *googlesql.ResolvedFunctionCall) tree.Expr {
 	if f.Name == "$in" {
 		atMost(limitInValues, len(args)-1, maxInValues)
 	}
-	return &tree.Call{Func: f, Args: args, Lambdas: lambdas}
+	return &tree.Call{Func: f, Args: args}
 }
 
-// arguments translates the arguments of a call. Where an argument is a lambda, args has nil, and lambdas has the lambda.
-func (w *walker) arguments(n *googlesql.ResolvedFunctionCallBase) (args []tree.Expr, lambdas []*tree.Lambda) {
+// arguments translates the arguments of a call.
+func (w *walker) arguments(n *googlesql.ResolvedFunctionCallBase) []tree.Expr {
 	generic := get(n.GenericArgumentList())
 	if len(generic) == 0 {
-		return w.exprs(listed(w.lib.engine, n.ArgumentList, n.ArgumentListSize, n.ArgumentList2)), nil
+		return w.exprs(listed(w.lib.engine, n.ArgumentList, n.ArgumentListSize, n.ArgumentList2))
 	}
+	var args []tree.Expr
 	for _, g := range generic {
 		if e := get(g.Expr()); e != nil {
 			args = append(args, w.expr(e))
@@ -122,10 +123,9 @@ func (w *walker) arguments(n *googlesql.ResolvedFunctionCallBase) (args []tree.E
 		if lambda == nil {
 			unsupported("This kind of argument of " + get(get(n.Function()).SQLName()))
 		}
-		args = append(args, nil)
-		lambdas = append(lambdas, &tree.Lambda{Params: w.cols(get(lambda.ArgumentList())), Body: w.expr(get(lambda.Body()))})
+		args = append(args, &tree.Lambda{Params: w.cols(get(lambda.ArgumentList())), Body: w.expr(get(lambda.Body()))})
 	}
-	return args, lambdas
+	return args
 }
 
 func (w *walker) function(n *googlesql.ResolvedFunctionCallBase, args []tree.Expr, result *value.Type) *tree.Function {
@@ -136,9 +136,7 @@ func (w *walker) function(n *googlesql.ResolvedFunctionCallBase, args []tree.Exp
 		Safe: get(n.ErrorMode()) == googlesql.ResolvedFunctionCallBaseEnums_ErrorModeSafeErrorMode,
 	}
 	for i, a := range args {
-		if a != nil {
-			f.Args[i] = a.Type()
-		}
+		f.Args[i] = a.Type()
 	}
 	return f
 }

@@ -95,7 +95,7 @@ func (w *walker) inline(n *googlesql.ResolvedFunctionCall, b *body) tree.Expr {
 	if get(n.ErrorMode()) == googlesql.ResolvedFunctionCallBaseEnums_ErrorModeSafeErrorMode {
 		refuse(usererror.SafeFunction(b.FullName()))
 	}
-	args, _ := w.arguments(n.ResolvedFunctionCallBase)
+	args := w.arguments(n.ResolvedFunctionCallBase)
 	w.meet(b.Function)
 	if w.definition != nil {
 		w.definition.use(schema.Use{ID: b.ID})

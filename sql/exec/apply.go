@@ -55,13 +55,7 @@ func (o *applyOp) open(r *run) error {
 	return o.left.open(r)
 }
 
-func (o *applyOp) close() error {
-	err := o.left.close()
-	if e := o.right.close(); err == nil {
-		err = e
-	}
-	return err
-}
+func (o *applyOp) close() error { return closeAll(o.left, o.right) }
 
 func (o *applyOp) next(r *run) (*batch, error) {
 	o.out.begin()

@@ -48,7 +48,7 @@ func TestOnlyPullCallsNext(t *testing.T) {
 				switch e.Name() + " " + fn.Name.Name {
 				case "run.go pull":
 					pulled = true
-				case "meter.go next": // a meter passes on the call that it got from pull
+				case "nodestats.go next": // a meter passes on the call that it got from pull
 				default:
 					t.Errorf("%s: %s calls next; operators are pulled by run.pull", e.Name(), fn.Name.Name)
 				}

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -77,11 +78,17 @@ func (m *dmlCode) run(r *run) (Rows, error) {
 	if err == nil {
 		err = d.changes.Finish(r.ctx)
 	}
-	if err == nil {
-		err = d.checkAssert()
-	}
 	if err != nil {
 		return nil, err
+	}
+	if d.assert != nil {
+		v, err := d.assert(r, nil)
+		if err != nil {
+			return nil, err
+		}
+		if v.IsNull() || v.AsInt64() != d.count {
+			return nil, usererror.AssertRowsModified(v.AsInt64(), d.count)
+		}
 	}
 	return &changedRows{batchRows: batchRows{columns: m.columns, batch: &d.out}, run: r, count: d.count, changes: d.changes}, nil
 }
@@ -122,20 +129,6 @@ func (d *change) each(f func(row []value.Value) error) error {
 			return err
 		}
 	}
-}
-
-func (d *change) checkAssert() error {
-	if d.assert == nil {
-		return nil
-	}
-	v, err := d.assert(d.run, nil)
-	if err != nil {
-		return err
-	}
-	if v.IsNull() || v.AsInt64() != d.count {
-		return usererror.AssertRowsModified(v.AsInt64(), d.count)
-	}
-	return nil
 }
 
 // changed counts a changed row and computes the row of THEN RETURN. row has a value for each column of the table.
@@ -188,27 +181,24 @@ func (d *change) update() error {
 			}
 			updated[string(key)] = true
 		}
-		return d.updateRow(key, row[nk:])
-	})
-}
-
-func (d *change) updateRow(key []byte, vals []value.Value) error {
-	old, ok, err := d.stored(key)
-	if !ok || err != nil {
-		return err
-	}
-	for i, c := range d.node.Columns {
-		if d.node.Default[i] {
-			if vals[i], err = table.DefaultOf(c); err != nil {
-				return err
+		old, ok, err := d.stored(key)
+		if !ok || err != nil {
+			return err
+		}
+		vals := row[nk:]
+		for i, c := range d.node.Columns {
+			if d.node.Default[i] {
+				if vals[i], err = table.DefaultOf(c); err != nil {
+					return err
+				}
 			}
 		}
-	}
-	row, err := d.changes.Update(d.run.ctx, d.node.Table, old, d.node.Columns, vals)
-	if err != nil {
-		return err
-	}
-	return d.changed(row, "UPDATE")
+		changed, err := d.changes.Update(d.run.ctx, d.node.Table, old, d.node.Columns, vals)
+		if err != nil {
+			return err
+		}
+		return d.changed(changed, "UPDATE")
+	})
 }
 
 // delete deletes the rows whose keys are in the input. In a row of the input, the columns for THEN RETURN follow the key.
@@ -220,23 +210,19 @@ func (d *change) delete() error {
 	var key []byte
 	return d.each(func(row []value.Value) error {
 		key = d.layout.AppendKey(key[:0], row[:nk])
-		return d.deleteRow(key, row[nk:])
+		old, ok, err := d.stored(key)
+		if !ok || err != nil {
+			return err
+		}
+		if err := d.changes.Delete(d.run.ctx, d.node.Table, old); err != nil {
+			return err
+		}
+		d.count++
+		if d.node.Return == nil {
+			return nil
+		}
+		return d.returning(row[nk:], "DELETE")
 	})
-}
-
-func (d *change) deleteRow(key []byte, returned []value.Value) error {
-	old, ok, err := d.stored(key)
-	if !ok || err != nil {
-		return err
-	}
-	if err := d.changes.Delete(d.run.ctx, d.node.Table, old); err != nil {
-		return err
-	}
-	d.count++
-	if d.node.Return == nil {
-		return nil
-	}
-	return d.returning(returned, "DELETE")
 }
 
 // stored returns the stored row with a key. If the scan of the input has kept the row, it is not read again.
@@ -247,19 +233,14 @@ func (d *change) stored(key []byte) (table.Stored, bool, error) {
 	return d.changes.Get(d.run.ctx, key)
 }
 
-// insert inserts the rows of VALUES or of the input.
+// insert inserts the rows of VALUES or of the input. It computes all rows before it inserts the first.
 func (d *change) insert() error {
-	if d.input == nil {
-		return d.insertValues()
+	if d.input != nil {
+		if err := d.collect(); err != nil {
+			return err
+		}
+		return d.each(func(row []value.Value) error { return d.insertRow(d.node.Columns, row) })
 	}
-	if err := d.collect(); err != nil {
-		return err
-	}
-	return d.each(func(row []value.Value) error { return d.insertRow(d.node.Columns, row) })
-}
-
-// insertValues computes all rows before it inserts the first.
-func (d *change) insertValues() error {
 	var lists givenColumns
 	type inserted struct {
 		columns []*schema.Column
@@ -372,4 +353,221 @@ func (c *changedRows) Stats() Stats {
 	s.RowsReturned = int64(c.batch.n)
 	s.Mutations, s.BytesWritten, s.Written = c.changes.Count(), c.changes.Bytes(), c.changes.Written()
 	return s
+}
+
+// readRows keeps the stored rows that the scan of an UPDATE or DELETE has read and locked, in the order of the scan. The statement then need not
+// read the rows again to change them. Operators between the scan and the change may drop rows. If they change the order of rows, or if the rows are
+// too many for memory, the statement reads rows again.
+type readRows struct {
+	scan *plan.Scan // the scan that reads the rows; nil if they are not kept
+	rows []table.Stored
+	held held
+}
+
+// targetOf returns the scan that reads the rows that a statement changes. It returns nil if the rows come from an index, or if deleting a row may
+// delete other rows of the scan.
+func targetOf(catalog *schema.Catalog, n *plan.DML) *plan.Scan {
+	if n.Input == nil || n.Kind == plan.Insert || n.Kind == plan.Delete && cascades(catalog, n.Table) {
+		return nil
+	}
+	var found []*plan.Scan
+	plan.Walk(n.Input, func(in plan.Node) {
+		if s, ok := in.(*plan.Scan); ok && s.Table == n.Table && s.Index == nil && s.Exclusive {
+			found = append(found, s)
+		}
+	})
+	if len(found) != 1 {
+		return nil
+	}
+	return found[0]
+}
+
+// cascades reports whether deleting a row of t may delete other rows, of t or of other tables.
+func cascades(catalog *schema.Catalog, t *schema.Table) bool {
+	for _, child := range catalog.Children(t) {
+		if child.Interleave == schema.InterleaveCascade {
+			return true
+		}
+	}
+	for _, fk := range catalog.ReferencedBy(t) {
+		if fk.Cascade {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *readRows) add(r *run, s table.Stored) error {
+	t.rows = append(t.rows, s)
+	if err := r.memory.keepBytes(&t.held, rowOverhead+int64(len(s.Key)+len(s.Value))); err != nil || !r.memory.full(t.held) {
+		return err
+	}
+	t.scan, t.rows = nil, nil
+	r.memory.release(&t.held)
+	return nil
+}
+
+// popKey returns the row with a key. It looks only behind the row that it returned last, and drops the rows between.
+func (t *readRows) popKey(key []byte) (table.Stored, bool) {
+	for len(t.rows) > 0 {
+		s := t.rows[0]
+		t.rows[0], t.rows = table.Stored{}, t.rows[1:]
+		if bytes.Equal(s.Key, key) {
+			return s, true
+		}
+	}
+	return table.Stored{}, false
+}
+
+// conflictCode is a compiled ON CONFLICT clause.
+type conflictCode struct {
+	node  *plan.Conflict
+	key   bool                // a row with the same primary key is a conflict
+	index []*table.Projection // for each unique index that can conflict, reads the primary key from its entry
+	old   *table.Projection
+	set   []eval // the assignments; nil is DEFAULT
+	where eval
+}
+
+func (c *compiler) conflict(n *plan.DML) (*conflictCode, error) {
+	code := &conflictCode{node: n.Conflict}
+	anyKey := !n.Conflict.Key && n.Conflict.Index == nil
+	code.key = n.Conflict.Key || anyKey
+	var key []*schema.Column
+	for _, k := range n.Table.Key {
+		key = append(key, k.Column)
+	}
+	var err error
+	for _, x := range n.Table.Indexes {
+		if x != n.Conflict.Index && !(anyKey && x.Unique) {
+			continue
+		}
+		p, err := table.NewProjection(n.Table, x, key)
+		if err != nil {
+			return nil, err
+		}
+		code.index = append(code.index, p)
+	}
+	if code.old, err = table.NewProjection(n.Table, nil, n.Conflict.Old); err != nil {
+		return nil, err
+	}
+	if code.set, err = c.exprs(n.Conflict.Set); err != nil {
+		return nil, err
+	}
+	code.where, err = c.optional(n.Conflict.Where)
+	return code, err
+}
+
+// insertOrResolve inserts a row. If the row conflicts with an existing one, it does what ON CONFLICT says.
+func (d *change) insertOrResolve(columns []*schema.Column, vals []value.Value) error {
+	row, err := d.changes.Propose(d.node.Table, columns, vals)
+	if err != nil {
+		return err
+	}
+	there, ok, err := d.clash(row)
+	if err != nil {
+		return err
+	}
+	if d.touched == nil {
+		d.touched = map[string]bool{}
+	}
+	if !ok {
+		if err := d.changes.InsertProposed(d.run.ctx); err != nil {
+			return err
+		}
+		d.touched[string(d.layout.AppendKey(nil, keyOf(d.node.Table, row)))] = true
+		return d.changed(row, "INSERT")
+	}
+	if !d.conflict.node.Update {
+		return nil
+	}
+	if d.touched[string(there)] {
+		return usererror.RowAffectedTwice(d.node.Table.FullName(), d.layout.KeyText(there))
+	}
+	return d.resolve(there, row)
+}
+
+// clash returns the key of the existing row that the new row conflicts with.
+func (d *change) clash(row []value.Value) (key []byte, ok bool, err error) {
+	if d.conflict.key {
+		key := d.layout.AppendKey(nil, keyOf(d.node.Table, row))
+		if _, ok, err := d.run.view.Get(d.run.ctx, key, table.LockExclusive); ok || err != nil {
+			return key, ok, err
+		}
+	}
+	for _, x := range d.conflict.index {
+		if key, ok, err := d.clashIn(x, row); ok || err != nil {
+			return key, ok, err
+		}
+	}
+	return nil, false, nil
+}
+
+// clashIn looks in a unique index for an entry with the key of row. It returns the primary key of the entry.
+func (d *change) clashIn(p *table.Projection, row []value.Value) (key []byte, ok bool, err error) {
+	for _, c := range p.Index.NotNullColumns {
+		if row[c.Ordinal].IsNull() {
+			return nil, false, nil
+		}
+	}
+	var vals []value.Value
+	for _, k := range p.Index.Key {
+		vals = append(vals, row[k.Column.Ordinal])
+	}
+	spans, err := p.Spans(table.KeySet{Keys: [][]value.Value{vals}})
+	if err != nil {
+		return nil, false, err
+	}
+	rows := table.Read{Projection: p, Spans: spans, Lock: table.LockExclusive}.Open(d.run.ctx, d.run.view)
+	defer rows.Close()
+	if ok, err = rows.Next(); !ok || err != nil {
+		return nil, false, err
+	}
+	return d.layout.AppendKey(nil, rows.Values(nil)), true, nil
+}
+
+// resolve applies DO UPDATE to the existing row at key.
+func (d *change) resolve(key []byte, proposed []value.Value) error {
+	rows := table.Read{Projection: d.conflict.old, Spans: []table.Span{{Start: key}}, Lock: table.LockExclusive}.Open(d.run.ctx, d.run.view)
+	defer rows.Close()
+	if ok, err := rows.Next(); !ok || err != nil {
+		return err
+	}
+	both := rows.Values(nil)
+	for _, c := range d.conflict.node.New {
+		both = append(both, proposed[c.Ordinal])
+	}
+	if ok, err := isTrue(d.conflict.where, d.run, both); !ok || err != nil {
+		return err
+	}
+	vals := make([]value.Value, len(d.conflict.set))
+	for i, f := range d.conflict.set {
+		var err error
+		if f == nil {
+			vals[i], err = table.DefaultOf(d.conflict.node.Columns[i])
+		} else {
+			vals[i], err = f(d.run, both)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	old, ok, err := d.changes.Get(d.run.ctx, key)
+	if !ok || err != nil {
+		return err
+	}
+	row, err := d.changes.Update(d.run.ctx, d.node.Table, old, d.conflict.node.Columns, vals)
+	if err != nil {
+		return err
+	}
+	d.touched[string(key)] = true
+	return d.changed(row, "UPDATE")
+}
+
+func keyOf(t *schema.Table, row []value.Value) []value.Value {
+	var key []value.Value
+	for _, k := range t.Key {
+		key = append(key, row[k.Column.Ordinal])
+	}
+	return key
 }

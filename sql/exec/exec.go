@@ -3,11 +3,98 @@ package exec
 import (
 	"context"
 	"fmt"
+	"time"
 
+	"github.com/crowfoot-db/crowfoot/memory"
+	"github.com/crowfoot-db/crowfoot/sql/fn"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/sql/spill"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/value"
 )
+
+// Env is what one run of a plan is given: the data, the parameters and the limits.
+type Env struct {
+	View   table.View   // what queries read
+	Writer table.Writer // what DML reads and writes; View may then be nil
+	// Params are the values of Plan.Params, in that order.
+	Params []value.Value
+	// Columns, if set, opens a source that gives the rows of a scan column by column. If it returns nil for a scan, the rows come from View.
+	Columns func(ColumnRead) (ColumnSource, error)
+	// Functions holds the time, the time zone and the source of randomness for functions.
+	Functions *fn.Context
+	// Restrict, if set, restricts the driving scan (Plan.Driving) to the keys of one span. The run then computes one partition of a query.
+	Restrict *table.Span
+	// Spill creates the temporary files of operators whose rows do not fit into memory. If it is nil, a run that needs more memory fails. Operators
+	// spill when the run keeps more than SpillAbove bytes of rows. If SpillAbove is 0, that is three quarters of MaxMemory.
+	Spill      *spill.Dir
+	SpillAbove int64
+	// Profile makes the run collect statistics of each operator (Stats.Nodes). Clock tells the time for them.
+	Profile bool
+	Clock   func() time.Time
+	// Memory is the account that is charged for the rows that the run keeps. If it is nil, nothing is charged.
+	Memory *memory.Account
+}
+
+// Rows is the result of a run. Next moves to the next row. Values, AppendWire and Size are about that row.
+type Rows interface {
+	Next() (bool, error)
+	// AppendWire appends the row as elements of google.spanner.v1.PartialResultSet.values.
+	AppendWire(dst []byte) []byte
+	// AppendColumn is AppendWire for one column.
+	AppendColumn(dst []byte, i int) []byte
+	// Size estimates how many bytes AppendWire will append, and ColumnSize how many AppendColumn will append.
+	Size() int
+	ColumnSize(i int) int
+	// Fill moves over the next rows, of about size bytes together, and appends their values to columns. It returns the number of these rows, 0 at
+	// the end.
+	Fill(columns []value.Column, size int) (rows int, err error)
+	// DataSize returns the size in bytes of all values that have been appended so far, without their wire encoding.
+	DataSize() int64
+	// Values appends the row's values.
+	Values(dst []value.Value) []value.Value
+	// Columns are the columns of the result; none for DML without THEN RETURN.
+	Columns() []plan.Column
+	// RowCount returns how many rows a DML statement changed.
+	RowCount() int64
+	// Stats returns what the run has cost so far.
+	Stats() Stats
+	Close() error
+}
+
+// Stats is what a run has cost.
+type Stats struct {
+	RowsScanned  int64 // read from tables and indexes
+	RowsReturned int64
+	Mutations    int64         // mutations of a DML statement, which count towards the limit of a commit
+	MemoryPeak   int64         // the most bytes of rows that were kept at once; see MaxMemory
+	Spilled      spill.Written // rows and bytes written to temporary files
+	BytesWritten int64         // bytes that DML wrote, index entries included
+	Written      []table.Written
+	// Nodes, with Env.Profile, are the statistics of each operator.
+	Nodes  map[plan.Node]*NodeStats
+	Chunks int64 // chunks of columnar copies that were read
+}
+
+// Program is a compiled plan, ready to run. It is immutable, so that many goroutines may run it at once.
+type Program struct {
+	plan *plan.Plan
+	// read is set for a plan that is a key read, root for every other query, dml for DML.
+	read *keyScan
+	root maker
+	dml  *dmlCode
+	// driving is the compiled scan of plan.Plan.Driving; nil if there is none.
+	driving *keyScan
+	// roomSize, lazies, sets and spools are how many values of room, lazyArgs, element sets and spools a run needs. bounded is how many calls the
+	// method bounded has compiled. subqueries are the subquery expressions.
+	roomSize, lazies, sets, spools int
+	outputs                        int // the number of vectorRooms that a run needs
+	bounded                        int
+	subqueries                     []*subqueryCode
+	// spoolMakers make the inputs of spools, and spoolTypes are their column types. The index is the spool's number.
+	spoolMakers []maker
+	spoolTypes  [][]*value.Type
+}
 
 // Run starts the plan. A query computes its rows as the caller asks for them. DML is done when Run returns.
 func (p *Program) Run(ctx context.Context, env Env) (Rows, error) {
@@ -44,198 +131,40 @@ func (p *Program) Run(ctx context.Context, env Env) (Rows, error) {
 	return &operatorRows{batchRows: batchRows{columns: p.plan.Columns}, run: r, root: root}, nil
 }
 
-// wireTag is the tag of a value in google.spanner.v1.PartialResultSet: field 2, length-delimited.
-const wireTag = 2<<3 | 2
+// noContext is the context of functions in a run without Env.Functions.
+var noContext = &fn.Context{}
 
-// batchRows returns the rows of a batch of either form, one by one. If every column of the batch is a vector, values go from the vectors to the
-// wire, and no row is built.
-type batchRows struct {
-	columns []plan.Column
-	batch   *batch
-	vectors []*value.Vector // the columns of batch; empty if they are not all vectors
-	next    int             // index in batch of the row after the current one
-	data    int64
-}
-
-// reset makes next the current batch. Next will move to its first row.
-func (b *batchRows) reset(next *batch) {
-	b.batch, b.next, b.vectors = next, 0, b.vectors[:0]
-	if next == nil || next.cols == nil {
-		return
+// start initializes r for a run of p with env, and returns r.
+func (p *Program) start(ctx context.Context, env Env, r *run) *run {
+	*r = run{prog: p, ctx: ctx, env: env, view: env.View, fns: env.Functions, params: env.Params}
+	if env.Restrict != nil {
+		r.driving = p.plan.Driving()
 	}
-	for i := range next.cols {
-		if next.cols[i].Vector == nil {
-			b.vectors = b.vectors[:0]
-			return
-		}
-		b.vectors = append(b.vectors, next.cols[i].Vector)
+	if env.Writer != nil {
+		r.view = env.Writer
 	}
-}
-
-func (b *batchRows) row() []value.Value { return b.batch.row(b.next - 1) }
-
-// place returns the index of the current row in the columns of the batch.
-func (b *batchRows) place() int { return int(b.batch.at[b.next-1]) }
-
-func (b *batchRows) AppendWire(dst []byte) []byte {
-	if len(b.vectors) > 0 {
-		dst, size := value.AppendVectorsWire(dst, wireTag, b.vectors, b.place())
-		b.data += int64(size)
-		return dst
+	if r.fns == nil {
+		r.fns = noContext
 	}
-	for i, v := range b.row() {
-		t := b.columns[i].Type
-		dst = v.AppendWireField(dst, wireTag, t)
-		b.data += int64(v.DataSize(t))
+	if n := p.plan.Registers + p.roomSize; n > 0 {
+		vals := make([]value.Value, n)
+		r.registers, r.room = vals[:p.plan.Registers:p.plan.Registers], vals[p.plan.Registers:]
 	}
-	return dst
-}
-
-func (b *batchRows) AppendColumn(dst []byte, i int) []byte {
-	if len(b.vectors) > 0 {
-		dst, size := value.AppendVectorsWire(dst, wireTag, b.vectors[i:i+1], b.place())
-		b.data += int64(size)
-		return dst
+	if p.lazies > 0 {
+		r.lazies = make([]lazyArgs, p.lazies)
 	}
-	v, t := b.row()[i], b.columns[i].Type
-	b.data += int64(v.DataSize(t))
-	return v.AppendWireField(dst, wireTag, t)
-}
-
-func (b *batchRows) Size() (n int) {
-	if len(b.vectors) > 0 {
-		return value.VectorsWireSize(b.vectors, b.place())
+	if p.sets > 0 {
+		r.sets = make([]elementSet, p.sets)
 	}
-	row := b.row()
-	for i := range row {
-		n += row[i].WireSize()
+	if len(p.subqueries) > 0 {
+		r.subqueries = make([]subqueryState, len(p.subqueries))
 	}
-	return n
-}
-
-func (b *batchRows) ColumnSize(i int) int {
-	if len(b.vectors) > 0 {
-		return value.VectorsWireSize(b.vectors[i:i+1], b.place())
+	if p.spools > 0 {
+		r.spools = make([]spool, p.spools)
 	}
-	return b.row()[i].WireSize()
-}
-
-func (b *batchRows) Values(dst []value.Value) []value.Value {
-	if len(b.vectors) == 0 {
-		return append(dst, b.row()...)
+	r.memory.start(ctx, &r.env)
+	if env.Profile {
+		r.stats.Nodes = map[plan.Node]*NodeStats{}
 	}
-	for _, v := range b.vectors {
-		dst = append(dst, v.At(b.place()))
-	}
-	return dst
-}
-func (b *batchRows) DataSize() int64        { return b.data }
-func (b *batchRows) Columns() []plan.Column { return b.columns }
-
-// operatorRows are the rows that an operator returns.
-type operatorRows struct {
-	batchRows
-	run  *run
-	root operator
-	err  error
-}
-
-func (q *operatorRows) Next() (bool, error) {
-	if q.batch == nil || q.next == q.batch.n {
-		if more, err := q.pull(); !more || err != nil {
-			return false, err
-		}
-	}
-	if q.batch.cols != nil && len(q.vectors) == 0 {
-		q.batch.skip(q.next)
-		q.batch.toRows()
-		q.next = 0
-	}
-	q.next++
-	q.run.stats.RowsReturned++
-	return true, nil
-}
-
-// pull gets the next batch, in either form; more is false at the end.
-func (q *operatorRows) pull() (more bool, err error) {
-	if q.err != nil || q.root == nil {
-		return false, q.err
-	}
-	var next *batch
-	next, q.err = q.run.pull(q.root)
-	if q.err != nil {
-		next = nil
-	}
-	if q.reset(next); next == nil {
-		if err := q.Close(); q.err == nil {
-			q.err = err
-		}
-		return false, q.err
-	}
-	return true, nil
-}
-
-// Release closes the cursors that scans of a snapshot hold in the storage engine. The caller uses it when it will not ask for rows for long. Next
-// continues after the current row.
-func (q *operatorRows) Release() {
-	for _, rows := range q.run.opened {
-		rows.Release()
-	}
-	for _, scan := range q.run.byColumns {
-		scan.release()
-	}
-}
-
-func (q *operatorRows) RowCount() int64 { return 0 }
-func (q *operatorRows) Stats() Stats    { return q.run.cost() }
-
-func (q *operatorRows) Close() error {
-	if q.root == nil {
-		return nil
-	}
-	root := q.root
-	q.root = nil
-	err := root.close()
-	for i := range q.run.subqueries {
-		if op := q.run.subqueries[i].op; op != nil {
-			if e := op.close(); err == nil {
-				err = e
-			}
-		}
-	}
-	if e := q.run.end(); err == nil {
-		err = e
-	}
-	return err
-}
-
-// keyRows are the rows of a key read. Package table reads them; no operator runs.
-type keyRows struct {
-	*table.Rows
-	run      run
-	place    place
-	columns  []plan.Column
-	returned int64
-}
-
-func (k *keyRows) open(r *run) error {
-	if err := r.prog.read.locate(r, &k.place); err != nil {
-		return err
-	}
-	k.Rows = r.prog.read.read(r, &k.place).Open(r.ctx, r.view)
-	return nil
-}
-
-func (k *keyRows) Next() (bool, error) {
-	ok, err := k.Rows.Next()
-	if ok {
-		k.returned++
-	}
-	return ok, err
-}
-
-func (k *keyRows) Columns() []plan.Column { return k.columns }
-func (k *keyRows) RowCount() int64        { return 0 }
-func (k *keyRows) Stats() Stats {
-	return Stats{RowsScanned: k.returned, RowsReturned: k.returned}
+	return r
 }

@@ -1,12 +1,15 @@
 package exec
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/crowfoot-db/crowfoot/sql/fn"
 	"github.com/crowfoot-db/crowfoot/sql/fn/conversion"
 	"github.com/crowfoot-db/crowfoot/sql/fn/library"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -21,20 +24,20 @@ func (c *compiler) expr(e plan.Expr) (eval, error) {
 	case *plan.Parameter:
 		i := e.Index
 		return func(r *run, _ []value.Value) (value.Value, error) { return r.params[i], nil }, nil
-	case *plan.Const:
+	case *tree.Literal:
 		v := e.Value
 		return func(*run, []value.Value) (value.Value, error) { return v, nil }, nil
-	case *plan.Call:
+	case *tree.Call:
 		return c.call(e)
-	case *plan.Cast:
+	case *tree.Cast:
 		return c.cast(e)
 	case *plan.Subquery:
 		return c.subquery(e)
-	case *plan.MakeStruct:
+	case *tree.MakeStruct:
 		return c.makeStruct(e)
-	case *plan.GetField:
+	case *tree.GetField:
 		return c.getField(e)
-	case *plan.GetJSONField:
+	case *tree.GetJSONField:
 		return c.getJSONField(e)
 	case *plan.Let:
 		return c.let(e)
@@ -49,7 +52,7 @@ func (c *compiler) reserve(n int) int {
 	return at
 }
 
-func (c *compiler) call(e *plan.Call) (eval, error) {
+func (c *compiler) call(e *tree.Call) (eval, error) {
 	if f, err := c.builtin(e); f != nil || err != nil {
 		return f, err
 	}
@@ -57,16 +60,16 @@ func (c *compiler) call(e *plan.Call) (eval, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f.Higher != nil {
+		made, err := c.higher(f, e)
+		return c.bounded(e.Func.Type, made), err
+	}
 	args, err := c.exprs(e.Args)
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case f.Lazy != nil:
+	if f.Lazy != nil {
 		return c.lazy(f, args), nil
-	case f.Higher != nil:
-		made, err := c.higher(f, e, args)
-		return c.bounded(e.Func.Type, made), err
 	}
 	if e.Func.Name == "$in_array" {
 		return c.inArray(e, c.strict(f, args))
@@ -127,23 +130,23 @@ func (l *lambda) Apply(args []value.Value) (value.Value, error) {
 }
 
 // higher compiles a call of a function that takes lambdas.
-func (c *compiler) higher(f *fn.Scalar, e *plan.Call, args []eval) (eval, error) {
+func (c *compiler) higher(f *fn.Scalar, e *tree.Call) (eval, error) {
 	var plain []eval
-	for _, a := range args {
-		if a != nil {
-			plain = append(plain, a)
-		}
-	}
 	var lambdas []lambda
-	for _, l := range e.Lambdas {
-		if l == nil {
-			continue
+	for _, a := range e.Args {
+		l, isLambda := a.(*plan.Lambda)
+		if isLambda {
+			a = l.Body
 		}
-		body, err := c.expr(l.Body)
+		computed, err := c.expr(a)
 		if err != nil {
 			return nil, err
 		}
-		lambdas = append(lambdas, lambda{registers: l.Registers, body: body})
+		if isLambda {
+			lambdas = append(lambdas, lambda{registers: l.Registers, body: computed})
+		} else {
+			plain = append(plain, computed)
+		}
 	}
 	at, n := c.reserve(len(plain)), len(plain)
 	return func(r *run, row []value.Value) (value.Value, error) {
@@ -164,7 +167,7 @@ func (c *compiler) higher(f *fn.Scalar, e *plan.Call, args []eval) (eval, error)
 	}, nil
 }
 
-func (c *compiler) cast(e *plan.Cast) (eval, error) {
+func (c *compiler) cast(e *tree.Cast) (eval, error) {
 	f, err := conversion.Cast(e.Arg.Type(), e.T, e.Safe)
 	if err != nil {
 		return nil, err
@@ -183,7 +186,7 @@ func (c *compiler) cast(e *plan.Cast) (eval, error) {
 	return c.strict(f, args), nil
 }
 
-func (c *compiler) makeStruct(e *plan.MakeStruct) (eval, error) {
+func (c *compiler) makeStruct(e *tree.MakeStruct) (eval, error) {
 	fields, err := c.exprs(e.Fields)
 	if err != nil {
 		return nil, err
@@ -201,7 +204,7 @@ func (c *compiler) makeStruct(e *plan.MakeStruct) (eval, error) {
 	}, nil
 }
 
-func (c *compiler) getField(e *plan.GetField) (eval, error) {
+func (c *compiler) getField(e *tree.GetField) (eval, error) {
 	arg, err := c.expr(e.Arg)
 	if err != nil {
 		return nil, err
@@ -236,4 +239,138 @@ func (c *compiler) let(e *plan.Let) (eval, error) {
 		}
 		return body(r, row)
 	}, nil
+}
+
+// getJSONField compiles json.name, which means json['name'].
+func (c *compiler) getJSONField(e *tree.GetJSONField) (eval, error) {
+	arg, err := c.expr(e.Arg)
+	if err != nil {
+		return nil, err
+	}
+	f, err := library.Lookup(&tree.Function{Name: "$subscript", Args: []*value.Type{value.JSONType, value.StringType}, Type: value.JSONType})
+	if err != nil {
+		return nil, err
+	}
+	name := value.OfString(e.Name)
+	constant := func(*run, []value.Value) (value.Value, error) { return name, nil }
+	return c.strict(f, []eval{arg, constant}), nil
+}
+
+// builtin compiles the most frequent calls: three-valued logic, and comparisons of common types. For all other calls it returns nil, and sql/fn
+// computes them. sql/fn has the functions of builtin too, for every type.
+func (c *compiler) builtin(e *tree.Call) (eval, error) {
+	if e.Func.Safe {
+		return nil, nil
+	}
+	switch e.Func.Name {
+	case "$and", "$or", "$not", "$is_null":
+	case "$equal", "$not_equal", "$less", "$less_or_equal", "$greater", "$greater_or_equal":
+		if e.Args[0].Type().Kind != e.Args[1].Type().Kind {
+			return nil, nil
+		}
+	default:
+		return nil, nil
+	}
+	args, err := c.exprs(e.Args)
+	if err != nil {
+		return nil, err
+	}
+	switch e.Func.Name {
+	case "$and":
+		return logical(args, false), nil
+	case "$or":
+		return logical(args, true), nil
+	case "$not":
+		return not(args[0]), nil
+	case "$is_null":
+		return isNull(args[0]), nil
+	}
+	return comparison(e.Func.Name, e.Args[0].Type().Kind, args), nil
+}
+
+// logical compiles AND or OR. The first argument that equals decisive is the result. If there is none, the result is NULL if an argument is NULL.
+func logical(args []eval, decisive bool) eval {
+	return func(r *run, row []value.Value) (value.Value, error) {
+		null := false
+		for _, arg := range args {
+			v, err := arg(r, row)
+			if err != nil {
+				return value.Value{}, err
+			}
+			if v.IsNull() {
+				null = true
+			} else if v.AsBool() == decisive {
+				return v, nil
+			}
+		}
+		if null {
+			return value.Null(value.Bool), nil
+		}
+		return value.OfBool(!decisive), nil
+	}
+}
+
+func not(arg eval) eval {
+	return func(r *run, row []value.Value) (value.Value, error) {
+		v, err := arg(r, row)
+		if err != nil || v.IsNull() {
+			return v, err
+		}
+		return value.OfBool(!v.AsBool()), nil
+	}
+}
+
+func isNull(arg eval) eval {
+	return func(r *run, row []value.Value) (value.Value, error) {
+		v, err := arg(r, row)
+		return value.OfBool(v.IsNull()), err
+	}
+}
+
+// comparison compiles a comparison of integers, enums, dates, strings or bytes. It returns nil for other kinds.
+func comparison(name string, k value.Kind, args []eval) eval {
+	var order func(a, b value.Value) int
+	switch k {
+	case value.Int64, value.Enum:
+		order = func(a, b value.Value) int { return cmp.Compare(a.AsInt64(), b.AsInt64()) }
+	case value.Date:
+		order = func(a, b value.Value) int { return cmp.Compare(a.AsDate(), b.AsDate()) }
+	case value.String, value.Bytes:
+		order = func(a, b value.Value) int { return strings.Compare(a.AsString(), b.AsString()) }
+	default:
+		return nil
+	}
+	var less, equal, greater bool // the outcomes for which the comparison is TRUE
+	switch name {
+	case "$equal":
+		equal = true
+	case "$not_equal":
+		less, greater = true, true
+	case "$less":
+		less = true
+	case "$less_or_equal":
+		less, equal = true, true
+	case "$greater":
+		greater = true
+	case "$greater_or_equal":
+		greater, equal = true, true
+	}
+	left, right := args[0], args[1]
+	return func(r *run, row []value.Value) (value.Value, error) {
+		a, err := left(r, row)
+		if err != nil || a.IsNull() {
+			return value.Null(value.Bool), err
+		}
+		b, err := right(r, row)
+		if err != nil || b.IsNull() {
+			return value.Null(value.Bool), err
+		}
+		switch c := order(a, b); {
+		case c < 0:
+			return value.OfBool(less), nil
+		case c > 0:
+			return value.OfBool(greater), nil
+		}
+		return value.OfBool(equal), nil
+	}
 }

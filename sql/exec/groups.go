@@ -33,17 +33,6 @@ func newGroups(g *grouping, set []int) *groups {
 	return &groups{grouping: g, set: set, key: nullsOf(g.types), table: newHashTable(g.types), states: g.aggregateCode.states(true)}
 }
 
-// setKey sets key to the key of the row at a place, for the grouping set.
-func (g *groups) setKey(place int32) {
-	if g.set == nil {
-		g.keyed.row(place, g.key)
-		return
-	}
-	for _, k := range g.set {
-		g.key[k] = g.keyed.cols[k].Peek(int(place))
-	}
-}
-
 // add adds the rows at places, whose keys are in keyed, to their groups. number returns a row's position in the input.
 func (g *groups) add(r *run, b *batch, places []int32, number func(place int32) int64) error {
 	if n := b.span(); cap(g.entries) < n {
@@ -51,13 +40,25 @@ func (g *groups) add(r *run, b *batch, places []int32, number func(place int32) 
 	} else {
 		g.entries = g.entries[:n]
 	}
-	g.find(b.span(), places)
+	if g.set == nil {
+		g.table.lookup(g.keyed.cols, b.span(), places, g.entries)
+	} else {
+		for _, i := range places {
+			g.entries[i] = -1
+		}
+	}
 	off := 0
 	for _, i := range places {
 		if g.entries[i] >= 0 {
 			continue
 		}
-		g.setKey(i)
+		if g.set == nil {
+			g.keyed.row(i, g.key)
+		} else {
+			for _, k := range g.set {
+				g.key[k] = g.keyed.cols[k].Peek(int(i))
+			}
+		}
 		h := g.table.hashOf(g.key)
 		entry := g.table.firstHashed(g.key, h)
 		if entry < 0 {
@@ -72,7 +73,13 @@ func (g *groups) add(r *run, b *batch, places []int32, number func(place int32) 
 		g.entries[i] = int32(entry)
 	}
 	if off > 0 {
-		places = g.without(places, len(places)-off)
+		g.inMemory = slices.Grow(g.inMemory[:0], len(places)-off)
+		for _, i := range places {
+			if g.entries[i] >= 0 {
+				g.inMemory = append(g.inMemory, i)
+			}
+		}
+		places = g.inMemory
 	}
 	g.resizeStates()
 	for i, s := range g.states {
@@ -89,34 +96,24 @@ func (g *groups) add(r *run, b *batch, places []int32, number func(place int32) 
 	return g.collect(r, b, places)
 }
 
-// find sets entries for the rows whose groups have begun, and -1 for others. With a grouping set it finds none.
-func (g *groups) find(span int, places []int32) {
-	if g.set == nil {
-		g.table.lookup(g.keyed.cols, span, places, g.entries)
-		return
+// addNew begins the group of a row with the key g.key. If there is no memory for the group, it puts the row off: it writes the row to a partition
+// and returns entry -1.
+func (g *groups) addNew(r *run, h uint64, b *batch, place int32, number int64) (entry int, err error) {
+	if g.rest == nil && r.memory.full(g.held) {
+		g.rest = &partitions{types: withTag(g.inTypes)}
 	}
-	for _, i := range places {
-		g.entries[i] = -1
+	if g.rest != nil {
+		if g.room == nil {
+			g.room = make([]value.Value, b.width)
+		}
+		return -1, g.rest.add(r, h, b.rowAt(place, g.room)[:len(g.inTypes)], value.OfInt64(number))
 	}
-}
-
-// without returns the places of the n rows that were not put off.
-func (g *groups) without(places []int32, n int) []int32 {
-	g.inMemory = slices.Grow(g.inMemory[:0], n)
-	for _, i := range places {
-		if g.entries[i] >= 0 {
-			g.inMemory = append(g.inMemory, i)
+	for k := range g.key { // the key must not refer to memory of the batch
+		if v := g.keyed.cols[k].Vector; v != nil && !g.key[k].IsNull() {
+			g.key[k] = v.At(int(place))
 		}
 	}
-	return g.inMemory
-}
-
-// addNew begins the group of a row with the key g.key. If there is no memory, it puts the row off and returns entry -1.
-func (g *groups) addNew(r *run, h uint64, b *batch, place int32, number int64) (entry int, err error) {
-	if off, err := g.putOff(r, h, b, place, number); off || err != nil {
-		return -1, err
-	}
-	entry = g.begin(g.ownKey(place), h, number)
+	entry = g.begin(g.key, h, number)
 	if err := r.memory.keepEntry(&g.held, g.key); err != nil {
 		return entry, err
 	}
@@ -133,24 +130,16 @@ func (g *groups) collect(r *run, b *batch, places []int32) error {
 			}
 		}
 		g.collected += r.memory.now - before
-		if err := g.makeRoom(r); err != nil {
-			return err
+		if r.memory.full(held(g.collected)) {
+			if err := g.move(r); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// ownKey returns g.key, the key of the row at a place, as values that do not refer to memory of the batch.
-func (g *groups) ownKey(place int32) []value.Value {
-	for k := range g.key {
-		if v := g.keyed.cols[k].Vector; v != nil && !g.key[k].IsNull() {
-			g.key[k] = v.At(int(place))
-		}
-	}
-	return g.key
-}
-
-// begin begins a group. The caller calls grow later, which makes the group's states.
+// begin begins a group. The caller calls resizeStates later, which makes the group's states.
 func (g *groups) begin(key []value.Value, hash uint64, number int64) (entry int) {
 	g.first = append(g.first, number)
 	return g.table.addHashed(key, hash)
@@ -163,28 +152,7 @@ func (g *groups) resizeStates() {
 	}
 }
 
-// putOff writes a row of a new group to a partition if there is no memory for the group.
-func (g *groups) putOff(r *run, hash uint64, b *batch, place int32, number int64) (off bool, err error) {
-	if g.rest == nil {
-		if !r.memory.full(g.held) {
-			return false, nil
-		}
-		g.rest = &partitions{types: withTag(g.inTypes)}
-	}
-	if g.room == nil {
-		g.room = make([]value.Value, b.width)
-	}
-	return true, g.rest.add(r, hash, b.rowAt(place, g.room)[:len(g.inTypes)], value.OfInt64(number))
-}
-
-// makeRoom moves collected values to disk if they take too much memory.
-func (g *groups) makeRoom(r *run) error {
-	if !r.memory.full(held(g.collected)) {
-		return nil
-	}
-	return g.move(r)
-}
-
+// move moves the collected values to disk.
 func (g *groups) move(r *run) error {
 	for _, i := range g.collectors {
 		w, err := r.newList(withTag(g.aggs[i].kept()))

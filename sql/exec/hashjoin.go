@@ -96,13 +96,7 @@ func (o *hashJoinOp) open(r *run) error {
 	return o.probe.open(r)
 }
 
-func (o *hashJoinOp) close() error {
-	err := o.probe.close()
-	if e := o.build.close(); err == nil {
-		err = e
-	}
-	return err
-}
+func (o *hashJoinOp) close() error { return closeAll(o.probe, o.build) }
 
 // fill puts the rows of build in the table.
 func (o *hashJoinOp) fill(r *run) error {
@@ -290,31 +284,4 @@ func (o *hashJoinOp) unmatched() {
 		at := (o.rest - len(o.matched)) * w
 		o.out.add(o.leftNulls, o.loose[at:at+w])
 	}
-}
-
-// drain opens an operator, calls f for each of its rows, and closes it.
-func drain(r *run, op operator, f func(row []value.Value) error) error {
-	return drainBatches(r, op, func(b *batch) (err error) {
-		b.toRows()
-		for i := 0; i < b.n && err == nil; i++ {
-			err = f(b.row(i))
-		}
-		return err
-	})
-}
-
-// drainBatches is drain for whole batches, in either form.
-func drainBatches(r *run, op operator, f func(b *batch) error) error {
-	err := op.open(r)
-	for err == nil {
-		var b *batch
-		if b, err = r.pull(op); b == nil || err != nil {
-			break
-		}
-		err = f(b)
-	}
-	if e := op.close(); err == nil {
-		err = e
-	}
-	return err
 }

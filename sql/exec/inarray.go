@@ -3,6 +3,7 @@ package exec
 import (
 	"github.com/crowfoot-db/crowfoot/sql/fn"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -19,7 +20,7 @@ type elementSet struct {
 
 // inArray compiles x IN UNNEST(array). If the array is the same for all rows of a run, the first row makes it a set, and each row looks x up there.
 // compare serves other arrays, and elements that may contain a NULL: it compares x with every element.
-func (c *compiler) inArray(e *plan.Call, compare eval) (eval, error) {
+func (c *compiler) inArray(e *tree.Call, compare eval) (eval, error) {
 	if !hasSet(e) {
 		return compare, nil
 	}
@@ -37,7 +38,9 @@ func (c *compiler) inArray(e *plan.Call, compare eval) (eval, error) {
 			if err != nil {
 				return value.Value{}, err
 			}
-			s.build(list, t)
+			if s.few = list.IsNull() || len(list.AsList()) <= fewElements; !s.few {
+				s.fill(list, t)
+			}
 		}
 		if s.few {
 			return compare(r, row)
@@ -51,20 +54,20 @@ func (c *compiler) inArray(e *plan.Call, compare eval) (eval, error) {
 }
 
 // hasSet reports whether inArray makes a set of the array.
-func hasSet(e *plan.Call) bool {
+func hasSet(e *tree.Call) bool {
 	t := e.Args[0].Type()
 	if t.Kind == value.Struct || t.Kind == value.Array || e.Args[1].Type().Elem.Kind != t.Kind {
 		return false
 	}
 	switch e.Args[1].(type) {
-	case *plan.Parameter, *plan.Const:
+	case *plan.Parameter, *tree.Literal:
 		return true
 	}
 	return false
 }
 
 // vectorInArray compiles x IN UNNEST(array) for many rows at once.
-func (c *compiler) vectorInArray(e *plan.Call, args []vectorEval) vectorEval {
+func (c *compiler) vectorInArray(e *tree.Call, args []vectorEval) vectorEval {
 	t, at, set := e.Args[0].Type(), c.output(), c.prog.sets
 	c.prog.sets++
 	return func(r *run, b *batch, places []int32) (fn.Column, bool) {
@@ -82,14 +85,6 @@ func (c *compiler) vectorInArray(e *plan.Call, args []vectorEval) vectorEval {
 		}
 		return fn.Column{Values: out.values, Stride: 1}, true
 	}
-}
-
-func (s *elementSet) build(list value.Value, t *value.Type) {
-	if list.IsNull() || len(list.AsList()) <= fewElements {
-		s.few = true
-		return
-	}
-	s.fill(list, t)
 }
 
 // fill fills the set with the elements of a list.

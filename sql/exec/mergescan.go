@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -246,7 +247,7 @@ type sortedScan struct {
 func newSortedScan(r *run, o *mergeScanOp) *sortedScan {
 	read := o.read(r, &place{spans: o.place.spans})
 	read.Partial = false
-	by := &ordering{keys: []plan.SortKey{{Desc: o.node.Reverse}}, types: []*value.Type{value.BytesType}, tags: make([]collation, 1)}
+	by := &ordering{keys: []tree.SortKey{{Desc: o.node.Reverse}}, types: []*value.Type{value.BytesType}, tags: make([]collation, 1)}
 	s := &sortedScan{rows: read.Open(r.ctx, r.view), key: make([]value.Value, 1), sorter: newSorter(by, plan.Types(o.node))}
 	s.sorter.reset(r, o.place.limit)
 	return s

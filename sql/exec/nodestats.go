@@ -6,21 +6,35 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/sql/spill"
+	"github.com/crowfoot-db/crowfoot/stats/cpu"
 )
 
-// NodeStatsProto returns the function that gives plan.Plan's Proto the execution_stats of each operator. As in Spanner, every number is a string.
-func NodeStatsProto(s Stats) func(plan.Node) *structpb.Struct {
-	return func(n plan.Node) *structpb.Struct {
-		stats := s.Nodes[n]
-		if stats == nil {
-			return nil
-		}
-		return stats.proto()
-	}
+// NodeStats is what one operator of a plan has cost, its inputs included.
+type NodeStats struct {
+	Scan       bool  // the operator is a Scan
+	Rows       int64 // rows that the operator returned
+	Scanned    int64 // rows that a Scan read
+	Chunks     int64 // chunks of a columnar copy that a Scan read
+	Executions int64
+	Latency    time.Duration
+	CPU        time.Duration // CPU time of the thread, without waits
+	SelfCPU    time.Duration // CPU without the time of the inputs
+	Spilled    spill.Written // rows and bytes that the operator itself spilled, without its inputs
 }
 
+// NodeStatsProto returns the function that gives plan.Plan's Proto the execution_stats of each operator.
+func NodeStatsProto(s Stats) func(plan.Node) *structpb.Struct {
+	return func(n plan.Node) *structpb.Struct { return s.Nodes[n].proto() }
+}
+
+// proto returns the execution_stats of an operator, nil if it has none. As in Spanner, every number is a string.
 func (s *NodeStats) proto() *structpb.Struct {
+	if s == nil {
+		return nil
+	}
 	total := func(n, unit string) *structpb.Value {
 		return object(map[string]*structpb.Value{"total": structpb.NewStringValue(n), "unit": structpb.NewStringValue(unit)})
 	}
@@ -54,4 +68,78 @@ func object(fields map[string]*structpb.Value) *structpb.Value {
 // Msecs formats a duration as plans do: milliseconds with two digits after the point.
 func Msecs(d time.Duration) string {
 	return strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', 2, 64)
+}
+
+// meter measures an operator, its inputs included.
+type meter struct {
+	operator
+	stats *NodeStats
+}
+
+func newMeter(r *run, n plan.Node, op operator) operator {
+	s := r.stats.Nodes[n]
+	if s == nil {
+		_, scan := n.(*plan.Scan)
+		s = &NodeStats{Scan: scan}
+		r.stats.Nodes[n] = s
+	}
+	return &meter{operator: op, stats: s}
+}
+
+func (m *meter) open(r *run) error {
+	m.stats.Executions++
+	return m.measure(r, func() error { return m.operator.open(r) })
+}
+
+func (m *meter) next(r *run) (b *batch, err error) {
+	err = m.measure(r, func() error {
+		b, err = m.operator.next(r) // pull has checked the run already
+		return err
+	})
+	if b != nil {
+		m.stats.Rows += int64(b.n)
+	}
+	return b, err
+}
+
+// readAhead implements lookahead.
+func (m *meter) readAhead(r *run, n int, since mvcc.Timestamp, bind func(i int)) error {
+	in, ok := m.operator.(lookahead)
+	if !ok {
+		return nil
+	}
+	return m.measure(r, func() error { return in.readAhead(r, n, since, bind) })
+}
+
+// inputCost is what the inputs of an operator have spilled and the CPU time that they have used during the call of the operator that is being
+// measured.
+type inputCost struct {
+	spilled spill.Written
+	cpu     time.Duration
+}
+
+func (m *meter) measure(r *run, f func() error) (err error) {
+	scanned, chunks, spilled, outer := r.stats.RowsScanned, r.stats.Chunks, r.spilled(), r.inner
+	r.inner = inputCost{}
+	begin := r.now()
+	used := cpu.Spent(r.ctx, func() { err = f() })
+	all := r.spilled().Less(spilled)
+	m.stats.Spilled = m.stats.Spilled.Plus(all.Less(r.inner.spilled))
+	m.stats.CPU += used
+	m.stats.SelfCPU += used - r.inner.cpu
+	r.inner = inputCost{outer.spilled.Plus(all), outer.cpu + used}
+	m.stats.Latency += r.now().Sub(begin)
+	if m.stats.Scan {
+		m.stats.Scanned += r.stats.RowsScanned - scanned
+		m.stats.Chunks += r.stats.Chunks - chunks
+	}
+	return err
+}
+
+// now returns the time by the run's clock, or the zero time if it has none.
+func (r *run) now() time.Time {
+	if r.env.Clock == nil {
+		return time.Time{}
+	}
+	return r.env.Clock()
 }

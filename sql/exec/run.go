@@ -95,26 +95,6 @@ func (r *run) check() error {
 // maker makes the operator of a plan node for one run.
 type maker func(r *run) operator
 
-// Program is a compiled plan, ready to run. It is immutable, so that many goroutines may run it at once.
-type Program struct {
-	plan *plan.Plan
-	// read is set for a plan that is a key read, root for every other query, dml for DML.
-	read *keyScan
-	root maker
-	dml  *dmlCode
-	// driving is the compiled scan of plan.Plan.Driving; nil if there is none.
-	driving *keyScan
-	// roomSize, lazies, sets and spools are how many values of room, lazyArgs, element sets and spools a run needs. bounded is how many calls the
-	// method bounded has compiled. subqueries are the subquery expressions.
-	roomSize, lazies, sets, spools int
-	outputs                        int // the number of vectorRooms that a run needs
-	bounded                        int
-	subqueries                     []*subqueryCode
-	// spoolMakers make the inputs of spools, and spoolTypes are their column types. The index is the spool's number.
-	spoolMakers []maker
-	spoolTypes  [][]*value.Type
-}
-
 // cost returns what the run has cost so far.
 func (r *run) cost() Stats {
 	s := r.stats
@@ -122,40 +102,40 @@ func (r *run) cost() Stats {
 	return s
 }
 
-// noContext is the context of functions in a run without Env.Functions.
-var noContext = &fn.Context{}
+// closeAll closes operators and returns the first error.
+func closeAll(list ...operator) error {
+	var err error
+	for _, op := range list {
+		if e := op.close(); err == nil {
+			err = e
+		}
+	}
+	return err
+}
 
-// start initializes r for a run of p with env, and returns r.
-func (p *Program) start(ctx context.Context, env Env, r *run) *run {
-	*r = run{prog: p, ctx: ctx, env: env, view: env.View, fns: env.Functions, params: env.Params}
-	if env.Restrict != nil {
-		r.driving = p.plan.Driving()
+// drain opens an operator, calls f for each of its rows, and closes it.
+func drain(r *run, op operator, f func(row []value.Value) error) error {
+	return drainBatches(r, op, func(b *batch) (err error) {
+		b.toRows()
+		for i := 0; i < b.n && err == nil; i++ {
+			err = f(b.row(i))
+		}
+		return err
+	})
+}
+
+// drainBatches is drain for whole batches, in either form.
+func drainBatches(r *run, op operator, f func(b *batch) error) error {
+	err := op.open(r)
+	for err == nil {
+		var b *batch
+		if b, err = r.pull(op); b == nil || err != nil {
+			break
+		}
+		err = f(b)
 	}
-	if env.Writer != nil {
-		r.view = env.Writer
+	if e := op.close(); err == nil {
+		err = e
 	}
-	if r.fns == nil {
-		r.fns = noContext
-	}
-	if n := p.plan.Registers + p.roomSize; n > 0 {
-		vals := make([]value.Value, n)
-		r.registers, r.room = vals[:p.plan.Registers:p.plan.Registers], vals[p.plan.Registers:]
-	}
-	if p.lazies > 0 {
-		r.lazies = make([]lazyArgs, p.lazies)
-	}
-	if p.sets > 0 {
-		r.sets = make([]elementSet, p.sets)
-	}
-	if len(p.subqueries) > 0 {
-		r.subqueries = make([]subqueryState, len(p.subqueries))
-	}
-	if p.spools > 0 {
-		r.spools = make([]spool, p.spools)
-	}
-	r.memory.start(ctx, &r.env)
-	if env.Profile {
-		r.stats.Nodes = map[plan.Node]*NodeStats{}
-	}
-	return r
+	return err
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/table"
-	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -18,7 +17,7 @@ import (
 // One keyScan is compiled for a plan and is shared by all executions. Opening it has two steps:
 //
 //  1. locate computes the ranges (place) from parameters and from the columns of enclosing rows. A scan of one whole key has a way of its own
-//     (locatePoint), because point reads are the most frequent. A skip scan finds the values of the first key column in the rows (skip.go).
+//     (locatePoint), because point reads are the most frequent. A skip scan finds the values of the first key column in the rows (seek.go).
 //  2. The rows are opened, in one of three ways. They give the same rows:
 //     - by rows: table.Rows decodes a row at a time. That is right for few rows, for locks, and for a LIMIT that ends early.
 //     - by vectors: rows are decoded into columns, vectorsFrom rows and more at a time, and the residual is computed for a whole column
@@ -102,7 +101,13 @@ func (s *keyScan) locate(r *run, p *place) error {
 	case s.skip != nil:
 		err = s.skip.locate(r, p)
 	default:
-		p.spans, err = s.ranges(r)
+		set := table.KeySet{All: s.seeks == nil}
+		for i := range s.seeks {
+			if err := s.seeks[i].add(r, &set, nil); err != nil {
+				return err
+			}
+		}
+		p.spans, err = s.projection.Spans(set)
 	}
 	if err == nil && r.env.Restrict != nil && (s == r.prog.read || s.node == r.driving) {
 		p.spans = table.Within(p.spans, *r.env.Restrict)
@@ -156,19 +161,6 @@ func (s *keyScan) locatePoint(r *run, p *place) error {
 	return nil
 }
 
-func (s *keyScan) ranges(r *run) ([]table.Span, error) {
-	var set table.KeySet
-	if s.seeks == nil {
-		set.All = true
-	}
-	for i := range s.seeks {
-		if err := s.seeks[i].add(r, &set, nil); err != nil {
-			return nil, err
-		}
-	}
-	return s.projection.Spans(set)
-}
-
 // read returns the request to package table for the rows of a place.
 func (s *keyScan) read(r *run, p *place) table.Read {
 	read := table.Read{Projection: s.projection, Reverse: s.node.Reverse, Spans: p.spans, Limit: s.stored(p), Partial: s.partial, Memory: r.env.Memory}
@@ -184,29 +176,6 @@ func (s *keyScan) stored(p *place) int64 {
 		return p.limit
 	}
 	return 0
-}
-
-// optionalLimit computes a LIMIT. It returns -1 if there is none.
-func optionalLimit(r *run, f eval) (int64, error) {
-	if f == nil {
-		return -1, nil
-	}
-	return rowLimit(r, f, "LIMIT")
-}
-
-// rowLimit computes a LIMIT or OFFSET.
-func rowLimit(r *run, f eval, clause string) (int64, error) {
-	v, err := f(r, nil)
-	if err != nil {
-		return 0, err
-	}
-	if v.IsNull() {
-		return 0, usererror.NullLimit(clause)
-	}
-	if v.AsInt64() < 0 {
-		return 0, usererror.NegativeRowLimit(clause, v.AsInt64())
-	}
-	return v.AsInt64(), nil
 }
 
 // scanOp reads rows of a table or index.
@@ -276,7 +245,11 @@ func (o *scanOp) next(r *run) (*batch, error) {
 	o.out.begin()
 	passed := 0 // rows that the residual condition has dropped
 	if o.out.vals == nil {
-		o.out.vals = make([]value.Value, 0, o.out.width*o.expected())
+		expected := min(expectedRows, o.out.target)
+		if o.point != nil {
+			expected = 1
+		}
+		o.out.vals = make([]value.Value, 0, o.out.width*expected)
 	}
 	for !o.out.full() && o.left != 0 {
 		ok, err := o.rows.Next()
@@ -338,16 +311,8 @@ func (o *scanOp) vectorsAfter(r *run) (*batch, error) {
 	return o.nextVectors(r)
 }
 
-// expectedRows is how many rows the first batch of a range scan has room for.
+// expectedRows is how many rows the first batch of a range scan has room for before its slice grows.
 const expectedRows = 8
-
-// expected returns how many rows the first batch has room for before its slice grows.
-func (o *scanOp) expected() int {
-	if o.point != nil {
-		return 1
-	}
-	return min(expectedRows, o.out.target)
-}
 
 func (o *scanOp) close() error {
 	o.left = 0

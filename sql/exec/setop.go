@@ -2,6 +2,8 @@ package exec
 
 import (
 	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/sql/spill"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -40,13 +42,7 @@ func (o *setOp) open(r *run) error {
 	return o.left.open(r)
 }
 
-func (o *setOp) close() error {
-	err := o.left.close()
-	if e := o.right.close(); err == nil {
-		err = e
-	}
-	return err
-}
+func (o *setOp) close() error { return closeAll(o.left, o.right) }
 
 func (o *setOp) next(r *run) (*batch, error) {
 	for o.putOff == nil {
@@ -54,8 +50,12 @@ func (o *setOp) next(r *run) (*batch, error) {
 		if err != nil {
 			return nil, err
 		}
-		if b == nil {
-			if err := o.finish(r); err != nil {
+		if b == nil { // decide which of the rows that were put off pass
+			o.putOff = newTagged(o.rows.node.Types)
+			if err := o.rows.finish(r, o.putOff); err != nil {
+				return nil, err
+			}
+			if err := o.putOff.finish(r); err != nil {
 				return nil, err
 			}
 			break
@@ -93,11 +93,158 @@ func (o *setOp) keepPassing(r *run, b *batch) error {
 	return nil
 }
 
-// finish decides which of the rows of left that were put off pass.
-func (o *setOp) finish(r *run) error {
-	o.putOff = newTagged(o.rows.node.Types)
-	if err := o.rows.finish(r, o.putOff); err != nil {
+// setRows holds the distinct rows of right of a setOp, with their counts. If there are too many for memory, they are moved to partitions on disk,
+// and the rows of left are put off to partitions too. At the end, the partitions are compared one by one.
+type setRows struct {
+	node   *plan.SetOp
+	table  *hashTable
+	counts []int64 // how often each row of table is in right
+	passed []bool  // the rows of table that a DISTINCT operation has already returned
+	held   held
+
+	right *partitions // rows of table, with their counts and passed; nil while the rows are in memory
+	left  *partitions // put-off rows of left, with their numbers
+}
+
+func newSetRows(n *plan.SetOp) *setRows { return &setRows{node: n, table: newHashTable(n.Types)} }
+
+func (s *setRows) reset(r *run) {
+	r.memory.release(&s.held)
+	s.table.clear()
+	s.counts, s.passed = s.counts[:0], s.passed[:0]
+	for _, p := range []*partitions{s.right, s.left} {
+		if p != nil {
+			p.drop(r)
+		}
+	}
+	s.right, s.left = nil, nil
+}
+
+// addRight adds a row that occurs count times in right.
+func (s *setRows) addRight(r *run, row []value.Value, count int64, passed bool) error {
+	if s.right != nil {
+		return s.right.add(r, s.table.hashOf(row), row, value.OfInt64(count), value.OfBool(passed))
+	}
+	entry, err := s.entry(r, row)
+	if err != nil {
 		return err
 	}
-	return o.putOff.finish(r)
+	s.counts[entry] += count
+	s.passed[entry] = s.passed[entry] || passed
+	return s.makeRoom(r)
+}
+
+// entry returns the entry of a row. It adds the row if it is new.
+func (s *setRows) entry(r *run, row []value.Value) (int, error) {
+	entry, isNew := s.table.find(row)
+	if !isNew {
+		return entry, nil
+	}
+	s.counts, s.passed = append(s.counts, 0), append(s.passed, false)
+	return entry, r.memory.keepEntry(&s.held, row)
+}
+
+// makeRoom moves the rows to partitions if they are too many. A single row is not moved, since no partition can be smaller.
+func (s *setRows) makeRoom(r *run) error {
+	if !r.memory.full(s.held) || s.table.len() == 1 {
+		return nil
+	}
+	s.right = &partitions{types: append(withTag(s.node.Types), value.BoolType)}
+	s.left = &partitions{types: withTag(s.node.Types)}
+	for i := range s.table.len() {
+		key := s.table.key(i)
+		if err := s.right.add(r, s.table.hashOf(key), key, value.OfInt64(s.counts[i]), value.OfBool(s.passed[i])); err != nil {
+			return err
+		}
+	}
+	s.table.clear()
+	s.counts, s.passed = nil, nil
+	r.memory.release(&s.held)
+	return nil
+}
+
+// passes reports whether the next row of left is in the result. If the rows of right are on disk, it puts the row off and returns false.
+func (s *setRows) passes(r *run, row []value.Value, number int64) (bool, error) {
+	h := s.table.hashOf(row)
+	if s.left != nil {
+		return false, s.left.add(r, h, row, value.OfInt64(number))
+	}
+	entry := s.table.firstHashed(row, h)
+	inRight := entry >= 0 && s.counts[entry] > 0
+	if s.node.All {
+		if inRight {
+			s.counts[entry]--
+		}
+		return inRight == (s.node.Kind == tree.Intersect), nil
+	}
+	if inRight != (s.node.Kind == tree.Intersect) || entry >= 0 && s.passed[entry] {
+		return false, nil
+	}
+	if entry < 0 { // EXCEPT DISTINCT
+		var err error
+		if entry, err = s.entry(r, row); err != nil {
+			return false, err
+		}
+	}
+	s.passed[entry] = true
+	return true, s.makeRoom(r)
+}
+
+// finish adds the rows of left that were put off and are in the result to out.
+func (s *setRows) finish(r *run, out *tagged) error {
+	if s.right == nil {
+		return nil
+	}
+	right, err := s.right.finish(r)
+	if err != nil {
+		return err
+	}
+	left, err := s.left.finish(r)
+	if err != nil {
+		return err
+	}
+	for i := range right {
+		if err := s.finishPart(r, right[i], left[i], out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finishPart compares the rows of one partition of left with those of right. Either may be nil.
+func (s *setRows) finishPart(r *run, right, left *spill.Rows, out *tagged) error {
+	if left == nil {
+		if right != nil {
+			right.Free()
+		}
+		return nil
+	}
+	part := newSetRows(s.node)
+	defer part.reset(r)
+	n := len(s.node.Types)
+	row := make([]value.Value, n+2)
+	if right != nil {
+		err := readLast(right, row, func() error { return part.addRight(r, row[:n], row[n].AsInt64(), row[n+1].AsBool()) })
+		if err != nil {
+			return err
+		}
+	}
+	if err := out.begin(r); err != nil {
+		return err
+	}
+	err := readLast(left, row[:n+1], func() error {
+		number := row[n].AsInt64()
+		passes, err := part.passes(r, row[:n], number)
+		if err == nil && passes {
+			err = out.add(number, row[:n])
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := out.end(); err != nil {
+		return err
+	}
+	return part.finish(r, out)
 }

@@ -3,6 +3,7 @@ package exec
 import (
 	"github.com/crowfoot-db/crowfoot/sql/fn"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -112,8 +113,15 @@ func (o *computeOp) next(r *run) (*batch, error) {
 			return nil, err
 		}
 		o.at = 0
-		if !o.byRow && !o.rows.isSmall() {
-			return o.columns(r)
+		if !o.byRow && !o.rows.isSmall() { // compute the expressions for all rows of the batch at once
+			in := o.rows
+			o.rows = nil
+			if _, err := o.vectors.compute(r, in, in.places()); err != nil {
+				return nil, err
+			}
+			o.out.begin()
+			o.out.cols, o.out.n, o.out.at, o.out.size = o.vectors.cols, in.n, in.places(), in.span()
+			return &o.out, nil
 		}
 		o.rows.toRows()
 	}
@@ -132,77 +140,91 @@ func (o *computeOp) next(r *run) (*batch, error) {
 	return &o.out, nil
 }
 
-// columns computes the expressions for all rows of the batch at once.
-func (o *computeOp) columns(r *run) (*batch, error) {
-	in := o.rows
-	o.rows = nil
-	if _, err := o.vectors.compute(r, in, in.places()); err != nil {
+// limitOp is LIMIT and OFFSET: it skips the first rows and returns some of the others.
+type limitOp struct {
+	in            operator
+	count, offset eval
+	skip, left    int64 // rows still to skip, and rows to return after that; left is -1 for all
+}
+
+func (c *compiler) limit(n *plan.Limit) (maker, error) {
+	in, err := c.input(n.Input, c.partial || n.Count != nil)
+	if err != nil {
 		return nil, err
 	}
-	o.out.begin()
-	o.out.cols, o.out.n, o.out.at, o.out.size = o.vectors.cols, in.n, in.places(), in.span()
-	return &o.out, nil
-}
-
-// unionOp returns the rows of several inputs, one input after the other.
-type unionOp struct {
-	inputs []operator
-	at     int
-}
-
-func (c *compiler) union(n *plan.UnionAll, columns bool) (maker, error) {
-	if n.Order != nil {
-		return c.mergeUnion(n)
+	count, err := c.optional(n.Count)
+	if err != nil {
+		return nil, err
 	}
-	makers := make([]maker, len(n.Inputs))
-	for i, in := range n.Inputs {
-		var err error
-		c.columns = columns
-		if makers[i], err = c.node(in); err != nil {
-			return nil, err
-		}
+	offset, err := c.optional(n.Offset)
+	if err != nil {
+		return nil, err
 	}
-	return func(r *run) operator {
-		o := &unionOp{}
-		for _, mk := range makers {
-			o.inputs = append(o.inputs, mk(r))
-		}
-		return o
-	}, nil
+	return func(r *run) operator { return &limitOp{in: in(r), count: count, offset: offset} }, nil
 }
 
-func (o *unionOp) open(r *run) error {
-	o.at = 0
-	return o.inputs[0].open(r)
-}
-
-func (o *unionOp) next(r *run) (*batch, error) {
-	for {
-		b, err := r.pull(o.inputs[o.at])
-		if b != nil || err != nil {
-			return b, err
-		}
-		if o.at == len(o.inputs)-1 {
-			return nil, nil
-		}
-		if err := o.inputs[o.at].close(); err != nil {
-			return nil, err
-		}
-		o.at++
-		if err := o.inputs[o.at].open(r); err != nil {
-			return nil, err
-		}
-	}
-}
-
-func (o *unionOp) close() error {
+func (o *limitOp) open(r *run) error {
+	o.skip = 0
 	var err error
-	for _, in := range o.inputs {
-		if e := in.close(); err == nil {
-			err = e
+	if o.left, err = optionalLimit(r, o.count); err != nil {
+		return err
+	}
+	if o.offset != nil {
+		if o.skip, err = rowLimit(r, o.offset, "OFFSET"); err != nil {
+			return err
 		}
 	}
-	return err
+	return o.in.open(r)
+}
+
+func (o *limitOp) close() error { return o.in.close() }
+
+func (o *limitOp) next(r *run) (*batch, error) {
+	for o.left != 0 {
+		b, err := r.pull(o.in)
+		if b == nil || err != nil {
+			return nil, err
+		}
+		if o.skip >= int64(b.n) {
+			o.skip -= int64(b.n)
+			continue
+		}
+		if o.skip > 0 {
+			b.skip(int(o.skip))
+			o.skip = 0
+		}
+		if o.left > 0 {
+			if int64(b.n) > o.left {
+				b.truncate(int(o.left))
+			}
+			o.left -= int64(b.n)
+		}
+		return b, nil
+	}
+	return nil, nil
+}
+
+// optionalLimit computes a LIMIT. It returns -1 if there is none.
+func optionalLimit(r *run, f eval) (int64, error) {
+	if f == nil {
+		return -1, nil
+	}
+	return rowLimit(r, f, "LIMIT")
+}
+
+// rowLimit computes a LIMIT or OFFSET.
+func rowLimit(r *run, f eval, clause string) (int64, error) {
+	v, err := f(r, nil)
+	if err != nil {
+		return 0, err
+	}
+	if v.IsNull() {
+		return 0, usererror.NullLimit(clause)
+	}
+	if v.AsInt64() < 0 {
+		return 0, usererror.NegativeRowLimit(clause, v.AsInt64())
+	}
+	return v.AsInt64(), nil
 }
 
 // nullsOf returns a row of NULLs, one for each type.

@@ -74,3 +74,226 @@ func readLast(list *spill.Rows, row []value.Value, f func() error) error {
 		}
 	}
 }
+
+// rowList keeps rows in the order in which they are added. They are in memory, or on disk if they are too many. They may be read several times.
+type rowList struct {
+	types  []*value.Type
+	rows   []value.Value // flat
+	n      int           // rows in memory
+	held   held
+	writer *spill.Writer // not nil if the rows are on disk
+	disk   *spill.Rows   // nil before finish, and if the rows are in memory
+}
+
+// reset empties the list.
+func (l *rowList) reset(r *run) {
+	if l.disk != nil {
+		l.disk.Free()
+	} else if l.writer != nil {
+		l.writer.Drop()
+	}
+	r.memory.release(&l.held)
+	l.rows, l.n, l.writer, l.disk = nil, 0, nil, nil
+}
+
+func (l *rowList) add(r *run, row []value.Value) error {
+	if l.writer != nil {
+		return l.writer.Append(row)
+	}
+	l.rows = append(l.rows, row...)
+	l.n++
+	if err := r.memory.keep(&l.held, row); err != nil || !r.memory.full(l.held) {
+		return err
+	}
+	return l.spill(r)
+}
+
+// spill moves the rows to disk.
+func (l *rowList) spill(r *run) (err error) {
+	if l.writer, err = r.newList(l.types); err != nil {
+		return err
+	}
+	w := len(l.types)
+	for i := range l.n {
+		if err := l.writer.Append(l.rows[i*w : (i+1)*w]); err != nil {
+			return err
+		}
+	}
+	l.rows, l.n = nil, 0
+	r.memory.release(&l.held)
+	return nil
+}
+
+// finish must be called after the last add and before read.
+func (l *rowList) finish() (err error) {
+	if l.writer != nil {
+		l.disk, err = l.writer.Finish()
+	}
+	return err
+}
+
+// read returns a reader at the beginning of the list.
+func (l *rowList) read() rowReader {
+	reader := rowReader{list: l}
+	if l.disk != nil {
+		reader.disk, reader.row = l.disk.Read(), make([]value.Value, len(l.types))
+	}
+	return reader
+}
+
+// rowReader reads a rowList.
+type rowReader struct {
+	list *rowList
+	at   int // how many rows in memory have been read
+	disk *spill.Reader
+	row  []value.Value
+}
+
+// nextRow returns the next row, which is valid until the next call.
+func (t *rowReader) nextRow() (row []value.Value, ok bool, err error) {
+	if t.disk != nil {
+		ok, err = t.disk.Next(t.row)
+		return t.row, ok, err
+	}
+	if t.at == t.list.n {
+		return nil, false, nil
+	}
+	w := len(t.list.types)
+	t.at++
+	return t.list.rows[(t.at-1)*w : t.at*w], true, nil
+}
+
+// fill adds the next rows to b until it is full or there are no more.
+func (t *rowReader) fill(b *batch) error {
+	if t.disk == nil {
+		w := len(t.list.types)
+		n := min(b.target-b.n, t.list.n-t.at)
+		b.vals = append(b.vals, t.list.rows[t.at*w:(t.at+n)*w]...)
+		b.n += n
+		t.at += n
+		return nil
+	}
+	for !b.full() {
+		row, ok, err := t.nextRow()
+		if !ok || err != nil {
+			return err
+		}
+		b.add(row, nil)
+	}
+	return nil
+}
+
+// The first partitionBits bits of a key's hash choose the partition of a row. Each partition takes spill.BlockSize bytes of memory while it is
+// written.
+const (
+	partitionBits  = 4
+	partitionCount = 1 << partitionBits
+)
+
+// partitions divides rows on disk by hashes of their keys. Rows with equal keys are in the same partition, in the order in which they were added.
+type partitions struct {
+	types   []*value.Type
+	writers [partitionCount]*spill.Writer // nil if the partition has no rows
+	held    held
+}
+
+// add adds a row whose key has this hash. The row is the values of row, followed by more.
+func (p *partitions) add(r *run, hash uint64, row []value.Value, more ...value.Value) error {
+	w := &p.writers[hash>>(64-partitionBits)]
+	if *w == nil {
+		if err := r.memory.keepBytes(&p.held, spill.BlockSize); err != nil {
+			return err
+		}
+		var err error
+		if *w, err = r.newList(p.types); err != nil {
+			return err
+		}
+	}
+	return (*w).Append(row, more...)
+}
+
+// finish returns the lists of the partitions, nil for one without rows. No row may be added afterwards.
+func (p *partitions) finish(r *run) (lists [partitionCount]*spill.Rows, err error) {
+	for i, w := range p.writers {
+		if w == nil {
+			continue
+		}
+		if lists[i], err = w.Finish(); err != nil {
+			return lists, err
+		}
+	}
+	p.writers = [partitionCount]*spill.Writer{}
+	r.memory.release(&p.held)
+	return lists, nil
+}
+
+// drop frees the rows of partitions that are not finished.
+func (p *partitions) drop(r *run) {
+	for i, w := range p.writers {
+		if w != nil {
+			w.Drop()
+			p.writers[i] = nil
+		}
+	}
+	r.memory.release(&p.held)
+}
+
+// tagged collects rows that are computed partition by partition. Each row has a number, its tag. The rows are read in the order of their tags.
+type tagged struct {
+	types  []*value.Type // the last is the tag
+	writer *spill.Writer
+	lists  []*spill.Rows
+	others []rowStream
+	merged *merge
+}
+
+// newTagged returns an empty tagged for rows with columns of these types.
+func newTagged(types []*value.Type) *tagged { return &tagged{types: withTag(types)} }
+
+// begin begins a list. Within a list, rows must be added by ascending tag.
+func (t *tagged) begin(r *run) (err error) {
+	t.writer, err = r.newList(t.types)
+	return err
+}
+
+func (t *tagged) add(tag int64, row []value.Value) error {
+	return t.writer.Append(row, value.OfInt64(tag))
+}
+
+// end ends the current list.
+func (t *tagged) end() error {
+	l, err := t.writer.Finish()
+	t.writer = nil
+	if err == nil && l.Len() > 0 {
+		t.lists = append(t.lists, l)
+	}
+	return err
+}
+
+// finish merges the lists. nextRow then returns the rows, and none may be added.
+func (t *tagged) finish(r *run) (err error) {
+	lists, others := t.lists, t.others
+	t.lists, t.others = nil, nil
+	t.merged, err = r.newMerge(t.types, compareTags, lists, others...)
+	return err
+}
+
+// nextRow returns the next row, with its tag as the last value. The row is valid until the next call.
+func (t *tagged) nextRow() (row []value.Value, ok bool, err error) { return t.merged.nextRow() }
+
+// close frees the rows. t may be nil.
+func (t *tagged) close(r *run) {
+	if t == nil {
+		return
+	}
+	if t.writer != nil {
+		t.writer.Drop()
+	}
+	free(t.lists)
+	for _, o := range t.others {
+		o.Close()
+	}
+	if t.merged != nil {
+		t.merged.close(r)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/usererror"
+	"github.com/crowfoot-db/crowfoot/value"
 )
 
 // access is one way to read the rows of a scan: from the table or from one of its indexes, either all of it or only the key ranges of
@@ -19,7 +20,7 @@ type access struct {
 	used map[int]bool
 	// fixed holds the key parts that have the same value in all rows, by their places in key.
 	fixed map[int]bool
-	// merge is the number of leading key parts whose values tell the merged streams apart (see merge.go). If it is 0, the rows come in key
+	// merge is the number of leading key parts whose values tell the merged streams apart (see arrange). If it is 0, the rows come in key
 	// order. mergeKey holds the key parts by which the streams are merged. Nil means the parts after the first merge ones.
 	merge    int
 	mergeKey []MergePart
@@ -48,11 +49,6 @@ type seek struct {
 
 // rangeSargs holds the sargs that bound a key part; each may be nil.
 type rangeSargs struct{ low, high, prefix, notNull *sarg }
-
-// hasRange reports whether one of the seeks bounds a key part by a range.
-func (a *access) hasRange() bool {
-	return slices.ContainsFunc(a.seeks, func(s seek) bool { return s.bounds.any() })
-}
 
 // maxSeekTuples bounds the number of keys of one seek, since the lengths of IN lists over several key parts multiply.
 const maxSeekTuples = 10_000
@@ -93,7 +89,8 @@ func (p *planner) accesses(s *scanRel, need colSet) ([]*access, error) {
 		list = append(list, a)
 	}
 	if p.options.Batch && !forced {
-		list = seekable(list)
+		// A batch query is divided by keys of the table, each partition with the rows interleaved in it. So no index is read from end to end.
+		list = slices.DeleteFunc(list, func(a *access) bool { return a.index != nil && a.seeks == nil })
 	}
 	if len(list) == 0 {
 		return nil, usererror.HintIndexNotFound(s.table.FullName(), name)
@@ -105,47 +102,21 @@ func (p *planner) accesses(s *scanRel, need colSet) ([]*access, error) {
 // transaction would find an entry again that moved forward. Without a hint, partitioned DML scans the table, since a row's primary key
 // never changes.
 func (s *scanRel) staysIn(name string) bool {
-	for _, x := range s.table.Indexes {
-		if strings.EqualFold(x.FullName(), name) {
-			return !dependOn(partColumns(x), s.sets)
-		}
+	at := slices.IndexFunc(s.table.Indexes, func(x *schema.Index) bool { return strings.EqualFold(x.FullName(), name) })
+	if at < 0 {
+		return name != "" // a missing index is an error
 	}
-	return name != "" // a missing index is an error
-}
-
-// dependOn reports whether one of columns is in sets or is generated from a column in sets.
-func dependOn(columns, sets []*schema.Column) bool {
-	visited := make(map[*schema.Column]bool) // a column may be read on many paths
-	var depends func(c *schema.Column) bool
-	depends = func(c *schema.Column) bool {
+	visited := make(map[*schema.Column]bool) // a generated column may be read on many paths
+	var changes func(c *schema.Column) bool
+	changes = func(c *schema.Column) bool {
 		if visited[c] {
 			return false
 		}
 		visited[c] = true
-		return slices.Contains(sets, c) || c.Generated != nil && slices.ContainsFunc(c.Generated.Uses, depends)
+		return slices.Contains(s.sets, c) || c.Generated != nil && slices.ContainsFunc(c.Generated.Uses, changes)
 	}
-	return slices.ContainsFunc(columns, depends)
-}
-
-// partColumns returns the columns that decide whether a row is in the index, and under which key.
-func partColumns(x *schema.Index) []*schema.Column {
-	list := slices.Clone(x.NotNullColumns)
-	for _, k := range x.Key {
-		list = append(list, k.Column)
-	}
-	return list
-}
-
-// seekable drops the indexes that a scan would read from end to end. A batch query is divided by keys of the table, each partition with the
-// rows interleaved in it.
-func seekable(list []*access) []*access {
-	var keep []*access
-	for _, a := range list {
-		if a.index == nil || a.seeks != nil {
-			keep = append(keep, a)
-		}
-	}
-	return keep
+	x := s.table.Indexes[at] // its entry of a row depends on these columns
+	return !slices.ContainsFunc(x.NotNullColumns, changes) && !slices.ContainsFunc(x.Key, func(k schema.KeyPart) bool { return changes(k.Column) })
 }
 
 // forcedIndex reads the hint FORCE_INDEX of a scan. If forced is true and name is "", the hint says _BASE_TABLE.
@@ -168,11 +139,11 @@ func (p *planner) forcedIndex(s *scanRel) (name string, forced bool, err error) 
 
 // hintText returns the value of a hint that is one word.
 func hintText(e tree.Expr) (string, bool) {
-	l, ok := e.(*tree.Literal)
-	if !ok || l.Value.IsNull() {
+	l, ok := e.(*tree.Literal) // the analyzer gives identifiers as strings
+	if !ok || l.Value.IsNull() || l.T.Kind != value.String {
 		return "", false
 	}
-	return hintLiteral(l)
+	return l.Value.AsString(), true
 }
 
 // admits reports whether the index has an entry for every row that satisfies pred. It may not: a NULL_FILTERED index leaves out rows with
@@ -202,20 +173,10 @@ func (p *planner) through(s *scanRel, x *schema.Index, pred predicate, need colS
 // useNotNull marks a condition "column IS NOT NULL" as used if no row of the table, or no entry of the index, has NULL in that column.
 func (a *access) useNotNull(pred predicate) {
 	for _, c := range pred.sargs {
-		if c.op == sargNotNull && (c.column.NotNull || a.index != nil && leavesOut(a.index, c.column)) {
+		if c.op == sargNotNull && (c.column.NotNull || a.index != nil && slices.Contains(a.index.NotNullColumns, c.column)) {
 			a.used[c.cond] = true
 		}
 	}
-}
-
-// leavesOut reports whether the index leaves out rows that have NULL in column c.
-func leavesOut(x *schema.Index, c *schema.Column) bool {
-	for _, have := range x.NotNullColumns {
-		if have == c {
-			return true
-		}
-	}
-	return false
 }
 
 // covered reports whether the index holds all columns of the scan that an operator above needs or a condition tests.
@@ -230,22 +191,8 @@ func (s *scanRel) covered(x *schema.Index, need colSet) bool {
 }
 
 func indexHolds(x *schema.Index, c *schema.Column) bool {
-	for _, k := range x.Key {
-		if k.Column == c {
-			return true
-		}
-	}
-	for _, k := range x.Suffix {
-		if k.Column == c {
-			return true
-		}
-	}
-	for _, st := range x.Storing {
-		if st == c {
-			return true
-		}
-	}
-	return false
+	isPart := func(k schema.KeyPart) bool { return k.Column == c }
+	return slices.ContainsFunc(x.Key, isPart) || slices.ContainsFunc(x.Suffix, isPart) || slices.Contains(x.Storing, c)
 }
 
 // bind finds the seeks on the access's key that the conditions allow.
@@ -431,6 +378,85 @@ func (t *tupleSarg) place(c *schema.Column) int {
 	for i, have := range t.columns {
 		if have == c {
 			return i
+		}
+	}
+	return -1
+}
+
+// A skip scan finds the values of a key part by seeking past each of them, and reads the keys that begin with each value. It serves
+// conditions on, or an order by, the key parts after that one, if the statement names no values for the part itself. The planner does not
+// know how many values there are. If a run finds too many, it reads all keys in one range instead, so that a wrong guess costs a bounded
+// number of seeks. The planner takes both outcomes to be equally likely.
+
+// guessPrefixes is the guessed number of values of a key part. A column that shards keys has some tens of values.
+const guessPrefixes = 100.0
+
+// guessValues guesses how many values a column has.
+func guessValues(c *schema.Column) float64 {
+	if c.Type.Kind == value.Bool {
+		return 3
+	}
+	return guessPrefixes
+}
+
+// skips returns skip scans of the table and of the indexes that list reads. A plan that is cut into partitions gets none. Neither does a
+// scan that runs once for each row of another, since it would look for the same values again and again.
+func (p *planner) skips(s *scanRel, list []*access, req request) []*access {
+	if p.options.Batch || s.table.Rows != nil || !refsOf(s.conds...).within(setOf(s.out)) {
+		return nil
+	}
+	pred := s.analyze(s.conds)
+	var out []*access
+	for _, a := range list {
+		if k := s.skipping(a, pred, req); k != nil {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// skipping returns the skip scan of the table or index that from reads, or nil if it would be of no use.
+func (s *scanRel) skipping(from *access, pred predicate, req request) *access {
+	a := &access{index: from.index, key: from.key, covering: from.covering, forced: from.forced, skips: true}
+	b := newBinder(a, pred.sargs)
+	b.equals()
+	n := len(b.seek.parts)
+	if n+1 >= len(a.key) || a.index == nil && s.table.Parent != nil && n < len(s.table.Parent.Key) {
+		return nil // no part follows, or the part has as many values as the parent has rows
+	}
+	b.seek.each = b.between(n)
+	b.seek.parts = append(b.seek.parts, sarg{op: sargEach, column: a.key[n].Column, cond: -1})
+	b.tuples *= guessPrefixes
+	b.lists++
+	b.equals()
+	if k := len(b.seek.parts); k < len(a.key) {
+		b.seek.bounds = b.between(k)
+	}
+	if len(b.seek.parts) == n+1 && !b.seek.bounds.any() && !s.wantsFirst(req, a.key[n+1]) {
+		return nil
+	}
+	a.seeks, a.used = []seek{b.seek}, b.used
+	a.useNotNull(pred)
+	a.estimate(pred)
+	return a
+}
+
+// wantsFirst reports whether the request asks for the first rows in the order of a key part.
+func (s *scanRel) wantsFirst(req request, part schema.KeyPart) bool {
+	place := s.place(part.Column)
+	return req.limit > 0 && len(req.order) > 0 && place >= 0 && s.out[place].ID == req.order[0].col
+}
+
+// Skips reports whether the scan is a skip scan: it looks for the values that a key part has.
+func (n *Scan) Skips() bool { return n.skipped() >= 0 }
+
+// skipped returns the key part whose values a skip scan looks for; -1 for any other scan.
+func (n *Scan) skipped() int {
+	for _, s := range n.Seeks {
+		for i, p := range s.Parts {
+			if p.Each {
+				return i
+			}
 		}
 	}
 	return -1

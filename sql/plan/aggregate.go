@@ -22,8 +22,17 @@ func (p *planner) buildAggregate(r *aggregateRel, req request) (built, error) {
 		n.Keys = append(n.Keys, e)
 		n.Names = append(n.Names, g.Col.Name)
 	}
-	if err := p.aggregates(n, r, req, b.at, out.at); err != nil {
-		return built{}, err
+	for i := range r.aggs { // only those whose results are used
+		call := &r.aggs[i]
+		if !req.need[call.Col.ID] && !putsOff(call, req) {
+			continue
+		}
+		a, err := p.aggregate(call, b.at)
+		if err != nil {
+			return built{}, err
+		}
+		out.at[call.Col.ID] = len(n.Keys) + len(n.Aggs)
+		n.Aggs = append(n.Aggs, a)
 	}
 	for _, g := range r.grouping {
 		out.at[g.Col.ID] = len(n.Keys) + len(n.Aggs) + len(n.Grouping)
@@ -37,23 +46,6 @@ func (p *planner) buildAggregate(r *aggregateRel, req request) (built, error) {
 	}
 	n.stream(&out, b, groupMethod(r.hints))
 	return out, nil
-}
-
-// aggregates compiles those aggregate functions whose results are used.
-func (p *planner) aggregates(n *Aggregate, r *aggregateRel, req request, in, out slots) error {
-	for i := range r.aggs {
-		call := &r.aggs[i]
-		if !req.need[call.Col.ID] && !putsOff(call, req) {
-			continue
-		}
-		a, err := p.aggregate(call, in)
-		if err != nil {
-			return err
-		}
-		out[call.Col.ID] = len(n.Keys) + len(n.Aggs)
-		n.Aggs = append(n.Aggs, a)
-	}
-	return nil
 }
 
 // putsOff reports whether errors of an aggregate become values of a column instead of failing the statement (see tree.AggCall.Failure).

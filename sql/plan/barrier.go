@@ -89,13 +89,13 @@ func leakproof(e tree.Expr) bool {
 	if !leakproofAlone(e) {
 		return false
 	}
-	return !slices.ContainsFunc(subExprs(e), func(sub tree.Expr) bool { return !leakproof(sub) })
+	return !slices.ContainsFunc(e.Operands(), func(sub tree.Expr) bool { return !leakproof(sub) })
 }
 
 // leakproofAlone reports whether an expression is leakproof if its operands are.
 func leakproofAlone(e tree.Expr) bool {
 	switch e := e.(type) {
-	case *tree.Literal, *tree.Param, *tree.Ref, *tree.MakeStruct, *tree.GetField, *tree.GetJSONField, *tree.Let:
+	case *tree.Literal, *tree.Param, *tree.Ref, *tree.Lambda, *tree.MakeStruct, *tree.GetField, *tree.GetJSONField, *tree.Let:
 		return true
 	case *tree.Cast:
 		f, err := conversion.Cast(e.Arg.Type(), e.T, e.Safe)
@@ -146,7 +146,7 @@ func (p *planner) once(r *barrierRel) (first []tree.Computed, in relation, rest 
 // these columns; it is nil if the comparison would still not be leakproof.
 func (p *planner) takeOut(cond tree.Expr, own colSet) (made []tree.Computed, crosses tree.Expr) {
 	c, ok := cond.(*tree.Call)
-	if !ok || c.Func.Safe || len(c.Lambdas) > 0 || !nullRejecting[c.Func.Name] && c.Func.Name != "$in" && c.Func.Name != "$in_array" {
+	if !ok || c.Func.Safe || !nullRejecting[c.Func.Name] && c.Func.Name != "$in" && c.Func.Name != "$in_array" {
 		return nil, nil
 	}
 	args := slices.Clone(c.Args)

@@ -79,7 +79,11 @@ func (c *collector) relation(r relation) {
 	}
 }
 
+// expr collects the columns of an expression, which may be nil.
 func (c *collector) expr(e tree.Expr) {
+	if e == nil {
+		return
+	}
 	switch e := e.(type) {
 	case *tree.Ref:
 		c.used[e.Col.ID] = true
@@ -89,17 +93,13 @@ func (c *collector) expr(e tree.Expr) {
 		for _, d := range e.Defs {
 			c.made[d.Col.ID] = true
 		}
-	case *tree.Call:
-		for _, l := range e.Lambdas {
-			if l != nil {
-				for _, p := range l.Params {
-					c.made[p.ID] = true
-				}
-			}
+	case *tree.Lambda:
+		for _, p := range e.Params {
+			c.made[p.ID] = true
 		}
 	}
-	for _, sub := range subExprs(e) {
-		c.expr(sub)
+	for _, o := range e.Operands() {
+		c.expr(o)
 	}
 }
 
@@ -107,127 +107,37 @@ func (c *collector) scan(s tree.Scan) {
 	for _, col := range s.Cols() {
 		c.made[col.ID] = true
 	}
-	if p, ok := s.(*tree.Project); ok {
-		for _, x := range p.Exprs {
+	switch s := s.(type) {
+	case *tree.ViewScan:
+		c.use(s.Out)
+	case *tree.Project:
+		for _, x := range s.Exprs {
 			c.made[x.Col.ID] = true
 		}
+		c.use(s.Out)
+	case *tree.SetOp:
+		c.use(s.Columns...)
 	}
-	for _, e := range scanExprs(s) {
+	for _, e := range tree.Exprs(s) {
 		c.expr(e)
 	}
-	for _, in := range subScans(s) {
+	for _, in := range tree.Inputs(s) {
 		c.scan(in)
 	}
 }
 
-// subExprs returns the operands of e, without the expressions in a subquery's scan.
-func subExprs(e tree.Expr) []tree.Expr {
-	switch e := e.(type) {
-	case *tree.Call:
-		list := given(e.Args...)
-		for _, l := range e.Lambdas {
-			if l != nil {
-				list = append(list, l.Body)
-			}
+func (c *collector) use(lists ...[]tree.Col) {
+	for _, cols := range lists {
+		for _, col := range cols {
+			c.used[col.ID] = true
 		}
-		return list
-	case *tree.Cast:
-		return given(e.Arg, e.Format, e.Zone)
-	case *tree.Subquery:
-		return given(e.In)
-	case *tree.MakeStruct:
-		return e.Fields
-	case *tree.GetField:
-		return []tree.Expr{e.Arg}
-	case *tree.GetJSONField:
-		return []tree.Expr{e.Arg}
-	case *tree.Let:
-		return append(computedExprs(e.Defs), e.Body)
 	}
-	return nil
-}
-
-// walkTree calls f for e and every expression in it. It does not enter the scans of subqueries.
-func walkTree(e tree.Expr, f func(tree.Expr)) {
-	if e == nil {
-		return
-	}
-	f(e)
-	for _, sub := range subExprs(e) {
-		walkTree(sub, f)
-	}
-}
-
-// subScans returns the inputs of s, without the scans of subqueries in its expressions.
-func subScans(s tree.Scan) []tree.Scan {
-	switch s := s.(type) {
-	case *tree.ViewScan:
-		return []tree.Scan{s.Input}
-	case *tree.Filter:
-		return []tree.Scan{s.Input}
-	case *tree.Project:
-		return []tree.Scan{s.Input}
-	case *tree.Join:
-		return []tree.Scan{s.Left, s.Right}
-	case *tree.ArrayScan:
-		if s.Input != nil {
-			return []tree.Scan{s.Input}
-		}
-	case *tree.Aggregate:
-		return []tree.Scan{s.Input}
-	case *tree.OrderBy:
-		return []tree.Scan{s.Input}
-	case *tree.Limit:
-		return []tree.Scan{s.Input}
-	case *tree.SetOp:
-		return s.Inputs
-	case *tree.With:
-		var list []tree.Scan
-		for _, d := range s.Defs {
-			list = append(list, d.Scan)
-		}
-		return append(list, s.Body)
-	case *tree.Sample:
-		return []tree.Scan{s.Input}
-	}
-	return nil
-}
-
-// scanExprs returns the expressions of s itself, without those of its inputs.
-func scanExprs(s tree.Scan) []tree.Expr {
-	switch s := s.(type) {
-	case *tree.Filter:
-		return []tree.Expr{s.Cond}
-	case *tree.ViewScan:
-		return colRefs(s.Out)
-	case *tree.Project:
-		return append(computedExprs(s.Exprs), colRefs(s.Out)...)
-	case *tree.Join:
-		return given(s.Cond)
-	case *tree.ArrayScan:
-		return concat(s.Arrays, given(s.Cond))
-	case *tree.Aggregate:
-		list := computedExprs(s.GroupBy)
-		for i := range s.Aggs {
-			list = append(list, aggExprs(&s.Aggs[i])...)
-		}
-		return list
-	case *tree.OrderBy:
-		return sortKeyExprs(s.Keys)
-	case *tree.Limit:
-		return given(s.Count, s.Offset)
-	case *tree.SetOp:
-		return colRefs(s.Columns...)
-	case *tree.Sample:
-		return given(s.Size, s.Seed)
-	}
-	return nil
 }
 
 // hasSubquery reports whether e contains a subquery.
 func hasSubquery(e tree.Expr) bool {
 	found := false
-	walkTree(e, func(e tree.Expr) {
+	tree.Walk(e, func(e tree.Expr) {
 		if _, ok := e.(*tree.Subquery); ok {
 			found = true
 		}
@@ -264,14 +174,9 @@ func rebuild(e tree.Expr, swap func(tree.Expr) tree.Expr) tree.Expr {
 	}
 	switch e := e.(type) {
 	case *tree.Call:
-		c := &tree.Call{Func: e.Func, Args: each(e.Args)}
-		for _, l := range e.Lambdas {
-			if l != nil {
-				l = &tree.Lambda{Params: l.Params, Body: rebuild(l.Body, swap)}
-			}
-			c.Lambdas = append(c.Lambdas, l)
-		}
-		return c
+		return &tree.Call{Func: e.Func, Args: each(e.Args)}
+	case *tree.Lambda:
+		return &tree.Lambda{Params: e.Params, Body: rebuild(e.Body, swap)}
 	case *tree.Cast:
 		return &tree.Cast{Arg: rebuild(e.Arg, swap), T: e.T, Safe: e.Safe, Format: rebuild(e.Format, swap), Zone: rebuild(e.Zone, swap)}
 	case *tree.Subquery:

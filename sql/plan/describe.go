@@ -33,11 +33,11 @@ func (d *describer) expr(e Expr) string {
 		return "$" + columnName(e.Name, e.Register)
 	case *Parameter:
 		return "@" + e.Name
-	case *Const:
-		return literal(e.Value, e.T)
-	case *Call:
+	case *tree.Literal:
+		return literal(e)
+	case *tree.Call:
 		return d.call(e)
-	case *Cast:
+	case *tree.Cast:
 		name := "CAST("
 		if e.Safe {
 			name = "SAFE_CAST("
@@ -45,11 +45,11 @@ func (d *describer) expr(e Expr) string {
 		return name + d.expr(e.Arg) + " AS " + e.T.String() + ")"
 	case *Subquery:
 		return d.subquery(e)
-	case *MakeStruct:
+	case *tree.MakeStruct:
 		return "STRUCT(" + d.list(e.Fields) + ")"
-	case *GetField:
-		return d.expr(e.Arg) + "." + fieldName(e)
-	case *GetJSONField:
+	case *tree.GetField:
+		return d.expr(e.Arg) + "." + tree.FieldName(e)
+	case *tree.GetJSONField:
 		return d.expr(e.Arg) + "." + e.Name
 	case *Let:
 		return "WITH(" + d.list(e.Values) + ", " + d.expr(e.Body) + ")"
@@ -61,7 +61,7 @@ func (d *describer) expr(e Expr) string {
 func (d *describer) known(e Expr) Expr {
 	if p, ok := e.(*Parameter); ok {
 		if v, ok := d.literals[p.Name]; ok {
-			return &Const{T: p.T, Value: v}
+			return &tree.Literal{T: p.T, Value: v}
 		}
 	}
 	return e
@@ -75,13 +75,6 @@ func columnName(name string, i int) string {
 	return name
 }
 
-func fieldName(e *GetField) string {
-	if name := e.Arg.Type().Fields[e.Index].Name; name != "" {
-		return name
-	}
-	return strconv.Itoa(e.Index)
-}
-
 func (d *describer) list(exprs []Expr) string {
 	words := make([]string, len(exprs))
 	for i, e := range exprs {
@@ -90,7 +83,7 @@ func (d *describer) list(exprs []Expr) string {
 	return strings.Join(words, ", ")
 }
 
-func (d *describer) call(e *Call) string {
+func (d *describer) call(e *tree.Call) string {
 	name := e.Func.Name
 	if op, ok := infix[name]; ok && len(e.Args) == 2 {
 		return "(" + d.expr(e.Args[0]) + " " + op + " " + d.expr(e.Args[1]) + ")"
@@ -113,17 +106,15 @@ func (d *describer) call(e *Call) string {
 	case "$like":
 		return "(" + d.expr(e.Args[0]) + " LIKE " + d.expr(e.Args[1]) + ")"
 	}
-	var args []Expr
+	var args, bodies []Expr
 	for _, a := range e.Args {
-		if a != nil {
+		if l, ok := a.(*Lambda); ok {
+			bodies = append(bodies, l.Body)
+		} else {
 			args = append(args, a)
 		}
 	}
-	for _, l := range e.Lambdas {
-		if l != nil {
-			args = append(args, l.Body)
-		}
-	}
+	args = append(args, bodies...)
 	return strings.ToUpper(strings.TrimPrefix(name, "$")) + "(" + d.list(args) + ")"
 }
 
@@ -140,18 +131,18 @@ func (d *describer) subquery(e *Subquery) string {
 }
 
 // literal writes a constant, cut to maxLiteral bytes.
-func literal(v value.Value, t *value.Type) string {
-	if v.IsNull() {
+func literal(l *tree.Literal) string {
+	if l.Value.IsNull() {
 		return "<null>"
 	}
-	s := tree.FormatLiteral(&tree.Literal{T: t, Value: v})
-	switch t.Kind {
+	s := tree.FormatLiteral(l)
+	switch l.T.Kind {
 	case value.String:
-		s = "'" + v.AsString() + "'"
+		s = "'" + l.Value.AsString() + "'"
 	case value.Bool:
 		s = strings.ToLower(s)
 	case value.Bytes:
-		s = base64.StdEncoding.EncodeToString(v.AsBytes())
+		s = base64.StdEncoding.EncodeToString(l.Value.AsBytes())
 	}
 	if len(s) > maxLiteral {
 		s = strings.ToValidUTF8(s[:maxLiteral], "") + "..."
@@ -173,7 +164,7 @@ func (n *Scan) seekCondition() Expr {
 		s := &n.Seeks[i]
 		var parts []Expr
 		if s.Tuples != nil {
-			fields := &MakeStruct{}
+			fields := &tree.MakeStruct{}
 			for i := range s.Tuples.Fields {
 				fields.Fields = append(fields.Fields, column(i))
 			}
@@ -198,7 +189,7 @@ func (n *Scan) seekCondition() Expr {
 }
 
 func condition(name string, args ...Expr) Expr {
-	return &Call{Func: &tree.Function{Name: name, Type: value.BoolType}, Args: args}
+	return &tree.Call{Func: &tree.Function{Name: name, Type: value.BoolType}, Args: args}
 }
 
 func combine(name string, list []Expr) Expr {
@@ -252,4 +243,49 @@ func (r *SeekRange) conditions(column Expr) []Expr {
 		list = append(list, condition(name, column, r.High))
 	}
 	return list
+}
+
+// adviceKey is the metadata key of a node's advice. The advice warns where Cloud Spanner would be slower, so that a query that is fast here
+// is no surprise there. Viewers also show metadata whose keys they do not know.
+const adviceKey = "cloud_spanner"
+
+// advice lists the cases in which Cloud Spanner was measured to be slower than this scan, and what a statement needs to be fast there. It
+// is "" if none is known. The figures behind it are in bench/README.md.
+func (n *Scan) advice() string {
+	var list []string
+	if n.Chosen {
+		list = append(list, "may scan the whole table without the hint FORCE_INDEX="+n.Index.FullName())
+	}
+	if i := n.skipped(); i >= 0 {
+		list = append(list, "has no skip scan: without a list of values for "+KeyColumns(n)[i].Name+" it reads all keys")
+	}
+	if n.scattered() {
+		list = append(list, "takes more CPU for a list of keys in SQL than for a Read")
+	}
+	return strings.Join(list, "; ")
+}
+
+// scattered reports whether the scan reads rows by a list of whole keys. It is false for a scan of DML, which no Read call can replace.
+func (n *Scan) scattered() bool {
+	if n.Index != nil || n.Exclusive || len(n.Seeks) == 0 {
+		return false
+	}
+	lists := len(n.Seeks) > 1
+	for _, s := range n.Seeks {
+		if s.Range != nil || max(len(s.Parts), s.tupleLen()) < len(n.Table.Key) {
+			return false
+		}
+		lists = lists || s.Tuples != nil
+		for _, p := range s.Parts {
+			lists = lists || p.Array != nil || len(p.Values) > 1
+		}
+	}
+	return lists
+}
+
+func (s *Seek) tupleLen() int {
+	if s.Tuples == nil {
+		return 0
+	}
+	return len(s.Tuples.Fields)
 }

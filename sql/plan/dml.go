@@ -109,7 +109,7 @@ func (p *planner) finishDML(m *DML, assert tree.Expr, r *tree.Returning) error {
 
 // returned finds the columns of the changed table that THEN RETURN refers to, and the scan's names for them.
 func returned(r *tree.Returning) (columns []*schema.Column, out []tree.Col) {
-	refs := refsOf(given(r.Exprs...)...)
+	refs := refsOf(r.Exprs...)
 	for i, c := range r.Scan.Out {
 		if refs[c.ID] {
 			columns = append(columns, r.Scan.Columns[i])

@@ -73,8 +73,8 @@ func (m matcher) equalInterfaces(a, b reflect.Value) bool {
 	switch b := b.Interface().(type) {
 	case *Parameter:
 		return m.equalsParameter(a.Interface(), b)
-	case *Const:
-		a, ok := a.Interface().(*Const)
+	case *tree.Literal:
+		a, ok := a.Interface().(*tree.Literal)
 		return ok && equalConstants(a, b)
 	}
 	return m.equal(a.Elem(), b.Elem())
@@ -86,15 +86,14 @@ func (m matcher) equalsParameter(a any, b *Parameter) bool {
 	switch a := a.(type) {
 	case *Parameter:
 		return a.Name == b.Name && a.T.Equal(b.T)
-	case *Const:
+	case *tree.Literal:
 		v, ok := m.literals[b.Name]
-		return ok && equalConstants(a, &Const{T: b.T, Value: v})
+		return ok && equalConstants(a, &tree.Literal{T: b.T, Value: v})
 	}
 	return false
 }
 
 // equalConstants compares constants by their printed forms, which distinguish 0.0 from -0.0.
-func equalConstants(a, b *Const) bool {
-	return a.T.Equal(b.T) && a.Value.IsNull() == b.Value.IsNull() &&
-		tree.FormatLiteral(&tree.Literal{T: a.T, Value: a.Value}) == tree.FormatLiteral(&tree.Literal{T: b.T, Value: b.Value})
+func equalConstants(a, b *tree.Literal) bool {
+	return a.T.Equal(b.T) && a.Value.IsNull() == b.Value.IsNull() && tree.FormatLiteral(a) == tree.FormatLiteral(b)
 }

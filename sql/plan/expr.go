@@ -1,12 +1,18 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Expr is a scalar expression over the current row.
-type Expr interface{ Type() *value.Type }
+// Expr is a scalar expression over the current row of an operator. The expressions of a plan are those of package tree that mention neither a
+// column nor a parameter nor a scan (Literal, Call, Cast, MakeStruct, GetField, GetJSONField), and the expressions below.
+//
+// The others have a form of their own because the planner compiles an expression of the statement more than once, each time for rows with other
+// slots. A Plan also lives in a cache for long and must not hold the scans of the statement.
+type Expr = tree.Expr
 
 type (
 	// Slot is a column of the current row.
@@ -28,28 +34,10 @@ type (
 		Index int
 		Name  string
 	}
-	// Const is a constant.
-	Const struct {
-		T     *value.Type
-		Value value.Value
-	}
-	// Call applies a function. Where Args[i] is nil, Lambdas holds the argument.
-	Call struct {
-		Func    *tree.Function
-		Args    []Expr
-		Lambdas []*Lambda
-	}
 	// Lambda is a function as an argument. A call puts its arguments in Registers and then computes Body.
 	Lambda struct {
 		Registers []int
 		Body      Expr
-	}
-	// Cast converts Arg to type T. Format and Zone may be nil.
-	Cast struct {
-		Arg          Expr
-		T            *value.Type
-		Safe         bool
-		Format, Zone Expr
 	}
 	// Subquery runs Plan. The rows of Plan have one column (any columns for EXISTS).
 	Subquery struct {
@@ -61,22 +49,6 @@ type (
 		// run computes the result once.
 		Bind     []Bind
 		Constant bool
-	}
-	// MakeStruct builds a STRUCT.
-	MakeStruct struct {
-		T      *value.Type
-		Fields []Expr
-	}
-	// GetField takes a field of a STRUCT.
-	GetField struct {
-		T     *value.Type
-		Arg   Expr
-		Index int
-	}
-	// GetJSONField takes a member of a JSON object.
-	GetJSONField struct {
-		Arg  Expr
-		Name string
 	}
 	// Let computes Values into Registers, in order, then Body.
 	Let struct {
@@ -92,67 +64,21 @@ type Bind struct {
 	Name           string // shown in printed plans
 }
 
-func (e *Slot) Type() *value.Type         { return e.T }
-func (e *Outer) Type() *value.Type        { return e.T }
-func (e *Parameter) Type() *value.Type    { return e.T }
-func (e *Const) Type() *value.Type        { return e.T }
-func (e *Call) Type() *value.Type         { return e.Func.Type }
-func (e *Cast) Type() *value.Type         { return e.T }
-func (e *Subquery) Type() *value.Type     { return e.T }
-func (e *MakeStruct) Type() *value.Type   { return e.T }
-func (e *GetField) Type() *value.Type     { return e.T }
-func (e *GetJSONField) Type() *value.Type { return value.JSONType }
-func (e *Let) Type() *value.Type          { return e.Body.Type() }
+func (e *Slot) Type() *value.Type      { return e.T }
+func (e *Outer) Type() *value.Type     { return e.T }
+func (e *Parameter) Type() *value.Type { return e.T }
+func (e *Lambda) Type() *value.Type    { return nil }
+func (e *Subquery) Type() *value.Type  { return e.T }
+func (e *Let) Type() *value.Type       { return e.Body.Type() }
 
-// children returns the direct operands of e, without the plans of subqueries.
-func children(e Expr) []Expr {
-	switch e := e.(type) {
-	case *Call:
-		list := make([]Expr, 0, len(e.Args)+len(e.Lambdas))
-		for _, a := range e.Args {
-			if a != nil {
-				list = append(list, a)
-			}
-		}
-		for _, l := range e.Lambdas {
-			if l != nil {
-				list = append(list, l.Body)
-			}
-		}
-		return list
-	case *Cast:
-		return present(e.Arg, e.Format, e.Zone)
-	case *Subquery:
-		return present(e.In)
-	case *MakeStruct:
-		return e.Fields
-	case *GetField:
-		return []Expr{e.Arg}
-	case *GetJSONField:
-		return []Expr{e.Arg}
-	case *Let:
-		return append(append([]Expr(nil), e.Values...), e.Body)
+func (e *Slot) Operands() []Expr      { return nil }
+func (e *Outer) Operands() []Expr     { return nil }
+func (e *Parameter) Operands() []Expr { return nil }
+func (e *Lambda) Operands() []Expr    { return []Expr{e.Body} }
+func (e *Let) Operands() []Expr       { return append(slices.Clone(e.Values), e.Body) }
+func (e *Subquery) Operands() []Expr {
+	if e.In == nil {
+		return nil
 	}
-	return nil
-}
-
-func present(list ...Expr) []Expr {
-	var out []Expr
-	for _, e := range list {
-		if e != nil {
-			out = append(out, e)
-		}
-	}
-	return out
-}
-
-// WalkExpr calls f for e and every expression in it, each before its operands. It does not enter the plans of subqueries.
-func WalkExpr(e Expr, f func(Expr)) {
-	if e == nil {
-		return
-	}
-	f(e)
-	for _, c := range children(e) {
-		WalkExpr(c, f)
-	}
+	return []Expr{e.In}
 }

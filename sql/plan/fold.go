@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/crowfoot-db/crowfoot/sql/fn"
 	"github.com/crowfoot-db/crowfoot/sql/fn/conversion"
 	"github.com/crowfoot-db/crowfoot/sql/fn/library"
@@ -60,17 +62,7 @@ func isLiteral(e tree.Expr) bool {
 
 func (p *planner) foldCall(c *tree.Call) tree.Expr {
 	folded := &tree.Call{Func: c.Func, Args: p.foldAll(c.Args)}
-	constant := len(c.Lambdas) == 0
-	for _, a := range folded.Args {
-		constant = constant && a != nil && isLiteral(a)
-	}
-	for _, l := range c.Lambdas {
-		if l != nil {
-			l = &tree.Lambda{Params: l.Params, Body: p.fold(l.Body)}
-		}
-		folded.Lambdas = append(folded.Lambdas, l)
-	}
-	if !constant {
+	if slices.ContainsFunc(folded.Args, func(a tree.Expr) bool { return !isLiteral(a) }) {
 		return shorten(folded)
 	}
 	f, err := library.Lookup(c.Func)

@@ -44,7 +44,7 @@ func (p *planner) keyRead(root Node) *Scan {
 // fieldColumn returns a field of a table's PROTO column as a generated column; nil if e is anything else. It also returns nil for a table
 // with a columnar copy, which does not have the field.
 func (p *planner) fieldColumn(s *Scan, e Expr, name string) *schema.Column {
-	c, ok := e.(*Call)
+	c, ok := e.(*tree.Call)
 	if !ok || c.Func.Name != tree.ProtoField || s.Index != nil || p.catalog.TableIsColumnar(s.Table) {
 		return nil
 	}

@@ -72,7 +72,7 @@ func (p *planner) findWiths(s tree.Scan, nested bool) {
 			w.nested = w.nested || nested
 		}
 	}
-	for _, e := range scanExprs(s) {
+	for _, e := range tree.Exprs(s) {
 		p.findWithsIn(e)
 	}
 	if j, ok := s.(*tree.Join); ok && j.Lateral {
@@ -80,13 +80,13 @@ func (p *planner) findWiths(s tree.Scan, nested bool) {
 		p.findWiths(j.Right, true)
 		return
 	}
-	for _, in := range subScans(s) {
+	for _, in := range tree.Inputs(s) {
 		p.findWiths(in, nested)
 	}
 }
 
 func (p *planner) findWithsIn(e tree.Expr) {
-	walkTree(e, func(e tree.Expr) {
+	tree.Walk(e, func(e tree.Expr) {
 		if q, ok := e.(*tree.Subquery); ok {
 			p.findWiths(q.Scan, true)
 		}
@@ -254,7 +254,12 @@ func (p *planner) lowerSetOp(s *tree.SetOp) (relation, error) {
 		return &unionRel{inputs: inputs, columns: s.Columns, out: s.Out}, nil
 	}
 	if s.Kind == tree.Union {
-		return p.distinctUnion(s, inputs), nil
+		all := p.copyCols(s.Out)
+		group := make([]tree.Computed, len(all))
+		for i, c := range all {
+			group[i] = tree.Computed{Col: s.Out[i], Expr: &tree.Ref{Col: c}}
+		}
+		return &aggregateRel{in: &unionRel{inputs: inputs, columns: s.Columns, out: all}, groupBy: group}, nil
 	}
 	left, columns := inputs[0], s.Columns[0]
 	for i := 1; i < len(inputs); i++ {
@@ -266,15 +271,6 @@ func (p *planner) lowerSetOp(s *tree.SetOp) (relation, error) {
 		columns = out
 	}
 	return left, nil
-}
-
-func (p *planner) distinctUnion(s *tree.SetOp, inputs []relation) relation {
-	all := p.copyCols(s.Out)
-	group := make([]tree.Computed, len(all))
-	for i, c := range all {
-		group[i] = tree.Computed{Col: s.Out[i], Expr: &tree.Ref{Col: c}}
-	}
-	return &aggregateRel{in: &unionRel{inputs: inputs, columns: s.Columns, out: all}, groupBy: group}
 }
 
 func (p *planner) copyCols(cols []tree.Col) []tree.Col {
@@ -340,7 +336,7 @@ func (p *planner) compute(in relation, exprs []tree.Computed) relation {
 		if hasSubquery(x.Expr) {
 			return &computeRel{in: in, exprs: exprs}
 		}
-		walkTree(x.Expr, func(e tree.Expr) {
+		tree.Walk(x.Expr, func(e tree.Expr) {
 			if r, ok := e.(*tree.Ref); ok {
 				uses[r.Col.ID]++
 			}

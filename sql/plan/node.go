@@ -12,7 +12,7 @@ type Node interface {
 	Width() int
 	// inputs returns the operators that feed this one, in order.
 	inputs() []Node
-	// exprs returns the expressions that this operator computes.
+	// exprs returns the expressions that this operator computes. A nil stands for an expression that it does not have.
 	exprs() []Expr
 }
 
@@ -109,7 +109,7 @@ type (
 	// rows that are equal in these are sorted by the rest (Minor Sort).
 	Sort struct {
 		Input Node
-		Keys  []SortKey
+		Keys  []tree.SortKey
 		Major int
 		Limit Expr // nil: all
 	}
@@ -122,8 +122,8 @@ type (
 	// then passes no more than Limit rows.
 	UnionAll struct {
 		Inputs []Node
-		Order  []SortKey // each Expr is a plain Slot
-		Limit  Expr      // nil: all
+		Order  []tree.SortKey // each Expr is a plain Slot
+		Limit  Expr           // nil: all
 	}
 	// SetOp is INTERSECT or EXCEPT of Left and Right. The rows of both have columns of the same Types.
 	SetOp struct {
@@ -185,19 +185,11 @@ type Agg struct {
 	Distinct bool
 	// IgnoreNulls and RespectNulls stand for IGNORE NULLS and RESPECT NULLS; with neither, the function decides.
 	IgnoreNulls, RespectNulls bool
-	OrderBy                   []SortKey
+	OrderBy                   []tree.SortKey
 	Limit                     Expr
 	Having                    Expr // only rows where Having is greatest (HavingMax) or least count
 	HavingMax                 bool
 	Where                     Expr // only rows for which it is TRUE count
-}
-
-// SortKey is one key of an order.
-type SortKey struct {
-	Expr       Expr
-	Desc       bool
-	NullsFirst bool
-	Collation  string
 }
 
 // Seek is a set of keys of a table or index. A key is in it if its first parts match Parts and the part after them lies in Range. If Tuples
@@ -322,4 +314,200 @@ func joinWidth(k JoinKind, left, right Node) int {
 		return left.Width()
 	}
 	return left.Width() + right.Width()
+}
+
+func (n *Unit) inputs() []Node      { return nil }
+func (n *Empty) inputs() []Node     { return nil }
+func (n *Scan) inputs() []Node      { return nil }
+func (n *Filter) inputs() []Node    { return []Node{n.Input} }
+func (n *Compute) inputs() []Node   { return []Node{n.Input} }
+func (n *Apply) inputs() []Node     { return []Node{n.Left, n.Right} }
+func (n *HashJoin) inputs() []Node  { return []Node{n.Left, n.Right} }
+func (n *Unnest) inputs() []Node    { return []Node{n.Input} }
+func (n *Aggregate) inputs() []Node { return []Node{n.Input} }
+func (n *Sort) inputs() []Node      { return []Node{n.Input} }
+func (n *Limit) inputs() []Node     { return []Node{n.Input} }
+func (n *UnionAll) inputs() []Node  { return n.Inputs }
+func (n *SetOp) inputs() []Node     { return []Node{n.Left, n.Right} }
+func (n *With) inputs() []Node {
+	var list []Node
+	for _, d := range n.Defs {
+		list = append(list, d.Plan)
+	}
+	return append(list, n.Body)
+}
+func (n *SpoolScan) inputs() []Node { return nil }
+func (n *Sample) inputs() []Node    { return []Node{n.Input} }
+func (n *DML) inputs() []Node {
+	if n.Input == nil {
+		return nil
+	}
+	return []Node{n.Input}
+}
+
+func (n *Unit) exprs() []Expr  { return nil }
+func (n *Empty) exprs() []Expr { return nil }
+func (n *Scan) exprs() []Expr {
+	var list []Expr
+	for i := range n.Seeks {
+		list = append(list, n.Seeks[i].exprs()...)
+	}
+	for _, w := range n.Wanted {
+		list = append(list, w.Values...)
+	}
+	return append(list, n.Residual, n.Limit)
+}
+func (n *Filter) exprs() []Expr  { return []Expr{n.Cond} }
+func (n *Compute) exprs() []Expr { return n.Exprs }
+func (n *Apply) exprs() []Expr   { return nil }
+func (n *HashJoin) exprs() []Expr {
+	list := append(append([]Expr(nil), n.LeftKeys...), n.RightKeys...)
+	return append(list, n.Cond)
+}
+func (n *Unnest) exprs() []Expr {
+	return append(append([]Expr(nil), n.Arrays...), n.Cond)
+}
+func (n *Aggregate) exprs() []Expr {
+	list := append([]Expr(nil), n.Keys...)
+	for _, a := range n.Aggs {
+		list = append(list, a.Args...)
+		list = append(list, tree.SortExprs(a.OrderBy)...)
+		list = append(list, a.Limit, a.Having, a.Where)
+	}
+	return list
+}
+func (n *Sort) exprs() []Expr      { return append(tree.SortExprs(n.Keys), n.Limit) }
+func (n *Limit) exprs() []Expr     { return []Expr{n.Count, n.Offset} }
+func (n *UnionAll) exprs() []Expr  { return append(tree.SortExprs(n.Order), n.Limit) }
+func (n *SetOp) exprs() []Expr     { return nil }
+func (n *With) exprs() []Expr      { return nil }
+func (n *SpoolScan) exprs() []Expr { return nil }
+func (n *Sample) exprs() []Expr    { return []Expr{n.Size, n.Seed} }
+func (n *DML) exprs() []Expr {
+	var list []Expr
+	for _, r := range n.Rows {
+		list = append(list, r...)
+	}
+	list = append(list, n.Assert)
+	if c := n.Conflict; c != nil {
+		list = append(append(list, c.Set...), c.Where)
+	}
+	if n.Return != nil {
+		list = append(list, n.Return.Exprs...)
+	}
+	return list
+}
+
+func (s *Seek) exprs() []Expr {
+	var list []Expr
+	for _, p := range s.Parts {
+		list = append(list, p.Values...)
+		list = append(list, p.Array)
+		list = append(list, p.Among.exprs()...)
+	}
+	list = append(list, s.Range.exprs()...)
+	if s.Tuples != nil {
+		list = append(list, s.Tuples.Array)
+	}
+	return list
+}
+
+func (r *SeekRange) exprs() []Expr {
+	if r == nil {
+		return nil
+	}
+	return []Expr{r.Low, r.High, r.Prefix}
+}
+
+// Walk calls f for n and every operator under it, including those in the plans of subqueries.
+func Walk(n Node, f func(Node)) {
+	if n == nil {
+		return
+	}
+	f(n)
+	for _, e := range n.exprs() {
+		tree.Walk(e, func(e Expr) {
+			if q, ok := e.(*Subquery); ok {
+				Walk(q.Plan, f)
+			}
+		})
+	}
+	for _, in := range n.inputs() {
+		Walk(in, f)
+	}
+}
+
+// KeyColumns returns the columns of the stored key that a scan reads. The key of an index includes its suffix.
+func KeyColumns(n *Scan) []*schema.Column {
+	key := n.Table.Key
+	if n.Index != nil {
+		key = concat(n.Index.Key, n.Index.Suffix)
+	}
+	var columns []*schema.Column
+	for _, part := range key {
+		columns = append(columns, part.Column)
+	}
+	return columns
+}
+
+// Field returns the name and the type of a column of n's row. The name is shown in printed plans and may be empty.
+func Field(n Node, slot int) (string, *value.Type) {
+	switch n := n.(type) {
+	case *Empty:
+		return "", n.Types[slot]
+	case *Scan:
+		return n.Columns[slot].Name, n.Columns[slot].Type
+	case *Compute:
+		return n.Names[slot], n.Exprs[slot].Type()
+	case *Apply:
+		return joinField(n.Left, n.Right, slot)
+	case *HashJoin:
+		return joinField(n.Left, n.Right, slot)
+	case *Unnest:
+		w := n.Input.Width()
+		switch {
+		case slot < w:
+			return Field(n.Input, slot)
+		case slot < w+len(n.Arrays):
+			return n.Names[slot-w], n.Arrays[slot-w].Type().Elem
+		}
+		return "offset", value.Int64Type
+	case *Aggregate:
+		if slot < len(n.Keys) {
+			return n.Names[slot], n.Keys[slot].Type()
+		}
+		if slot -= len(n.Keys); slot < len(n.Aggs) {
+			return n.Aggs[slot].Name, n.Aggs[slot].Func.Type
+		}
+		if slot -= len(n.Aggs); slot < len(n.Grouping) {
+			return "grouping", value.Int64Type
+		}
+		return "", value.BytesType
+	case *UnionAll:
+		return Field(n.Inputs[0], slot)
+	case *SetOp:
+		name, _ := Field(n.Left, slot)
+		return name, n.Types[slot]
+	case *With:
+		return Field(n.Body, slot)
+	case *SpoolScan:
+		return "", n.Types[slot]
+	}
+	return Field(n.inputs()[0], slot) // n passes on the rows of its input
+}
+
+// Types returns the types of the columns of n's row.
+func Types(n Node) []*value.Type {
+	types := make([]*value.Type, n.Width())
+	for i := range types {
+		_, types[i] = Field(n, i)
+	}
+	return types
+}
+
+func joinField(left, right Node, slot int) (string, *value.Type) {
+	if w := left.Width(); slot >= w {
+		return Field(right, slot-w)
+	}
+	return Field(left, slot)
 }

@@ -106,7 +106,7 @@ func inSlots(keys []orderKey, at slots) (list []slotOrder, ok bool) {
 // buildSort adds a sort, unless the rows come sorted. limit is the number of rows that are wanted, nil for all.
 func (p *planner) buildSort(r *sortRel, req request, limit Expr) (built, error) {
 	want := wanted(r.keys)
-	in := req.with(refsOf(sortKeyExprs(r.keys)...))
+	in := req.with(refsOf(tree.SortExprs(r.keys)...))
 	in.order, in.group = want, nil
 	b, err := p.build(r.in, in)
 	if err != nil {
@@ -136,14 +136,15 @@ func (p *planner) buildSort(r *sortRel, req request, limit Expr) (built, error) 
 	return b, nil
 }
 
-func (p *planner) sortKeys(keys []tree.SortKey, at slots) ([]SortKey, error) {
-	var list []SortKey
+func (p *planner) sortKeys(keys []tree.SortKey, at slots) ([]tree.SortKey, error) {
+	var list []tree.SortKey
 	for _, k := range keys {
 		e, err := p.scalar(k.Expr, at)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, SortKey{Expr: e, Desc: k.Desc, NullsFirst: k.NullsFirst, Collation: k.Collation})
+		k.Expr = e
+		list = append(list, k)
 	}
 	return list, nil
 }

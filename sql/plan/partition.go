@@ -2,6 +2,7 @@ package plan
 
 import (
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
@@ -76,7 +77,7 @@ func rootPartitionable(n Node) bool {
 // readsTables reports whether an expression has a subquery that reads a table.
 func readsTables(e Expr) bool {
 	found := false
-	WalkExpr(e, func(e Expr) {
+	tree.Walk(e, func(e Expr) {
 		if q, ok := e.(*Subquery); ok {
 			Walk(q.Plan, func(n Node) {
 				if _, ok := n.(*Scan); ok {

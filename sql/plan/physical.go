@@ -152,7 +152,7 @@ func (p *planner) buildCompute(r *computeRel, req request) (built, error) {
 			exprs = append(exprs, x)
 		}
 	}
-	in.need.addAll(refsOf(computedExprs(exprs)...))
+	in.need.addAll(refsOf(tree.ComputedExprs(exprs)...))
 	rename(&in, req, names)
 	b, err := p.build(r.in, in)
 	if err != nil {
@@ -382,19 +382,97 @@ func (p *planner) buildSample(r *sampleRel, req request) (built, error) {
 
 // sumOf returns LIMIT plus OFFSET: the number of rows that must come from below.
 func sumOf(count, offset Expr) Expr {
-	c, known := count.(*Const)
-	o, also := offset.(*Const)
+	c, known := count.(*tree.Literal)
+	o, also := offset.(*tree.Literal)
 	if known && also && !c.Value.IsNull() && !o.Value.IsNull() {
 		if sum := c.Value.AsInt64() + o.Value.AsInt64(); c.Value.AsInt64() >= 0 && o.Value.AsInt64() >= 0 && sum >= 0 {
-			return &Const{T: value.Int64Type, Value: value.OfInt64(sum)}
+			return &tree.Literal{T: value.Int64Type, Value: value.OfInt64(sum)}
 		}
 	}
-	add := &Call{
+	add := &tree.Call{
 		Func: &tree.Function{Name: "$add", Args: []*value.Type{value.Int64Type, value.Int64Type}, Type: value.Int64Type, Safe: true},
 		Args: []Expr{count, offset},
 	}
-	return &Call{
+	return &tree.Call{
 		Func: &tree.Function{Name: "ifnull", Args: []*value.Type{value.Int64Type, value.Int64Type}, Type: value.Int64Type},
-		Args: []Expr{add, &Const{T: value.Int64Type, Value: value.OfInt64(1<<63 - 1)}},
+		Args: []Expr{add, &tree.Literal{T: value.Int64Type, Value: value.OfInt64(1<<63 - 1)}},
 	}
+}
+
+// buildUnion makes a UNION ALL. If all its inputs come in the wanted order, it merges them.
+func (p *planner) buildUnion(r *unionRel, req request) (built, error) {
+	var keep []int
+	out := built{at: slots{}}
+	for j, c := range r.out {
+		if req.need[c.ID] {
+			out.at[c.ID] = len(keep)
+			keep = append(keep, j)
+		}
+	}
+	order, merges := inSlots(req.order, out.at)
+	merges = merges && len(order) > 0 && p.merges()
+	n := &UnionAll{}
+	var from []map[int]origin
+	for i, in := range r.inputs {
+		want := make([]tree.Col, len(keep))
+		for k, j := range keep {
+			want[k] = r.columns[i][j]
+		}
+		below := request{need: setOf(want), limit: req.limit, prefer: ids(want)}
+		if merges {
+			below.order = r.orderOf(i, req.order)
+		}
+		b, err := p.build(in, below)
+		if err != nil {
+			return built{}, err
+		}
+		have, fixed := b.orderIn(want)
+		from = append(from, b.originsOf(want))
+		merges = merges && satisfies(have, fixed, b.distinct, order)
+		n.Inputs = append(n.Inputs, b.exactly(want))
+	}
+	out.node, out.from = n, p.unionOrigins(from, len(keep))
+	if merges {
+		for _, o := range order {
+			c := r.out[keep[o.slot]]
+			n.Order = append(n.Order, tree.SortKey{Expr: &Slot{T: c.Type, Index: o.slot, Name: c.Name}, Desc: o.desc, NullsFirst: o.nullsFirst})
+		}
+		out.order = order
+	}
+	return out, nil
+}
+
+// orderOf translates an order of the union's rows to the columns of input i.
+func (r *unionRel) orderOf(i int, order []orderKey) []orderKey {
+	var list []orderKey
+	for _, k := range order {
+		for j, c := range r.out {
+			if c.ID == k.col {
+				k.col = r.columns[i][j].ID
+				break
+			}
+		}
+		list = append(list, k)
+	}
+	return list
+}
+
+// orderIn returns the order of b's rows, and the columns that have one value in all of them, by the places of these columns in cols.
+func (b built) orderIn(cols []tree.Col) ([]slotOrder, map[int]bool) {
+	places := map[int]int{}
+	for i, c := range cols {
+		places[b.at[c.ID]] = i
+	}
+	return moveOrder(b, places)
+}
+
+// originsOf returns the origins of b's slots by the places of their columns in cols.
+func (b built) originsOf(cols []tree.Col) map[int]origin {
+	from := map[int]origin{}
+	for i, c := range cols {
+		if o, ok := b.from[b.at[c.ID]]; ok {
+			from[i] = o
+		}
+	}
+	return from
 }

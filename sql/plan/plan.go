@@ -1,7 +1,11 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/sql/fn/utility"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -86,4 +90,27 @@ func (p *Plan) Tables() []*schema.Table {
 		}
 	})
 	return list
+}
+
+// Sequences returns the full names of the sequences that the statement itself names: values lists those that it takes values from, states
+// those whose state it shows. Defaults of columns that the statement leaves out may take values from other sequences.
+func (p *Plan) Sequences() (values, states []string) {
+	Walk(p.Root, func(n Node) {
+		for _, e := range n.exprs() {
+			tree.Walk(e, func(e Expr) {
+				c, ok := e.(*tree.Call)
+				if !ok || c.Func.Name != utility.NextSequenceValue && c.Func.Name != utility.SequenceState {
+					return
+				}
+				list := &states
+				if c.Func.Name == utility.NextSequenceValue {
+					list = &values
+				}
+				if name := c.Args[0].(*tree.Literal).Value.AsString(); !slices.Contains(*list, name) {
+					*list = append(*list, name)
+				}
+			})
+		}
+	})
+	return values, states
 }

@@ -12,7 +12,7 @@ type relation interface {
 	cols() []tree.Col
 	// relations returns the inputs of this relation.
 	relations() []relation
-	// scalars returns the relation's own expressions, without those of its inputs.
+	// scalars returns the relation's own expressions, without those of its inputs. A nil stands for an expression that it does not have.
 	scalars() []tree.Expr
 }
 
@@ -184,23 +184,23 @@ func (r *unitRel) scalars() []tree.Expr    { return nil }
 func (r *emptyRel) scalars() []tree.Expr   { return nil }
 func (s *scanRel) scalars() []tree.Expr    { return s.conds }
 func (r *filterRel) scalars() []tree.Expr  { return r.conds }
-func (r *computeRel) scalars() []tree.Expr { return computedExprs(r.exprs) }
+func (r *computeRel) scalars() []tree.Expr { return tree.ComputedExprs(r.exprs) }
 func (r *joinRel) scalars() []tree.Expr    { return r.conds }
 func (r *unnestRel) scalars() []tree.Expr  { return concat(r.arrays, r.conds) }
 func (r *aggregateRel) scalars() []tree.Expr {
-	list := computedExprs(r.groupBy)
+	list := tree.ComputedExprs(r.groupBy)
 	for i := range r.aggs {
-		list = append(list, aggExprs(&r.aggs[i])...)
+		list = append(list, r.aggs[i].Exprs()...)
 	}
 	return list
 }
-func (r *sortRel) scalars() []tree.Expr      { return sortKeyExprs(r.keys) }
-func (r *limitRel) scalars() []tree.Expr     { return given(r.count, r.offset) }
+func (r *sortRel) scalars() []tree.Expr      { return tree.SortExprs(r.keys) }
+func (r *limitRel) scalars() []tree.Expr     { return []tree.Expr{r.count, r.offset} }
 func (r *unionRel) scalars() []tree.Expr     { return colRefs(r.columns...) }
 func (r *setOpRel) scalars() []tree.Expr     { return colRefs(r.leftColumns, r.rightCols) }
 func (r *withRel) scalars() []tree.Expr      { return nil }
 func (r *spoolScanRel) scalars() []tree.Expr { return nil }
-func (r *sampleRel) scalars() []tree.Expr    { return given(r.size, r.seed) }
+func (r *sampleRel) scalars() []tree.Expr    { return []tree.Expr{r.size, r.seed} }
 
 // concat returns a new slice with the elements of a, then those of b.
 func concat[T any](a, b []T) []T {
@@ -216,43 +216,11 @@ func appendComputed(cols []tree.Col, list []tree.Computed) []tree.Col {
 	return out
 }
 
-func computedExprs(list []tree.Computed) []tree.Expr {
-	var out []tree.Expr
-	for _, c := range list {
-		out = append(out, c.Expr)
-	}
-	return out
-}
-
-func sortKeyExprs(keys []tree.SortKey) []tree.Expr {
-	var out []tree.Expr
-	for _, k := range keys {
-		out = append(out, k.Expr)
-	}
-	return out
-}
-
-func aggExprs(a *tree.AggCall) []tree.Expr {
-	list := append([]tree.Expr(nil), a.Args...)
-	list = append(list, sortKeyExprs(a.OrderBy)...)
-	return append(list, given(a.Limit, a.Having, a.Where)...)
-}
-
 func colRefs(lists ...[]tree.Col) []tree.Expr {
 	var out []tree.Expr
 	for _, cols := range lists {
 		for _, c := range cols {
 			out = append(out, &tree.Ref{Col: c})
-		}
-	}
-	return out
-}
-
-func given(list ...tree.Expr) []tree.Expr {
-	var out []tree.Expr
-	for _, e := range list {
-		if e != nil {
-			out = append(out, e)
 		}
 	}
 	return out

@@ -28,7 +28,11 @@ func push(r relation, conds []tree.Expr) relation {
 		down, stay := divide(conds, setOf(r.elems), r.offset)
 		u := *r
 		u.in = push(r.in, down)
-		return filterUnnest(&u, stay)
+		if u.outer {
+			return filterBy(&u, stay)
+		}
+		u.conds = concat(u.conds, stay)
+		return &u
 	case *aggregateRel:
 		return pushIntoAggregate(r, conds)
 	case *sortRel:
@@ -58,14 +62,6 @@ func divide(conds []tree.Expr, made colSet, offset *tree.Col) (down, stay []tree
 		}
 	}
 	return down, stay
-}
-
-func filterUnnest(u *unnestRel, conds []tree.Expr) relation {
-	if u.outer {
-		return filterBy(u, conds)
-	}
-	u.conds = concat(u.conds, conds)
-	return u
 }
 
 // pushIntoCompute moves conditions below computed columns. In a condition it replaces a computed column by its expression, if that is
@@ -264,8 +260,10 @@ func pushIntoAggregate(r *aggregateRel, conds []tree.Expr) relation {
 		switch {
 		case refs.intersects(own), hasSubquery(c) && touches(refs, keys), tellsEqualApart(c, keys):
 			stay = append(stay, c)
+		case hasSubquery(c):
+			down = split(c, down)
 		default:
-			down = split(replaceUnlessSubquery(c, keys), down)
+			down = split(replace(c, keys), down)
 		}
 	}
 	a := *r
@@ -314,13 +312,6 @@ func blurs(t *value.Type) bool {
 		return slices.ContainsFunc(t.Fields, func(f value.Field) bool { return blurs(f.Type) })
 	}
 	return false
-}
-
-func replaceUnlessSubquery(e tree.Expr, with map[int]tree.Expr) tree.Expr {
-	if hasSubquery(e) {
-		return e
-	}
-	return replace(e, with)
 }
 
 // pushIntoUnion filters each input of the union.

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/fn/library"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
@@ -166,7 +168,7 @@ func (a *analyzer) condition(i int, cond tree.Expr) {
 func (a *analyzer) function(i int, c *tree.Call) {
 	switch c.Func.Name {
 	case "$in":
-		if col := a.column(c.Args[0]); col != nil && a.allBound(col, c.Args[1:]) {
+		if col := a.column(c.Args[0]); col != nil && !slices.ContainsFunc(c.Args[1:], func(v tree.Expr) bool { return !a.bound(col, v) }) {
 			a.add(sargIn, col, i, true, c.Args[1:]...)
 		}
 	case "$in_array":
@@ -298,15 +300,6 @@ func (a *analyzer) bound(c *schema.Column, e tree.Expr) bool {
 	return e.Type().Kind == c.Type.Kind && a.free(e)
 }
 
-func (a *analyzer) allBound(c *schema.Column, list []tree.Expr) bool {
-	for _, e := range list {
-		if !a.bound(c, e) {
-			return false
-		}
-	}
-	return true
-}
-
 // free reports whether e has one value for all rows of the scan, so that it is known before the scan.
 func (a *analyzer) free(e tree.Expr) bool {
 	for id := range refsOf(e) {
@@ -320,7 +313,7 @@ func (a *analyzer) free(e tree.Expr) bool {
 // volatile reports whether e may have another value each time it is computed.
 func volatile(e tree.Expr) bool {
 	found := false
-	walkTree(e, func(e tree.Expr) {
+	tree.Walk(e, func(e tree.Expr) {
 		if c, ok := e.(*tree.Call); ok {
 			f, err := library.Lookup(c.Func)
 			found = found || err == nil && f.Volatile

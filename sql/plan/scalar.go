@@ -1,7 +1,7 @@
 package plan
 
 import (
-	"fmt"
+	"slices"
 
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/value"
@@ -12,39 +12,57 @@ type slots map[int]int
 
 // scalar compiles e over rows with these slots. Columns that are not in at come from enclosing rows, through registers.
 func (p *planner) scalar(e tree.Expr, at slots) (Expr, error) {
-	switch e := e.(type) {
-	case *tree.Literal:
-		return &Const{T: e.T, Value: e.Value}, nil
-	case *tree.Param:
-		return &Parameter{T: e.T, Index: p.param(e), Name: e.Name}, nil
-	case *tree.Ref:
-		if i, ok := at[e.Col.ID]; ok {
-			return &Slot{T: e.Col.Type, Index: i, Name: e.Col.Name}, nil
+	var failed error
+	compile := func(e tree.Expr) Expr {
+		x, err := p.scalar(e, at)
+		if failed == nil {
+			failed = err
 		}
-		return &Outer{T: e.Col.Type, Register: p.register(e.Col.ID), Name: e.Col.Name}, nil
-	case *tree.Call:
-		return p.scalarCall(e, at)
-	case *tree.Cast:
-		list, err := p.scalars([]tree.Expr{e.Arg, e.Format, e.Zone}, at)
-		if err != nil {
-			return nil, err
-		}
-		return &Cast{Arg: list[0], T: e.T, Safe: e.Safe, Format: list[1], Zone: list[2]}, nil
-	case *tree.Subquery:
-		return p.scalarSubquery(e, at)
-	case *tree.MakeStruct:
-		fields, err := p.scalars(e.Fields, at)
-		return &MakeStruct{T: e.T, Fields: fields}, err
-	case *tree.GetField:
-		arg, err := p.scalar(e.Arg, at)
-		return &GetField{T: e.T, Arg: arg, Index: e.Index}, err
-	case *tree.GetJSONField:
-		arg, err := p.scalar(e.Arg, at)
-		return &GetJSONField{Arg: arg, Name: e.Name}, err
-	case *tree.Let:
-		return p.scalarLet(e, at)
+		return x
 	}
-	return nil, fmt.Errorf("expression %T has no plan", e)
+	x := rebuild(e, func(e tree.Expr) Expr {
+		switch e := e.(type) {
+		case *tree.Param:
+			i, ok := p.params[e.Name]
+			if !ok {
+				i = len(p.plan.Params)
+				p.params[e.Name] = i
+				p.plan.Params = append(p.plan.Params, Param{Name: e.Name, Type: e.T})
+			}
+			return &Parameter{T: e.T, Index: i, Name: e.Name}
+		case *tree.Ref:
+			if i, ok := at[e.Col.ID]; ok {
+				return &Slot{T: e.Col.Type, Index: i, Name: e.Col.Name}
+			}
+			return &Outer{T: e.Col.Type, Register: p.register(e.Col.ID), Name: e.Col.Name}
+		case *tree.Lambda:
+			l := &Lambda{}
+			for _, param := range e.Params {
+				l.Registers = append(l.Registers, p.register(param.ID))
+			}
+			l.Body = compile(e.Body)
+			return l
+		case *tree.Let:
+			l := &Let{}
+			for _, d := range e.Defs {
+				l.Values = append(l.Values, compile(d.Expr))
+				l.Registers = append(l.Registers, p.register(d.Col.ID))
+			}
+			l.Body = compile(e.Body)
+			return l
+		case *tree.Subquery:
+			q, err := p.scalarSubquery(e, at)
+			if failed == nil {
+				failed = err
+			}
+			return q
+		}
+		return nil
+	})
+	if failed != nil {
+		return nil, failed
+	}
+	return x, nil
 }
 
 // scalars compiles expressions. A nil expression stays nil.
@@ -78,7 +96,7 @@ func (p *planner) all(conds []tree.Expr, at slots) (Expr, error) {
 	for range args {
 		f.Args = append(f.Args, value.BoolType)
 	}
-	return &Call{Func: f, Args: args}, nil
+	return &tree.Call{Func: f, Args: args}, nil
 }
 
 func (p *planner) optional(e tree.Expr, at slots) (Expr, error) {
@@ -86,16 +104,6 @@ func (p *planner) optional(e tree.Expr, at slots) (Expr, error) {
 		return nil, nil
 	}
 	return p.scalar(e, at)
-}
-
-func (p *planner) param(e *tree.Param) int {
-	i, ok := p.params[e.Name]
-	if !ok {
-		i = len(p.plan.Params)
-		p.params[e.Name] = i
-		p.plan.Params = append(p.plan.Params, Param{Name: e.Name, Type: e.T})
-	}
-	return i
 }
 
 // register returns the number of the register for a column of an enclosing row.
@@ -109,45 +117,7 @@ func (p *planner) register(col int) int {
 	return r
 }
 
-func (p *planner) scalarCall(e *tree.Call, at slots) (Expr, error) {
-	args, err := p.scalars(e.Args, at)
-	if err != nil {
-		return nil, err
-	}
-	c := &Call{Func: e.Func, Args: args}
-	for _, l := range e.Lambdas {
-		if l == nil {
-			c.Lambdas = append(c.Lambdas, nil)
-			continue
-		}
-		out := &Lambda{}
-		for _, param := range l.Params {
-			out.Registers = append(out.Registers, p.register(param.ID))
-		}
-		if out.Body, err = p.scalar(l.Body, at); err != nil {
-			return nil, err
-		}
-		c.Lambdas = append(c.Lambdas, out)
-	}
-	return c, nil
-}
-
-func (p *planner) scalarLet(e *tree.Let, at slots) (Expr, error) {
-	out := &Let{}
-	for _, d := range e.Defs {
-		v, err := p.scalar(d.Expr, at)
-		if err != nil {
-			return nil, err
-		}
-		out.Values = append(out.Values, v)
-		out.Registers = append(out.Registers, p.register(d.Col.ID))
-	}
-	var err error
-	out.Body, err = p.scalar(e.Body, at)
-	return out, err
-}
-
-func (p *planner) scalarSubquery(e *tree.Subquery, at slots) (Expr, error) {
+func (p *planner) scalarSubquery(e *tree.Subquery, at slots) (*Subquery, error) {
 	r, ok := p.lowered[e]
 	if !ok {
 		var err error
@@ -190,7 +160,7 @@ func (p *planner) binds(registers map[int]bool, at slots) []Bind {
 			list = append(list, Bind{Slot: slot, Register: r})
 		}
 	}
-	sortBinds(list)
+	slices.SortFunc(list, func(a, b Bind) int { return a.Register - b.Register })
 	return list
 }
 
@@ -207,7 +177,7 @@ func freeRegisters(n Node) map[int]bool {
 			bind(a.Bind)
 		}
 		for _, e := range n.exprs() {
-			WalkExpr(e, func(e Expr) {
+			tree.Walk(e, func(e Expr) {
 				switch e := e.(type) {
 				case *Outer:
 					used[e.Register] = true
@@ -217,13 +187,9 @@ func freeRegisters(n Node) map[int]bool {
 					for _, r := range e.Registers {
 						set[r] = true
 					}
-				case *Call:
-					for _, l := range e.Lambdas {
-						if l != nil {
-							for _, r := range l.Registers {
-								set[r] = true
-							}
-						}
+				case *Lambda:
+					for _, r := range e.Registers {
+						set[r] = true
 					}
 				}
 			})

@@ -3,16 +3,11 @@ package plan
 import (
 	"math"
 	"slices"
-	"sort"
 
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/value"
 )
-
-func sortBinds(list []Bind) {
-	sort.Slice(list, func(i, j int) bool { return list[i].Register < list[j].Register })
-}
 
 // choose returns the cheapest access for a request. It does not consider skip scans. Of equally cheap ones it returns the first, and the
 // table comes before its indexes.
@@ -60,7 +55,11 @@ func (p *planner) fit(s *scanRel, a *access, req request) {
 		stop = 1
 		var keys []int
 		for id := range req.group {
-			keys = append(keys, slotOr(ids, id, -2))
+			if slot, ok := ids[id]; ok {
+				keys = append(keys, slot)
+			} else {
+				keys = append(keys, -2) // a slot that no order has
+			}
 		}
 		if order, fixed := s.orderOf(a); groups(order, fixed, keys) {
 			a.ordered = true
@@ -81,13 +80,6 @@ func (p *planner) fit(s *scanRel, a *access, req request) {
 		}
 		a.cost = (a.cost + whole) / 2
 	}
-}
-
-func slotOr(at slots, id, other int) int {
-	if slot, ok := at[id]; ok {
-		return slot
-	}
-	return other
 }
 
 // orderOf returns the order in which an access gives rows, and the columns that have one value in all rows. Both are places in s.out.
@@ -304,26 +296,22 @@ func (p *planner) buildBackJoin(s *scanRel, a *access, residual []tree.Expr, req
 		need.need[entry.out[i].ID] = true
 		key = append(key, &tree.Ref{Col: entry.out[i]})
 	}
-	early, late := residualSides(residual, setOf(row.out))
-	need.need.addAll(req.need).addAll(refsOf(late...))
-	left, err := p.scanNode(&entry, a, early, need)
-	if err != nil {
-		return built{}, err
-	}
-	left.node.(*Scan).Chosen = !a.forced && a.hasRange()
-	return p.joinRow(left, &row, key, late, req)
-}
-
-// residualSides divides conditions into those that can be tested on an index entry, and those that need the table's row.
-func residualSides(conds []tree.Expr, row colSet) (early, late []tree.Expr) {
-	for _, c := range conds {
-		if refsOf(c).intersects(row) {
+	var early, late []tree.Expr // conditions that can be tested on an index entry, and those that need the table's row
+	rest := setOf(row.out)
+	for _, c := range residual {
+		if refsOf(c).intersects(rest) {
 			late = append(late, c)
 		} else {
 			early = append(early, c)
 		}
 	}
-	return early, late
+	need.need.addAll(req.need).addAll(refsOf(late...))
+	left, err := p.scanNode(&entry, a, early, need)
+	if err != nil {
+		return built{}, err
+	}
+	left.node.(*Scan).Chosen = !a.forced && slices.ContainsFunc(a.seeks, func(s seek) bool { return s.bounds.any() })
+	return p.joinRow(left, &row, key, late, req)
 }
 
 // joinRow makes the Apply of a back join: for each row of left it reads the table's row with this key.
@@ -373,10 +361,105 @@ func joinSlots(kind JoinKind, left, right built) slots {
 	return at
 }
 
-// hintLiteral reads a hint's word from a literal: analyzers give identifiers as strings.
-func hintLiteral(l *tree.Literal) (string, bool) {
-	if l.T.Kind == value.String {
-		return l.Value.AsString(), true
+// If seeks have lists of values for the leading key parts, they read several streams of rows: one for each combination of these values.
+// Each stream is sorted by the key parts that follow. A scan that merges the streams gives all rows in that order.
+
+// merges reports whether scans and unions may merge sorted streams. The hint ALLOW_DISTRIBUTED_MERGE=FALSE forbids it. A query that is cut
+// into partitions does not merge either: a partition is a range of keys, and its rows come in key order.
+func (p *planner) merges() bool {
+	if l, ok := p.hints["ALLOW_DISTRIBUTED_MERGE"].(*tree.Literal); ok && isNever(l) {
+		return false
 	}
-	return "", false
+	return !p.options.Batch
+}
+
+// arrangeMost makes an access give its rows in the wanted order, or sorted by as many of the first wanted keys as it can. It returns their
+// number.
+func (p *planner) arrangeMost(s *scanRel, a *access, want []slotOrder) int {
+	_, fixed := s.orderOf(a)
+	for n := len(want); n > 0; n-- {
+		if (n == len(want) || varies(want[:n], fixed)) && p.arrange(s, a, want[:n]) {
+			return n
+		}
+	}
+	return 0
+}
+
+// arrange makes an access give its rows in the wanted order and reports whether that is possible. The access may read in reverse, or merge
+// the streams that the lists of leading key parts make.
+func (p *planner) arrange(s *scanRel, a *access, want []slotOrder) bool {
+	for a.merge = 0; a.merge == 0 || p.merges() && a.merge <= a.listed(); a.merge++ {
+		for _, a.reverse = range []bool{false, true} {
+			a.mergeKey = s.mergeKey(a, want)
+			order, fixed := s.orderOf(a)
+			if a.reverse {
+				order = reversed(order)
+			}
+			if satisfies(order, fixed, s.distinct(a), want) {
+				return true
+			}
+		}
+	}
+	a.merge, a.mergeKey, a.reverse = 0, nil, false
+	return false
+}
+
+// mergeKey returns the key parts by which streams must be merged for an order that includes columns of the first a.merge parts. It returns
+// nil for any other order. The parts after the first a.merge keep their sequence.
+func (s *scanRel) mergeKey(a *access, want []slotOrder) []MergePart {
+	first := map[int]int{} // the parts that tell streams apart, by their columns
+	for i, part := range a.key[:a.merge] {
+		if slot := s.place(part.Column); slot >= 0 && !a.fixed[i] {
+			first[slot] = i
+		}
+	}
+	rest := (&access{key: a.key, fixed: a.fixed, merge: a.merge}).orderedBy()
+	var list []MergePart
+	found := false
+	for _, w := range want {
+		if i, ok := first[w.slot]; ok {
+			list = append(list, MergePart{Part: i, Inverted: a.key[i].Desc != w.desc != a.reverse})
+			delete(first, w.slot)
+			found = true
+		} else if len(rest) > 0 && s.place(a.key[rest[0].Part].Column) == w.slot {
+			list, rest = append(list, rest[0]), rest[1:]
+		}
+	}
+	if !found {
+		return nil
+	}
+	return list
+}
+
+// listed returns how many leading key parts have single values in every seek.
+func (a *access) listed() int {
+	if len(a.seeks) == 0 {
+		return 0
+	}
+	n := len(a.key)
+	for i := range a.seeks {
+		n = min(n, max(len(a.seeks[i].parts), a.seeks[i].tupleLen))
+	}
+	return n
+}
+
+// distinct reports whether no two rows agree in all key parts that the access sorts by. If streams are merged, these parts, with those that
+// have one value, must include the table's whole key.
+func (s *scanRel) distinct(a *access) bool {
+	if a.merge == 0 {
+		return true
+	}
+	held := map[*schema.Column]bool{}
+	for i, part := range a.key {
+		held[part.Column] = a.fixed[i]
+	}
+	for _, m := range a.orderedBy() {
+		held[a.key[m.Part].Column] = true
+	}
+	for _, k := range s.table.Key {
+		if !held[k.Column] {
+			return false
+		}
+	}
+	return true
 }

@@ -6,8 +6,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Expr is a scalar expression; Type is the type of its value.
-type Expr interface{ Type() *value.Type }
+// Expr is a scalar expression. Package plan adds expressions of its own.
+type Expr interface {
+	// Type returns the type of the value.
+	Type() *value.Type
+	// Operands returns the expressions that the value is computed from, without those in the scan of a subquery.
+	Operands() []Expr
+}
 
 type (
 	// Literal is a constant.
@@ -26,10 +31,8 @@ type (
 	Call struct {
 		Func *Function
 		Args []Expr
-		// Lambdas stand for arguments of function type, at the places where Args is nil.
-		Lambdas []*Lambda
 	}
-	// Lambda is (Params) -> Body.
+	// Lambda is (Params) -> Body, an argument of a Call. It has no type, since it is a function and not a value.
 	Lambda struct {
 		Params []Col
 		Body   Expr
@@ -88,12 +91,35 @@ func (e *Literal) Type() *value.Type      { return e.T }
 func (e *Param) Type() *value.Type        { return e.T }
 func (e *Ref) Type() *value.Type          { return e.Col.Type }
 func (e *Call) Type() *value.Type         { return e.Func.Type }
+func (e *Lambda) Type() *value.Type       { return nil }
 func (e *Cast) Type() *value.Type         { return e.T }
 func (e *Subquery) Type() *value.Type     { return e.T }
 func (e *MakeStruct) Type() *value.Type   { return e.T }
 func (e *GetField) Type() *value.Type     { return e.T }
 func (e *GetJSONField) Type() *value.Type { return value.JSONType }
 func (e *Let) Type() *value.Type          { return e.Body.Type() }
+
+func (e *Literal) Operands() []Expr      { return nil }
+func (e *Param) Operands() []Expr        { return nil }
+func (e *Ref) Operands() []Expr          { return nil }
+func (e *Call) Operands() []Expr         { return e.Args }
+func (e *Lambda) Operands() []Expr       { return []Expr{e.Body} }
+func (e *Cast) Operands() []Expr         { return given(e.Arg, e.Format, e.Zone) }
+func (e *Subquery) Operands() []Expr     { return given(e.In) }
+func (e *MakeStruct) Operands() []Expr   { return e.Fields }
+func (e *GetField) Operands() []Expr     { return []Expr{e.Arg} }
+func (e *GetJSONField) Operands() []Expr { return []Expr{e.Arg} }
+func (e *Let) Operands() []Expr          { return append(ComputedExprs(e.Defs), e.Body) }
+
+func given(list ...Expr) []Expr {
+	var out []Expr
+	for _, e := range list {
+		if e != nil {
+			out = append(out, e)
+		}
+	}
+	return out
+}
 
 // Function is a function with the signature that the analyzer chose.
 type Function struct {

@@ -26,7 +26,13 @@ func (p *printer) expr(e Expr) string {
 	case *Ref:
 		return column(e.Col)
 	case *Call:
-		return name(e.Func) + "(" + p.arguments(e) + ")"
+		words := make([]string, len(e.Args))
+		for i, a := range e.Args {
+			words[i] = p.expr(a)
+		}
+		return name(e.Func) + "(" + strings.Join(words, ", ") + ")"
+	case *Lambda:
+		return columns(e.Params) + " -> " + p.expr(e.Body)
 	case *Cast:
 		return when(e.Safe, "SAFE_") + "CAST(" + p.expr(e.Arg) + " AS " + e.T.String() +
 			prefixed(" FORMAT ", p.expr(e.Format)) + prefixed(" AT TIME ZONE ", p.expr(e.Zone)) + ")"
@@ -35,7 +41,7 @@ func (p *printer) expr(e Expr) string {
 	case *MakeStruct:
 		return "STRUCT(" + p.exprs(e.Fields) + ")"
 	case *GetField:
-		return p.expr(e.Arg) + "." + field(e)
+		return p.expr(e.Arg) + "." + FieldName(e)
 	case *GetJSONField:
 		return p.expr(e.Arg) + "." + strconv.Quote(e.Name)
 	case *Let:
@@ -68,21 +74,6 @@ func FieldNames(f *Function) string {
 	return "[" + strings.Join(names, ", ") + "]"
 }
 
-func (p *printer) arguments(c *Call) string {
-	words := make([]string, len(c.Args))
-	lambdas := 0
-	for i, a := range c.Args {
-		if a != nil {
-			words[i] = p.expr(a)
-			continue
-		}
-		l := c.Lambdas[lambdas]
-		lambdas++
-		words[i] = columns(l.Params) + " -> " + p.expr(l.Body)
-	}
-	return strings.Join(words, ", ")
-}
-
 var subqueryKinds = [...]string{ScalarSubquery: "SCALAR", ArraySubquery: "ARRAY", ExistsSubquery: "EXISTS", InSubquery: "IN"}
 
 func (p *printer) subquery(s *Subquery) string {
@@ -99,7 +90,8 @@ func (p *printer) subquery(s *Subquery) string {
 	return text + ")"
 }
 
-func field(e *GetField) string {
+// FieldName returns the name of the field of a STRUCT, its number if it has no name.
+func FieldName(e *GetField) string {
 	if name := e.Arg.Type().Fields[e.Index].Name; name != "" {
 		return name
 	}

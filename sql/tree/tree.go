@@ -1,6 +1,7 @@
 // Package tree represents a statement after name resolution and type checking. A
 // tree is immutable, and has neither text positions nor handles of the analyzer's
-// library. sql/analyze makes it, sql/plan reads it.
+// library. sql/analyze makes it, sql/plan reads it. The expressions of a plan are
+// of the same nodes, where these need no resolving (sql/plan/expr.go).
 //
 // It follows GoogleSQL's resolved tree. Every column that a scan returns is a Col
 // with an ID that is unique in the statement. Expressions refer to columns only by

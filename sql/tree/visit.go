@@ -1,6 +1,8 @@
 package tree
 
-import "fmt"
+import (
+	"fmt"
+)
 
 // visitor walks through scans and expressions, also those of subqueries. It visits parents first. If scan returns false, the visitor does not enter
 // that scan.
@@ -14,8 +16,8 @@ func (v *visitor) scans(list ...Scan) {
 		if s == nil || !v.scan(s) {
 			continue
 		}
-		v.scans(inputsOf(s)...)
-		v.exprs(exprsOf(s)...)
+		v.scans(Inputs(s)...)
+		v.exprs(Exprs(s)...)
 	}
 }
 
@@ -30,8 +32,8 @@ func (v *visitor) exprs(list ...Expr) {
 	}
 }
 
-// inputsOf returns the scans that a scan reads.
-func inputsOf(s Scan) []Scan {
+// Inputs returns the scans that a scan reads, without those of subqueries in its expressions.
+func Inputs(s Scan) []Scan {
 	switch s := s.(type) {
 	case *TableScan, *SingleRow, *WithRef:
 		return nil
@@ -42,6 +44,9 @@ func inputsOf(s Scan) []Scan {
 	case *Join:
 		return []Scan{s.Left, s.Right}
 	case *ArrayScan:
+		if s.Input == nil {
+			return nil
+		}
 		return []Scan{s.Input}
 	case *Aggregate:
 		return []Scan{s.Input}
@@ -65,25 +70,25 @@ func inputsOf(s Scan) []Scan {
 	panic(fmt.Sprintf("tree: no inputs known of %T", s))
 }
 
-// exprsOf returns the expressions of a scan, without those of its inputs.
-func exprsOf(s Scan) []Expr {
+// Exprs returns the expressions of a scan, without those of its inputs. A nil stands for an expression that the scan does not have.
+func Exprs(s Scan) []Expr {
 	switch s := s.(type) {
 	case *Filter:
 		return []Expr{s.Cond}
 	case *Project:
-		return computedExprs(s.Exprs)
+		return ComputedExprs(s.Exprs)
 	case *Join:
 		return []Expr{s.Cond}
 	case *ArrayScan:
 		return append(s.Arrays[:len(s.Arrays):len(s.Arrays)], s.Cond)
 	case *Aggregate:
-		list := computedExprs(s.GroupBy)
+		list := ComputedExprs(s.GroupBy)
 		for i := range s.Aggs {
-			list = append(list, s.Aggs[i].exprs()...)
+			list = append(list, s.Aggs[i].Exprs()...)
 		}
 		return list
 	case *OrderBy:
-		return sortExprs(s.Keys)
+		return SortExprs(s.Keys)
 	case *Limit:
 		return []Expr{s.Count, s.Offset}
 	case *Sample:
@@ -92,12 +97,14 @@ func exprsOf(s Scan) []Expr {
 	return nil
 }
 
-func (a *AggCall) exprs() []Expr {
+// Exprs returns the expressions of an aggregate function. A nil stands for an expression that it does not have.
+func (a *AggCall) Exprs() []Expr {
 	list := append(a.Args[:len(a.Args):len(a.Args)], a.Limit, a.Having, a.Where)
-	return append(list, sortExprs(a.OrderBy)...)
+	return append(list, SortExprs(a.OrderBy)...)
 }
 
-func computedExprs(computed []Computed) []Expr {
+// ComputedExprs returns the expressions of computed columns.
+func ComputedExprs(computed []Computed) []Expr {
 	list := make([]Expr, len(computed))
 	for i, c := range computed {
 		list[i] = c.Expr
@@ -105,7 +112,8 @@ func computedExprs(computed []Computed) []Expr {
 	return list
 }
 
-func sortExprs(keys []SortKey) []Expr {
+// SortExprs returns the expressions of an order.
+func SortExprs(keys []SortKey) []Expr {
 	list := make([]Expr, len(keys))
 	for i, k := range keys {
 		list[i] = k.Expr

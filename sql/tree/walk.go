@@ -6,33 +6,8 @@ func Walk(e Expr, f func(Expr)) {
 		return
 	}
 	f(e)
-	switch e := e.(type) {
-	case *Call:
-		walkAll(e.Args, f)
-		for _, l := range e.Lambdas {
-			Walk(l.Body, f)
-		}
-	case *Cast:
-		walkAll([]Expr{e.Arg, e.Format, e.Zone}, f)
-	case *Subquery:
-		Walk(e.In, f)
-	case *MakeStruct:
-		walkAll(e.Fields, f)
-	case *GetField:
-		Walk(e.Arg, f)
-	case *GetJSONField:
-		Walk(e.Arg, f)
-	case *Let:
-		for _, d := range e.Defs {
-			Walk(d.Expr, f)
-		}
-		Walk(e.Body, f)
-	}
-}
-
-func walkAll(list []Expr, f func(Expr)) {
-	for _, e := range list {
-		Walk(e, f)
+	for _, o := range e.Operands() {
+		Walk(o, f)
 	}
 }
 

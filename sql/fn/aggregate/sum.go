@@ -68,7 +68,8 @@ func (s *sumInt64) Result() (value.Value, error) {
 	return fn.OfInt64(int64(s.lo))
 }
 
-// int64Sums makes the sums or averages of many groups.
+// int64Sums makes the sums or averages of many groups. Each type of numbers has its own loop over the rows, since a generic loop cannot inline add and
+// takes twice as long.
 func int64Sums(result func(*sumInt64) (value.Value, error)) func() fn.Groups {
 	return func() fn.Groups { return &sumsInt64{stateList: stateList[sumInt64]{result: result}} }
 }

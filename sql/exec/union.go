@@ -5,6 +5,59 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
+// unionOp returns the rows of several inputs, one input after the other.
+type unionOp struct {
+	inputs []operator
+	at     int
+}
+
+func (c *compiler) union(n *plan.UnionAll, columns bool) (maker, error) {
+	if n.Order != nil {
+		return c.mergeUnion(n)
+	}
+	makers := make([]maker, len(n.Inputs))
+	for i, in := range n.Inputs {
+		var err error
+		c.columns = columns
+		if makers[i], err = c.node(in); err != nil {
+			return nil, err
+		}
+	}
+	return func(r *run) operator {
+		o := &unionOp{}
+		for _, mk := range makers {
+			o.inputs = append(o.inputs, mk(r))
+		}
+		return o
+	}, nil
+}
+
+func (o *unionOp) open(r *run) error {
+	o.at = 0
+	return o.inputs[0].open(r)
+}
+
+func (o *unionOp) next(r *run) (*batch, error) {
+	for {
+		b, err := r.pull(o.inputs[o.at])
+		if b != nil || err != nil {
+			return b, err
+		}
+		if o.at == len(o.inputs)-1 {
+			return nil, nil
+		}
+		if err := o.inputs[o.at].close(); err != nil {
+			return nil, err
+		}
+		o.at++
+		if err := o.inputs[o.at].open(r); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (o *unionOp) close() error { return closeAll(o.inputs...) }
+
 // mergeUnionOp merges inputs that come in the same order. It moves an input on only when the next row is asked for. So each input computes at most
 // one row that is not returned.
 type mergeUnionOp struct {
@@ -97,15 +150,7 @@ func (o *mergeUnionOp) next(*run) (*batch, error) {
 	return o.out.some(), nil
 }
 
-func (o *mergeUnionOp) close() error {
-	var err error
-	for _, in := range o.inputs {
-		if e := in.close(); err == nil {
-			err = e
-		}
-	}
-	return err
-}
+func (o *mergeUnionOp) close() error { return closeAll(o.inputs...) }
 
 // inputRows returns the rows of an operator one by one.
 type inputRows struct {
