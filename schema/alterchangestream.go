@@ -13,7 +13,7 @@ import (
 
 func (d *draft) createChangeStream(s *ast.CreateChangeStream) error {
 	name := strings.Clone(s.Name.Name)
-	if d.src.ifExists && d.ChangeStream(name) != nil {
+	if d.src.IfExists && d.ChangeStream(name) != nil {
 		return d.nothing()
 	}
 	if err := checkName("Change Stream", name); err != nil {
@@ -58,7 +58,7 @@ func (d *draft) alterChangeStream(s *ast.AlterChangeStream) error {
 	case *ast.ChangeStreamSetOptions:
 		err = d.setOptions(&altered, a.Options)
 	default: // ALTER CHANGE STREAM s SET
-		return d.src.syntaxErrorAt(len(d.src.text), "Expecting 'FOR' or 'OPTIONS' but found the end of the statement")
+		return d.src.ErrorAt(len(d.src.Text), "Expecting 'FOR' or 'OPTIONS' but found the end of the statement")
 	}
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (d *draft) alterChangeStream(s *ast.AlterChangeStream) error {
 func (d *draft) dropChangeStream(s *ast.DropChangeStream) error {
 	old, err := d.changeStream(s.Name)
 	if err != nil {
-		if d.src.ifExists && isMissing(err) {
+		if d.src.IfExists && isMissing(err) {
 			return d.nothing()
 		}
 		return err

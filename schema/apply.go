@@ -5,6 +5,7 @@ import (
 
 	"github.com/cloudspannerecosystem/memefish/ast"
 
+	"github.com/crowfoot-db/crowfoot/schema/syntax"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
@@ -12,13 +13,13 @@ import (
 // does not change the receiver. protoDescriptors, if given, is the serialized FileDescriptorSet from which CREATE and
 // ALTER PROTO BUNDLE take types. Errors are *usererror.Error.
 func (c *Catalog) Apply(stmt string, compiler Compiler, protoDescriptors ...[]byte) (*Catalog, *Change, error) {
-	src, err := parse(stmt)
+	src, err := syntax.Parse(stmt)
 	if err != nil {
 		return nil, nil, err
 	}
 	d := c.draft(src, compiler)
 	d.protoDescriptors = bytes.Join(protoDescriptors, nil) // concatenated messages decode as one merged message
-	if err := d.run(src.tree); err != nil {
+	if err := d.run(src.Tree); err != nil {
 		return nil, nil, d.placed(err)
 	}
 	if d.change.Nothing {
@@ -32,13 +33,26 @@ func (c *Catalog) Apply(stmt string, compiler Compiler, protoDescriptors ...[]by
 	return d.Catalog, d.change, nil
 }
 
+// CheckSyntax returns the errors for which a whole UpdateDatabaseDdl call fails before any of its statements runs.
+// These are text that does not parse, and database options that no database may have.
+func CheckSyntax(stmt string) error {
+	src, err := syntax.Parse(stmt)
+	if err != nil {
+		return err
+	}
+	if s, ok := src.Tree.(*ast.AlterDatabase); ok {
+		return NewCatalog().draft(src, nil).alterDatabase(s)
+	}
+	return nil
+}
+
 // DatabaseName returns the id in a CREATE DATABASE statement.
 func DatabaseName(stmt string) (string, error) {
-	src, err := parse(stmt)
+	src, err := syntax.Parse(stmt)
 	if err != nil {
 		return "", err
 	}
-	create, ok := src.tree.(*ast.CreateDatabase)
+	create, ok := src.Tree.(*ast.CreateDatabase)
 	if !ok {
 		return "", usererror.NotCreateDatabase(stmt)
 	}
@@ -92,8 +106,8 @@ func (d *draft) checkSize() error {
 	for _, s := range d.Streams {
 		size += len(d.changeStreamSQL(s))
 	}
-	if size > MaxDDLBytes {
-		return usererror.SchemaTooLarge(MaxDDLBytes)
+	if size > syntax.MaxBytes {
+		return usererror.SchemaTooLarge(syntax.MaxBytes)
 	}
 	return nil
 }

@@ -8,8 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cloudspannerecosystem/memefish/token"
-
+	"github.com/crowfoot-db/crowfoot/schema/syntax"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
@@ -36,14 +35,14 @@ func (e *Expr) computedFrom() origin {
 		return *known
 	}
 	var text, types strings.Builder
-	text.WriteString(canonical(e.SQL))
+	text.WriteString(syntax.Canonical(e.SQL))
 	for _, c := range slices.SortedFunc(slices.Values(e.Uses), func(a, b *Column) int { return cmp.Compare(a.ID, b.ID) }) {
 		of := c.computedFrom()
 		text.WriteString("\n" + strconv.Itoa(int(c.ID)) + " " + of.text)
 		types.WriteString(of.types)
 	}
 	for _, f := range e.Functions {
-		text.WriteString("\n" + strconv.Itoa(int(f.ID)) + " " + canonical(f.Text()))
+		text.WriteString("\n" + strconv.Itoa(int(f.ID)) + " " + syntax.Canonical(f.Text()))
 	}
 	types.WriteString(e.definitions())
 	o := origin{hashOf(text.String()), hashOf(types.String())}
@@ -76,27 +75,6 @@ func (c *Column) computedFrom() origin {
 func (c *Column) ComputedFrom() string {
 	o := c.computedFrom()
 	return o.text + o.types
-}
-
-// canonical returns an expression without white space and comments, and with keywords and names in one case. It keeps
-// the case of names where it matters, for members of JSON: after a point, or in a STRUCT that may become JSON.
-func canonical(sql string) string {
-	folds := !containsWord(sql, "STRUCT")
-	var words []string
-	lexer := newLexer(sql)
-	for last := token.TokenKind(""); ; last = lexer.Token.Kind {
-		if lexer.next() != nil {
-			return sql
-		}
-		word, kind := lexer.Token.Raw, lexer.Token.Kind
-		if kind == token.TokenEOF {
-			return strings.Join(words, " ")
-		}
-		if last != "." && (token.IsKeyword(string(kind)) || kind == token.TokenIdent && folds) {
-			word = strings.ToUpper(word)
-		}
-		words = append(words, word)
-	}
 }
 
 // compareComputed handles a table of the draft whose expressions may now have other values. It refuses a change of

@@ -136,7 +136,7 @@ func (d *draft) setSemantics(t *Table, c *Column, s ast.ColumnDefaultSemantics) 
 	case *ast.ColumnDefaultExpr:
 		d.setDefault(c, s)
 	case *ast.GeneratedColumnExpr:
-		c.Generated = &Expr{SQL: d.src.inParens(s.As, s.Rparen)}
+		c.Generated = &Expr{SQL: d.src.InParens(s.As, s.Rparen)}
 		c.Stored = !s.Stored.Invalid()
 	case *ast.IdentityColumn:
 		return d.setIdentity(t, c, s.Params)
@@ -147,9 +147,9 @@ func (d *draft) setSemantics(t *Table, c *Column, s ast.ColumnDefaultSemantics) 
 }
 
 func (d *draft) setDefault(c *Column, s *ast.ColumnDefaultExpr) {
-	c.Default = &Expr{SQL: d.src.inParens(s.Default, s.Rparen)}
+	c.Default = &Expr{SQL: d.src.InParens(s.Default, s.Rparen)}
 	if s.OnUpdate != nil {
-		c.OnUpdate = &Expr{SQL: d.src.inParens(s.OnUpdate.On, s.OnUpdate.Rparen)}
+		c.OnUpdate = &Expr{SQL: d.src.InParens(s.OnUpdate.On, s.OnUpdate.Rparen)}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/cloudspannerecosystem/memefish/token"
 	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/schema/syntax"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
@@ -21,7 +22,7 @@ import (
 type draft struct {
 	*Catalog
 	old      *Catalog
-	src      *source
+	src      *syntax.Statement
 	compiler Compiler
 	change   *Change
 	copies   map[*Table]bool // tables that belong to the draft, with their indexes and foreign keys
@@ -33,7 +34,7 @@ type draft struct {
 	at token.Pos // the start of the part of the statement that is being read; invalid before the first
 }
 
-func (c *Catalog) draft(src *source, compiler Compiler) *draft {
+func (c *Catalog) draft(src *syntax.Statement, compiler Compiler) *draft {
 	next := *c
 	return &draft{
 		Catalog: &next, old: c, src: src, compiler: compiler, change: &Change{},
@@ -50,7 +51,7 @@ func (d *draft) placed(err error) error {
 	if d.at.Invalid() || !errors.As(err, &user) {
 		return err
 	}
-	return user.In(d.src.text, d.src.place(int(d.at)))
+	return user.In(d.src.Text, d.src.Place(int(d.at)))
 }
 
 // newID returns a new TableID.

@@ -31,16 +31,16 @@ func (d *draft) setIdentity(t *Table, c *Column, clauses []ast.SequenceParam) er
 func (d *draft) redefineIdentity(t *Table, c *Column, s *ast.AlterColumnType) error {
 	old := c.Identity
 	switch {
-	case old == nil && d.src.identity == nil:
+	case old == nil && d.src.Semantics == nil:
 		return nil
 	case old == nil:
 		return usererror.AlterToIdentity(t.FullName(), c.Name)
 	case s.DefaultExpr != nil || s.GeneratedExpr != nil:
 		return usererror.IdentityToDefault(t.FullName(), c.Name)
-	case d.src.identity == nil:
+	case d.src.Semantics == nil:
 		return usererror.DropIdentity(t.FullName(), c.Name)
 	}
-	if err := d.setSemantics(t, c, d.src.semantics); err != nil {
+	if err := d.setSemantics(t, c, d.src.Semantics); err != nil {
 		return err
 	}
 	if c.Identity.Start == nil {

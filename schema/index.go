@@ -76,7 +76,7 @@ func (d *draft) defineIndex(i *Index, s *ast.CreateIndex) error {
 		return err
 	}
 	if s.InterleaveIn != nil {
-		return d.interleaveIndex(i, fullName(d.src.parentSchema, s.InterleaveIn.TableName.Name))
+		return d.interleaveIndex(i, fullName(d.src.ParentSchema, s.InterleaveIn.TableName.Name))
 	}
 	return nil
 }

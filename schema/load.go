@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/crowfoot-db/crowfoot/schema/syntax"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -191,7 +192,7 @@ func loadColumn(s storedColumn, bundle *ProtoBundle) (*Column, error) {
 	case value.Proto, value.Enum:
 		c.Type = bundle.Type(s.TypeName)
 	default:
-		c.Type = scalarTypes[kind.String()]
+		c.Type = syntax.ScalarTypes[kind.String()]
 	}
 	if c.Type == nil || int(c.Type.Kind) != s.Kind {
 		return nil, fmt.Errorf("unknown type %d", s.Kind)

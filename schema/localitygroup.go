@@ -54,7 +54,7 @@ func (g *LocalityGroup) sql(*Catalog) []string {
 
 func (d *draft) createLocalityGroup(s *ast.CreateLocalityGroup) error {
 	name := strings.Clone(s.Name.Name)
-	if d.src.ifExists && objectByName[*LocalityGroup](d.Catalog, localityGroups, "", name) != nil {
+	if d.src.IfExists && objectByName[*LocalityGroup](d.Catalog, localityGroups, "", name) != nil {
 		return d.nothing()
 	}
 	if sameName(name, defaultLocalityGroup) {
@@ -80,7 +80,7 @@ func (d *draft) alterLocalityGroup(s *ast.AlterLocalityGroup) error {
 	case old != nil:
 	case sameName(s.Name.Name, defaultLocalityGroup):
 		old = &LocalityGroup{Entity: Entity{ID: d.newID(), Name: defaultLocalityGroup}}
-	case d.src.ifExists:
+	case d.src.IfExists:
 		return d.nothing()
 	default:
 		return localityGroups.missing("", s.Name.Name)
@@ -98,7 +98,7 @@ func (d *draft) dropLocalityGroup(s *ast.DropLocalityGroup) error {
 		return usererror.DropDefaultLocalityGroup()
 	}
 	old := objectByName[*LocalityGroup](d.Catalog, localityGroups, "", s.Name.Name)
-	if old == nil && d.src.ifExists {
+	if old == nil && d.src.IfExists {
 		return d.nothing()
 	}
 	if old == nil {

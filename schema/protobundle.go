@@ -12,6 +12,7 @@ import (
 	"github.com/cloudspannerecosystem/memefish/token"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/crowfoot-db/crowfoot/schema/syntax"
 	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -360,7 +361,7 @@ func redefinedEnum(was, is protoreflect.EnumDescriptor) bool {
 // callsWithTypes reports whether a text names a function that uses types of the bundle.
 func (d *draft) callsWithTypes(sql string, b *ProtoBundle) bool {
 	for f := range objectsOf[*Function](d.Catalog) {
-		if d.reaches(f, b.ID) && containsWord(sql, f.Name) {
+		if d.reaches(f, b.ID) && syntax.ContainsWord(sql, f.Name) {
 			return true
 		}
 	}
