@@ -77,7 +77,7 @@ func (d *draft) dropChangeStream(s *ast.DropChangeStream) error {
 		return err
 	}
 	d.Streams = slices.DeleteFunc(slices.Clone(d.Streams), func(o *ChangeStream) bool { return o == old })
-	d.names = d.names.without(key("", old.Name))
+	d.names = d.names.Without(key("", old.Name))
 	return nil
 }
 
@@ -91,7 +91,7 @@ func (d *draft) changeStream(name *ast.Ident) (*ChangeStream, error) {
 
 // enterChangeStream registers a change stream under its name.
 func (d *draft) enterChangeStream(s *ChangeStream) {
-	d.names = d.names.with(key("", s.Name), named{TableID(s.ID), nameOfChangeStream})
+	d.names = d.names.With(key("", s.Name), named{TableID(s.ID), nameOfChangeStream})
 }
 
 // watch sets the tables and columns that a stream watches. clause is its FOR clause, or nil.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cloudspannerecosystem/memefish/ast"
 
+	"github.com/crowfoot-db/crowfoot/schema/immutable"
 	"github.com/crowfoot-db/crowfoot/schema/syntax"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
@@ -114,7 +115,7 @@ func (d *draft) checkSize() error {
 
 // measure updates the sizes of the draft's tables, and the total size with the objects.
 func (d *draft) measure() {
-	differences(d.old.tables, d.tables, func(_ TableID, before, after *Table) {
+	immutable.Differences(d.old.tables, d.tables, func(_ TableID, before, after *Table) {
 		if before != nil {
 			d.size -= before.size
 		}

@@ -5,7 +5,7 @@
 // shares the unchanged parts with the old one. Objects have small numbers (TableID, ColumnID) that never change and are
 // never given out again: stored keys and rows contain these numbers, not names.
 //
-// Imports of this module: schema/syntax, usererror, value.
+// Imports of this module: schema/immutable, schema/syntax, usererror, value.
 package schema
 
 import (
@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/crowfoot-db/crowfoot/schema/immutable"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -36,12 +37,12 @@ type Catalog struct {
 	NextID   TableID         // the next TableID to give out
 	Streams  []*ChangeStream // in order of creation; never changed in place
 
-	// Successive versions of a schema share the nodes of these trees, and the tables, that are the same in both.
-	tables    *tree[TableID, *Table]
-	indexes   *tree[TableID, TableID] // the table of each index
-	names     *tree[string, named]    // by full name in lower case: tables, indexes, constraints, change streams and objects
-	referrers *tree[reference, struct{}]
-	objects   *tree[TableID, Object]
+	// Successive versions of a schema share the nodes of these maps, and the tables, that are the same in both.
+	tables    *immutable.Map[TableID, *Table]
+	indexes   *immutable.Map[TableID, TableID] // the table of each index
+	names     *immutable.Map[string, named]    // by full name in lower case: tables, indexes, constraints, change streams and objects
+	referrers *immutable.Map[reference, struct{}]
+	objects   *immutable.Map[TableID, Object]
 
 	size int // the length of the DDL text of the tables and the objects
 }

@@ -82,7 +82,7 @@ func (d *draft) newTable(s *ast.CreateTable) (*Table, error) {
 	if err := d.checkFree(schema, name); err != nil {
 		return nil, err
 	}
-	if d.tables.len() >= MaxTables {
+	if d.tables.Len() >= MaxTables {
 		return nil, usererror.TooManyTables(fullName(schema, name), MaxTables)
 	}
 	t := &Table{ID: d.newID(), Schema: schema, Name: name, NextColumn: 1}

@@ -112,7 +112,7 @@ func (o databaseOption) value(name string, e ast.Expr) (string, error) {
 // setOption sets the value of an option. If text is "", it sets the default.
 func (d *draft) setOption(name, text string) error {
 	switch {
-	case name == "default_time_zone" && d.tables.len() > 0:
+	case name == "default_time_zone" && d.tables.Len() > 0:
 		return usererror.BadDatabaseOption(name, "It can only be changed while the database has no tables")
 	case text != "":
 		d.Options[name] = text

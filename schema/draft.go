@@ -86,7 +86,7 @@ func (d *draft) copied(t *Table) *Table {
 	}
 	n := t.copyLinks()
 	d.copies[n] = true
-	d.tables = d.tables.with(n.ID, n)
+	d.tables = d.tables.With(n.ID, n)
 	return n
 }
 
@@ -121,7 +121,7 @@ func (c *Catalog) dependents(t *Table) []*Table {
 // enter registers a table, its indexes and its constraints under their names and IDs. It replaces an older table with
 // the same ID.
 func (d *draft) enter(t *Table) {
-	d.tables = d.tables.with(t.ID, t)
+	d.tables = d.tables.With(t.ID, t)
 	d.name(t, t.Name, nameOfTable)
 	if t.Synonym != "" {
 		d.name(t, t.Synonym, nameOfSynonym)
@@ -136,13 +136,13 @@ func (d *draft) enter(t *Table) {
 		d.enterForeignKey(fk)
 	}
 	if t.Parent != nil {
-		d.referrers = d.referrers.with(referenceOf(t.Parent, t), struct{}{})
+		d.referrers = d.referrers.With(referenceOf(t.Parent, t), struct{}{})
 	}
 }
 
 // leave undoes enter.
 func (d *draft) leave(t *Table) {
-	d.tables = d.tables.without(t.ID)
+	d.tables = d.tables.Without(t.ID)
 	d.unname(t, t.Name)
 	if t.Synonym != "" {
 		d.unname(t, t.Synonym)
@@ -155,26 +155,26 @@ func (d *draft) leave(t *Table) {
 	}
 	for _, fk := range t.ForeignKeys {
 		d.unname(t, fk.Name)
-		d.referrers = d.referrers.without(referenceOf(fk.Referenced, t))
+		d.referrers = d.referrers.Without(referenceOf(fk.Referenced, t))
 	}
 	if t.Parent != nil {
-		d.referrers = d.referrers.without(referenceOf(t.Parent, t))
+		d.referrers = d.referrers.Without(referenceOf(t.Parent, t))
 	}
 }
 
 func (d *draft) enterIndex(i *Index) {
-	d.indexes = d.indexes.with(i.ID, i.Table.ID)
+	d.indexes = d.indexes.With(i.ID, i.Table.ID)
 	d.name(i.Table, i.Name, nameOfIndex)
 }
 
 func (d *draft) leaveIndex(i *Index) {
-	d.indexes = d.indexes.without(i.ID)
+	d.indexes = d.indexes.Without(i.ID)
 	d.unname(i.Table, i.Name)
 }
 
 func (d *draft) enterForeignKey(fk *ForeignKey) {
 	d.name(fk.Table, fk.Name, nameOfConstraint)
-	d.referrers = d.referrers.with(referenceOf(fk.Referenced, fk.Table), struct{}{})
+	d.referrers = d.referrers.With(referenceOf(fk.Referenced, fk.Table), struct{}{})
 }
 
 // leaveForeignKey removes a foreign key that its table no longer has from the catalog's names and references.
@@ -182,16 +182,16 @@ func (d *draft) leaveForeignKey(fk *ForeignKey) {
 	d.unname(fk.Table, fk.Name)
 	t := fk.Table
 	if t.Parent != fk.Referenced && !slices.ContainsFunc(t.ForeignKeys, func(o *ForeignKey) bool { return o.Referenced == fk.Referenced }) {
-		d.referrers = d.referrers.without(referenceOf(fk.Referenced, t))
+		d.referrers = d.referrers.Without(referenceOf(fk.Referenced, t))
 	}
 }
 
 // name registers a name in the schema of t for t, or for an index or constraint of it.
 func (d *draft) name(t *Table, name string, kind nameKind) {
-	d.names = d.names.with(key(t.Schema, name), named{t.ID, kind})
+	d.names = d.names.With(key(t.Schema, name), named{t.ID, kind})
 }
 
-func (d *draft) unname(t *Table, name string) { d.names = d.names.without(key(t.Schema, name)) }
+func (d *draft) unname(t *Table, name string) { d.names = d.names.Without(key(t.Schema, name)) }
 
 func key(schema, name string) string { return strings.ToLower(fullName(schema, name)) }
 

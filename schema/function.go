@@ -41,8 +41,8 @@ func (*Function) kind() *objectKind { return functionKind }
 
 // Function returns the function called name ("f" or "schema.f"), ignoring case, or nil.
 func (c *Catalog) Function(name string) *Function {
-	if n, ok := c.names.get(strings.ToLower(name)); ok && n.kind == nameOfObject {
-		o, _ := c.objects.get(n.table)
+	if n, ok := c.names.Get(strings.ToLower(name)); ok && n.kind == nameOfObject {
+		o, _ := c.objects.Get(n.table)
 		f, _ := o.(*Function)
 		return f
 	}
@@ -50,7 +50,7 @@ func (c *Catalog) Function(name string) *Function {
 }
 
 func (c *Catalog) functionByID(id TableID) *Function {
-	o, _ := c.objects.get(id)
+	o, _ := c.objects.Get(id)
 	f, _ := o.(*Function)
 	return f
 }

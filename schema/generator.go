@@ -7,6 +7,7 @@ import (
 
 	"github.com/cloudspannerecosystem/memefish/ast"
 
+	"github.com/crowfoot-db/crowfoot/schema/immutable"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
@@ -143,13 +144,13 @@ func (c *Catalog) Restarts(before *Catalog) (list []Restart) {
 			list = append(list, Restart{is, was})
 		}
 	}
-	differences(before.objects, c.objects, func(_ TableID, was, is Object) {
+	immutable.Differences(before.objects, c.objects, func(_ TableID, was, is Object) {
 		old, _ := was.(*Sequence)
 		if s, ok := is.(*Sequence); ok && old != nil {
 			add(&old.Generator, &s.Generator)
 		}
 	})
-	differences(before.tables, c.tables, func(_ TableID, was, is *Table) {
+	immutable.Differences(before.tables, c.tables, func(_ TableID, was, is *Table) {
 		if was == nil || is == nil {
 			return
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cloudspannerecosystem/memefish/ast"
 
+	"github.com/crowfoot-db/crowfoot/schema/immutable"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
@@ -255,12 +256,12 @@ func (d *draft) dropGrants() {
 			d.drop(g)
 		}
 	}
-	differences(d.old.tables, d.tables, func(id TableID, _, after *Table) {
+	immutable.Differences(d.old.tables, d.tables, func(id TableID, _, after *Table) {
 		if after == nil {
 			dropOn(id, "")
 		}
 	})
-	differences(d.old.objects, d.objects, func(id TableID, _, after Object) {
+	immutable.Differences(d.old.objects, d.objects, func(id TableID, _, after Object) {
 		if after == nil {
 			dropOn(id, "")
 		}
@@ -304,7 +305,7 @@ func (g *Grant) target(c *Catalog) string {
 	if s := c.ChangeStreamByID(ChangeStreamID(g.On)); s != nil {
 		return "CHANGE STREAM " + quote(s.Name)
 	}
-	o, _ := c.objects.get(g.On)
+	o, _ := c.objects.Get(g.On)
 	return strings.ToUpper(o.kind().noun) + " " + quotePath(o.entity().Schema, o.entity().Name)
 }
 

@@ -193,7 +193,7 @@ func (d *draft) interleaveIndex(i *Index, name string) error {
 
 // addIndex adds a defined index to the catalog.
 func (d *draft) addIndex(i *Index) error {
-	if d.indexes.len() >= MaxIndexes {
+	if d.indexes.Len() >= MaxIndexes {
 		return usererror.TooManyIndexes(i.FullName(), MaxIndexes)
 	}
 	if len(i.Table.Indexes) >= MaxIndexesPerTable {

@@ -12,10 +12,10 @@ func NewCatalog() *Catalog {
 }
 
 // Tables yields the tables in order of creation, in which parents come before children.
-func (c *Catalog) Tables() iter.Seq[*Table] { return valuesOf(c.tables.all()) }
+func (c *Catalog) Tables() iter.Seq[*Table] { return valuesOf(c.tables.All()) }
 
 // TablesBackward yields the tables in the opposite order.
-func (c *Catalog) TablesBackward() iter.Seq[*Table] { return valuesOf(c.tables.backward()) }
+func (c *Catalog) TablesBackward() iter.Seq[*Table] { return valuesOf(c.tables.Backward()) }
 
 func valuesOf[K, V any](pairs iter.Seq2[K, V]) iter.Seq[V] {
 	return func(yield func(V) bool) {
@@ -29,7 +29,7 @@ func valuesOf[K, V any](pairs iter.Seq2[K, V]) iter.Seq[V] {
 
 // Table returns the table called name ("t" or "schema.t"), ignoring case, or nil.
 func (c *Catalog) Table(name string) *Table {
-	if found, ok := c.names.get(strings.ToLower(name)); ok && found.kind == nameOfTable {
+	if found, ok := c.names.Get(strings.ToLower(name)); ok && found.kind == nameOfTable {
 		return c.TableByID(found.table)
 	}
 	return nil
@@ -37,7 +37,7 @@ func (c *Catalog) Table(name string) *Table {
 
 // Index returns the index called name ("i" or "schema.i"), ignoring case, or nil.
 func (c *Catalog) Index(name string) *Index {
-	if found, ok := c.names.get(strings.ToLower(name)); ok && found.kind == nameOfIndex {
+	if found, ok := c.names.Get(strings.ToLower(name)); ok && found.kind == nameOfIndex {
 		return c.TableByID(found.table).Index(name)
 	}
 	return nil
@@ -45,7 +45,7 @@ func (c *Catalog) Index(name string) *Index {
 
 // ConstrainedTable returns the table that has the CHECK constraint or foreign key called name ("c" or "schema.c"), ignoring case, or nil.
 func (c *Catalog) ConstrainedTable(name string) *Table {
-	if found, ok := c.names.get(strings.ToLower(name)); ok && found.kind == nameOfConstraint {
+	if found, ok := c.names.Get(strings.ToLower(name)); ok && found.kind == nameOfConstraint {
 		return c.TableByID(found.table)
 	}
 	return nil
@@ -53,13 +53,13 @@ func (c *Catalog) ConstrainedTable(name string) *Table {
 
 // TableByID returns the table with an ID, or nil.
 func (c *Catalog) TableByID(id TableID) *Table {
-	t, _ := c.tables.get(id)
+	t, _ := c.tables.Get(id)
 	return t
 }
 
 // IndexByID returns the index with an ID, or nil.
 func (c *Catalog) IndexByID(id TableID) *Index {
-	if table, ok := c.indexes.get(id); ok {
+	if table, ok := c.indexes.Get(id); ok {
 		return c.TableByID(table).indexByID(id)
 	}
 	return nil
@@ -90,7 +90,7 @@ func (c *Catalog) ReferencedBy(t *Table) (list []*ForeignKey) {
 // referrersOf yields the tables that refer to t, in order of their creation.
 func (c *Catalog) referrersOf(t *Table) iter.Seq[*Table] {
 	return func(yield func(*Table) bool) {
-		for r := range c.referrers.from(reference(t.ID) << 32) {
+		for r := range c.referrers.From(reference(t.ID) << 32) {
 			if TableID(r>>32) != t.ID || !yield(c.TableByID(TableID(r))) {
 				return
 			}

@@ -40,7 +40,7 @@ func (d *draft) checkFree(schema, name string) error {
 
 // checkFreeKey checks that a name is free. key is its key among the names of the catalog.
 func (d *draft) checkFreeKey(key, name string) error {
-	found, ok := d.names.get(key)
+	found, ok := d.names.Get(key)
 	if !ok {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (d *draft) nameOf(found named, name string) string {
 	case nameOfChangeStream:
 		return d.ChangeStream(name).Name
 	case nameOfObject:
-		o, _ := d.objects.get(found.table)
+		o, _ := d.objects.Get(found.table)
 		return o.entity().FullName()
 	}
 	t := d.TableByID(found.table)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cloudspannerecosystem/memefish/ast"
 
+	"github.com/crowfoot-db/crowfoot/schema/immutable"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
@@ -85,7 +86,7 @@ func (k *objectKind) key(schema, name string) string {
 // objectsOf yields the objects of a type, in order of creation.
 func objectsOf[T Object](c *Catalog) iter.Seq[T] {
 	return func(yield func(T) bool) {
-		for _, o := range c.objects.all() {
+		for _, o := range c.objects.All() {
 			if found, ok := o.(T); ok && !yield(found) {
 				return
 			}
@@ -95,8 +96,8 @@ func objectsOf[T Object](c *Catalog) iter.Seq[T] {
 
 // objectByName returns the object of a kind with a name, ignoring case; nil if there is none.
 func objectByName[T Object](c *Catalog, kind *objectKind, schema, name string) (found T) {
-	if n, ok := c.names.get(kind.key(schema, name)); ok && n.kind == nameOfObject {
-		o, _ := c.objects.get(n.table)
+	if n, ok := c.names.Get(kind.key(schema, name)); ok && n.kind == nameOfObject {
+		o, _ := c.objects.Get(n.table)
 		found, _ = o.(T)
 	}
 	return found
@@ -105,8 +106,8 @@ func objectByName[T Object](c *Catalog, kind *objectKind, schema, name string) (
 // Object returns the object called name ("o" or "schema.o"), ignoring case; nil if there is none. It finds only kinds
 // that share the name space of tables.
 func (c *Catalog) Object(name string) Object {
-	if n, ok := c.names.get(strings.ToLower(name)); ok && n.kind == nameOfObject {
-		o, _ := c.objects.get(n.table)
+	if n, ok := c.names.Get(strings.ToLower(name)); ok && n.kind == nameOfObject {
+		o, _ := c.objects.Get(n.table)
 		return o
 	}
 	return nil
@@ -175,15 +176,15 @@ func (d *draft) checkNew(kind *objectKind, schema, name string) error {
 // put registers an object under its ID and its name. It replaces an older object with the same ID.
 func (d *draft) put(o Object) {
 	e := o.entity()
-	d.objects = d.objects.with(e.ID, o)
-	d.names = d.names.with(o.kind().key(e.Schema, e.Name), named{e.ID, nameOfObject})
+	d.objects = d.objects.With(e.ID, o)
+	d.names = d.names.With(o.kind().key(e.Schema, e.Name), named{e.ID, nameOfObject})
 }
 
 // drop undoes put.
 func (d *draft) drop(o Object) {
 	e := o.entity()
-	d.objects = d.objects.without(e.ID)
-	d.names = d.names.without(o.kind().key(e.Schema, e.Name))
+	d.objects = d.objects.Without(e.ID)
+	d.names = d.names.Without(o.kind().key(e.Schema, e.Name))
 }
 
 // objectsSQL prints the objects of a stage.
@@ -214,14 +215,14 @@ func (d *draft) measureObjects() {
 		}
 		return n
 	}
-	differences(d.old.objects, d.objects, func(_ TableID, before, after Object) {
+	immutable.Differences(d.old.objects, d.objects, func(_ TableID, before, after Object) {
 		d.size += length(d.Catalog, after) - length(d.old, before)
 	})
 	if !d.renamed {
 		return
 	}
 	for g := range d.Grants() { // a grant has the name of the object that it is on
-		if before, _ := d.old.objects.get(g.ID); before == Object(g) {
+		if before, _ := d.old.objects.Get(g.ID); before == Object(g) {
 			d.size += length(d.Catalog, g) - length(d.old, g)
 		}
 	}
@@ -234,7 +235,7 @@ type storedKind struct {
 
 // storeObjects adds to an encoding the objects that differ from those of before.
 func (e *Encoding) storeObjects(before, after *Catalog) (err error) {
-	differences(before.objects, after.objects, func(id TableID, was, is Object) {
+	immutable.Differences(before.objects, after.objects, func(id TableID, was, is Object) {
 		switch {
 		case is == nil:
 			e.Objects[id] = nil
@@ -262,7 +263,7 @@ func storeObject(o Object) ([]byte, error) {
 func (l *loader) loadObjects(encoded map[TableID][]byte) (tables map[TableID][]byte, err error) {
 	tables = map[TableID][]byte{}
 	for id, data := range encoded {
-		before, isObject := l.objects.get(id)
+		before, isObject := l.objects.Get(id)
 		if isObject {
 			l.drop(before)
 		}

@@ -182,7 +182,7 @@ func (c *Catalog) sequencesOf(col *Column) []*Sequence {
 	list := c.SequencesIn(col.Default.SQL)
 	for _, f := range col.Default.Functions {
 		for _, u := range f.Uses {
-			o, _ := c.objects.get(u.ID)
+			o, _ := c.objects.Get(u.ID)
 			if s, ok := o.(*Sequence); ok && !slices.Contains(list, s) {
 				list = append(list, s)
 			}

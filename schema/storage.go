@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/crowfoot-db/crowfoot/schema/immutable"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -163,7 +164,7 @@ func (c *Catalog) Marshal(before *Catalog) (*Encoding, error) {
 		return nil, fmt.Errorf("encode catalog: %w", err)
 	}
 	e := &Encoding{Catalog: data, Objects: map[TableID][]byte{}}
-	differences(before.tables, c.tables, func(id TableID, was, is *Table) {
+	immutable.Differences(before.tables, c.tables, func(id TableID, was, is *Table) {
 		switch {
 		case is == nil:
 			e.Objects[id] = nil

@@ -13,7 +13,7 @@ import (
 
 // TableOrSynonym returns the table with the name or synonym name, ignoring case, or nil.
 func (c *Catalog) TableOrSynonym(name string) *Table {
-	if found, ok := c.names.get(strings.ToLower(name)); ok && (found.kind == nameOfTable || found.kind == nameOfSynonym) {
+	if found, ok := c.names.Get(strings.ToLower(name)); ok && (found.kind == nameOfTable || found.kind == nameOfSynonym) {
 		return c.TableByID(found.table)
 	}
 	return nil

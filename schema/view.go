@@ -81,7 +81,7 @@ func (*View) kind() *objectKind { return viewKind }
 
 // ViewByID returns the view with an ID, or nil.
 func (c *Catalog) ViewByID(id TableID) *View {
-	o, _ := c.objects.get(id)
+	o, _ := c.objects.Get(id)
 	v, _ := o.(*View)
 	return v
 }
