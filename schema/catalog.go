@@ -5,7 +5,7 @@
 // shares the unchanged parts with the old one. Objects have small numbers (TableID, ColumnID) that never change and are
 // never given out again: stored keys and rows contain these numbers, not names.
 //
-// Imports of this module: schema/immutable, schema/syntax, usererror, value.
+// Imports of this module: schema/descriptor, schema/immutable, schema/syntax, usererror, value.
 package schema
 
 import (

@@ -8,8 +8,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/crowfoot-db/crowfoot/schema/descriptor"
 	"github.com/crowfoot-db/crowfoot/schema/syntax"
 	"github.com/crowfoot-db/crowfoot/usererror"
+	"github.com/crowfoot-db/crowfoot/value"
 )
 
 // Values that are computed from a row are kept in many places. Stored columns, keys and index entries hold them,
@@ -89,7 +91,7 @@ func (d *draft) compareComputed(t *Table) error {
 		was, is := old.Generated.computedFrom(), c.Generated.computedFrom()
 		switch {
 		case was == is:
-		case was.text != is.text || old.Generated.isRedefined(c.Generated.bundle):
+		case was.text != is.text || descriptor.Redefined(old.Generated.roots(), c.Generated.bundle.Type):
 			return usererror.ChangeGeneratedExpression(t.FullName() + "." + c.Name)
 		default: // types have gained or lost fields or numbers
 			d.validate(ValidateComputed, t, c, old)
@@ -102,4 +104,36 @@ func (d *draft) compareComputed(t *Table) error {
 		}
 	}
 	return nil
+}
+
+// roots returns the PROTO and ENUM types that an expression may read, without the types of their fields. These are the
+// types of its columns, and types whose names may stand in its text or in the text of a function that it calls.
+func (e *Expr) roots() (list []*value.Type) {
+	if e.bundle == nil {
+		return nil
+	}
+	names := e.bundle.namedIn(e.SQL)
+	for _, f := range e.Functions {
+		names = append(names, e.bundle.namedIn(f.Text())...)
+	}
+	for _, c := range e.Uses {
+		if name := elementOf(c.Type).Name; name != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if t := e.bundle.Type(name); t != nil {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// definitions returns a hash of the definitions of all types that an expression may read; "" if there are none.
+func (e *Expr) definitions() string {
+	if e.bundle == nil {
+		return ""
+	}
+	return hashOf(e.bundle.types.Definitions(e.roots()))
 }
