@@ -134,9 +134,6 @@ func (d *draft) checkUnused(t *Table, c *Column) error {
 	if roles := d.grantedOn(t, c); roles != "" {
 		return usererror.DropGrantedColumn(t.FullName(), c.Name, roles)
 	}
-	if roles := d.grantedOn(t, c); roles != "" {
-		return usererror.DropGrantedColumn(t.FullName(), c.Name, roles)
-	}
 	if streams := d.streamsNaming(t, c); streams != nil {
 		return usererror.DropWatchedColumn(t.FullName()+"."+c.Name, len(streams), namesOf(streams, changeStreamName))
 	}

@@ -82,7 +82,7 @@ func (d *draft) run(stmt ast.DDL) error {
 		return d.createIndex(s)
 	case *ast.AlterIndex:
 		return d.alterIndex(s)
-	case *ast.AlterVectorIndex: // no vector index: see adaptAlterIndex
+	case *ast.AlterVectorIndex: // no vector index: see adaptAlterIndex of package syntax
 		return d.setIndexOptions(s)
 	case *ast.DropIndex:
 		return d.dropIndex(s)
@@ -92,8 +92,50 @@ func (d *draft) run(stmt ast.DDL) error {
 		return d.alterChangeStream(s)
 	case *ast.DropChangeStream:
 		return d.dropChangeStream(s)
+	case *ast.CreateFunction:
+		return d.createFunction(s)
+	case *ast.DropFunction:
+		return d.dropFunction(s)
+	case *ast.CreateView:
+		return d.createView(s)
+	case *ast.DropView:
+		return d.dropView(s)
+	case *ast.CreateProtoBundle:
+		return d.createProtoBundle(s)
+	case *ast.AlterProtoBundle:
+		return d.alterProtoBundle(s)
+	case *ast.DropProtoBundle:
+		return d.dropProtoBundle()
+	case *ast.CreateLocalityGroup:
+		return d.createLocalityGroup(s)
+	case *ast.AlterLocalityGroup:
+		return d.alterLocalityGroup(s)
+	case *ast.DropLocalityGroup:
+		return d.dropLocalityGroup(s)
+	case *ast.CreateRole:
+		return d.createRole(s)
+	case *ast.DropRole:
+		return d.dropRole(s)
+	case *ast.Grant:
+		return d.grantPrivileges(s)
+	case *ast.Revoke:
+		return d.revokePrivileges(s)
+	case *ast.CreatePlacement:
+		return d.createPlacement(s)
+	case *ast.DropPlacement:
+		return d.dropPlacement(s)
+	case *ast.CreateSequence:
+		return d.createSequence(s)
+	case *ast.AlterSequence:
+		return d.alterSequence(s)
+	case *ast.DropSequence:
+		return d.dropSequence(s)
+	case *ast.Analyze:
+		return d.analyze()
+	case *ast.AlterStatistics:
+		return d.alterStatistics(s)
 	}
-	return d.runObject(stmt)
+	return usererror.DDLUnimplemented("This DDL statement")
 }
 
 // checkSize checks that the DDL text of the whole schema stays within its limit. It prints only what the statement has

@@ -261,6 +261,22 @@ func (d *draft) alterIndex(s *ast.AlterIndex) error {
 	return usererror.DDLUnimplemented("This form of ALTER INDEX")
 }
 
+// setIndexOptions runs ALTER INDEX i SET OPTIONS (...).
+func (d *draft) setIndexOptions(s *ast.AlterVectorIndex) error {
+	options, ok := s.Alteration.(*ast.VectorIndexSetOptions)
+	if !ok {
+		return usererror.DDLUnimplemented("This form of ALTER INDEX")
+	}
+	i, err := d.index(s.Name)
+	if err != nil {
+		return err
+	}
+	if i.Managed {
+		return usererror.DropManagedIndex(i.FullName(), d.usersOf(i))
+	}
+	return d.setStorageOptions("Index", i.FullName(), options.Options, &i.ColumnarPolicy, &i.LocalityGroup)
+}
+
 // rebuildIndex gives the index a new key space to be filled, because the content of its entries has changed. Reads in
 // the past use the old one, which they find in the catalog of their time.
 func (d *draft) rebuildIndex(i, before *Index) {

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cloudspannerecosystem/memefish/ast"
-
 	"github.com/crowfoot-db/crowfoot/schema/immutable"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
@@ -111,55 +109,6 @@ func (c *Catalog) Object(name string) Object {
 		return o
 	}
 	return nil
-}
-
-// runObject runs the statements that create, alter and drop objects.
-func (d *draft) runObject(stmt ast.DDL) error {
-	switch s := stmt.(type) {
-	case *ast.CreateFunction:
-		return d.createFunction(s)
-	case *ast.DropFunction:
-		return d.dropFunction(s)
-	case *ast.CreateView:
-		return d.createView(s)
-	case *ast.DropView:
-		return d.dropView(s)
-	case *ast.CreateProtoBundle:
-		return d.createProtoBundle(s)
-	case *ast.AlterProtoBundle:
-		return d.alterProtoBundle(s)
-	case *ast.DropProtoBundle:
-		return d.dropProtoBundle()
-	case *ast.CreateLocalityGroup:
-		return d.createLocalityGroup(s)
-	case *ast.AlterLocalityGroup:
-		return d.alterLocalityGroup(s)
-	case *ast.DropLocalityGroup:
-		return d.dropLocalityGroup(s)
-	case *ast.CreateRole:
-		return d.createRole(s)
-	case *ast.DropRole:
-		return d.dropRole(s)
-	case *ast.Grant:
-		return d.grantPrivileges(s)
-	case *ast.Revoke:
-		return d.revokePrivileges(s)
-	case *ast.CreatePlacement:
-		return d.createPlacement(s)
-	case *ast.DropPlacement:
-		return d.dropPlacement(s)
-	case *ast.CreateSequence:
-		return d.createSequence(s)
-	case *ast.AlterSequence:
-		return d.alterSequence(s)
-	case *ast.DropSequence:
-		return d.dropSequence(s)
-	case *ast.Analyze:
-		return d.analyze()
-	case *ast.AlterStatistics:
-		return d.alterStatistics(s)
-	}
-	return usererror.DDLUnimplemented("This DDL statement")
 }
 
 // checkNew checks the name of an object that a statement creates.
