@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/crowfoot-db/crowfoot/schema/descriptor"
 	"github.com/crowfoot-db/crowfoot/schema/immutable"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
@@ -24,12 +25,6 @@ type Object interface {
 	kind() *objectKind
 	// sql returns the statements that create the object, as GetDatabaseDdl prints them.
 	sql(c *Catalog) []string
-}
-
-// loadable is an Object with fields that are not stored but derived from the exported ones.
-type loadable interface {
-	// load derives these fields after the object has been decoded.
-	load() error
 }
 
 // Entity is the ID and the name of an Object. Types of objects embed it.
@@ -252,8 +247,9 @@ func (l *loader) loadObject(id TableID, kind string, data []byte) error {
 	if o.entity().Name == "" {
 		return errors.New("it has no name")
 	}
-	if o, ok := o.(loadable); ok {
-		if err := o.load(); err != nil {
+	if b, ok := o.(*ProtoBundle); ok {
+		var err error
+		if b.types, err = descriptor.Load(b.Descriptors); err != nil {
 			return err
 		}
 	}

@@ -109,12 +109,6 @@ func (b *ProtoBundle) ExtensionsOf(message protoreflect.FullName) []protoreflect
 	return b.types.ExtensionsOf(message)
 }
 
-// load implements loadable.
-func (b *ProtoBundle) load() (err error) {
-	b.types, err = descriptor.Load(b.Descriptors)
-	return err
-}
-
 // typeNames returns the full names in a statement's list of types.
 func typeNames(list *ast.ProtoBundleTypes) (names []string) {
 	for _, t := range list.Types {

@@ -14,5 +14,5 @@
 //
 // It leaves out the execution of requests, which is server's, and Arrow's types, which are arrowtype's.
 //
-// Imports of this module: arrowmessage, memory, server/result, server/rpc, server/token, sql/analyze, sql/plan, table, usererror, value, value/columnar, version.
+// Imports of this module: arrowmessage, memory, server/result, server/rpc, server/token, sql/analyze, sql/exec, sql/plan, table, usererror, value, value/columnar, version.
 package flight
