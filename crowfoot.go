@@ -9,7 +9,7 @@
 //
 //	srv := crowfoot.ForTest(t, "projects/p/instances/i/databases/d", "CREATE TABLE ...")
 //
-// Imports of this module: database, kv/pebble, memory, schema, server, server/listener, sql/spill, stats/metrics, table, usererror, version.
+// Imports of this module: database, kv/pebble, memory, schema/syntax, server, server/listener, sql/spill, stats/metrics, table, usererror, version.
 package crowfoot
 
 import (

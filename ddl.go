@@ -7,14 +7,14 @@ import (
 	"os"
 
 	"github.com/crowfoot-db/crowfoot/database"
-	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/schema/syntax"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // script holds the DDL statements that Options give.
 type script struct {
 	file       string // name of the file with the statements; "" if they are Options.DDL
-	statements []schema.ScriptStatement
+	statements []syntax.ScriptStatement
 	// descriptors is the serialized FileDescriptorSet that the statements need, or nil.
 	descriptors []byte
 }
@@ -28,7 +28,7 @@ func (o *Options) ddl() (s script, err error) {
 	}
 	if o.DDLFile == "" {
 		for _, text := range o.DDL {
-			s.statements = append(s.statements, schema.ScriptStatement{Text: text})
+			s.statements = append(s.statements, syntax.ScriptStatement{Text: text})
 		}
 		return s, nil
 	}
@@ -40,7 +40,7 @@ func (o *Options) ddl() (s script, err error) {
 	if err != nil {
 		return s, &OptionError{"DDLFile", s.file, err}
 	}
-	if s.statements, err = schema.SplitScript(string(text)); err != nil {
+	if s.statements, err = syntax.SplitScript(string(text)); err != nil {
 		return s, s.errorAt(1, 1, err)
 	}
 	return s, nil

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/randomtest"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/value"
@@ -20,21 +21,13 @@ import (
 // copies of all of them, collects old versions, flushes and restarts. It compares the copies with the tables at random timestamps, for random keys
 // and columns. Some Readers stay open during all that. A failing seed replays.
 func TestModel(t *testing.T) {
-	seeds := uint64(25)
-	if testing.Short() {
-		seeds = 5
-	}
-	for seed := range seeds {
+	randomtest.Run(t, 25, 5, 300, func(seed uint64) (step, end func()) {
 		m := newModel(t, seed)
-		for range 300 {
-			m.step()
-			if t.Failed() {
-				t.Fatalf("seed %d", seed)
-			}
+		return m.step, func() {
+			m.endReads()
+			m.close()
 		}
-		m.endReads()
-		m.close()
-	}
+	})
 }
 
 const modelDDL = `
@@ -69,30 +62,10 @@ func newModel(t *testing.T, seed uint64) *model {
 }
 
 func (m *model) step() {
-	switch n := m.rng.IntN(100); {
-	case n < 35:
-		m.write()
-	case n < 55:
-		m.read()
-	case n < 60:
-		m.beginRead()
-	case n < 70:
-		m.goOn()
-	case n < 85:
-		m.writeChunk()
-	case n < 89:
-		m.renew()
-	case n < 92:
-		m.collect()
-	case n < 94:
-		m.flush()
-	case n < 96:
-		m.compact()
-	case n < 97:
-		m.drop()
-	default:
-		m.restart()
-	}
+	randomtest.Take(m.rng, 
+		randomtest.Share(35, m.write), randomtest.Share(20, m.read), randomtest.Share(5, m.beginRead), randomtest.Share(10, m.goOn), randomtest.Share(15, m.writeChunk), randomtest.Share(4, m.renew),
+		randomtest.Share(3, m.collect), randomtest.Share(2, m.flush), randomtest.Share(2, m.compact), randomtest.Share(1, m.drop), randomtest.Share(3, m.restart),
+	)
 }
 
 func pick[T any](rng *rand.Rand, from ...T) T { return from[rng.IntN(len(from))] }

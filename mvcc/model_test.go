@@ -14,28 +14,17 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/randomtest"
 )
 
 // TestModel writes random versions of few keys, collects and erases some, and restarts now and then, which makes files that are soon
 // compacted. It compares reads at random timestamps, of single keys and of many, with a plain list of versions. A failing seed replays.
 func TestModel(t *testing.T) {
-	seeds := uint64(60)
-	if testing.Short() {
-		seeds = 10
-	}
-	for seed := range seeds {
+	randomtest.Run(t, 60, 10, 200, func(seed uint64) (step, end func()) {
 		m := &model{t: t, rng: rand.New(rand.NewPCG(seed, 3)), fs: vfs.NewMem(), keys: map[string][]version{}}
 		m.open()
-		for range 200 {
-			m.step()
-			if t.Failed() {
-				t.Fatalf("seed %d", seed)
-			}
-		}
-		if err := m.store.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
+		return m.step, m.close
+	})
 }
 
 type version struct {
@@ -62,6 +51,12 @@ func (m *model) open() {
 	m.store, m.v = store, mvcc.New(store).In(3)
 }
 
+func (m *model) close() {
+	if err := m.store.Close(); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
 func (m *model) name() string {
 	k := string(rune('a' + m.rng.IntN(4)))
 	if m.rng.IntN(2) == 0 {
@@ -71,29 +66,15 @@ func (m *model) name() string {
 }
 
 func (m *model) step() {
-	switch n := m.rng.IntN(100); {
-	case n < 40:
-		m.write()
-	case n < 50:
-		m.get()
-	case n < 65:
-		m.getEach()
-	case n < 80:
-		m.scan()
-	case n < 87:
-		m.changes()
-	case n < 91:
-		m.changed()
-	case n < 95:
-		m.collect()
-	case n < 96:
-		m.erase()
-	default:
-		if err := m.store.Close(); err != nil {
-			m.t.Fatal(err)
-		}
-		m.open()
-	}
+	randomtest.Take(m.rng, 
+		randomtest.Share(40, m.write), randomtest.Share(10, m.get), randomtest.Share(15, m.getEach), randomtest.Share(15, m.scan), randomtest.Share(7, m.changes), randomtest.Share(4, m.changed), randomtest.Share(4, m.collect), randomtest.Share(1, m.erase),
+		randomtest.Share(4, m.restart),
+	)
+}
+
+func (m *model) restart() {
+	m.close()
+	m.open()
 }
 
 func (m *model) write() {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cloudspannerecosystem/memefish/ast"
 
+	"github.com/crowfoot-db/crowfoot/schema/syntax"
 	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -42,7 +43,7 @@ func (d *draft) alterColumn(t *Table, s *ast.AlterColumn) error {
 		}
 		c.Default = nil
 	case *ast.AlterColumnSetOnUpdate:
-		c.OnUpdate = &Expr{SQL: d.src.inParens(a.OnUpdate.On, a.OnUpdate.Rparen)}
+		c.OnUpdate = &Expr{SQL: d.src.InParens(a.OnUpdate.On, a.OnUpdate.Rparen)}
 	case *ast.AlterColumnDropOnUpdate:
 		c.OnUpdate = nil
 	case *ast.AlterColumnAlterIdentity:
@@ -129,8 +130,8 @@ func (d *draft) redefineGenerated(t *Table, c, old *Column, s *ast.GeneratedColu
 	case !s.Stored.Invalid() != old.Stored:
 		return usererror.ChangeGeneratedStored(where)
 	}
-	c.Generated = &Expr{SQL: d.src.inParens(s.As, s.Rparen)}
-	if canonical(c.Generated.SQL) == canonical(old.Generated.SQL) {
+	c.Generated = &Expr{SQL: d.src.InParens(s.As, s.Rparen)}
+	if syntax.Canonical(c.Generated.SQL) == syntax.Canonical(old.Generated.SQL) {
 		if c.Stored && !c.Type.Equal(old.Type) {
 			return usererror.ChangeGeneratedType(where)
 		}

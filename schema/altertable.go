@@ -12,7 +12,7 @@ import (
 func (d *draft) alterTable(s *ast.AlterTable) error {
 	t, err := d.table(s.Name)
 	if err != nil {
-		if d.src.ifExists && isMissing(err) {
+		if d.src.IfExists && isMissing(err) {
 			return d.nothing()
 		}
 		return err
@@ -134,9 +134,6 @@ func (d *draft) checkUnused(t *Table, c *Column) error {
 	if roles := d.grantedOn(t, c); roles != "" {
 		return usererror.DropGrantedColumn(t.FullName(), c.Name, roles)
 	}
-	if roles := d.grantedOn(t, c); roles != "" {
-		return usererror.DropGrantedColumn(t.FullName(), c.Name, roles)
-	}
 	if streams := d.streamsNaming(t, c); streams != nil {
 		return usererror.DropWatchedColumn(t.FullName()+"."+c.Name, len(streams), namesOf(streams, changeStreamName))
 	}
@@ -168,7 +165,7 @@ func (d *draft) addConstraint(t *Table, s *ast.TableConstraint) error {
 }
 
 func (d *draft) addCheck(t *Table, name string, s *ast.Check) error {
-	c := &Check{Name: name, Expr: &Expr{SQL: d.src.inParens(s.Check, s.Rparen)}}
+	c := &Check{Name: name, Expr: &Expr{SQL: d.src.InParens(s.Check, s.Rparen)}}
 	if name == "" {
 		c.Name = d.generateName(t.Schema, "CK_"+t.Name, t.FullName()+" CHECK "+c.Expr.SQL)
 		c.NameGenerated = true

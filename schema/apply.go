@@ -5,6 +5,8 @@ import (
 
 	"github.com/cloudspannerecosystem/memefish/ast"
 
+	"github.com/crowfoot-db/crowfoot/schema/immutable"
+	"github.com/crowfoot-db/crowfoot/schema/syntax"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
@@ -12,13 +14,13 @@ import (
 // does not change the receiver. protoDescriptors, if given, is the serialized FileDescriptorSet from which CREATE and
 // ALTER PROTO BUNDLE take types. Errors are *usererror.Error.
 func (c *Catalog) Apply(stmt string, compiler Compiler, protoDescriptors ...[]byte) (*Catalog, *Change, error) {
-	src, err := parse(stmt)
+	src, err := syntax.Parse(stmt)
 	if err != nil {
 		return nil, nil, err
 	}
 	d := c.draft(src, compiler)
 	d.protoDescriptors = bytes.Join(protoDescriptors, nil) // concatenated messages decode as one merged message
-	if err := d.run(src.tree); err != nil {
+	if err := d.run(src.Tree); err != nil {
 		return nil, nil, d.placed(err)
 	}
 	if d.change.Nothing {
@@ -32,13 +34,26 @@ func (c *Catalog) Apply(stmt string, compiler Compiler, protoDescriptors ...[]by
 	return d.Catalog, d.change, nil
 }
 
+// CheckSyntax returns the errors for which a whole UpdateDatabaseDdl call fails before any of its statements runs.
+// These are text that does not parse, and database options that no database may have.
+func CheckSyntax(stmt string) error {
+	src, err := syntax.Parse(stmt)
+	if err != nil {
+		return err
+	}
+	if s, ok := src.Tree.(*ast.AlterDatabase); ok {
+		return NewCatalog().draft(src, nil).alterDatabase(s)
+	}
+	return nil
+}
+
 // DatabaseName returns the id in a CREATE DATABASE statement.
 func DatabaseName(stmt string) (string, error) {
-	src, err := parse(stmt)
+	src, err := syntax.Parse(stmt)
 	if err != nil {
 		return "", err
 	}
-	create, ok := src.tree.(*ast.CreateDatabase)
+	create, ok := src.Tree.(*ast.CreateDatabase)
 	if !ok {
 		return "", usererror.NotCreateDatabase(stmt)
 	}
@@ -67,7 +82,7 @@ func (d *draft) run(stmt ast.DDL) error {
 		return d.createIndex(s)
 	case *ast.AlterIndex:
 		return d.alterIndex(s)
-	case *ast.AlterVectorIndex: // no vector index: see adaptAlterIndex
+	case *ast.AlterVectorIndex: // no vector index: see adaptAlterIndex of package syntax
 		return d.setIndexOptions(s)
 	case *ast.DropIndex:
 		return d.dropIndex(s)
@@ -77,8 +92,50 @@ func (d *draft) run(stmt ast.DDL) error {
 		return d.alterChangeStream(s)
 	case *ast.DropChangeStream:
 		return d.dropChangeStream(s)
+	case *ast.CreateFunction:
+		return d.createFunction(s)
+	case *ast.DropFunction:
+		return d.dropFunction(s)
+	case *ast.CreateView:
+		return d.createView(s)
+	case *ast.DropView:
+		return d.dropView(s)
+	case *ast.CreateProtoBundle:
+		return d.createProtoBundle(s)
+	case *ast.AlterProtoBundle:
+		return d.alterProtoBundle(s)
+	case *ast.DropProtoBundle:
+		return d.dropProtoBundle()
+	case *ast.CreateLocalityGroup:
+		return d.createLocalityGroup(s)
+	case *ast.AlterLocalityGroup:
+		return d.alterLocalityGroup(s)
+	case *ast.DropLocalityGroup:
+		return d.dropLocalityGroup(s)
+	case *ast.CreateRole:
+		return d.createRole(s)
+	case *ast.DropRole:
+		return d.dropRole(s)
+	case *ast.Grant:
+		return d.grantPrivileges(s)
+	case *ast.Revoke:
+		return d.revokePrivileges(s)
+	case *ast.CreatePlacement:
+		return d.createPlacement(s)
+	case *ast.DropPlacement:
+		return d.dropPlacement(s)
+	case *ast.CreateSequence:
+		return d.createSequence(s)
+	case *ast.AlterSequence:
+		return d.alterSequence(s)
+	case *ast.DropSequence:
+		return d.dropSequence(s)
+	case *ast.Analyze:
+		return d.analyze()
+	case *ast.AlterStatistics:
+		return d.alterStatistics(s)
 	}
-	return d.runObject(stmt)
+	return usererror.DDLUnimplemented("This DDL statement")
 }
 
 // checkSize checks that the DDL text of the whole schema stays within its limit. It prints only what the statement has
@@ -92,15 +149,15 @@ func (d *draft) checkSize() error {
 	for _, s := range d.Streams {
 		size += len(d.changeStreamSQL(s))
 	}
-	if size > MaxDDLBytes {
-		return usererror.SchemaTooLarge(MaxDDLBytes)
+	if size > syntax.MaxBytes {
+		return usererror.SchemaTooLarge(syntax.MaxBytes)
 	}
 	return nil
 }
 
 // measure updates the sizes of the draft's tables, and the total size with the objects.
 func (d *draft) measure() {
-	differences(d.old.tables, d.tables, func(_ TableID, before, after *Table) {
+	immutable.Differences(d.old.tables, d.tables, func(_ TableID, before, after *Table) {
 		if before != nil {
 			d.size -= before.size
 		}

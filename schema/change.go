@@ -1,6 +1,10 @@
 package schema
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/crowfoot-db/crowfoot/schema/immutable"
+)
 
 // Change says what a statement means for existing data. The new catalog may serve only after Columns and Indexes are
 // filled and Validations have passed. Data of dropped objects is garbage once the new catalog serves. Until then one of
@@ -152,7 +156,7 @@ func (d *draft) copyOf(t *Table) *Table { return d.own(d.TableByID(t.ID)) }
 func (c *Catalog) After(newest *Catalog) *Catalog {
 	d := c.draft(nil, nil)
 	d.NextID = max(d.NextID, newest.NextID)
-	differences(c.tables, newest.tables, func(_ TableID, old, failed *Table) {
+	immutable.Differences(c.tables, newest.tables, func(_ TableID, old, failed *Table) {
 		if old != nil && failed != nil && failed.NextColumn > old.NextColumn {
 			d.copyOf(old).NextColumn = failed.NextColumn
 		}
@@ -163,12 +167,12 @@ func (c *Catalog) After(newest *Catalog) *Catalog {
 
 // Without returns the tables and indexes of c that another version does not have.
 func (c *Catalog) Without(other *Catalog) (tables []*Table, indexes []*Index) {
-	differences(c.tables, other.tables, func(_ TableID, t, of *Table) {
+	immutable.Differences(c.tables, other.tables, func(_ TableID, t, of *Table) {
 		if of == nil {
 			tables = append(tables, t)
 		}
 	})
-	differences(c.indexes, other.indexes, func(id TableID, _, of TableID) {
+	immutable.Differences(c.indexes, other.indexes, func(id TableID, _, of TableID) {
 		if of == 0 {
 			indexes = append(indexes, c.IndexByID(id))
 		}

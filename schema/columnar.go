@@ -65,19 +65,3 @@ func (p *ColumnarPolicy) set(kind, name string, value ast.Expr) error {
 	*p = ColumnarPolicy(strings.Clone(text))
 	return nil
 }
-
-// setIndexOptions runs ALTER INDEX i SET OPTIONS (...).
-func (d *draft) setIndexOptions(s *ast.AlterVectorIndex) error {
-	options, ok := s.Alteration.(*ast.VectorIndexSetOptions)
-	if !ok {
-		return usererror.DDLUnimplemented("This form of ALTER INDEX")
-	}
-	i, err := d.index(s.Name)
-	if err != nil {
-		return err
-	}
-	if i.Managed {
-		return usererror.DropManagedIndex(i.FullName(), d.usersOf(i))
-	}
-	return d.setStorageOptions("Index", i.FullName(), options.Options, &i.ColumnarPolicy, &i.LocalityGroup)
-}

@@ -8,21 +8,10 @@ import (
 	"github.com/cloudspannerecosystem/memefish/ast"
 	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/schema/syntax"
 	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
-
-// scalarTypes maps names in DDL to column types, without STRING and BYTES.
-var scalarTypes = map[string]*value.Type{
-	"BOOL": value.BoolType, "INT64": value.Int64Type, "FLOAT32": value.Float32Type, "FLOAT64": value.Float64Type,
-	"NUMERIC": value.NumericType, "DATE": value.DateType, "TIMESTAMP": value.TimestampType, "JSON": value.JSONType,
-	"UUID": value.UUIDType,
-}
-
-// isTypeName reports whether DDL has a type of this name, given in upper case.
-func isTypeName(upper string) bool {
-	return scalarTypes[upper] != nil || isAny(upper, "STRING", "BYTES", "TOKENLIST", "INTERVAL")
-}
 
 // setType sets the type of a column of t as a statement writes it.
 func (d *draft) setType(t *Table, c *Column, s ast.SchemaType) error {
@@ -33,7 +22,7 @@ func (d *draft) setType(t *Table, c *Column, s ast.SchemaType) error {
 		d.reading(s)
 		var user *usererror.Error
 		if errors.As(err, &user) && user.Code == codes.NotFound {
-			err = user.PointAt(d.src.text, d.src.place(int(d.at)))
+			err = user.PointAt(d.src.Text, d.src.Place(int(d.at)))
 		}
 		return err
 	}
@@ -112,7 +101,7 @@ func (c *Column) setScalar(bundle *ProtoBundle, where string, t ast.SchemaType) 
 
 func (c *Column) setNamed(bundle *ProtoBundle, where, name string) error {
 	upper := strings.ToUpper(name)
-	if t := scalarTypes[upper]; t != nil {
+	if t := syntax.ScalarTypes[upper]; t != nil {
 		c.Type = t
 		return nil
 	}

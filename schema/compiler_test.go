@@ -10,6 +10,7 @@ import (
 	"github.com/cloudspannerecosystem/memefish/ast"
 	"github.com/cloudspannerecosystem/memefish/token"
 
+	"github.com/crowfoot-db/crowfoot/schema/syntax"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -22,9 +23,9 @@ func (wordCompiler) CompileExpr(catalog *Catalog, t *Table, sql string, want *va
 		return nil, fmt.Errorf("Syntax error")
 	}
 	e := &Expr{SQL: sql, Eval: func([]value.Value) (value.Value, error) { return value.Null(want.Kind), nil }}
-	lexer := newLexer(sql)
+	lexer := syntax.NewLexer(sql)
 	used := map[*Column]bool{}
-	for lexer.next() == nil && lexer.Token.Kind != token.TokenEOF {
+	for lexer.Next() == nil && lexer.Token.Kind != token.TokenEOF {
 		if lexer.Token.Kind != token.TokenIdent {
 			continue
 		}
@@ -156,8 +157,8 @@ func (wordCompiler) NextValue(string, *Generator) func([]value.Value) (value.Val
 // CompileFunction treats every word that names a table, a view or a function as a use of it.
 func (wordCompiler) CompileFunction(c *Catalog, f *Function) (s Signature, uses []Use, err error) {
 	s.Result.Type = value.Int64Type
-	lexer := newLexer(f.SQL)
-	for lexer.next() == nil && lexer.Token.Kind != token.TokenEOF {
+	lexer := syntax.NewLexer(f.SQL)
+	for lexer.Next() == nil && lexer.Token.Kind != token.TokenEOF {
 		switch name := lexer.Token.AsString; {
 		case strings.HasPrefix(name, "missing"):
 			return s, nil, fmt.Errorf("Unrecognized name: %s", name)

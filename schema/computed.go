@@ -8,9 +8,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cloudspannerecosystem/memefish/token"
-
+	"github.com/crowfoot-db/crowfoot/schema/descriptor"
+	"github.com/crowfoot-db/crowfoot/schema/syntax"
 	"github.com/crowfoot-db/crowfoot/usererror"
+	"github.com/crowfoot-db/crowfoot/value"
 )
 
 // Values that are computed from a row are kept in many places. Stored columns, keys and index entries hold them,
@@ -36,14 +37,14 @@ func (e *Expr) computedFrom() origin {
 		return *known
 	}
 	var text, types strings.Builder
-	text.WriteString(canonical(e.SQL))
+	text.WriteString(syntax.Canonical(e.SQL))
 	for _, c := range slices.SortedFunc(slices.Values(e.Uses), func(a, b *Column) int { return cmp.Compare(a.ID, b.ID) }) {
 		of := c.computedFrom()
 		text.WriteString("\n" + strconv.Itoa(int(c.ID)) + " " + of.text)
 		types.WriteString(of.types)
 	}
 	for _, f := range e.Functions {
-		text.WriteString("\n" + strconv.Itoa(int(f.ID)) + " " + canonical(f.Text()))
+		text.WriteString("\n" + strconv.Itoa(int(f.ID)) + " " + syntax.Canonical(f.Text()))
 	}
 	types.WriteString(e.definitions())
 	o := origin{hashOf(text.String()), hashOf(types.String())}
@@ -78,27 +79,6 @@ func (c *Column) ComputedFrom() string {
 	return o.text + o.types
 }
 
-// canonical returns an expression without white space and comments, and with keywords and names in one case. It keeps
-// the case of names where it matters, for members of JSON: after a point, or in a STRUCT that may become JSON.
-func canonical(sql string) string {
-	folds := !containsWord(sql, "STRUCT")
-	var words []string
-	lexer := newLexer(sql)
-	for last := token.TokenKind(""); ; last = lexer.Token.Kind {
-		if lexer.next() != nil {
-			return sql
-		}
-		word, kind := lexer.Token.Raw, lexer.Token.Kind
-		if kind == token.TokenEOF {
-			return strings.Join(words, " ")
-		}
-		if last != "." && (token.IsKeyword(string(kind)) || kind == token.TokenIdent && folds) {
-			word = strings.ToUpper(word)
-		}
-		words = append(words, word)
-	}
-}
-
 // compareComputed handles a table of the draft whose expressions may now have other values. It refuses a change of
 // values that stand in rows, keys or index entries. It adds validations of existing rows for constraints that changed.
 func (d *draft) compareComputed(t *Table) error {
@@ -111,7 +91,7 @@ func (d *draft) compareComputed(t *Table) error {
 		was, is := old.Generated.computedFrom(), c.Generated.computedFrom()
 		switch {
 		case was == is:
-		case was.text != is.text || old.Generated.isRedefined(c.Generated.bundle):
+		case was.text != is.text || descriptor.Redefined(old.Generated.roots(), c.Generated.bundle.Type):
 			return usererror.ChangeGeneratedExpression(t.FullName() + "." + c.Name)
 		default: // types have gained or lost fields or numbers
 			d.validate(ValidateComputed, t, c, old)
@@ -124,4 +104,36 @@ func (d *draft) compareComputed(t *Table) error {
 		}
 	}
 	return nil
+}
+
+// roots returns the PROTO and ENUM types that an expression may read, without the types of their fields. These are the
+// types of its columns, and types whose names may stand in its text or in the text of a function that it calls.
+func (e *Expr) roots() (list []*value.Type) {
+	if e.bundle == nil {
+		return nil
+	}
+	names := e.bundle.namedIn(e.SQL)
+	for _, f := range e.Functions {
+		names = append(names, e.bundle.namedIn(f.Text())...)
+	}
+	for _, c := range e.Uses {
+		if name := elementOf(c.Type).Name; name != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if t := e.bundle.Type(name); t != nil {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// definitions returns a hash of the definitions of all types that an expression may read; "" if there are none.
+func (e *Expr) definitions() string {
+	if e.bundle == nil {
+		return ""
+	}
+	return hashOf(e.bundle.types.Definitions(e.roots()))
 }

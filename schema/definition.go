@@ -106,7 +106,7 @@ func (c *Catalog) reaches(o defined, id TableID) bool {
 
 // definedBy returns the view or function with an ID, or nil.
 func (c *Catalog) definedBy(id TableID) defined {
-	o, _ := c.objects.get(id)
+	o, _ := c.objects.Get(id)
 	found, _ := o.(defined)
 	return found
 }
@@ -146,7 +146,7 @@ func (d *draft) checkDepth(changed defined) error {
 
 // replaces reports whether an object of the draft replaces an older one.
 func (d *draft) replaces(o Object) bool {
-	_, is := d.old.objects.get(o.entity().ID)
+	_, is := d.old.objects.Get(o.entity().ID)
 	return is
 }
 

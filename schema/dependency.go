@@ -107,7 +107,7 @@ func (d *Dependencies) HoldIn(c *Catalog) bool {
 // sameObjects reports whether c has the same versions of all objects in list.
 func sameObjects(list []Object, c *Catalog) bool {
 	return !slices.ContainsFunc(list, func(o Object) bool {
-		now, _ := c.objects.get(o.entity().ID)
+		now, _ := c.objects.Get(o.entity().ID)
 		return now != o && !reflect.DeepEqual(now, o)
 	})
 }

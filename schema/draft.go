@@ -9,6 +9,7 @@ import (
 	"github.com/cloudspannerecosystem/memefish/token"
 	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/schema/syntax"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
@@ -21,7 +22,7 @@ import (
 type draft struct {
 	*Catalog
 	old      *Catalog
-	src      *source
+	src      *syntax.Statement
 	compiler Compiler
 	change   *Change
 	copies   map[*Table]bool // tables that belong to the draft, with their indexes and foreign keys
@@ -33,7 +34,7 @@ type draft struct {
 	at token.Pos // the start of the part of the statement that is being read; invalid before the first
 }
 
-func (c *Catalog) draft(src *source, compiler Compiler) *draft {
+func (c *Catalog) draft(src *syntax.Statement, compiler Compiler) *draft {
 	next := *c
 	return &draft{
 		Catalog: &next, old: c, src: src, compiler: compiler, change: &Change{},
@@ -50,7 +51,7 @@ func (d *draft) placed(err error) error {
 	if d.at.Invalid() || !errors.As(err, &user) {
 		return err
 	}
-	return user.In(d.src.text, d.src.place(int(d.at)))
+	return user.In(d.src.Text, d.src.Place(int(d.at)))
 }
 
 // newID returns a new TableID.
@@ -85,7 +86,7 @@ func (d *draft) copied(t *Table) *Table {
 	}
 	n := t.copyLinks()
 	d.copies[n] = true
-	d.tables = d.tables.with(n.ID, n)
+	d.tables = d.tables.With(n.ID, n)
 	return n
 }
 
@@ -120,7 +121,7 @@ func (c *Catalog) dependents(t *Table) []*Table {
 // enter registers a table, its indexes and its constraints under their names and IDs. It replaces an older table with
 // the same ID.
 func (d *draft) enter(t *Table) {
-	d.tables = d.tables.with(t.ID, t)
+	d.tables = d.tables.With(t.ID, t)
 	d.name(t, t.Name, nameOfTable)
 	if t.Synonym != "" {
 		d.name(t, t.Synonym, nameOfSynonym)
@@ -135,13 +136,13 @@ func (d *draft) enter(t *Table) {
 		d.enterForeignKey(fk)
 	}
 	if t.Parent != nil {
-		d.referrers = d.referrers.with(referenceOf(t.Parent, t), struct{}{})
+		d.referrers = d.referrers.With(referenceOf(t.Parent, t), struct{}{})
 	}
 }
 
 // leave undoes enter.
 func (d *draft) leave(t *Table) {
-	d.tables = d.tables.without(t.ID)
+	d.tables = d.tables.Without(t.ID)
 	d.unname(t, t.Name)
 	if t.Synonym != "" {
 		d.unname(t, t.Synonym)
@@ -154,26 +155,26 @@ func (d *draft) leave(t *Table) {
 	}
 	for _, fk := range t.ForeignKeys {
 		d.unname(t, fk.Name)
-		d.referrers = d.referrers.without(referenceOf(fk.Referenced, t))
+		d.referrers = d.referrers.Without(referenceOf(fk.Referenced, t))
 	}
 	if t.Parent != nil {
-		d.referrers = d.referrers.without(referenceOf(t.Parent, t))
+		d.referrers = d.referrers.Without(referenceOf(t.Parent, t))
 	}
 }
 
 func (d *draft) enterIndex(i *Index) {
-	d.indexes = d.indexes.with(i.ID, i.Table.ID)
+	d.indexes = d.indexes.With(i.ID, i.Table.ID)
 	d.name(i.Table, i.Name, nameOfIndex)
 }
 
 func (d *draft) leaveIndex(i *Index) {
-	d.indexes = d.indexes.without(i.ID)
+	d.indexes = d.indexes.Without(i.ID)
 	d.unname(i.Table, i.Name)
 }
 
 func (d *draft) enterForeignKey(fk *ForeignKey) {
 	d.name(fk.Table, fk.Name, nameOfConstraint)
-	d.referrers = d.referrers.with(referenceOf(fk.Referenced, fk.Table), struct{}{})
+	d.referrers = d.referrers.With(referenceOf(fk.Referenced, fk.Table), struct{}{})
 }
 
 // leaveForeignKey removes a foreign key that its table no longer has from the catalog's names and references.
@@ -181,16 +182,16 @@ func (d *draft) leaveForeignKey(fk *ForeignKey) {
 	d.unname(fk.Table, fk.Name)
 	t := fk.Table
 	if t.Parent != fk.Referenced && !slices.ContainsFunc(t.ForeignKeys, func(o *ForeignKey) bool { return o.Referenced == fk.Referenced }) {
-		d.referrers = d.referrers.without(referenceOf(fk.Referenced, t))
+		d.referrers = d.referrers.Without(referenceOf(fk.Referenced, t))
 	}
 }
 
 // name registers a name in the schema of t for t, or for an index or constraint of it.
 func (d *draft) name(t *Table, name string, kind nameKind) {
-	d.names = d.names.with(key(t.Schema, name), named{t.ID, kind})
+	d.names = d.names.With(key(t.Schema, name), named{t.ID, kind})
 }
 
-func (d *draft) unname(t *Table, name string) { d.names = d.names.without(key(t.Schema, name)) }
+func (d *draft) unname(t *Table, name string) { d.names = d.names.Without(key(t.Schema, name)) }
 
 func key(schema, name string) string { return strings.ToLower(fullName(schema, name)) }
 
@@ -263,4 +264,125 @@ func (t *Table) column(name *ast.Ident) (*Column, error) {
 func (d *draft) nothing() error {
 	d.change.Nothing = true
 	return nil
+}
+
+// copyLinks copies a table with its indexes and foreign keys. Both tables share their columns and expressions, and the
+// copy points at the same other tables.
+func (t *Table) copyLinks() *Table {
+	n := *t
+	n.Indexes = make([]*Index, len(t.Indexes))
+	for at, i := range t.Indexes {
+		copied := *i
+		copied.Table = &n
+		n.Indexes[at] = &copied
+	}
+	n.ForeignKeys = make([]*ForeignKey, len(t.ForeignKeys))
+	for at, fk := range t.ForeignKeys {
+		copied := *fk
+		copied.Table = &n
+		if fk.Index != nil {
+			copied.Index = n.Indexes[slices.Index(t.Indexes, fk.Index)]
+		}
+		n.ForeignKeys[at] = &copied
+	}
+	return &n
+}
+
+// sharesColumns reports whether two tables share their columns. Then one is a copyLinks of the other, or both are
+// copies of the same table, and at most the tables to which they point differ.
+func (t *Table) sharesColumns(o *Table) bool {
+	return len(t.Columns) > 0 && len(t.Columns) == len(o.Columns) && t.Columns[0] == o.Columns[0]
+}
+
+// redirect makes a copied table point at the draft's versions of other tables, their columns and their indexes.
+func (d *draft) redirect(t *Table) {
+	t.Parent = d.counterpart(t.Parent)
+	for _, i := range t.Indexes {
+		i.Parent = d.counterpart(i.Parent)
+	}
+	for _, fk := range t.ForeignKeys {
+		fk.Referenced = d.counterpart(fk.Referenced)
+		fk.ReferencedColumns = fk.Referenced.counterparts(fk.ReferencedColumns)
+		if fk.ReferencedIndex != nil {
+			fk.ReferencedIndex = fk.Referenced.indexByID(fk.ReferencedIndex.ID)
+		}
+	}
+}
+
+// counterpart returns the draft's table with the ID of t; nil for nil.
+func (d *draft) counterpart(t *Table) *Table {
+	if t == nil {
+		return nil
+	}
+	return d.TableByID(t.ID)
+}
+
+// counterparts returns the columns of t with the IDs of columns of another copy of it.
+func (t *Table) counterparts(columns []*Column) []*Column {
+	return t.columnsByID(storeColumns(columns))
+}
+
+// copyColumns gives a table, which copyLinks has made, its own copies of columns and expressions.
+func (t *Table) copyColumns() {
+	columns := make(map[*Column]*Column, len(t.Columns))
+	for _, c := range t.Columns {
+		copied := *c
+		columns[c] = &copied
+	}
+	t.Columns = each(t.Columns, columns)
+	t.Key = parts(t.Key, columns)
+	for _, c := range t.Columns {
+		c.Default, c.OnUpdate, c.Generated = c.Default.over(columns), c.OnUpdate.over(columns), c.Generated.over(columns)
+	}
+	if p := t.RowDeletionPolicy; p != nil {
+		t.RowDeletionPolicy = &RowDeletionPolicy{Column: columns[p.Column], Days: p.Days}
+	}
+	checks := make([]*Check, len(t.Checks))
+	for at, ck := range t.Checks {
+		copied := *ck
+		copied.Expr = ck.Expr.over(columns)
+		checks[at] = &copied
+	}
+	t.Checks = checks
+	for _, i := range t.Indexes {
+		i.pointAt(columns)
+	}
+	for _, fk := range t.ForeignKeys {
+		fk.Columns = each(fk.Columns, columns)
+	}
+}
+
+// each maps a slice; nil stays nil.
+func each[T any](from []*T, to map[*T]*T) []*T {
+	if from == nil {
+		return nil
+	}
+	s := make([]*T, len(from))
+	for i, f := range from {
+		s[i] = to[f]
+	}
+	return s
+}
+
+// pointAt replaces the columns of a copied index by their copies.
+func (i *Index) pointAt(columns map[*Column]*Column) {
+	i.Key, i.Suffix = parts(i.Key, columns), parts(i.Suffix, columns)
+	i.Storing = each(i.Storing, columns)
+	i.NotNullColumns = each(i.NotNullColumns, columns)
+}
+
+func parts(from []KeyPart, to map[*Column]*Column) []KeyPart {
+	s := make([]KeyPart, len(from))
+	for i, p := range from {
+		s[i] = KeyPart{Column: to[p.Column], Desc: p.Desc}
+	}
+	return s
+}
+
+// over returns a copy of the expression that reads copies of its columns; nil for nil.
+func (e *Expr) over(columns map[*Column]*Column) *Expr {
+	if e == nil {
+		return nil
+	}
+	return &Expr{SQL: e.SQL, Uses: each(e.Uses, columns), Functions: e.Functions, Eval: e.Eval, bundle: e.bundle}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cloudspannerecosystem/memefish/token"
 
+	"github.com/crowfoot-db/crowfoot/schema/syntax"
 	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -21,10 +22,10 @@ var nonDeterministic = map[string]bool{
 // or "". A subquery is an error, in which where says where the expression stands. Columns of t hide functions that are
 // called without parentheses.
 func survey(t *Table, sql, where string) (function string, err error) {
-	lexer := newLexer(sql)
+	lexer := syntax.NewLexer(sql)
 	last := ""
 	for {
-		if err := lexer.next(); err != nil {
+		if err := lexer.Next(); err != nil {
 			return "", err
 		}
 		kind := lexer.Token.Kind
@@ -68,7 +69,7 @@ func (d *draft) compileDefault(t *Table, c *Column) error {
 	return c.checkTimestampDefault()
 }
 
-// pendingTimestamp is the expression PENDING_COMMIT_TIMESTAMP() in the form that words returns.
+// pendingTimestamp is the expression PENDING_COMMIT_TIMESTAMP() in the form that syntax.Words returns.
 const pendingTimestamp = "PENDING_COMMIT_TIMESTAMP ( )"
 
 // checkTimestampDefault checks that the column's DEFAULT is the commit timestamp if the column has
@@ -77,7 +78,7 @@ func (c *Column) checkTimestampDefault() error {
 	if c.Default == nil {
 		return nil
 	}
-	switch isPending := strings.ToUpper(words(c.Default.SQL)) == pendingTimestamp; {
+	switch isPending := strings.ToUpper(syntax.Words(c.Default.SQL)) == pendingTimestamp; {
 	case c.AllowCommitTimestamp && !isPending:
 		return usererror.CommitTimestampDefault(c.Name)
 	case isPending && !c.AllowCommitTimestamp:
@@ -89,36 +90,19 @@ func (c *Column) checkTimestampDefault() error {
 // compileOnUpdate compiles the column's ON UPDATE. It must be the commit timestamp, and equal the column's DEFAULT word
 // for word.
 func (d *draft) compileOnUpdate(t *Table, c *Column) error {
-	sql := words(c.OnUpdate.SQL)
+	sql := syntax.Words(c.OnUpdate.SQL)
 	switch {
 	case c.KeyOrdinal >= 0:
 		return usererror.OnUpdateOfKey(t.FullName(), c.Name)
 	case c.Default == nil:
 		return usererror.OnUpdateWithoutDefault(c.Name)
-	case words(c.Default.SQL) != sql:
+	case syntax.Words(c.Default.SQL) != sql:
 		return usererror.OnUpdateNotDefault(c.Name)
 	case strings.ToUpper(sql) != pendingTimestamp:
 		return usererror.OnUpdateExpression()
 	}
 	c.OnUpdate = &Expr{SQL: c.OnUpdate.SQL, Uses: c.Default.Uses, Functions: c.Default.Functions, Eval: c.Default.Eval, bundle: c.Default.bundle}
 	return nil
-}
-
-// words returns the tokens of an expression, separated by one space.
-func words(sql string) string {
-	var w []string
-	for _, t := range tokensOf(sql) {
-		w = append(w, t.Raw)
-	}
-	return strings.Join(w, " ")
-}
-
-func tokensOf(sql string) (list []token.Token) {
-	lexer := newLexer(sql)
-	for lexer.next() == nil && lexer.Token.Kind != token.TokenEOF {
-		list = append(list, lexer.Token)
-	}
-	return list
 }
 
 // compileGenerated compiles the column's AS (e).

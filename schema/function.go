@@ -41,8 +41,8 @@ func (*Function) kind() *objectKind { return functionKind }
 
 // Function returns the function called name ("f" or "schema.f"), ignoring case, or nil.
 func (c *Catalog) Function(name string) *Function {
-	if n, ok := c.names.get(strings.ToLower(name)); ok && n.kind == nameOfObject {
-		o, _ := c.objects.get(n.table)
+	if n, ok := c.names.Get(strings.ToLower(name)); ok && n.kind == nameOfObject {
+		o, _ := c.objects.Get(n.table)
 		f, _ := o.(*Function)
 		return f
 	}
@@ -50,7 +50,7 @@ func (c *Catalog) Function(name string) *Function {
 }
 
 func (c *Catalog) functionByID(id TableID) *Function {
-	o, _ := c.objects.get(id)
+	o, _ := c.objects.Get(id)
 	f, _ := o.(*Function)
 	return f
 }
@@ -114,19 +114,19 @@ func (d *draft) createFunction(s *ast.CreateFunction) error {
 		return usererror.DDLUnimplemented("A function with SQL SECURITY DEFINER")
 	}
 	f := &Function{Entity: Entity{Schema: schema, Name: name}}
-	f.SQL = strings.Clone(d.src.body)
+	f.SQL = strings.Clone(d.src.Body)
 	if n := len(s.Params); n > 0 {
-		f.ParamsSQL = d.src.from(s.Params[0].Pos(), s.Params[n-1].End())
+		f.ParamsSQL = d.src.From(s.Params[0].Pos(), s.Params[n-1].End())
 	}
 	for _, p := range s.Params {
 		value := ""
 		if p.DefaultExpr != nil {
-			value = d.src.from(p.DefaultExpr.Pos(), p.DefaultExpr.End())
+			value = d.src.From(p.DefaultExpr.Pos(), p.DefaultExpr.End())
 		}
 		f.Defaults = append(f.Defaults, value)
 	}
 	if s.ReturnType != nil {
-		f.ReturnsSQL = d.src.from(s.ReturnType.Pos(), s.ReturnType.End())
+		f.ReturnsSQL = d.src.From(s.ReturnType.Pos(), s.ReturnType.End())
 	}
 	old := d.Function(fullName(schema, name))
 	if old == nil || !s.OrReplace {

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/schema/syntax"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
@@ -23,7 +24,7 @@ func FuzzDDL(f *testing.F) {
 	base := fuzzCatalog(f)
 	before := base.DDL()
 	f.Fuzz(func(t *testing.T, stmt string) {
-		if _, err := SplitScript(stmt); err != nil && usererror.CodeOf(err) != codes.InvalidArgument {
+		if _, err := syntax.SplitScript(stmt); err != nil && usererror.CodeOf(err) != codes.InvalidArgument {
 			t.Fatal(err)
 		}
 		next, change, err := base.Apply(stmt, wordCompiler{})
@@ -105,7 +106,7 @@ func TestHostile(t *testing.T) {
 	base := fuzzCatalog(t)
 	for _, piece := range pieces {
 		for _, frame := range frames {
-			for _, size := range []int{maxNesting / 2, 1 << 16} {
+			for _, size := range []int{syntax.MaxNesting / 2, 1 << 16} {
 				stmt := fmt.Sprintf(frame, strings.Repeat(piece, size/len(piece)))
 				if _, _, err := base.Apply(stmt, wordCompiler{}); err == nil {
 					t.Errorf("%s of %q is accepted", frame, piece)
@@ -118,7 +119,7 @@ func TestHostile(t *testing.T) {
 }
 
 func TestTooLong(t *testing.T) {
-	_, _, err := NewCatalog().Apply(strings.Repeat(" ", MaxDDLBytes+1), wordCompiler{})
+	_, _, err := NewCatalog().Apply(strings.Repeat(" ", syntax.MaxBytes+1), wordCompiler{})
 	if usererror.CodeOf(err) != codes.InvalidArgument {
 		t.Error(err)
 	}

@@ -7,7 +7,9 @@ import (
 
 	"github.com/cloudspannerecosystem/memefish/ast"
 
+	"github.com/crowfoot-db/crowfoot/schema/immutable"
 	"github.com/crowfoot-db/crowfoot/usererror"
+	"github.com/crowfoot-db/crowfoot/value"
 )
 
 // Generator produces the values of a sequence or of an identity column. A counter goes up by one, and each value is the
@@ -143,13 +145,13 @@ func (c *Catalog) Restarts(before *Catalog) (list []Restart) {
 			list = append(list, Restart{is, was})
 		}
 	}
-	differences(before.objects, c.objects, func(_ TableID, was, is Object) {
+	immutable.Differences(before.objects, c.objects, func(_ TableID, was, is Object) {
 		old, _ := was.(*Sequence)
 		if s, ok := is.(*Sequence); ok && old != nil {
 			add(&old.Generator, &s.Generator)
 		}
 	})
-	differences(before.tables, c.tables, func(_ TableID, was, is *Table) {
+	immutable.Differences(before.tables, c.tables, func(_ TableID, was, is *Table) {
 		if was == nil || is == nil {
 			return
 		}
@@ -160,4 +162,174 @@ func (c *Catalog) Restarts(before *Catalog) (list []Restart) {
 		}
 	})
 	return list
+}
+
+// SequenceKind is the only kind of sequences, as options name it.
+const SequenceKind = "bit_reversed_positive"
+
+// setOptions sets the options sequence_kind, skip_range_min, skip_range_max and start_with_counter. restarts says that
+// the last was among them.
+func (g *Generator) setOptions(options *ast.Options) (restarts bool, err error) {
+	for _, r := range options.Records {
+		name := strings.ToLower(r.Name.Name)
+		switch name {
+		case "sequence_kind":
+			err = g.setKind(name, r.Value)
+		case "skip_range_min":
+			g.SkipMin, err = intOption(name, r.Value)
+		case "skip_range_max":
+			g.SkipMax, err = intOption(name, r.Value)
+		case "start_with_counter":
+			restarts = true
+			if g.Start, err = intOption(name, r.Value); err == nil && g.Start != nil && *g.Start < 1 {
+				err = usererror.BadSequenceStart()
+			}
+		default:
+			err = usererror.SequenceOptionNotFound(r.Name.Name)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return restarts, g.checkSkipRange()
+}
+
+func (g *Generator) setKind(option string, e ast.Expr) error {
+	kind, ok := e.(*ast.StringLiteral)
+	if !ok {
+		return usererror.SequenceOptionType(option, "string")
+	}
+	if !strings.EqualFold(kind.Value, SequenceKind) {
+		return usererror.BadSequenceKind(kind.Value)
+	}
+	g.NamesKind = true
+	return nil
+}
+
+// intOption returns the value of an option; nil for NULL.
+func intOption(option string, e ast.Expr) (*int64, error) {
+	negative := false
+	if minus, ok := e.(*ast.UnaryExpr); ok && minus.Op == ast.OpMinus {
+		e, negative = minus.Expr, true
+	}
+	switch e := e.(type) {
+	case *ast.NullLiteral:
+		return nil, nil
+	case *ast.IntLiteral:
+		if n, err := parseInt(e); err == nil {
+			if negative {
+				n = -n
+			}
+			return &n, nil
+		}
+	}
+	return nil, usererror.SequenceOptionType(option, "INT64")
+}
+
+// SequenceOption is an option of a sequence as INFORMATION_SCHEMA shows it.
+type SequenceOption struct{ Name, Type, Value string }
+
+// OptionsSet returns the options that are set, by either form of statements.
+func (g *Generator) OptionsSet() []SequenceOption {
+	var list []SequenceOption
+	if g.NamesKind {
+		list = append(list, SequenceOption{"sequence_kind", textOption, SequenceKind})
+	}
+	number := func(name string, n *int64) {
+		if n != nil {
+			list = append(list, SequenceOption{name, numberOption, intSQL(*n)})
+		}
+	}
+	number("skip_range_min", g.SkipMin)
+	number("skip_range_max", g.SkipMax)
+	number("start_with_counter", g.Start)
+	return list
+}
+
+func (g *Generator) optionsSQL() string {
+	var list []string
+	for _, o := range g.OptionsSet() {
+		if o.Type == textOption {
+			o.Value = quoteString(o.Value)
+		}
+		list = append(list, "  "+o.Name+" = "+o.Value)
+	}
+	if list == nil {
+		return ""
+	}
+	return " OPTIONS (\n" + strings.Join(list, ",\n") + ")"
+}
+
+// setIdentity makes a new column an identity column.
+// Source: https://cloud.google.com/spanner/docs/primary-key-default-value#identity-columns.
+func (d *draft) setIdentity(t *Table, c *Column, clauses []ast.SequenceParam) error {
+	if c.Type.Kind != value.Int64 {
+		return usererror.IdentityType(t.FullName(), c.Name)
+	}
+	g, err := d.newGenerator(clauses)
+	if err != nil {
+		return err
+	}
+	if !g.NamesKind && d.Options[defaultSequenceKind] == "" {
+		return usererror.IdentityKindMissing(c.Name)
+	}
+	c.Identity = &g
+	return nil
+}
+
+// redefineIdentity handles the identity clause of ALTER COLUMN c type ..., or its absence. The counter continues,
+// unless the clause has a start value.
+func (d *draft) redefineIdentity(t *Table, c *Column, s *ast.AlterColumnType) error {
+	old := c.Identity
+	switch {
+	case old == nil && d.src.Semantics == nil:
+		return nil
+	case old == nil:
+		return usererror.AlterToIdentity(t.FullName(), c.Name)
+	case s.DefaultExpr != nil || s.GeneratedExpr != nil:
+		return usererror.IdentityToDefault(t.FullName(), c.Name)
+	case d.src.Semantics == nil:
+		return usererror.DropIdentity(t.FullName(), c.Name)
+	}
+	if err := d.setSemantics(t, c, d.src.Semantics); err != nil {
+		return err
+	}
+	if c.Identity.Start == nil {
+		c.Identity.Counter = old.Counter
+	}
+	return nil
+}
+
+// alterIdentity runs ALTER COLUMN c ALTER IDENTITY ....
+func (d *draft) alterIdentity(t *Table, c *Column, s ast.IdentityAlteration) (err error) {
+	if c.Identity == nil {
+		return usererror.NotIdentity(t.FullName(), c.Name)
+	}
+	g := *c.Identity
+	switch s := s.(type) {
+	case *ast.SetSkipRange:
+		err = g.setSkipRange(s.SkipRange)
+	case *ast.SetNoSkipRange:
+		g.SkipMin, g.SkipMax = nil, nil
+	case *ast.RestartCounterWith:
+		g.Counter = d.newID()
+		err = g.setStart(s.Counter)
+	}
+	c.Identity = &g
+	return err
+}
+
+// nextOf returns the DEFAULT of an identity column. DDL does not print its text, but the column's generator.
+func nextOf(t *Table, c *Column, compiler Compiler) *Expr {
+	name := "_identity_seq_" + strings.ReplaceAll(t.FullName(), ".", "__") + "__" + c.Name
+	return &Expr{SQL: "GET_NEXT_SEQUENCE_VALUE(SEQUENCE " + name + ")", Eval: compiler.NextValue(name, c.Identity)}
+}
+
+// identitySQL prints the identity clause of a column.
+func (g *Generator) identitySQL() string {
+	s := " GENERATED BY DEFAULT AS IDENTITY"
+	if clauses := g.clausesSQL(); clauses != "" {
+		s += " (" + clauses + ")"
+	}
+	return s
 }

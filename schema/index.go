@@ -76,7 +76,7 @@ func (d *draft) defineIndex(i *Index, s *ast.CreateIndex) error {
 		return err
 	}
 	if s.InterleaveIn != nil {
-		return d.interleaveIndex(i, fullName(d.src.parentSchema, s.InterleaveIn.TableName.Name))
+		return d.interleaveIndex(i, fullName(d.src.ParentSchema, s.InterleaveIn.TableName.Name))
 	}
 	return nil
 }
@@ -193,7 +193,7 @@ func (d *draft) interleaveIndex(i *Index, name string) error {
 
 // addIndex adds a defined index to the catalog.
 func (d *draft) addIndex(i *Index) error {
-	if d.indexes.len() >= MaxIndexes {
+	if d.indexes.Len() >= MaxIndexes {
 		return usererror.TooManyIndexes(i.FullName(), MaxIndexes)
 	}
 	if len(i.Table.Indexes) >= MaxIndexesPerTable {
@@ -259,6 +259,22 @@ func (d *draft) alterIndex(s *ast.AlterIndex) error {
 		return nil
 	}
 	return usererror.DDLUnimplemented("This form of ALTER INDEX")
+}
+
+// setIndexOptions runs ALTER INDEX i SET OPTIONS (...).
+func (d *draft) setIndexOptions(s *ast.AlterVectorIndex) error {
+	options, ok := s.Alteration.(*ast.VectorIndexSetOptions)
+	if !ok {
+		return usererror.DDLUnimplemented("This form of ALTER INDEX")
+	}
+	i, err := d.index(s.Name)
+	if err != nil {
+		return err
+	}
+	if i.Managed {
+		return usererror.DropManagedIndex(i.FullName(), d.usersOf(i))
+	}
+	return d.setStorageOptions("Index", i.FullName(), options.Options, &i.ColumnarPolicy, &i.LocalityGroup)
 }
 
 // rebuildIndex gives the index a new key space to be filled, because the content of its entries has changed. Reads in

@@ -64,10 +64,10 @@ func checkInvariants(t *testing.T, c *Catalog) {
 		number(TableID(s.ID), s.Name)
 		checkChangeStream(t, c, s)
 	}
-	for id, o := range c.objects.all() {
+	for id, o := range c.objects.All() {
 		e := o.entity()
 		number(e.ID, e.FullName())
-		if found, ok := c.names.get(o.kind().key(e.Schema, e.Name)); id != e.ID || !ok || found != (named{id, nameOfObject}) {
+		if found, ok := c.names.Get(o.kind().key(e.Schema, e.Name)); id != e.ID || !ok || found != (named{id, nameOfObject}) {
 			t.Fatalf("object %s is not found by its name or number", e.FullName())
 		}
 	}
@@ -76,11 +76,11 @@ func checkInvariants(t *testing.T, c *Catalog) {
 			t.Fatalf("a counter has number %d, next is %d", counter, c.NextID)
 		}
 	}
-	if names += indexes + len(c.Streams) + c.objects.len(); c.names.len() != names {
-		t.Fatalf("%d names, but there are %d things that have one", c.names.len(), names)
+	if names += indexes + len(c.Streams) + c.objects.Len(); c.names.Len() != names {
+		t.Fatalf("%d names, but there are %d things that have one", c.names.Len(), names)
 	}
-	if all := len(ids) - c.tables.len() - len(c.Streams) - c.objects.len(); c.indexes.len() != all {
-		t.Fatalf("%d indexes are known by their numbers, but there are %d", c.indexes.len(), all)
+	if all := len(ids) - c.tables.Len() - len(c.Streams) - c.objects.Len(); c.indexes.Len() != all {
+		t.Fatalf("%d indexes are known by their numbers, but there are %d", c.indexes.Len(), all)
 	}
 	checkSizes(t, c)
 }

@@ -1,6 +1,6 @@
 package schema
 
-// Limits of a database. Unless another source is named, the source is https://cloud.google.com/spanner/quotas.
+// Limits of a database. syntax.MaxBytes limits one statement, and the DDL of the whole schema. Unless another source is named, the source is https://cloud.google.com/spanner/quotas.
 const (
 	MaxNameLength      = 128        // characters of any schema object's name
 	MaxTables          = 5000       // per database
@@ -12,8 +12,6 @@ const (
 	MaxStringLength    = 2_621_440  // characters of a STRING column
 	MaxBytesLength     = 10_485_760 // bytes of a BYTES column
 	maxVectorLength    = 2_621_440  // elements of an array with vector_length: a cell of 10 MiB holds this many FLOAT32
-	MaxDDLBytes        = 10_485_760 // bytes of one statement, and of the whole schema
-	maxNesting         = 256        // levels of parentheses and the like in DDL; SQL allows 75 nested functions
 	MaxViews           = 5000       // per database
 	MaxFunctions       = 5000       // per database; the emulator counts views and functions together
 	maxViewNesting     = 10         // the length of a chain of views, each of which reads the next

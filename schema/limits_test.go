@@ -160,7 +160,7 @@ func TestTooManyViews(t *testing.T) {
 	for i := range MaxViews - 2 {
 		another := *one
 		another.ID = TableID(i + 10)
-		many.objects = many.objects.with(another.ID, &another)
+		many.objects = many.objects.With(another.ID, &another)
 	}
 	many = mustApply(t, many, view, 2, 0, 0)
 	wantRefused(t, many, "limit 5000", view, 3, 0, 0)
@@ -171,7 +171,7 @@ func TestTooManyViews(t *testing.T) {
 func TestTooManyDatabaseIndexes(t *testing.T) {
 	c := mustApply(t, NewCatalog(), "CREATE TABLE t (a INT64) PRIMARY KEY (a)")
 	for i := range MaxIndexes - 1 {
-		c.indexes = c.indexes.with(TableID(i+10), 1)
+		c.indexes = c.indexes.With(TableID(i+10), 1)
 	}
 	c = mustApply(t, c, "CREATE INDEX last ON t(a)")
 	wantRefused(t, c, "too many indexes", "CREATE INDEX more ON t(a)")
@@ -180,7 +180,7 @@ func TestTooManyDatabaseIndexes(t *testing.T) {
 func TestTooManyTables(t *testing.T) {
 	c := NewCatalog()
 	for i := range MaxTables - 1 {
-		c.tables = c.tables.with(TableID(i+1), &Table{ID: TableID(i + 1), Name: fmt.Sprint("t", i)})
+		c.tables = c.tables.With(TableID(i+1), &Table{ID: TableID(i + 1), Name: fmt.Sprint("t", i)})
 	}
 	c.NextID = MaxTables
 	c = mustApply(t, c, "CREATE TABLE last (a INT64) PRIMARY KEY (a)")

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/crowfoot-db/crowfoot/schema/immutable"
+	"github.com/crowfoot-db/crowfoot/schema/syntax"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -112,7 +114,7 @@ func (l *loader) relinkAll(list []loading) error {
 		}
 	}
 	var err error
-	differences(l.old.tables, l.tables, func(_ TableID, _, t *Table) {
+	immutable.Differences(l.old.tables, l.tables, func(_ TableID, _, t *Table) {
 		if t != nil && !t.resolved() {
 			err = fmt.Errorf("table %s: %w", t.FullName(), errDangling)
 		}
@@ -191,7 +193,7 @@ func loadColumn(s storedColumn, bundle *ProtoBundle) (*Column, error) {
 	case value.Proto, value.Enum:
 		c.Type = bundle.Type(s.TypeName)
 	default:
-		c.Type = scalarTypes[kind.String()]
+		c.Type = syntax.ScalarTypes[kind.String()]
 	}
 	if c.Type == nil || int(c.Type.Kind) != s.Kind {
 		return nil, fmt.Errorf("unknown type %d", s.Kind)
@@ -205,7 +207,7 @@ func loadColumn(s storedColumn, bundle *ProtoBundle) (*Column, error) {
 // loadChangeStreams loads the change streams of a version. It keeps those whose stored form is the same as before.
 func (l *loader) loadChangeStreams(stored []storedChangeStream) error {
 	for _, old := range l.old.Streams {
-		l.names = l.names.without(key("", old.Name))
+		l.names = l.names.Without(key("", old.Name))
 	}
 	l.Streams = nil
 	for _, s := range stored {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/crowfoot-db/crowfoot/schema/immutable"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -151,7 +152,7 @@ func (e *Expr) reading(columns []*Column) (func([]value.Value) (value.Value, err
 // that have not changed themselves.
 func (l *loader) renewCallers(encoded map[TableID][]byte) {
 	var changed []*Function
-	differences(l.old.objects, l.objects, func(_ TableID, before, after Object) {
+	immutable.Differences(l.old.objects, l.objects, func(_ TableID, before, after Object) {
 		if f, ok := after.(*Function); ok && before != nil {
 			changed = append(changed, f)
 		}

@@ -2,9 +2,11 @@ package schema
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unique"
 
+	"github.com/cloudspannerecosystem/memefish/ast"
 	"github.com/dgryski/go-farm"
 
 	"github.com/crowfoot-db/crowfoot/usererror"
@@ -40,7 +42,7 @@ func (d *draft) checkFree(schema, name string) error {
 
 // checkFreeKey checks that a name is free. key is its key among the names of the catalog.
 func (d *draft) checkFreeKey(key, name string) error {
-	found, ok := d.names.get(key)
+	found, ok := d.names.Get(key)
 	if !ok {
 		return nil
 	}
@@ -57,7 +59,7 @@ func (d *draft) nameOf(found named, name string) string {
 	case nameOfChangeStream:
 		return d.ChangeStream(name).Name
 	case nameOfObject:
-		o, _ := d.objects.get(found.table)
+		o, _ := d.objects.Get(found.table)
 		return o.entity().FullName()
 	}
 	t := d.TableByID(found.table)
@@ -116,4 +118,89 @@ func cut(base, suffix string) string {
 		base = strings.TrimRight(base[:MaxNameLength-len(suffix)], "_")
 	}
 	return base + suffix
+}
+
+// reservedSchemas are names that no named schema may have.
+var reservedSchemas = []string{"INFORMATION_SCHEMA", spannerSys, "DEFAULT", "PUBLIC"}
+
+func (d *draft) createSchema(s *ast.CreateSchema) error {
+	name := s.Name.Name
+	if err := checkName("Schema", name); err != nil {
+		return err
+	}
+	if slices.Contains(reservedSchemas, strings.ToUpper(name)) {
+		return usererror.InvalidSchemaName("Schema", name)
+	}
+	for _, have := range d.Schemas {
+		switch {
+		case sameName(have, name) && s.IfNotExists:
+			return d.nothing()
+		case have == name:
+			return usererror.DuplicateName(name)
+		case sameName(have, name):
+			return usererror.NamesDifferInCase(name, have)
+		}
+	}
+	d.Schemas = append(slices.Clip(d.Schemas), name)
+	return nil
+}
+
+func (d *draft) dropSchema(s *ast.DropSchema) error {
+	name, err := d.findSchema(s.Name.Name)
+	if err != nil {
+		if s.IfExists {
+			return d.nothing()
+		}
+		return err
+	}
+	if contents := d.contents(name); contents != "" {
+		return usererror.DropSchemaInUse(name, contents)
+	}
+	d.Schemas = slices.DeleteFunc(slices.Clone(d.Schemas), func(s string) bool { return s == name })
+	return nil
+}
+
+// contents lists the content of a named schema, with a line for each kind; "" if the schema is empty.
+func (c *Catalog) contents(schema string) string {
+	var kinds []string
+	names := map[string][]string{}
+	add := func(kind, in, name string) {
+		if in != schema {
+			return
+		}
+		if names[kind] == nil {
+			kinds = append(kinds, kind)
+		}
+		names[kind] = append(names[kind], name)
+	}
+	for t := range c.Tables() {
+		add("tables", t.Schema, t.FullName())
+	}
+	for o := range objectsOf[Object](c) {
+		e := o.entity()
+		add(strings.ToLower(o.kind().noun)+"s", e.Schema, e.FullName())
+	}
+	for t := range c.Tables() {
+		for _, i := range t.Indexes {
+			add("indexes", i.Schema, i.FullName())
+		}
+	}
+	var list strings.Builder
+	for _, kind := range kinds {
+		list.WriteString("\nDependent " + kind + ": " + strings.Join(names[kind], ", "))
+	}
+	return list.String()
+}
+
+// findSchema returns a schema's name as it was created. The schema "" always exists.
+func (d *draft) findSchema(name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	for _, have := range d.Schemas {
+		if sameName(have, name) {
+			return have, nil
+		}
+	}
+	return "", usererror.SchemaObjectNotFound("Schema", name)
 }

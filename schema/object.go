@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cloudspannerecosystem/memefish/ast"
-
+	"github.com/crowfoot-db/crowfoot/schema/descriptor"
+	"github.com/crowfoot-db/crowfoot/schema/immutable"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
@@ -25,12 +25,6 @@ type Object interface {
 	kind() *objectKind
 	// sql returns the statements that create the object, as GetDatabaseDdl prints them.
 	sql(c *Catalog) []string
-}
-
-// loadable is an Object with fields that are not stored but derived from the exported ones.
-type loadable interface {
-	// load derives these fields after the object has been decoded.
-	load() error
 }
 
 // Entity is the ID and the name of an Object. Types of objects embed it.
@@ -85,7 +79,7 @@ func (k *objectKind) key(schema, name string) string {
 // objectsOf yields the objects of a type, in order of creation.
 func objectsOf[T Object](c *Catalog) iter.Seq[T] {
 	return func(yield func(T) bool) {
-		for _, o := range c.objects.all() {
+		for _, o := range c.objects.All() {
 			if found, ok := o.(T); ok && !yield(found) {
 				return
 			}
@@ -95,8 +89,8 @@ func objectsOf[T Object](c *Catalog) iter.Seq[T] {
 
 // objectByName returns the object of a kind with a name, ignoring case; nil if there is none.
 func objectByName[T Object](c *Catalog, kind *objectKind, schema, name string) (found T) {
-	if n, ok := c.names.get(kind.key(schema, name)); ok && n.kind == nameOfObject {
-		o, _ := c.objects.get(n.table)
+	if n, ok := c.names.Get(kind.key(schema, name)); ok && n.kind == nameOfObject {
+		o, _ := c.objects.Get(n.table)
 		found, _ = o.(T)
 	}
 	return found
@@ -105,60 +99,11 @@ func objectByName[T Object](c *Catalog, kind *objectKind, schema, name string) (
 // Object returns the object called name ("o" or "schema.o"), ignoring case; nil if there is none. It finds only kinds
 // that share the name space of tables.
 func (c *Catalog) Object(name string) Object {
-	if n, ok := c.names.get(strings.ToLower(name)); ok && n.kind == nameOfObject {
-		o, _ := c.objects.get(n.table)
+	if n, ok := c.names.Get(strings.ToLower(name)); ok && n.kind == nameOfObject {
+		o, _ := c.objects.Get(n.table)
 		return o
 	}
 	return nil
-}
-
-// runObject runs the statements that create, alter and drop objects.
-func (d *draft) runObject(stmt ast.DDL) error {
-	switch s := stmt.(type) {
-	case *ast.CreateFunction:
-		return d.createFunction(s)
-	case *ast.DropFunction:
-		return d.dropFunction(s)
-	case *ast.CreateView:
-		return d.createView(s)
-	case *ast.DropView:
-		return d.dropView(s)
-	case *ast.CreateProtoBundle:
-		return d.createProtoBundle(s)
-	case *ast.AlterProtoBundle:
-		return d.alterProtoBundle(s)
-	case *ast.DropProtoBundle:
-		return d.dropProtoBundle()
-	case *ast.CreateLocalityGroup:
-		return d.createLocalityGroup(s)
-	case *ast.AlterLocalityGroup:
-		return d.alterLocalityGroup(s)
-	case *ast.DropLocalityGroup:
-		return d.dropLocalityGroup(s)
-	case *ast.CreateRole:
-		return d.createRole(s)
-	case *ast.DropRole:
-		return d.dropRole(s)
-	case *ast.Grant:
-		return d.grantPrivileges(s)
-	case *ast.Revoke:
-		return d.revokePrivileges(s)
-	case *ast.CreatePlacement:
-		return d.createPlacement(s)
-	case *ast.DropPlacement:
-		return d.dropPlacement(s)
-	case *ast.CreateSequence:
-		return d.createSequence(s)
-	case *ast.AlterSequence:
-		return d.alterSequence(s)
-	case *ast.DropSequence:
-		return d.dropSequence(s)
-	case *ast.Analyze:
-		return d.analyze()
-	case *ast.AlterStatistics:
-		return d.alterStatistics(s)
-	}
-	return usererror.DDLUnimplemented("This DDL statement")
 }
 
 // checkNew checks the name of an object that a statement creates.
@@ -175,15 +120,15 @@ func (d *draft) checkNew(kind *objectKind, schema, name string) error {
 // put registers an object under its ID and its name. It replaces an older object with the same ID.
 func (d *draft) put(o Object) {
 	e := o.entity()
-	d.objects = d.objects.with(e.ID, o)
-	d.names = d.names.with(o.kind().key(e.Schema, e.Name), named{e.ID, nameOfObject})
+	d.objects = d.objects.With(e.ID, o)
+	d.names = d.names.With(o.kind().key(e.Schema, e.Name), named{e.ID, nameOfObject})
 }
 
 // drop undoes put.
 func (d *draft) drop(o Object) {
 	e := o.entity()
-	d.objects = d.objects.without(e.ID)
-	d.names = d.names.without(o.kind().key(e.Schema, e.Name))
+	d.objects = d.objects.Without(e.ID)
+	d.names = d.names.Without(o.kind().key(e.Schema, e.Name))
 }
 
 // objectsSQL prints the objects of a stage.
@@ -214,14 +159,14 @@ func (d *draft) measureObjects() {
 		}
 		return n
 	}
-	differences(d.old.objects, d.objects, func(_ TableID, before, after Object) {
+	immutable.Differences(d.old.objects, d.objects, func(_ TableID, before, after Object) {
 		d.size += length(d.Catalog, after) - length(d.old, before)
 	})
 	if !d.renamed {
 		return
 	}
 	for g := range d.Grants() { // a grant has the name of the object that it is on
-		if before, _ := d.old.objects.get(g.ID); before == Object(g) {
+		if before, _ := d.old.objects.Get(g.ID); before == Object(g) {
 			d.size += length(d.Catalog, g) - length(d.old, g)
 		}
 	}
@@ -234,7 +179,7 @@ type storedKind struct {
 
 // storeObjects adds to an encoding the objects that differ from those of before.
 func (e *Encoding) storeObjects(before, after *Catalog) (err error) {
-	differences(before.objects, after.objects, func(id TableID, was, is Object) {
+	immutable.Differences(before.objects, after.objects, func(id TableID, was, is Object) {
 		switch {
 		case is == nil:
 			e.Objects[id] = nil
@@ -262,7 +207,7 @@ func storeObject(o Object) ([]byte, error) {
 func (l *loader) loadObjects(encoded map[TableID][]byte) (tables map[TableID][]byte, err error) {
 	tables = map[TableID][]byte{}
 	for id, data := range encoded {
-		before, isObject := l.objects.get(id)
+		before, isObject := l.objects.Get(id)
 		if isObject {
 			l.drop(before)
 		}
@@ -302,8 +247,9 @@ func (l *loader) loadObject(id TableID, kind string, data []byte) error {
 	if o.entity().Name == "" {
 		return errors.New("it has no name")
 	}
-	if o, ok := o.(loadable); ok {
-		if err := o.load(); err != nil {
+	if b, ok := o.(*ProtoBundle); ok {
+		var err error
+		if b.types, err = descriptor.Load(b.Descriptors); err != nil {
 			return err
 		}
 	}

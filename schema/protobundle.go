@@ -6,12 +6,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/cloudspannerecosystem/memefish/ast"
 	"github.com/cloudspannerecosystem/memefish/token"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/crowfoot-db/crowfoot/schema/descriptor"
+	"github.com/crowfoot-db/crowfoot/schema/syntax"
 	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -34,7 +35,7 @@ type ProtoBundle struct {
 	// it was compiled.
 	Revision int `json:"revision"`
 
-	types *protoTypes // parsed from Descriptors
+	types *descriptor.Types // parsed from Descriptors
 }
 
 var protoBundles = &objectKind{
@@ -95,27 +96,17 @@ func (b *ProtoBundle) Defined(name string) *value.Type {
 	if b == nil || b.types == nil {
 		return nil
 	}
-	return b.types.typeOf(name)
+	return b.types.Type(name)
 }
 
 // Extension returns the extension of a message with a field number, or nil.
 func (b *ProtoBundle) Extension(message protoreflect.FullName, number protoreflect.FieldNumber) protoreflect.FieldDescriptor {
-	return b.types.extension(message, number)
+	return b.types.Extension(message, number)
 }
 
 // ExtensionsOf returns the extensions of a message.
 func (b *ProtoBundle) ExtensionsOf(message protoreflect.FullName) []protoreflect.FieldDescriptor {
-	return b.types.extensions[message]
-}
-
-// load implements loadable.
-func (b *ProtoBundle) load() (err error) {
-	set, err := parseDescriptors(b.Descriptors)
-	if err != nil {
-		return err
-	}
-	b.types, err = newProtoTypes(set)
-	return err
+	return b.types.ExtensionsOf(message)
 }
 
 // typeNames returns the full names in a statement's list of types.
@@ -232,8 +223,9 @@ func (d *draft) changeProtoBundle(old, b *ProtoBundle) error {
 
 func (d *draft) newProtoBundle(old *ProtoBundle, names, given []string) (*ProtoBundle, error) {
 	b := &ProtoBundle{Entity: Entity{Name: bundleName}, Types: names, Revision: 1}
+	var before []byte
 	if old != nil {
-		b.ID, b.Revision = old.ID, old.Revision+1
+		b.ID, b.Revision, before = old.ID, old.Revision+1, old.Descriptors
 	} else {
 		b.ID = d.newID()
 	}
@@ -241,7 +233,7 @@ func (d *draft) newProtoBundle(old *ProtoBundle, names, given []string) (*ProtoB
 		b.Types[i] = strings.Clone(name)
 	}
 	var err error
-	if b.Descriptors, b.types, err = mergeDescriptors(old, d.protoDescriptors, names, given); err != nil {
+	if b.Descriptors, b.types, err = descriptor.Merge(before, d.protoDescriptors, names, given); err != nil {
 		return nil, err
 	}
 	if len(b.Descriptors) > MaxProtoBundle {
@@ -299,7 +291,7 @@ func (d *draft) useProtoBundle(old, b *ProtoBundle) error {
 		for _, c := range t.Columns {
 			was := *c
 			c.Type = b.typed(c.Type)
-			if lostNumbers(elementOf(was.Type), elementOf(c.Type)) {
+			if descriptor.LostNumbers(elementOf(was.Type), elementOf(c.Type)) {
 				d.validate(ValidateEnum, t, c, &was)
 			}
 		}
@@ -313,54 +305,10 @@ func (d *draft) useProtoBundle(old, b *ProtoBundle) error {
 	return nil
 }
 
-// redefinedMessage reports whether a field of a message, or the type of a field, has changed. It ignores removed
-// fields, because an expression that reads one does not compile. It skips the messages in seen.
-func redefinedMessage(was, is protoreflect.MessageDescriptor, visited map[protoreflect.FullName]bool) bool {
-	if was == nil || is == nil {
-		return was != is
-	}
-	if visited[was.FullName()] {
-		return false
-	}
-	visited[was.FullName()] = true
-	for i := range was.Fields().Len() {
-		f := was.Fields().Get(i)
-		g := is.Fields().ByName(f.Name())
-		if g == nil {
-			if is.Fields().ByNumber(f.Number()) != nil {
-				return true
-			}
-			continue
-		}
-		if f.Number() != g.Number() || f.Kind() != g.Kind() || f.Cardinality() != g.Cardinality() || !f.Default().Equal(g.Default()) {
-			return true
-		}
-		if redefinedEnum(f.Enum(), g.Enum()) || redefinedMessage(f.Message(), g.Message(), visited) {
-			return true
-		}
-	}
-	return false
-}
-
-// redefinedEnum reports whether a value has got another name or number. It ignores removed values, because ValidateEnum
-// looks for them in the rows.
-func redefinedEnum(was, is protoreflect.EnumDescriptor) bool {
-	if was == nil || is == nil {
-		return was != is
-	}
-	for i := range was.Values().Len() {
-		v := was.Values().Get(i)
-		if w := is.Values().ByName(v.Name()); w == nil && is.Values().ByNumber(v.Number()) != nil || w != nil && w.Number() != v.Number() {
-			return true
-		}
-	}
-	return false
-}
-
 // callsWithTypes reports whether a text names a function that uses types of the bundle.
 func (d *draft) callsWithTypes(sql string, b *ProtoBundle) bool {
 	for f := range objectsOf[*Function](d.Catalog) {
-		if d.reaches(f, b.ID) && containsWord(sql, f.Name) {
+		if d.reaches(f, b.ID) && syntax.ContainsWord(sql, f.Name) {
 			return true
 		}
 	}
@@ -382,32 +330,8 @@ func (b *ProtoBundle) typed(t *value.Type) *value.Type {
 	return t
 }
 
-// lostNumbers reports whether an ENUM has lost a number.
-func lostNumbers(from, to *value.Type) bool {
-	was, is := from.Enumeration(), to.Enumeration()
-	if was == nil || is == nil {
-		return false
-	}
-	for i := range was.Values().Len() {
-		if is.Values().ByNumber(was.Values().Get(i).Number()) == nil {
-			return true
-		}
-	}
-	return false
-}
-
-// mayBeIn reports whether some word of a text is the last part of a type's name.
-func (b *ProtoBundle) mayBeIn(sql string) bool { return len(b.namedIn(sql)) > 0 }
-
 // namedIn returns the types of the bundle for which some word of a text is the last part of the name.
-func (b *ProtoBundle) namedIn(sql string) (names []string) {
-	lasts := b.types.lastParts(b.Types)
-	words := strings.FieldsFunc(sql, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	for _, word := range words {
-		names = append(names, lasts[word]...)
-	}
-	return names
-}
+func (b *ProtoBundle) namedIn(sql string) []string { return b.types.NamedIn(sql, b.Types) }
 
 // bindProtos makes a table of the draft use the bundle if it needs it. It does if a column or the text of an expression
 // names a type, or a function that uses one.
@@ -418,7 +342,7 @@ func (d *draft) bindProtos(t *Table, expressions ...string) {
 	}
 	uses := slices.ContainsFunc(t.Columns, func(c *Column) bool { return elementOf(c.Type).Name != "" })
 	for _, sql := range expressions {
-		uses = uses || b.mayBeIn(sql) || d.callsWithTypes(sql, b)
+		uses = uses || len(b.namedIn(sql)) > 0 || d.callsWithTypes(sql, b)
 	}
 	if uses {
 		t.ProtoBundle = b

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	"github.com/crowfoot-db/crowfoot/schema/descriptor"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
@@ -55,10 +56,10 @@ func TestHostileDescriptors(t *testing.T) {
 		"type twice":        {descriptorsOf(t, file(`message_type { name: "M" } message_type { name: "M" }`)), codes.InvalidArgument, "Could not parse contents of proto_descriptors"},
 		"field twice":       {descriptorsOf(t, file(`message_type { name: "M" field { name: "a" number: 1 type: TYPE_BOOL label: LABEL_OPTIONAL } field { name: "b" number: 1 type: TYPE_BOOL label: LABEL_OPTIONAL } }`)), codes.InvalidArgument, "Could not parse"},
 		"number of field":   {descriptorsOf(t, file(`message_type { name: "M" field { name: "a" number: 0 type: TYPE_BOOL label: LABEL_OPTIONAL } }`)), codes.InvalidArgument, "Could not parse"},
-		"too deep":          {descriptorsOf(t, nested(maxNestedTypes+1)), codes.InvalidArgument, "nested deeper than 32 levels"},
+		"too deep":          {descriptorsOf(t, nested(descriptor.MaxNestedTypes+1)), codes.InvalidArgument, "nested deeper than 32 levels"},
 		"extensions":        {descriptorsOf(t, `file { name: "f" package: "p" syntax: "proto2" message_type { name: "M" extension_range { start: 10 end: 20 } extension { name: "x" number: 10 type: TYPE_BOOL label: LABEL_OPTIONAL extendee: ".p.M" } } }`), codes.Unimplemented, "Message extensions are not supported for message `p.M`."},
 		"message set":       {descriptorsOf(t, `file { name: "f" package: "p" syntax: "proto2" message_type { name: "M" extension_range { start: 4 end: 100 } options { message_set_wire_format: true } } }`), codes.InvalidArgument, "Could not parse"},
-		"as deep as it may": {descriptorsOf(t, nested(maxNestedTypes)), codes.OK, ""},
+		"as deep as it may": {descriptorsOf(t, nested(descriptor.MaxNestedTypes)), codes.OK, ""},
 	} {
 		_, _, err := NewCatalog().Apply("CREATE PROTO BUNDLE (p.M)", wordCompiler{}, test.descriptors)
 		if usererror.CodeOf(err) != test.code || err != nil && !strings.Contains(err.Error(), test.want) {

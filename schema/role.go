@@ -107,11 +107,11 @@ func (c *Catalog) enabled(role string) []string {
 func under[T Object](c *Catalog, kind *objectKind, word string) iter.Seq[T] {
 	first := kind.key("", word+" ")
 	return func(yield func(T) bool) {
-		for key, n := range c.names.from(first) {
+		for key, n := range c.names.From(first) {
 			if !strings.HasPrefix(key, first) {
 				return
 			}
-			o, _ := c.objects.get(n.table)
+			o, _ := c.objects.Get(n.table)
 			if !yield(o.(T)) {
 				return
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/cloudspannerecosystem/memefish/ast"
 	"github.com/cloudspannerecosystem/memefish/token"
 
+	"github.com/crowfoot-db/crowfoot/schema/syntax"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
@@ -62,7 +63,7 @@ func (d *draft) createSequence(s *ast.CreateSequence) error {
 	if made.Generator, err = d.newGenerator(s.Params); err != nil {
 		return err
 	}
-	if d.src.noOptions {
+	if d.src.NoOptions {
 		s.Options = nil
 	}
 	switch {
@@ -86,7 +87,7 @@ func (d *draft) createSequence(s *ast.CreateSequence) error {
 func (d *draft) alterSequence(s *ast.AlterSequence) error {
 	old, err := d.sequence(s.Name)
 	if err != nil {
-		if d.src.ifExists && isMissing(err) {
+		if d.src.IfExists && isMissing(err) {
 			return d.nothing()
 		}
 		return err
@@ -181,7 +182,7 @@ func (c *Catalog) sequencesOf(col *Column) []*Sequence {
 	list := c.SequencesIn(col.Default.SQL)
 	for _, f := range col.Default.Functions {
 		for _, u := range f.Uses {
-			o, _ := c.objects.get(u.ID)
+			o, _ := c.objects.Get(u.ID)
 			if s, ok := o.(*Sequence); ok && !slices.Contains(list, s) {
 				list = append(list, s)
 			}
@@ -192,13 +193,13 @@ func (c *Catalog) sequencesOf(col *Column) []*Sequence {
 
 // SequencesIn returns the sequences that an expression or a query names as function arguments: SEQUENCE s.
 func (c *Catalog) SequencesIn(sql string) (list []*Sequence) {
-	if !containsWord(sql, "SEQUENCE") {
+	if !syntax.ContainsWord(sql, "SEQUENCE") {
 		return nil
 	}
-	lexer := newLexer(sql)
+	lexer := syntax.NewLexer(sql)
 	before := ""
-	for lexer.next() == nil && lexer.Token.Kind != token.TokenEOF {
-		if before == "(" && strings.EqualFold(lexer.Token.Raw, "SEQUENCE") && lexer.next() == nil {
+	for lexer.Next() == nil && lexer.Token.Kind != token.TokenEOF {
+		if before == "(" && strings.EqualFold(lexer.Token.Raw, "SEQUENCE") && lexer.Next() == nil {
 			if s := c.Sequence(pathAt(lexer)); s != nil {
 				list = append(list, s)
 			}
@@ -209,26 +210,16 @@ func (c *Catalog) SequencesIn(sql string) (list []*Sequence) {
 }
 
 // pathAt reads a name, or two names with a dot between, and moves past it.
-func pathAt(lexer *lexer) string {
+func pathAt(lexer *syntax.Lexer) string {
 	var path strings.Builder
 	for lexer.Token.Kind == token.TokenIdent || lexer.Token.Kind == "." {
 		path.WriteString(lexer.Token.AsString)
 		if lexer.Token.Kind == "." {
 			path.WriteByte('.')
 		}
-		if lexer.next() != nil {
+		if lexer.Next() != nil {
 			break
 		}
 	}
 	return path.String()
-}
-
-// containsWord reports whether text contains a word, ignoring case.
-func containsWord(text, word string) bool {
-	for i := 0; i+len(word) <= len(text); i++ {
-		if strings.EqualFold(text[i:i+len(word)], word) {
-			return true
-		}
-	}
-	return false
 }

@@ -81,7 +81,7 @@ func (*View) kind() *objectKind { return viewKind }
 
 // ViewByID returns the view with an ID, or nil.
 func (c *Catalog) ViewByID(id TableID) *View {
-	o, _ := c.objects.get(id)
+	o, _ := c.objects.Get(id)
 	v, _ := o.(*View)
 	return v
 }
@@ -112,11 +112,11 @@ func (d *draft) createView(s *ast.CreateView) error {
 	if err != nil {
 		return err
 	}
-	if !d.src.secured {
+	if !d.src.Secured {
 		return usererror.NoSQLSecurity(viewKind.noun, fullName(schema, name))
 	}
 	v := &View{Entity: Entity{Schema: schema, Name: name}, Definer: s.SecurityType == ast.SecurityTypeDefiner}
-	v.SQL = strings.Clone(d.src.body)
+	v.SQL = strings.Clone(d.src.Body)
 	old := d.View(fullName(schema, name))
 	if old == nil || !s.OrReplace {
 		return d.addView(v)

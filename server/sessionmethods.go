@@ -8,20 +8,8 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/crowfoot-db/crowfoot/server/listing"
-	"github.com/crowfoot-db/crowfoot/server/rpc"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
-
-// methods returns the RPCs about sessions.
-func (s *sessions) methods() []rpc.Method {
-	return []rpc.Method{
-		rpc.Unary("CreateSession", s.createSession),
-		rpc.Unary("BatchCreateSessions", s.batchCreateSessions),
-		rpc.Unary("GetSession", s.getSession),
-		rpc.Unary("ListSessions", s.listSessions),
-		rpc.Unary("DeleteSession", s.deleteSession),
-	}
-}
 
 func (s *sessions) createSession(_ context.Context, req *spannerpb.CreateSessionRequest) (*spannerpb.Session, error) {
 	db, err := s.registry.Database(req.Database)

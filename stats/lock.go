@@ -47,7 +47,7 @@ var lockColumns = []column{
 	top(column{name: "ROW_RANGE_START_KEY", typ: value.BytesType, of: func(r row) value.Value { return value.OfBytes([]byte(r.subject.name)) }}),
 	sumSeconds("LOCK_WAIT_SECONDS", lockWait),
 	top(column{name: "SAMPLE_LOCK_REQUESTS", typ: samplesType, of: func(r row) value.Value { return samplesValue(r.samples) }}),
-	top(column{name: "SAMPLE_LOCK_REQUESTS_JSON_STRING", typ: value.StringType, of: func(r row) value.Value { return value.OfString(samplesText(r.samples)) }}),
+	top(column{name: "SAMPLE_LOCK_REQUESTS_JSON_STRING", typ: value.StringType, of: func(r row) value.Value { return value.OfString(structsText(samplesType, samplesValue(r.samples))) }}),
 }
 
 var lockTotalColumns = []column{
@@ -62,22 +62,7 @@ var samplesType = value.ArrayOf(value.StructOf(
 ))
 
 func samplesValue(list []LockRequest) value.Value {
-	vs := make([]value.Value, len(list))
-	for i, r := range list {
-		vs[i] = value.OfStruct([]value.Value{value.OfString(r.Column), value.OfString(r.Mode), value.OfString(r.Tag)})
-	}
-	return value.OfArray(vs)
-}
-
-func samplesText(list []LockRequest) string {
-	type element struct {
-		Column string `json:"COLUMN"`
-		Mode   string `json:"LOCK_MODE"`
-		Tag    string `json:"TRANSACTION_TAG"`
-	}
-	elements := make([]element, len(list))
-	for i, r := range list {
-		elements[i] = element(r)
-	}
-	return jsonText(elements)
+	return structs(list, func(r LockRequest) []value.Value {
+		return []value.Value{value.OfString(r.Column), value.OfString(r.Mode), value.OfString(r.Tag)}
+	})
 }

@@ -1,6 +1,8 @@
 package stats
 
 import (
+	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/stats/distribution"
@@ -95,4 +97,48 @@ func distributionColumn(name string) column {
 
 func distributionText(name string) column {
 	return column{name: name, typ: value.StringType, of: func(r row) value.Value { return value.OfString(histogram(r).JSON()) }}
+}
+
+// structs returns an ARRAY with a STRUCT for each element of a list.
+func structs[T any](list []T, fields func(T) []value.Value) value.Value {
+	vs := make([]value.Value, len(list))
+	for i, e := range list {
+		vs[i] = value.OfStruct(fields(e))
+	}
+	return value.OfArray(vs)
+}
+
+// structsText formats an ARRAY of STRUCTs of strings and integers as JSON. t is its type.
+func structsText(t *value.Type, array value.Value) string {
+	var s strings.Builder
+	s.WriteByte('[')
+	for i, element := range array.AsList() {
+		if i > 0 {
+			s.WriteByte(',')
+		}
+		s.WriteByte('{')
+		for j, v := range element.AsList() {
+			if j > 0 {
+				s.WriteByte(',')
+			}
+			s.WriteString(jsonText(t.Elem.Fields[j].Name) + ":")
+			if v.Kind() == value.String {
+				s.WriteString(jsonText(v.AsString()))
+			} else {
+				s.WriteString(jsonText(v.AsInt64()))
+			}
+		}
+		s.WriteByte('}')
+	}
+	s.WriteByte(']')
+	return s.String()
+}
+
+// jsonText formats strings and numbers as JSON. It panics on values that JSON cannot represent.
+func jsonText(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("marshal statistics: " + err.Error())
+	}
+	return string(b)
 }

@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"encoding/json"
 	"strings"
 	"time"
 
@@ -158,7 +157,7 @@ var txnColumns = []column{
 	sum("REPEATABLE_READ_OPTIMISTIC_TXN_COUNT", txnIsolation+int(RepeatableReadOptimistic)),
 	sum("SERIALIZABLE_OPTIMISTIC_TXN_COUNT", txnIsolation+int(SerializableOptimistic)),
 	distributionText("TOTAL_LATENCY_DISTRIBUTION_JSON_STRING"),
-	{name: "OPERATIONS_BY_TABLE_JSON_STRING", typ: value.StringType, of: func(r row) value.Value { return value.OfString(writtenText(r.written)) }},
+	{name: "OPERATIONS_BY_TABLE_JSON_STRING", typ: value.StringType, of: func(r row) value.Value { return value.OfString(structsText(writtenType, writtenValue(r.written))) }},
 }
 
 var writtenType = value.ArrayOf(value.StructOf(
@@ -168,31 +167,7 @@ var writtenType = value.ArrayOf(value.StructOf(
 ))
 
 func writtenValue(list []written) value.Value {
-	vs := make([]value.Value, len(list))
-	for i, w := range list {
-		vs[i] = value.OfStruct([]value.Value{value.OfString(w.table), value.OfInt64(w.rows), value.OfInt64(w.bytes)})
-	}
-	return value.OfArray(vs)
-}
-
-func writtenText(list []written) string {
-	type element struct {
-		Table string `json:"TABLE_NAME"`
-		Rows  int64  `json:"INSERT_OR_UPDATE_COUNT"`
-		Bytes int64  `json:"INSERT_OR_UPDATE_BYTES"`
-	}
-	elements := make([]element, len(list))
-	for i, w := range list {
-		elements[i] = element{w.table, w.rows, w.bytes}
-	}
-	return jsonText(elements)
-}
-
-// jsonText formats strings and numbers as JSON. It panics on values that JSON cannot represent.
-func jsonText(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic("marshal statistics: " + err.Error())
-	}
-	return string(b)
+	return structs(list, func(w written) []value.Value {
+		return []value.Value{value.OfString(w.table), value.OfInt64(w.rows), value.OfInt64(w.bytes)}
+	})
 }

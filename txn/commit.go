@@ -85,9 +85,23 @@ func (t *Tx) reopen(before Savepoint) {
 	t.closed.Store(false)
 }
 
-// ready brings the transaction past its point of no return. If the transaction has written nothing, ready returns its timestamp, else 0.
+// ready applies the mutations. In the optimistic modes it then locks the written keys and validates the reads. It waits for opts.MaxDelay, and
+// brings the transaction past its point of no return. If the transaction has written nothing, ready returns its timestamp, else 0.
 func (t *Tx) ready(ctx context.Context, apply func(table.Writer) error, opts CommitOptions) (ts mvcc.Timestamp, err error) {
-	if err := t.prepare(ctx, apply, opts); err != nil {
+	if apply != nil {
+		if err := apply(&Request{Tx: t, mutates: true, charged: opts.Memory}); err != nil {
+			return 0, err
+		}
+	}
+	if !t.locksNow && t.writes.Len() > 0 {
+		if err := t.lockWrites(ctx); err != nil {
+			return 0, err
+		}
+		if err := t.validateReads(ctx); err != nil {
+			return 0, err
+		}
+	}
+	if err := t.m.delays.wait(ctx, opts.MaxDelay); err != nil {
 		return 0, err
 	}
 	if t.wrote() {
@@ -109,25 +123,6 @@ func (t *Tx) ready(ctx context.Context, apply func(table.Writer) error, opts Com
 	return max(ts, t.m.oracle.Visible()), nil
 }
 
-// prepare applies the mutations. In the optimistic modes it then locks the written keys and validates the reads. At last it waits for
-// opts.MaxDelay.
-func (t *Tx) prepare(ctx context.Context, apply func(table.Writer) error, opts CommitOptions) error {
-	if apply != nil {
-		if err := apply(&Request{Tx: t, mutates: true, charged: opts.Memory}); err != nil {
-			return err
-		}
-	}
-	if !t.locksNow && t.writes.Len() > 0 {
-		if err := t.lockWrites(ctx); err != nil {
-			return err
-		}
-		if err := t.validateReads(ctx); err != nil {
-			return err
-		}
-	}
-	return t.m.delays.wait(ctx, opts.MaxDelay)
-}
-
 func (t *Tx) lockWrites(ctx context.Context) (err error) {
 	t.writes.Scan(func(key string, w write) bool {
 		err = t.lockWrite(ctx, key, w.pendingKey)
@@ -147,7 +142,13 @@ func (t *Tx) lockWrites(ctx context.Context) (err error) {
 // In REPEATABLE READ a transaction keeps only some of its reads for this: those of rows that it writes, and those that a constraint depends on
 // (protection in read.go). The others are right at the snapshot, which is all that this isolation promises.
 func (t *Tx) validateReads(ctx context.Context) error {
-	for _, r := range t.spansRead() {
+	t.mu.Lock()
+	spans := make([]readSpan, len(t.reads)) // copies, so that scans that are still open do not change them
+	for i, r := range t.reads {
+		spans[i] = *r
+	}
+	t.mu.Unlock()
+	for _, r := range spans {
 		if err := t.m.locks.acquire(ctx, t, r.start, r.end, table.LockShared); err != nil {
 			return err
 		}
@@ -156,17 +157,6 @@ func (t *Tx) validateReads(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// spansRead returns copies of the spans that were read, so that scans that are still open do not change them.
-func (t *Tx) spansRead() []readSpan {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	spans := make([]readSpan, len(t.reads))
-	for i, r := range t.reads {
-		spans[i] = *r
-	}
-	return spans
 }
 
 // noReturn brings the transaction past its point of no return: from then on no other transaction and no schema change can abort it. It
@@ -250,8 +240,11 @@ func (t *Tx) fill(b *mvcc.Batch, f *pendingCommit, where *written) (err error) {
 	if run := t.onlyRun(); run != nil {
 		for i := range run.Len() {
 			where.add(run.Key(i))
+			if err := b.Put(run.Key(i), run.Value(i), f.ts); err != nil {
+				return err
+			}
 		}
-		return fillRun(b, run, f.ts)
+		return nil
 	}
 	var key, val []byte
 	t.writes.Scan(func(k string, w write) bool {

@@ -33,7 +33,7 @@ type cursor struct {
 	merged   bool
 }
 
-// open opens the scan of the committed keys in [start, end) and positions the overlay of the transaction's writes.
+// open opens the scan of the committed keys in [start, end), and positions over on the first of the transaction's writes there.
 func (c *cursor) open(start, end string) (err error) {
 	c.start, c.end = start, end
 	c.baseOK, c.baseRead = false, false
@@ -46,9 +46,20 @@ func (c *cursor) open(start, end string) (err error) {
 	if c.writes == nil {
 		c.writes = c.t.copyWrites()
 	}
-	if c.writes.Len() > 0 {
-		c.overlay()
+	if c.writes.Len() == 0 {
+		return nil
 	}
+	c.over = c.writes.Iter()
+	switch {
+	case !c.reverse:
+		c.overOK = c.over.Seek(start)
+	case c.over.Seek(end): // the first key at or after the end; the one before it is the last of the range
+		c.overOK = c.over.Prev()
+	default:
+		c.overOK = c.over.Last()
+	}
+	c.bound()
+	c.merged = c.overOK
 	return nil
 }
 
@@ -63,23 +74,6 @@ func (t *Tx) copyWrites() *btree.Map[string, write] {
 }
 
 var noWrites = new(btree.Map[string, write])
-
-// overlay positions over on the first write of the range, in the direction of the scan.
-func (c *cursor) overlay() {
-	c.over = c.writes.Iter()
-	if c.reverse {
-		// Seek finds the first key at or after the end; the one before it is the last of the range.
-		if c.over.Seek(c.end) {
-			c.overOK = c.over.Prev()
-		} else {
-			c.overOK = c.over.Last()
-		}
-	} else {
-		c.overOK = c.over.Seek(c.start)
-	}
-	c.bound()
-	c.merged = c.overOK
-}
 
 // bound ends the overlay if over has left the range.
 func (c *cursor) bound() {
@@ -136,43 +130,28 @@ func (c *cursor) merge() bool {
 		c.baseOK = c.base.Next() // the last key shown was base's, with its value or that of a write
 	}
 	for c.overOK || c.baseOK {
-		switch order := c.order(); {
-		case order > 0:
+		overFirst, both := c.overOK, false // which key comes next; both: the keys are equal
+		if c.overOK && c.baseOK {
+			base, over := c.base.Key(), c.over.Key()
+			both = string(base) == over
+			overFirst = both || (over < string(base)) != c.reverse
+		}
+		if !overFirst {
 			c.key, c.value = c.base.Key(), c.base.Value()
 			return true
-		default:
-			w := c.over.Value()
-			key := c.over.Key()
-			if order == 0 && w.deleted {
-				c.baseOK = c.base.Next()
-			}
-			c.stepOver()
-			if !w.deleted {
-				c.keyBuf = append(c.keyBuf[:0], key...)
-				c.key, c.value = c.keyBuf, w.val
-				return true
-			}
+		}
+		key, w := c.over.Key(), c.over.Value()
+		if both && w.deleted {
+			c.baseOK = c.base.Next()
+		}
+		c.stepOver()
+		if !w.deleted {
+			c.keyBuf = append(c.keyBuf[:0], key...)
+			c.key, c.value = c.keyBuf, w.val
+			return true
 		}
 	}
 	return false
-}
-
-// order is negative if the overlay's key comes first, positive if the committed key does, and 0 if they are equal.
-func (c *cursor) order() int {
-	switch {
-	case !c.baseOK:
-		return -1
-	case !c.overOK:
-		return 1
-	}
-	base, over := c.base.Key(), c.over.Key()
-	switch {
-	case string(base) == over:
-		return 0
-	case (over < string(base)) != c.reverse:
-		return -1
-	}
-	return 1
 }
 
 // SkipTo implements table.Cursor.
@@ -216,26 +195,20 @@ func (c *cursor) Version() mvcc.Timestamp { return 0 }
 // Err implements table.Cursor.
 func (c *cursor) Err() error { return c.err }
 
-// Close implements table.Cursor.
+// Close implements table.Cursor. If the scan is closed before its end, Commit validates only the keys that it has shown.
 func (c *cursor) Close() error {
 	defer c.t.Leave()
 	if c.base == nil {
 		return nil
 	}
-	c.shrink()
+	if c.span != nil && !c.ended && c.key != nil {
+		c.t.mu.Lock()
+		if c.reverse {
+			c.span.start = string(c.key)
+		} else {
+			c.span.end = string(mvcc.After(nil, c.key))
+		}
+		c.t.mu.Unlock()
+	}
 	return c.base.Close()
-}
-
-// shrink limits the span to validate to the keys that the scan has shown, if it was closed before its end.
-func (c *cursor) shrink() {
-	if c.span == nil || c.ended || c.key == nil {
-		return
-	}
-	c.t.mu.Lock()
-	defer c.t.mu.Unlock()
-	if c.reverse {
-		c.span.start = string(c.key)
-	} else {
-		c.span.end = string(mvcc.After(nil, c.key))
-	}
 }

@@ -1,13 +1,16 @@
 package txn
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"sync"
 	"time"
+	"unsafe"
 
 	"github.com/tidwall/btree"
 
+	"github.com/crowfoot-db/crowfoot/stats/cpu"
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
@@ -66,8 +69,19 @@ func (r *request) isPoint() bool { return r.end == "" }
 
 // overlaps reports whether two requests share a key, whatever their modes.
 func (r *request) overlaps(o *request) bool {
+	var common bool // the points or ranges have a key in common, whatever runs they bound
 	switch {
-	case !r.rangesOverlap(o):
+	case r.isPoint() && o.isPoint():
+		common = r.start == o.start
+	case r.isPoint():
+		common = o.start <= r.start && r.start < o.end
+	case o.isPoint():
+		common = r.start <= o.start && o.start < r.end
+	default:
+		common = r.start < o.end && o.start < r.end
+	}
+	switch {
+	case !common:
 		return false
 	case r.run != nil:
 		return r.runIntersects(o)
@@ -77,17 +91,29 @@ func (r *request) overlaps(o *request) bool {
 	return true
 }
 
-// rangesOverlap reports whether the points or ranges of two requests overlap. It ignores runs.
-func (r *request) rangesOverlap(o *request) bool {
-	switch {
-	case r.isPoint() && o.isPoint():
-		return r.start == o.start
-	case r.isPoint():
-		return o.start <= r.start && r.start < o.end
-	case o.isPoint():
-		return r.start <= o.start && o.start < r.end
+// runIntersects reports whether o's point, range or run contains any key of r's run.
+func (r *request) runIntersects(o *request) bool {
+	i := r.run.From(0, unsafe.Slice(unsafe.StringData(o.start), len(o.start)))
+	if i == r.run.Len() {
+		return false
 	}
-	return r.start < o.end && o.start < r.end
+	switch key := r.run.Key(i); {
+	case o.isPoint():
+		return string(key) == o.start
+	case o.run == nil:
+		return string(key) < o.end
+	}
+	for j := 0; i < r.run.Len() && j < o.run.Len(); {
+		switch bytes.Compare(r.run.Key(i), o.run.Key(j)) {
+		case 0:
+			return true
+		case -1:
+			i++
+		default:
+			j++
+		}
+	}
+	return false
 }
 
 // covers reports whether the lock r makes the request o of the same transaction unnecessary.
@@ -112,6 +138,25 @@ func (r *request) blocks(o *request) bool {
 	return r.granted || r.tx.older(o.tx)
 }
 
+// maxWaitHolders is the maximum number of lock holders listed in a LockWait.
+const maxWaitHolders = 20
+
+// A LockWait describes a finished wait of a request for a lock.
+type LockWait struct {
+	Start, End []byte // logical keys; End is empty for a point
+	Began      time.Time
+	Waited     time.Duration
+	Wanted     LockParty
+	Held       []LockParty // transactions that blocked the request when the wait began; maxWaitHolders at most
+}
+
+// LockParty is a transaction that holds or wants a lock.
+type LockParty struct {
+	Tag   string // of the transaction
+	Owner any
+	Mode  table.Lock
+}
+
 // acquire locks a point (end is empty) or a range for t. It waits for locks that conflict.
 func (l *lockTable) acquire(ctx context.Context, t *Tx, start, end string, mode table.Lock) error {
 	_, err := l.acquireOrExtend(ctx, nil, &request{tx: t, start: start, end: end, mode: mode})
@@ -119,14 +164,22 @@ func (l *lockTable) acquire(ctx context.Context, t *Tx, start, end string, mode 
 }
 
 // acquireOrExtend acquires r. held may be a range that r's transaction has locked in the same mode and that is adjacent to r. If nothing
-// blocks r, grow extends held instead of adding a lock. It returns the lock that the next call may pass as held, or nil.
+// blocks r, acquireOrExtend extends held instead of adding a lock. It returns the lock that the next call may pass as held, or nil.
 func (l *lockTable) acquireOrExtend(ctx context.Context, held, r *request) (*request, error) {
 	l.mu.Lock()
 	if err := r.tx.check(); err != nil {
 		l.mu.Unlock()
 		return nil, err
 	}
-	blocked, covered := l.contention(r)
+	var blocked, covered bool
+	l.each(r, func(o *request) bool {
+		if o.covers(r) {
+			covered = true
+			return false
+		}
+		blocked = blocked || o.blocks(r)
+		return true
+	})
 	switch {
 	case covered:
 		l.mu.Unlock()
@@ -149,29 +202,38 @@ func (l *lockTable) acquireOrExtend(ctx context.Context, held, r *request) (*req
 		l.mu.Unlock()
 		return r, r.tx.chargeLock(ctx, count)
 	}
-	w := l.newWait(r)
-	r.ready = make(chan struct{})
-	l.insert(r)
-	l.wait(r)
+	w := l.enqueue(r)
 	l.resolve(r)
 	l.mu.Unlock()
-	if err := l.waitFor(ctx, r, w); err != nil {
+	if err := l.await(ctx, r, w); err != nil {
 		return r, err
 	}
 	return r, r.tx.chargeLock(ctx, count)
 }
 
-// contention reports whether a request in the table blocks r, or covers it. r is not in the table yet.
-func (l *lockTable) contention(r *request) (blocked, covered bool) {
+// enqueue adds r to the table and to the waiting requests, behind those of older transactions. It describes the wait that begins.
+func (l *lockTable) enqueue(r *request) *LockWait {
+	w := &LockWait{Start: []byte(r.start), End: []byte(r.end), Began: l.m.clock(), Wanted: r.party()}
 	l.each(r, func(o *request) bool {
-		if o.covers(r) {
-			covered = true
-			return false
+		if o.blocks(r) {
+			w.Held = append(w.Held, o.party())
 		}
-		blocked = blocked || o.blocks(r)
-		return true
+		return len(w.Held) < maxWaitHolders
 	})
-	return blocked, covered
+	r.ready = make(chan struct{})
+	l.insert(r)
+	i, _ := slices.BinarySearchFunc(l.waiting, r, func(a, b *request) int {
+		if b.tx.older(a.tx) {
+			return 1
+		}
+		return -1
+	})
+	l.waiting = slices.Insert(l.waiting, i, r)
+	return w
+}
+
+func (r *request) party() LockParty {
+	return LockParty{Tag: r.tx.Tag(), Owner: r.tx.opts.Owner, Mode: r.mode}
 }
 
 // blocked reports whether any request in the table blocks r.
@@ -207,27 +269,45 @@ func (l *lockTable) resolve(r *request) {
 	}
 }
 
-// await returns when r is granted, its transaction ends, or ctx ends.
-func (l *lockTable) await(ctx context.Context, r *request) error {
-	timer := time.NewTicker(recheck)
-	defer timer.Stop()
-	for {
+// await waits until r is granted, or its transaction or ctx has ended. Then it counts the wait, which w describes, and calls both Waited
+// functions.
+func (l *lockTable) await(ctx context.Context, r *request, w *LockWait) error {
+	over := cpu.Waiting(ctx)
+	ticker := time.NewTicker(recheck)
+	defer ticker.Stop()
+	withdrawn := false
+	for waiting := true; waiting; {
 		select {
 		case <-r.ready:
-			return r.tx.check()
-		case <-timer.C:
+			waiting = false
+		case <-ticker.C: // a transaction that blocks r may have become idle
 			l.mu.Lock()
 			if !r.granted && r.tx.state.Load() == active {
 				l.resolve(r)
 			}
 			l.mu.Unlock()
 		case <-ctx.Done():
-			if l.withdraw(r) {
-				return ctx.Err()
-			}
-			return r.tx.check()
+			withdrawn, waiting = l.withdraw(r), false
 		}
 	}
+	err := r.tx.check()
+	if withdrawn {
+		err = ctx.Err()
+	}
+	over()
+	w.Waited = l.m.clock().Sub(w.Began)
+	r.tx.lockWait.Add(int64(w.Waited))
+	l.mu.Lock()
+	l.counts.LockWaits++
+	l.counts.LockWaitTime += w.Waited
+	l.mu.Unlock()
+	if l.m.waited != nil {
+		l.m.waited(w)
+	}
+	if r.tx.opts.Waited != nil {
+		r.tx.opts.Waited(w)
+	}
+	return err
 }
 
 // withdraw removes a request from the table if it still waits, and reports whether it did.
@@ -245,17 +325,6 @@ func (l *lockTable) withdraw(r *request) bool {
 	l.remove(r)
 	l.grantWaiting([]*request{r})
 	return true
-}
-
-// wait adds r to the waiting requests, behind those of older transactions.
-func (l *lockTable) wait(r *request) {
-	i, _ := slices.BinarySearchFunc(l.waiting, r, func(a, b *request) int {
-		if b.tx.older(a.tx) {
-			return 1
-		}
-		return -1
-	})
-	l.waiting = slices.Insert(l.waiting, i, r)
 }
 
 // grant turns a waiting request into a lock.

@@ -17,6 +17,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/randomtest"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
@@ -26,20 +27,15 @@ import (
 // transaction that would have to wait gives up instead. The model predicts which
 // optimistic commits conflict. A failing seed replays.
 func TestModel(t *testing.T) {
-	seeds := uint64(150)
-	if testing.Short() {
-		seeds = 20
-	}
-	for seed := range seeds {
+	randomtest.Run(t, 150, 20, 400, func(seed uint64) (step, end func()) {
 		m := newModel(t, seed)
-		for range 400 {
+		return func() {
 			m.step()
 			if t.Failed() {
-				t.Fatalf("seed %d; last steps:\n%s", seed, strings.Join(m.log[max(0, len(m.log)-40):], "\n"))
+				t.Logf("last steps:\n%s", strings.Join(m.log[max(0, len(m.log)-40):], "\n"))
 			}
-		}
-		m.close()
-	}
+		}, m.close
+	})
 }
 
 type model struct {

@@ -147,7 +147,21 @@ func (o *Oracle) Strong(ctx context.Context) (mvcc.Timestamp, error) {
 	now := mvcc.TimestampOf(o.clock())
 	visible := o.Visible()
 	if visible < now {
-		visible = o.approach(now)
+		// Move visible towards now without waiting: it stays below the commits in flight and does not pass the durable bound.
+		o.mu.Lock()
+		if o.failed == nil {
+			at := min(now, mvcc.Timestamp(o.durable.Load()))
+			if len(o.pending) > 0 {
+				at = min(at, o.pending[0].ts-1)
+			}
+			o.last = max(o.last, at)
+			o.show(at)
+			if now-o.Visible() < freshness { // otherwise the read reserves for itself
+				o.renew(now)
+			}
+		}
+		visible = o.Visible()
+		o.mu.Unlock()
 	}
 	age := now - visible
 	if age < freshness || (age < staleAfter && o.inFlight.Load() > 0) {
@@ -158,27 +172,6 @@ func (o *Oracle) Strong(ctx context.Context) (mvcc.Timestamp, error) {
 		return 0, err
 	}
 	return o.Visible(), nil
-}
-
-// approach moves visible towards now, a time that the clock has shown, and returns it. It does not wait, so visible stays below the commits
-// in flight and does not pass the durable bound.
-func (o *Oracle) approach(now mvcc.Timestamp) mvcc.Timestamp {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.failed != nil {
-		return o.Visible()
-	}
-	at := min(now, mvcc.Timestamp(o.durable.Load()))
-	if len(o.pending) > 0 {
-		at = min(at, o.pending[0].ts-1)
-	}
-	o.last = max(o.last, at)
-	o.show(at)
-	visible := o.Visible()
-	if now-visible < freshness { // otherwise the read reserves for itself
-		o.renew(now)
-	}
-	return visible
 }
 
 // renew reserves more timestamps in the background if few are left. mu is held.
@@ -215,8 +208,10 @@ func (o *Oracle) CloseAt(ctx context.Context, at mvcc.Timestamp) error {
 		return nil
 	}
 	defer cpu.Waiting(ctx)()
-	if err := o.reserve(at); err != nil {
-		return err
+	if at > mvcc.Timestamp(o.durable.Load()) {
+		if err := o.extend(at, at+reservation); err != nil {
+			return err
+		}
 	}
 	o.mu.Lock()
 	o.last = max(o.last, at)
@@ -342,7 +337,7 @@ func (o *Oracle) commitAt(fn func(ts mvcc.Timestamp, commit func(kv.Batch) error
 var errCut = errors.New("the commit was cut short")
 
 // Begin implements changestream.Oracle. When the caller finishes the commit, it must not hold a mutex that other commits wait for. It may hold one
-// when it calls Take.
+// when it calls Begin.
 func (o *Oracle) Begin(b kv.Batch) (mvcc.Timestamp, changestream.PendingCommit, error) {
 	f, err := o.begin()
 	if err != nil {
@@ -379,7 +374,12 @@ func (o *Oracle) finish(f *pendingCommit, err error) error {
 	f.done = true
 	if err != nil && o.failed == nil {
 		o.failed = fmt.Errorf("store failed during a commit: %w", err)
-		o.wakeAll()
+		for _, p := range o.pending {
+			if p.wake != nil {
+				close(p.wake)
+				p.wake = nil
+			}
+		}
 	}
 	if o.failed != nil {
 		defer o.mu.Unlock()
@@ -388,7 +388,21 @@ func (o *Oracle) finish(f *pendingCommit, err error) error {
 	if f.bound > mvcc.Timestamp(o.durable.Load()) {
 		o.durable.Store(int64(f.bound))
 	}
-	o.advance()
+	// visible moves past the commits that are done, up to the first one that is not.
+	n := 0
+	for ; n < len(o.pending) && o.pending[n].done; n++ {
+		p := o.pending[n]
+		o.show(p.ts)
+		p.gone = true
+		if p.wake != nil {
+			close(p.wake)
+		}
+	}
+	o.pending = slices.Delete(o.pending, 0, n)
+	o.inFlight.Add(int32(-n))
+	if len(o.pending) == 0 {
+		o.show(o.last)
+	}
 	if f.gone {
 		o.mu.Unlock()
 		return nil
@@ -402,33 +416,6 @@ func (o *Oracle) finish(f *pendingCommit, err error) error {
 		return o.failed
 	}
 	return nil
-}
-
-// advance moves visible past the commits that are done, up to the first one that is not. The caller holds mu.
-func (o *Oracle) advance() {
-	n := 0
-	for ; n < len(o.pending) && o.pending[n].done; n++ {
-		f := o.pending[n]
-		o.show(f.ts)
-		f.gone = true
-		if f.wake != nil {
-			close(f.wake)
-		}
-	}
-	o.pending = slices.Delete(o.pending, 0, n)
-	o.inFlight.Add(int32(-n))
-	if len(o.pending) == 0 {
-		o.show(o.last)
-	}
-}
-
-func (o *Oracle) wakeAll() {
-	for _, f := range o.pending {
-		if f.wake != nil {
-			close(f.wake)
-			f.wake = nil
-		}
-	}
 }
 
 // The bound is stored as the key of a record without a value, in space 0. There may be several such keys, since batches may be applied in
@@ -457,21 +444,23 @@ func putBound(b kv.Batch, bound, old mvcc.Timestamp) error {
 	return b.Put(boundKey(bound), nil)
 }
 
-// reserve makes sure that the durable bound is at least at. If it must move the bound, it moves it to at plus reservation.
-func (o *Oracle) reserve(at mvcc.Timestamp) error {
-	if at <= mvcc.Timestamp(o.durable.Load()) {
-		return nil
-	}
-	return o.extend(at, at+reservation)
-}
-
-// extend moves the durable bound to at least to, unless it is at or above need already.
+// extend moves the durable bound to at least to, unless it is at or above need already. If a commit is writing a bound that is high enough,
+// extend writes the same one. Two different bounds would leave one behind, since each batch deletes only the bound that was durable.
 func (o *Oracle) extend(need, to mvcc.Timestamp) error {
 	o.reserving.Lock()
 	defer o.reserving.Unlock()
-	bound, old, err := o.claim(need, to)
-	if bound <= old || err != nil {
-		return err
+	o.mu.Lock()
+	old, failed := mvcc.Timestamp(o.durable.Load()), o.failed
+	if need > old && failed == nil && o.claimed < need {
+		o.claimed = to
+	}
+	bound := o.claimed
+	o.mu.Unlock()
+	switch {
+	case need <= old:
+		return nil
+	case failed != nil:
+		return failed
 	}
 	b := o.store.NewBatch()
 	defer b.Close()
@@ -485,24 +474,6 @@ func (o *Oracle) extend(need, to mvcc.Timestamp) error {
 		o.durable.Store(int64(bound))
 	}
 	return nil
-}
-
-// claim returns the durable bound, old, and the bound that the caller must write in its place. If old is at or above need, both are old. If a
-// commit is writing a bound that is high enough, claim returns the same one. Two different bounds would leave one behind, since each batch
-// deletes only the bound that was durable.
-func (o *Oracle) claim(need, to mvcc.Timestamp) (bound, old mvcc.Timestamp, err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if old = mvcc.Timestamp(o.durable.Load()); need <= old {
-		return old, old, nil
-	}
-	if o.failed != nil {
-		return 0, 0, o.failed
-	}
-	if o.claimed < need {
-		o.claimed = to
-	}
-	return o.claimed, old, nil
 }
 
 // readBound returns the highest bound of the store and deletes the others.

@@ -15,9 +15,6 @@ type rangeNode struct {
 	left, right *rangeNode
 }
 
-// before reports whether n belongs to the left of a request at start. Requests with equal starts may lie on either side of each other.
-func (n *rangeNode) before(start string) bool { return n.r.start < start }
-
 func (n *rangeNode) update() {
 	n.maxEnd = n.r.end
 	if n.left != nil {
@@ -63,7 +60,7 @@ func split(n *rangeNode, start string) (left, right *rangeNode) {
 	if n == nil {
 		return nil, nil
 	}
-	if n.before(start) {
+	if n.r.start < start { // requests with equal starts may lie on either side of each other
 		n.right, right = split(n.right, start)
 		left = n
 	} else {

@@ -7,7 +7,6 @@ import (
 	"github.com/crowfoot-db/crowfoot/changestream"
 	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/mvcc"
-	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
@@ -174,18 +173,13 @@ func (t *Tx) snapshot(ctx context.Context) (mvcc.Timestamp, error) {
 		if err != nil {
 			return 0, err
 		}
-		t.fixSnapshot(at, catalog)
-	}
-}
-
-// fixSnapshot sets the read timestamp, unless it is set already or the schema has changed since catalog was loaded.
-func (t *Tx) fixSnapshot(at mvcc.Timestamp, catalog *schema.Catalog) {
-	t.m.locks.mu.Lock()
-	defer t.m.locks.mu.Unlock()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.readAt == 0 && t.m.schema.catalog.Load() == catalog {
-		t.readAt, t.readCatalog = at, catalog
+		t.m.locks.mu.Lock()
+		t.mu.Lock()
+		if t.readAt == 0 && t.m.schema.catalog.Load() == catalog { // otherwise the schema has changed meanwhile
+			t.readAt, t.readCatalog = at, catalog
+		}
+		t.mu.Unlock()
+		t.m.locks.mu.Unlock()
 	}
 }
 

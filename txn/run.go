@@ -23,10 +23,16 @@ func (r *Request) PutRun(ctx context.Context, run *table.Run, fresh bool) (exist
 		return nil, err
 	}
 	defer r.Leave()
-	if !r.takesRun() {
+	r.mu.Lock()
+	whole := r.locksNow && !r.snapshots && r.run == nil && r.writes.Len() == 0 // with a snapshot, each key must be compared with it
+	r.mu.Unlock()
+	if !whole {
 		return r.putEach(ctx, run, fresh)
 	}
-	if err := r.m.locks.acquireRun(ctx, r.Tx, run); err != nil {
+	// One exclusive request covers all keys. Other transactions may still write keys between them.
+	first, last := run.Key(0), run.Key(run.Len()-1)
+	all := &request{tx: r.Tx, start: string(first), end: string(mvcc.After(nil, last)), mode: table.LockExclusive, run: run}
+	if _, err := r.m.locks.acquireOrExtend(ctx, nil, all); err != nil {
 		return nil, err
 	}
 	if fresh {
@@ -43,14 +49,6 @@ func (r *Request) PutRun(ctx context.Context, run *table.Run, fresh bool) (exist
 		return nil, err
 	}
 	return nil, r.charge(ctx, due, r.charged)
-}
-
-// takesRun reports whether the transaction can keep a run as it is: it has written nothing yet, and it reads no snapshot.
-// With a snapshot, each key must be compared with it.
-func (t *Tx) takesRun() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.locksNow && !t.snapshots && t.run == nil && t.writes.Len() == 0
 }
 
 // putEach writes the keys of a run one by one.
@@ -124,16 +122,6 @@ func (t *Tx) onlyRun() *table.Run {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.run
-}
-
-// fillRun puts a run into a batch.
-func fillRun(b *mvcc.Batch, run *table.Run, at mvcc.Timestamp) error {
-	for i := range run.Len() {
-		if err := b.Put(run.Key(i), run.Value(i), at); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // firstOf returns the first key of a run that exists in the store, or nil if none does. The caller has locked the run.

@@ -30,14 +30,28 @@ type scanLock struct {
 // the span if it found none (more is false). It reports whether there is a key
 // to show, which may differ from more once the range is locked.
 func (c *cursor) lockNextKey(more bool) bool {
+	l := c.growing
 	for c.err == nil {
-		l := c.growing
-		start, end := c.unlocked(more)
+		from, to := l.start, l.end
+		start, end := from, to
+		switch {
+		case !more:
+		case c.reverse:
+			start = max(start, string(c.key))
+		default:
+			l.after = mvcc.After(l.after[:0], c.key)
+			end = min(end, string(l.after))
+		}
 		if start >= end {
 			return more
 		}
-		from, to := l.start, l.end
-		if c.err = l.lock(c, start, end); c.err != nil {
+		l.held, c.err = c.t.m.locks.acquireOrExtend(l.ctx, l.held, &request{tx: c.t, start: start, end: end, mode: l.mode})
+		if c.reverse {
+			l.end = start
+		} else {
+			l.start = end
+		}
+		if c.err != nil {
 			return false
 		}
 		if c.at != mvcc.Latest {
@@ -53,44 +67,16 @@ func (c *cursor) lockNextKey(more bool) bool {
 		if _, quiet := c.t.m.recentCommits.quiet(l.commits, start, end); quiet {
 			return more
 		}
-		if c.err = c.reopen(from, to); c.err == nil {
+		// A commit may have written there. What the span has left is read again, since it was not locked when c first read it.
+		if c.err = c.base.Close(); c.err != nil {
+			return false
+		}
+		if !c.reverse {
+			from = max(from, string(l.skipped))
+		}
+		if c.err = c.open(from, to); c.err == nil {
 			more = c.step()
 		}
 	}
 	return false
-}
-
-// unlocked returns the range to lock before the cursor shows its key, or reports the end of the span.
-func (c *cursor) unlocked(more bool) (start, end string) {
-	start, end = c.growing.start, c.growing.end
-	switch {
-	case !more:
-	case c.reverse:
-		start = max(start, string(c.key))
-	default:
-		c.growing.after = mvcc.After(c.growing.after[:0], c.key)
-		end = min(end, string(c.growing.after))
-	}
-	return start, end
-}
-
-func (l *scanLock) lock(c *cursor, start, end string) (err error) {
-	l.held, err = c.t.m.locks.acquireOrExtend(l.ctx, l.held, &request{tx: c.t, start: start, end: end, mode: l.mode})
-	if c.reverse {
-		l.end = start
-	} else {
-		l.start = end
-	}
-	return err
-}
-
-// reopen makes the cursor read [start, end) again, because the range was not locked when the cursor first read it.
-func (c *cursor) reopen(start, end string) error {
-	if err := c.base.Close(); err != nil {
-		return err
-	}
-	if !c.reverse {
-		start = max(start, string(c.growing.skipped))
-	}
-	return c.open(start, end)
 }

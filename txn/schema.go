@@ -12,7 +12,7 @@ import (
 
 // schemaGate keeps commits and schema changes apart, and knows which
 // transactions a change may abort. The lock table's mu guards all fields except
-// turn. catalog is stored under the mutex and may be read without it.
+// sem. catalog is stored under the mutex and may be read without it.
 type schemaGate struct {
 	sem        chan struct{} // holds one token while a schema change runs, so that one runs at a time
 	open       chan struct{} // closed when the running change ends; nil if none runs
@@ -45,8 +45,15 @@ func (m *Manager) ChangeSchema(ctx context.Context, next *schema.Catalog, fn fun
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	m.closeGate()
-	defer m.openGate()
+	m.locks.mu.Lock()
+	m.schema.open = make(chan struct{})
+	m.locks.mu.Unlock()
+	defer func() {
+		m.locks.mu.Lock()
+		defer m.locks.mu.Unlock()
+		close(m.schema.open)
+		m.schema.open = nil
+	}()
 	if err := m.drain(ctx); err != nil {
 		return err
 	}
@@ -74,19 +81,6 @@ func (m *Manager) adopt(next *schema.Catalog) {
 			}
 		}
 	}
-}
-
-func (m *Manager) closeGate() {
-	m.locks.mu.Lock()
-	defer m.locks.mu.Unlock()
-	m.schema.open = make(chan struct{})
-}
-
-func (m *Manager) openGate() {
-	m.locks.mu.Lock()
-	defer m.locks.mu.Unlock()
-	close(m.schema.open)
-	m.schema.open = nil
 }
 
 // drain waits for the commits that are past their point of no return.

@@ -25,7 +25,7 @@
 // that stand below it:
 //
 //	Tx.ending           for all of a Commit, with the function that applies its mutations
-//	schemaGate.turn     for all of a ChangeSchema, with the function that it runs
+//	schemaGate.sem      for all of a ChangeSchema, with the function that it runs
 //	lockTable.mu        for moments
 //	Tx.mu               for moments
 //	Oracle.reserving    while a reservation is written

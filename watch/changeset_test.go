@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"cloud.google.com/go/spanner"
+
+	"github.com/crowfoot-db/crowfoot/clienttest"
 )
 
 // changeSetTables are a table of change sets and a table that is watched through it.
@@ -52,14 +54,14 @@ func versions(list []*Transaction) string {
 
 // TestChangeSetPages: change sets with more rows than a page are read in several pages. If they exceed a Transaction's limit, they come in parts.
 func TestChangeSetPages(t *testing.T) {
-	c := connect(t, changeSetTables...)
+	c := clienttest.Connect(t, changeSetTables...)
 	writeChangeSet(t, c, 1, 1, 2)
 	writeChangeSet(t, c, 2, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19)
 	writeChangeSet(t, c, 3, 1)
 	writeChangeSet(t, c, 4, 20, 21, 22, 23, 24)
 	writeChangeSet(t, c, 5, 30, 31, 32, 33)
 	for _, page := range []struct{ rows, bytes int }{{3, maxPageBytes}, {100, 1}} {
-		p := &poll{client: c, table: TableID{Database: testDatabase, Name: "A"}, o: TableOptions{ChangeSets: &ChangeSets{}, Limit: page.rows}}
+		p := &poll{client: c, table: TableID{Database: clienttest.Database, Name: "A"}, o: TableOptions{ChangeSets: &ChangeSets{}, Limit: page.rows}}
 		sink := &keptSink{}
 		tail, err := p.open(t.Context(), Checkpoint{Timestamp: time.Unix(0, 0)}, sink)
 		if err != nil {
@@ -108,7 +110,7 @@ func (s *keptSink) Report(error)        {}
 // TestChangeSetsAreReadLate: the rows of change sets are read only when the handler is ready for them. A row that is written again before that
 // comes only with the later change set.
 func TestChangeSetsAreReadLate(t *testing.T) {
-	c := connect(t, changeSetTables...)
+	c := clienttest.Connect(t, changeSetTables...)
 	const sets = 2 * changeSetsAtOnce
 	for id := range sets {
 		writeChangeSet(t, c, 1, id)

@@ -9,13 +9,14 @@ import (
 
 	"cloud.google.com/go/spanner"
 
+	"github.com/crowfoot-db/crowfoot/clienttest"
 	"github.com/crowfoot-db/crowfoot/watch"
 )
 
 // TestHandlerFails: a transaction comes again after an error or a panic of the handler. No later transaction overtakes it, and health shows the
 // error.
 func TestHandlerFails(t *testing.T) {
-	c := connect(t, singers)
+	c := clienttest.Connect(t, singers)
 	r := newRecorder()
 	calls, called := 0, make(chan struct{})
 	r.fail = func(tx *watch.Transaction) error {
@@ -49,7 +50,7 @@ func TestHandlerFails(t *testing.T) {
 
 // TestHandlerFailsInHealth: while the handler fails, the feed is RETRYING with the error, even if pages are still read.
 func TestHandlerFailsInHealth(t *testing.T) {
-	c := connect(t, singers)
+	c := clienttest.Connect(t, singers)
 	r := newRecorder()
 	r.fail = func(*watch.Transaction) error { panic("the handler's mistake") }
 	w, _ := run(t, watch.Options{Source: &watch.Tables{Client: c, Interval: time.Millisecond}, Handler: r, Start: time.Unix(0, 0)})
@@ -67,7 +68,7 @@ func TestHandlerFailsInHealth(t *testing.T) {
 
 // TestEachChange: after an error, the changes of the transaction that were already handled do not come again.
 func TestEachChange(t *testing.T) {
-	c := connect(t, singers)
+	c := clienttest.Connect(t, singers)
 	done := make(chan string, 1)
 	var got []string
 	failed := false
@@ -105,7 +106,7 @@ func (b *batches) HandleBatch(ctx context.Context, list []*watch.Transaction) er
 }
 
 func TestBatches(t *testing.T) {
-	c := connect(t, singers)
+	c := clienttest.Connect(t, singers)
 	for id := range 10 {
 		apply(t, c, singer(id, ""))
 	}
@@ -120,7 +121,7 @@ func TestBatches(t *testing.T) {
 // TestResume: with each kind of repository, a watcher continues where the last one has stopped. The first watcher's start is stored before
 // anything has changed.
 func TestResume(t *testing.T) {
-	c := connect(t, singers, "CREATE TABLE Plain (Id INT64 NOT NULL) PRIMARY KEY (Id)")
+	c := clienttest.Connect(t, singers, "CREATE TABLE Plain (Id INT64 NOT NULL) PRIMARY KEY (Id)")
 	apply(t, c, singer(0, "long ago"))
 	file := t.TempDir() + "/checkpoints.json"
 	kinds := map[string]func() watch.Repository{

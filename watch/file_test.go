@@ -15,11 +15,12 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/crowfoot-db/crowfoot/clienttest"
 	"github.com/crowfoot-db/crowfoot/watch"
 )
 
 func feedOf(table string) watch.FeedID {
-	return watch.FeedID{TableID: watch.TableID{Database: dbName, Name: table}}
+	return watch.FeedID{TableID: watch.TableID{Database: clienttest.Database, Name: table}}
 }
 
 // storeIn stores a checkpoint for each of two feeds, and returns the file's name.
@@ -62,7 +63,7 @@ func TestFileDamaged(t *testing.T) {
 			t.Errorf("%q has become %q, %v", text, after, err)
 		}
 	}
-	c := connect(t, singers)
+	c := clienttest.Connect(t, singers)
 	if err := runToEnd(t, watch.Options{Source: &watch.Tables{Client: c}, Handler: newRecorder(), Repository: f}); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("Run ended with %v", err)
 	}
@@ -92,7 +93,7 @@ func TestFileFullDisk(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip(err)
 	}
-	c := connect(t, singers)
+	c := clienttest.Connect(t, singers)
 	name := filepath.Join(t.TempDir(), "checkpoints.json")
 	fill := func() {
 		if err := os.Symlink("/dev/full", name+".next"); err != nil {
@@ -143,7 +144,7 @@ func TestFileFullDisk(t *testing.T) {
 
 // TestFileCannotBe: Run returns at once if the directory is read-only or does not exist.
 func TestFileCannotBe(t *testing.T) {
-	c := connect(t, singers)
+	c := clienttest.Connect(t, singers)
 	dir := t.TempDir()
 	readOnly := filepath.Join(dir, "read-only")
 	if err := os.Mkdir(readOnly, 0o555); err != nil {
@@ -182,7 +183,7 @@ func TestFileShared(t *testing.T) {
 		}
 	}
 
-	c := connect(t, singers)
+	c := clienttest.Connect(t, singers)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 2)
 	for range 2 {

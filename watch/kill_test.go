@@ -12,13 +12,14 @@ import (
 	"cloud.google.com/go/spanner"
 
 	"github.com/crowfoot-db/crowfoot"
+	"github.com/crowfoot-db/crowfoot/clienttest"
 	"github.com/crowfoot-db/crowfoot/watch"
 )
 
 // TestServerAway: a watcher survives a temporary absence of the server, both when it starts and when it runs.
 func TestServerAway(t *testing.T) {
 	s := newServer(t)
-	c := dial(t)
+	c := clienttest.Dial(t)
 	r := newRecorder()
 	o := watch.Options{Source: &watch.Tables{Client: c, Interval: time.Millisecond}, Handler: r, Start: time.Unix(0, 0), Repository: &watch.SpannerTable{Client: c}}
 	s.stop()
@@ -53,7 +54,7 @@ type server struct {
 }
 
 func newServer(t *testing.T) *server {
-	s := &server{t: t, o: crowfoot.Options{Data: t.TempDir(), Databases: []string{dbName}, DDL: []string{singers, "CREATE INDEX ByUpdated ON Singers(Updated)"}}}
+	s := &server{t: t, o: crowfoot.Options{Data: t.TempDir(), Databases: []string{clienttest.Database}, DDL: []string{singers, "CREATE INDEX ByUpdated ON Singers(Updated)"}}}
 	s.start()
 	s.o.GRPC, s.o.HTTP = s.live.GRPC, s.live.HTTP
 	t.Setenv("SPANNER_EMULATOR_HOST", s.o.GRPC)
@@ -98,7 +99,7 @@ func TestKills(t *testing.T) {
 }
 
 func killWatchers(t *testing.T, rnd *rand.Rand) {
-	k := &killRun{t: t, server: newServer(t), client: dial(t), committed: map[string]int{}, delivered: map[string]int{}}
+	k := &killRun{t: t, server: newServer(t), client: clienttest.Dial(t), committed: map[string]int{}, delivered: map[string]int{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var writing sync.WaitGroup

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/crowfoot-db/crowfoot/clienttest"
 	"github.com/crowfoot-db/crowfoot/watch"
 )
 
@@ -37,7 +38,7 @@ func TestFixedShards(t *testing.T) {
 		ddl = append(ddl, fmt.Sprintf("CREATE TABLE T%d (Id INT64 NOT NULL, Shard %s, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)", i, typ.typ),
 			fmt.Sprintf("CREATE NULL_FILTERED INDEX I%d ON T%d(Shard, Ts)", i, i))
 	}
-	c := connect(t, ddl...)
+	c := clienttest.Connect(t, ddl...)
 	for i, typ := range types {
 		table := fmt.Sprintf("T%d", i)
 		row := func(id int, shard any) *spanner.Mutation {
@@ -67,7 +68,7 @@ func TestFixedShards(t *testing.T) {
 
 // TestNotNullShard: rows whose shard is NULL are not seen. All others are, also over several pages of the index.
 func TestNotNullShard(t *testing.T) {
-	c := connect(t, singers, "CREATE NULL_FILTERED INDEX ByShard ON Singers(Shard, Updated)")
+	c := clienttest.Connect(t, singers, "CREATE NULL_FILTERED INDEX ByShard ON Singers(Shard, Updated)")
 	for id := range 20 {
 		shard := spanner.NullInt64{Int64: int64(id % 3), Valid: id%5 > 0}
 		apply(t, c, spanner.Insert("Singers", []string{"Id", "Shard", "Updated"}, []any{id, shard, spanner.CommitTimestamp}))
@@ -88,7 +89,7 @@ func TestNotNullShard(t *testing.T) {
 
 // TestTimeShard: rows are found whether the DML expression or Interval.Shard has computed their shard.
 func TestTimeShard(t *testing.T) {
-	c := connect(t, `CREATE TABLE T (Id INT64 NOT NULL, Shard STRING(MAX), Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)`,
+	c := clienttest.Connect(t, `CREATE TABLE T (Id INT64 NOT NULL, Shard STRING(MAX), Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)`,
 		"CREATE NULL_FILTERED INDEX ByShard ON T(Shard, Ts)")
 	r := newRecorder()
 	run(t, watch.Options{Handler: r, Source: &watch.Tables{Client: c, Interval: time.Millisecond,
@@ -109,7 +110,7 @@ func TestTimeShard(t *testing.T) {
 
 // TestChangeSets: tables without commit timestamps are watched through a table of change sets, in the order of transactions.
 func TestChangeSets(t *testing.T) {
-	c := connect(t, "CREATE TABLE CHANGE_SETS (CHANGE_SET_ID STRING(MAX), COMMIT_TIMESTAMP TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (CHANGE_SET_ID)",
+	c := clienttest.Connect(t, "CREATE TABLE CHANGE_SETS (CHANGE_SET_ID STRING(MAX), COMMIT_TIMESTAMP TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (CHANGE_SET_ID)",
 		"CREATE INDEX ByTime ON CHANGE_SETS(COMMIT_TIMESTAMP)",
 		"CREATE TABLE A (Id INT64 NOT NULL, Name STRING(MAX), CHANGE_SET_ID STRING(MAX)) PRIMARY KEY (Id)", "CREATE INDEX ByChangeSet ON A(CHANGE_SET_ID)",
 		"CREATE TABLE B (Id INT64 NOT NULL, CHANGE_SET_ID STRING(MAX)) PRIMARY KEY (Id)", "CREATE TABLE Plain (Id INT64 NOT NULL) PRIMARY KEY (Id)")
@@ -158,14 +159,14 @@ func TestChangeSets(t *testing.T) {
 	write()
 	r.wait(t, atLeast(9))
 	stop()
-	if m := w.Metrics(); len(m) != 2 || m[0].Feed.String() != "CHANGE_SETS shard "+dbName+"/`A`" {
+	if m := w.Metrics(); len(m) != 2 || m[0].Feed.String() != "CHANGE_SETS shard "+clienttest.Database+"/`A`" {
 		t.Errorf("metrics are %+v", m)
 	}
 }
 
 // TestPrune: old commit timestamps of delivered rows become NULL, which is not seen as a change. Rows that are written again keep theirs.
 func TestPrune(t *testing.T) {
-	c := connect(t, singers, "CREATE NULL_FILTERED INDEX ByUpdated ON Singers(Updated)")
+	c := clienttest.Connect(t, singers, "CREATE NULL_FILTERED INDEX ByUpdated ON Singers(Updated)")
 	r := newRecorder()
 	release := make(chan struct{})
 	r.fail = func(tx *watch.Transaction) error {
@@ -211,7 +212,7 @@ func TestPrune(t *testing.T) {
 
 // TestPruneChangeSets: PruneAfter is refused for tables that are watched through change sets.
 func TestPruneChangeSets(t *testing.T) {
-	c := connect(t, singers)
+	c := clienttest.Connect(t, singers)
 	err := runToEnd(t, watch.Options{
 		Source:  &watch.Tables{Client: c, Include: []string{"Singers"}, Default: watch.TableOptions{ChangeSets: &watch.ChangeSets{}, PruneAfter: time.Hour}},
 		Handler: newRecorder(),
@@ -223,10 +224,10 @@ func TestPruneChangeSets(t *testing.T) {
 
 // TestCheckpointOlderThanRetention: polls read rows as they are now, so a checkpoint may have any age.
 func TestCheckpointOlderThanRetention(t *testing.T) {
-	c := connect(t, singers)
+	c := clienttest.Connect(t, singers)
 	apply(t, c, singer(1, "a"))
 	m := watch.NewMemory()
-	if err := m.Store(context.Background(), watch.FeedID{TableID: watch.TableID{Database: dbName, Name: "Singers"}},
+	if err := m.Store(context.Background(), watch.FeedID{TableID: watch.TableID{Database: clienttest.Database, Name: "Singers"}},
 		watch.Checkpoint{Timestamp: time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)}); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,8 @@ import (
 	database "cloud.google.com/go/spanner/admin/database/apiv1"
 	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
+
+	"github.com/crowfoot-db/crowfoot/clienttest"
 )
 
 // alter changes the schema.
@@ -21,7 +23,7 @@ func alter(t *testing.T, statements ...string) {
 		t.Fatal(err)
 	}
 	defer admin.Close()
-	op, err := admin.UpdateDatabaseDdl(t.Context(), &databasepb.UpdateDatabaseDdlRequest{Database: testDatabase, Statements: statements})
+	op, err := admin.UpdateDatabaseDdl(t.Context(), &databasepb.UpdateDatabaseDdlRequest{Database: clienttest.Database, Statements: statements})
 	if err == nil {
 		err = op.Wait(t.Context())
 	}
@@ -49,7 +51,7 @@ func (t *tail) pollOnce(ctx context.Context) error {
 // leave rows out, but begins again with the new table.
 func TestMadeAgain(t *testing.T) {
 	const table = "CREATE TABLE T (A INT64 NOT NULL, B INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (%s)"
-	c := connect(t, fmt.Sprintf(table, "A"))
+	c := clienttest.Connect(t, fmt.Sprintf(table, "A"))
 	write := func(ids ...int) {
 		var list []*spanner.Mutation
 		for _, id := range ids {
@@ -60,7 +62,7 @@ func TestMadeAgain(t *testing.T) {
 		}
 	}
 	write(0)
-	p := &poll{client: c, table: TableID{Database: testDatabase, Name: "T"}, o: TableOptions{Limit: 3}}
+	p := &poll{client: c, table: TableID{Database: clienttest.Database, Name: "T"}, o: TableOptions{Limit: 3}}
 	sink := &keptSink{}
 	tail, err := p.open(t.Context(), Checkpoint{Timestamp: time.Unix(0, 0)}, sink)
 	if err != nil {
@@ -85,11 +87,11 @@ func TestMadeAgain(t *testing.T) {
 // TestMadeAgainWhileStopped: after a position within a transaction was stored, the table got another key. The feed then reads all of the new
 // table.
 func TestMadeAgainWhileStopped(t *testing.T) {
-	c := connect(t, "CREATE TABLE T (Id INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)")
+	c := clienttest.Connect(t, "CREATE TABLE T (Id INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)")
 	if _, err := c.Apply(t.Context(), []*spanner.Mutation{spanner.Insert("T", []string{"Id", "Ts"}, []any{1, spanner.CommitTimestamp})}); err != nil {
 		t.Fatal(err)
 	}
-	p := &poll{client: c, table: TableID{Database: testDatabase, Name: "T"}, o: TableOptions{Limit: 3}}
+	p := &poll{client: c, table: TableID{Database: clienttest.Database, Name: "T"}, o: TableOptions{Limit: 3}}
 	for _, columns := range []string{"Id STRING", "Id INT64 DESC"} {
 		sink := &keptSink{}
 		from := Checkpoint{Timestamp: time.Unix(0, 0), Position: `{"timestamp":"2026-01-01T00:00:00Z","key":["a"],"columns":"` + columns + `"}`}
@@ -107,8 +109,8 @@ func TestMadeAgainWhileStopped(t *testing.T) {
 // keeps old versions.
 func TestCheckedBeforeTheHandlerIsReady(t *testing.T) {
 	const table = "CREATE TABLE T (A INT64 NOT NULL, B INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (%s)"
-	c := connect(t, fmt.Sprintf(table, "A"))
-	p := &poll{client: c, table: TableID{Database: testDatabase, Name: "t"}, o: TableOptions{Limit: 1}}
+	c := clienttest.Connect(t, fmt.Sprintf(table, "A"))
+	p := &poll{client: c, table: TableID{Database: clienttest.Database, Name: "t"}, o: TableOptions{Limit: 1}}
 	from := Checkpoint{Timestamp: time.Unix(0, 0), Position: `{"timestamp":"2026-01-01T00:00:00Z","key":["1"],"columns":"A INT64"}`}
 	tail, err := p.open(t.Context(), from, &keptSink{})
 	if err != nil {
@@ -136,7 +138,7 @@ func (s *countingSink) Observe(r Reading) { s.pages = append(s.pages, r.Rows) }
 
 // TestLargeRows: a page ends when it has many bytes, and the next page continues after it, also within a transaction.
 func TestLargeRows(t *testing.T) {
-	c := connect(t, "CREATE TABLE T (Id INT64 NOT NULL, Text STRING(MAX), Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)")
+	c := clienttest.Connect(t, "CREATE TABLE T (Id INT64 NOT NULL, Text STRING(MAX), Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)")
 	var list []*spanner.Mutation
 	for id := range 10 {
 		list = append(list, spanner.Insert("T", []string{"Id", "Text", "Ts"}, []any{id, strings.Repeat("x", 1000), spanner.CommitTimestamp}))
@@ -144,7 +146,7 @@ func TestLargeRows(t *testing.T) {
 	if _, err := c.Apply(t.Context(), list); err != nil {
 		t.Fatal(err)
 	}
-	p := &poll{client: c, table: TableID{Database: testDatabase, Name: "T"}, o: TableOptions{Limit: 100}}
+	p := &poll{client: c, table: TableID{Database: clienttest.Database, Name: "T"}, o: TableOptions{Limit: 100}}
 	sink := &countingSink{}
 	tail, err := p.open(t.Context(), Checkpoint{Timestamp: time.Unix(0, 0)}, sink)
 	if err != nil {

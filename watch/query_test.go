@@ -11,26 +11,13 @@ import (
 	"google.golang.org/api/iterator"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"github.com/crowfoot-db/crowfoot"
+	"github.com/crowfoot-db/crowfoot/clienttest"
 )
-
-const testDatabase = "projects/p/instances/i/databases/d"
-
-func connect(t *testing.T, ddl ...string) *spanner.Client {
-	t.Helper()
-	crowfoot.ForTest(t, testDatabase, ddl...)
-	c, err := spanner.NewClientWithConfig(context.Background(), testDatabase, spanner.ClientConfig{DisableNativeMetrics: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return c
-}
 
 // TestPagesReadWhatTheyReturn: a page reads from the index only its rows and one more of each shard, and from the table only its rows. This holds
 // however far the watcher is behind, and wherever in a transaction its position is.
 func TestPagesReadWhatTheyReturn(t *testing.T) {
-	c := connect(t, `CREATE TABLE T (Id INT64 NOT NULL, Shard INT64, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true), Text STRING(MAX)) PRIMARY KEY (Id)`,
+	c := clienttest.Connect(t, `CREATE TABLE T (Id INT64 NOT NULL, Shard INT64, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true), Text STRING(MAX)) PRIMARY KEY (Id)`,
 		"CREATE NULL_FILTERED INDEX ByShard ON T(Shard, Ts)")
 	ctx := context.Background()
 	const shards, limit = 5, 50
@@ -44,7 +31,7 @@ func TestPagesReadWhatTheyReturn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d, err := describe(ctx, c, TableID{Database: testDatabase, Name: "t"})
+	d, err := describe(ctx, c, TableID{Database: clienttest.Database, Name: "t"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +78,7 @@ func TestPagesReadWhatTheyReturn(t *testing.T) {
 
 // TestBehind: the condition for rows after a key agrees with the order of ORDER BY, also with NULL, NaN and descending columns.
 func TestBehind(t *testing.T) {
-	c := connect(t, `CREATE TABLE T (A FLOAT64, B STRING(MAX), C INT64, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (A, B DESC, C)`,
+	c := clienttest.Connect(t, `CREATE TABLE T (A FLOAT64, B STRING(MAX), C INT64, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (A, B DESC, C)`,
 		`CREATE TABLE U (A FLOAT64, B STRING(MAX), C INT64, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (A DESC, B, C DESC)`)
 	ctx := context.Background()
 	for _, table := range []string{"T", "U"} {
@@ -105,7 +92,7 @@ FROM UNNEST(['x', 'y', NULL]) b, UNNEST([1, 2, NULL]) c`, table, a))
 				t.Fatal(err)
 			}
 		}
-		d, err := describe(ctx, c, TableID{Database: testDatabase, Name: table})
+		d, err := describe(ctx, c, TableID{Database: clienttest.Database, Name: table})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,8 @@ import (
 	"cloud.google.com/go/spanner"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/crowfoot-db/crowfoot/clienttest"
 )
 
 var day = time.Date(2026, 11, 22, 10, 11, 12, 345678000, time.UTC)
@@ -60,7 +62,7 @@ func TestFixedShardIDs(t *testing.T) {
 
 // TestSpannerTableKeepsShards: the table that Check creates keeps checkpoints of each type of shard, each in its own row.
 func TestSpannerTableKeepsShards(t *testing.T) {
-	c := connect(t)
+	c := clienttest.Connect(t)
 	ctx := context.Background()
 	s := &SpannerTable{Client: c}
 	for range 2 { // creates the table, and then finds it
@@ -68,7 +70,7 @@ func TestSpannerTableKeepsShards(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ids := []FeedID{{TableID: TableID{Database: testDatabase, Name: "T"}}, {TableID: TableID{Database: testDatabase, Schema: "s", Name: "T"}}}
+	ids := []FeedID{{TableID: TableID{Database: clienttest.Database, Name: "T"}}, {TableID: TableID{Database: clienttest.Database, Schema: "s", Name: "T"}}}
 	for _, f := range fixedShards {
 		p, _ := FixedShard("Shard", f.value)
 		ids = append(ids, FeedID{ids[0].TableID, p.ID()})
@@ -98,7 +100,7 @@ func TestSpannerTableKeepsShards(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	want := "DATABASE_NAME=" + testDatabase + " TABLE_CATALOG= TABLE_SCHEMA= TABLE_NAME=T SHARD_ID_BOOL=<nil> SHARD_ID_BYTES=<nil> SHARD_ID_DATE=<nil> SHARD_ID_FLOAT64=<nil> SHARD_ID_INT64=-18 SHARD_ID_STRING=<nil> SHARD_ID_TIMESTAMP=<nil> LAST_SEEN_COMMIT_TIMESTAMP=2026-11-22T10:11:12.345784Z"
+	want := "DATABASE_NAME=" + clienttest.Database + " TABLE_CATALOG= TABLE_SCHEMA= TABLE_NAME=T SHARD_ID_BOOL=<nil> SHARD_ID_BYTES=<nil> SHARD_ID_DATE=<nil> SHARD_ID_FLOAT64=<nil> SHARD_ID_INT64=-18 SHARD_ID_STRING=<nil> SHARD_ID_TIMESTAMP=<nil> LAST_SEEN_COMMIT_TIMESTAMP=2026-11-22T10:11:12.345784Z"
 	if got := strings.Join(columns, " "); got != want {
 		t.Errorf("the row is %s\nwant %s", got, want)
 	}
@@ -111,7 +113,7 @@ func TestSpannerTableOfWrongShape(t *testing.T) {
 		columns += c.name + " " + c.typ + ", "
 	}
 	key := strings.Join(lastSeenNames()[:11], ", ")
-	c := connect(t,
+	c := clienttest.Connect(t,
 		"CREATE TABLE A (TABLE_NAME STRING(MAX) NOT NULL, LAST_SEEN_COMMIT_TIMESTAMP TIMESTAMP NOT NULL) PRIMARY KEY (TABLE_NAME)",
 		"CREATE TABLE B ("+strings.Replace(columns, "SHARD_ID_INT64 INT64", "SHARD_ID_INT64 STRING(10)", 1)+") PRIMARY KEY ("+key+")",
 		"CREATE TABLE C ("+columns+") PRIMARY KEY (DATABASE_NAME)",
@@ -135,7 +137,7 @@ func TestSpannerTableOfWrongShape(t *testing.T) {
 
 // TestIntervalShards: Interval.Shard agrees with the DML expression around the starts of all days, weeks and years.
 func TestIntervalShards(t *testing.T) {
-	c := connect(t)
+	c := clienttest.Connect(t)
 	var times []time.Time
 	for year := 2020; year < 2031; year++ {
 		for _, d := range []int{1, 2, 3, 4, 5, 6, 7, 8, 59, 60, 61, 200, 364, 365, 366} {

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/crowfoot-db/crowfoot/clienttest"
 	"github.com/crowfoot-db/crowfoot/watch"
 )
 
@@ -39,7 +40,7 @@ func kindsOf(list []*watch.Transaction) string {
 
 // TestStream: a change stream delivers every change, also deletes, in whole transactions, even across a split.
 func TestStream(t *testing.T) {
-	c := connect(t, singers, "CREATE TABLE Others (Id INT64) PRIMARY KEY (Id)", everything)
+	c := clienttest.Connect(t, singers, "CREATE TABLE Others (Id INT64) PRIMARY KEY (Id)", everything)
 	before := apply(t, c, singer(1, "before"))
 	r := newRecorder()
 	w, stop := run(t, watch.Options{Source: &watch.Stream{Client: c, Name: "Everything", Exclude: []string{"Others"}}, Handler: r, Start: before})
@@ -84,7 +85,7 @@ func split(t *testing.T, at int) {
 	}
 	defer admin.Close()
 	key := &structpb.ListValue{Values: []*structpb.Value{structpb.NewStringValue(fmt.Sprint(at))}}
-	_, err = admin.AddSplitPoints(context.Background(), &databasepb.AddSplitPointsRequest{Database: dbName, SplitPoints: []*databasepb.SplitPoints{
+	_, err = admin.AddSplitPoints(context.Background(), &databasepb.AddSplitPointsRequest{Database: clienttest.Database, SplitPoints: []*databasepb.SplitPoints{
 		{Table: "Singers", Keys: []*databasepb.SplitPoints_Key{{KeyParts: key}}},
 	}})
 	if err != nil {
@@ -94,7 +95,7 @@ func split(t *testing.T, at int) {
 
 // TestStreamRefused: Run returns the database's error if the stream does not exist, or was created after the start.
 func TestStreamRefused(t *testing.T) {
-	c := connect(t, singers, everything)
+	c := clienttest.Connect(t, singers, everything)
 	for _, test := range []struct {
 		o    watch.Options
 		code codes.Code
@@ -113,7 +114,7 @@ func TestStreamRefused(t *testing.T) {
 // TestStreamCheckpointTooOld: Run returns the database's error if the checkpoint is older than the stream's retention, or names unknown
 // partitions, since changes would be left out. The checkpoint stays unchanged.
 func TestStreamCheckpointTooOld(t *testing.T) {
-	c := connect(t, singers, everything)
+	c := clienttest.Connect(t, singers, everything)
 	now := apply(t, c, singer(1, "a"))
 	for _, test := range []struct {
 		at   watch.Checkpoint
@@ -141,7 +142,7 @@ func TestStreamCheckpointTooOld(t *testing.T) {
 
 // TestStreamInAnyCase: a watcher finds the checkpoint of a stream if it writes the name in another case than the watcher before.
 func TestStreamInAnyCase(t *testing.T) {
-	c := connect(t, singers, everything)
+	c := clienttest.Connect(t, singers, everything)
 	repository, r := watch.NewMemory(), newRecorder()
 	start := apply(t, c, singer(0, "before")) // without a Start, the watcher might begin after the change
 	_, stop := run(t, watch.Options{Source: &watch.Stream{Client: c, Name: "EVERYTHING"}, Repository: repository, Handler: r, Start: start})
@@ -161,7 +162,7 @@ func TestStreamInAnyCase(t *testing.T) {
 func TestStreamRestarts(t *testing.T) {
 	const transactions, keys = 60, 12
 	s := newServer(t)
-	c := dial(t)
+	c := clienttest.Dial(t)
 	alter(t, everything)
 	start := apply(t, c, singer(0, "0/0"))
 	for name, repository := range map[string]watch.Repository{

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/crowfoot-db/crowfoot/clienttest"
 	"github.com/crowfoot-db/crowfoot/watch"
 )
 
@@ -27,7 +28,7 @@ func alter(t *testing.T, statements ...string) {
 		t.Fatal(err)
 	}
 	defer admin.Close()
-	op, err := admin.UpdateDatabaseDdl(ctx, &databasepb.UpdateDatabaseDdlRequest{Database: dbName, Statements: statements})
+	op, err := admin.UpdateDatabaseDdl(ctx, &databasepb.UpdateDatabaseDdlRequest{Database: clienttest.Database, Statements: statements})
 	if err == nil {
 		err = op.Wait(ctx)
 	}
@@ -39,7 +40,7 @@ func alter(t *testing.T, statements ...string) {
 // TestDatabase: without Include, all tables with a commit timestamp are watched, in all schemas, also tables that are created later. Excluded
 // tables are not.
 func TestDatabase(t *testing.T) {
-	c := connect(t, singers, "CREATE TABLE Plain (Id INT64 NOT NULL) PRIMARY KEY (Id)",
+	c := clienttest.Connect(t, singers, "CREATE TABLE Plain (Id INT64 NOT NULL) PRIMARY KEY (Id)",
 		"CREATE TABLE Secret (Id INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)",
 		"CREATE SCHEMA s", "CREATE TABLE s.Singers (Id INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id, Ts DESC)")
 	r := newRecorder()
@@ -73,7 +74,7 @@ func TestDatabase(t *testing.T) {
 
 // TestLargeTransaction: a transaction that extends over several pages comes whole, and so do its neighbours.
 func TestLargeTransaction(t *testing.T) {
-	c := connect(t, singers)
+	c := clienttest.Connect(t, singers)
 	r := newRecorder()
 	start := apply(t, c, singer(0, ""))
 	var list []*spanner.Mutation
@@ -95,7 +96,7 @@ func TestLargeTransaction(t *testing.T) {
 // TestHugeTransaction: if more rows have one timestamp than a Transaction may have, they come in parts. A watcher that stops between two parts
 // continues with the rest if the repository stores positions.
 func TestHugeTransaction(t *testing.T) {
-	c := connect(t, singers)
+	c := clienttest.Connect(t, singers)
 	const rows = watch.MaxTransactionChanges + 10
 	for from := 0; from < rows; from += 20_000 {
 		if _, err := c.ReadWriteTransaction(context.Background(), func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
@@ -132,7 +133,7 @@ func TestHugeTransaction(t *testing.T) {
 
 // TestEveryType: values of all types decode as the official library decodes them. Columns that are added later come with the next poll.
 func TestEveryType(t *testing.T) {
-	c := connect(t, `CREATE TABLE T (Id STRING(36) NOT NULL, B BOOL, I INT64, F FLOAT64, G FLOAT32, N NUMERIC, S STRING(MAX), Y BYTES(MAX), D DATE, M TIMESTAMP, J JSON, U UUID,
+	c := clienttest.Connect(t, `CREATE TABLE T (Id STRING(36) NOT NULL, B BOOL, I INT64, F FLOAT64, G FLOAT32, N NUMERIC, S STRING(MAX), Y BYTES(MAX), D DATE, M TIMESTAMP, J JSON, U UUID,
   BA ARRAY<BOOL>, IA ARRAY<INT64>, FA ARRAY<FLOAT64>, GA ARRAY<FLOAT32>, NA ARRAY<NUMERIC>, SA ARRAY<STRING(MAX)>, YA ARRAY<BYTES(MAX)>, DA ARRAY<DATE>, TSA ARRAY<TIMESTAMP>, JA ARRAY<JSON>, UA ARRAY<UUID>,
   Ts TIMESTAMP NOT NULL OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)`)
 	if _, err := c.ReadWriteTransaction(context.Background(), func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
@@ -174,7 +175,7 @@ func TestEveryType(t *testing.T) {
 
 // TestColumns: the requested columns come with the names that the table has. The key and the commit timestamp come, too, even if they are hidden.
 func TestColumns(t *testing.T) {
-	c := connect(t, "CREATE TABLE T (Id INT64 NOT NULL HIDDEN, Name STRING(MAX), Other INT64, Ts TIMESTAMP HIDDEN OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)")
+	c := clienttest.Connect(t, "CREATE TABLE T (Id INT64 NOT NULL HIDDEN, Name STRING(MAX), Other INT64, Ts TIMESTAMP HIDDEN OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)")
 	apply(t, c, spanner.Insert("T", []string{"Id", "Name", "Other", "Ts"}, []any{7, "a", 1, spanner.CommitTimestamp}))
 	for want, columns := range map[string][]string{"Name Other Id Ts": nil, "Name Id Ts": {"name"}, "Id Other Ts": {"ID", "other"}} {
 		r := newRecorder()
@@ -193,7 +194,7 @@ func TestColumns(t *testing.T) {
 
 // TestWhatCannotBeWatched: each mistake has its own error, in Spanner's words. Run returns it if there is nothing else to watch.
 func TestWhatCannotBeWatched(t *testing.T) {
-	c := connect(t, singers, "CREATE TABLE Plain (Id INT64 NOT NULL) PRIMARY KEY (Id)",
+	c := clienttest.Connect(t, singers, "CREATE TABLE Plain (Id INT64 NOT NULL) PRIMARY KEY (Id)",
 		`CREATE TABLE Two (Id INT64 NOT NULL, Made TIMESTAMP OPTIONS (allow_commit_timestamp=true), Updated TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)`,
 		`CREATE TABLE Required (Id INT64 NOT NULL, Ts TIMESTAMP NOT NULL OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)`)
 	for _, test := range []struct {
@@ -224,7 +225,7 @@ func TestWhatCannotBeWatched(t *testing.T) {
 
 // TestTablesAreIsolated: a table that fails does not stop others. Health shows its error, and when it works again, no change is left out.
 func TestTablesAreIsolated(t *testing.T) {
-	c := connect(t, singers)
+	c := clienttest.Connect(t, singers)
 	r := newRecorder()
 	w, ended := runUntil(t, context.Background(), watch.Options{
 		Source:  &watch.Tables{Client: c, Include: []string{"Singers", "Later"}, Interval: time.Millisecond},
@@ -256,7 +257,7 @@ func TestTablesAreIsolated(t *testing.T) {
 
 // TestAbsent: the watcher logs names in a source that match no table, since they have no effect.
 func TestAbsent(t *testing.T) {
-	c := connect(t, singers, "CREATE TABLE Plain (Id INT64 NOT NULL) PRIMARY KEY (Id)", "CREATE CHANGE STREAM OfSingers FOR Singers", everything)
+	c := clienttest.Connect(t, singers, "CREATE TABLE Plain (Id INT64 NOT NULL) PRIMARY KEY (Id)", "CREATE CHANGE STREAM OfSingers FOR Singers", everything)
 	for _, test := range []struct {
 		source watch.Source
 		want   []string

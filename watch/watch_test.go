@@ -13,30 +13,11 @@ import (
 
 	"cloud.google.com/go/spanner"
 
-	"github.com/crowfoot-db/crowfoot"
+	"github.com/crowfoot-db/crowfoot/clienttest"
 	"github.com/crowfoot-db/crowfoot/watch"
 )
 
-const dbName = "projects/p/instances/i/databases/d"
-
 const singers = `CREATE TABLE Singers (Id INT64 NOT NULL, Name STRING(MAX), Shard INT64, Updated TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)`
-
-// connect starts a server with tables and connects the official client to it.
-func connect(t *testing.T, ddl ...string) *spanner.Client {
-	t.Helper()
-	crowfoot.ForTest(t, dbName, ddl...)
-	return dial(t)
-}
-
-func dial(t *testing.T) *spanner.Client {
-	t.Helper()
-	c, err := spanner.NewClientWithConfig(context.Background(), dbName, spanner.ClientConfig{DisableNativeMetrics: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return c
-}
 
 // apply writes mutations and returns the commit timestamp.
 func apply(t *testing.T, c *spanner.Client, list ...*spanner.Mutation) time.Time {
@@ -166,7 +147,7 @@ func runToEnd(t *testing.T, o watch.Options) error {
 }
 
 func TestTable(t *testing.T) {
-	c := connect(t, singers, "CREATE INDEX ByUpdated ON Singers(Updated)")
+	c := clienttest.Connect(t, singers, "CREATE INDEX ByUpdated ON Singers(Updated)")
 	before := apply(t, c, singer(1, "before"))
 	r := newRecorder()
 	w, stop := run(t, watch.Options{Source: &watch.Tables{Client: c, Include: []string{"singers"}, Interval: time.Millisecond}, Handler: r, Start: before})

@@ -17,9 +17,10 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/bulk"
 	"github.com/crowfoot-db/crowfoot/bulk/transfer"
+	"github.com/crowfoot-db/crowfoot/clienttest"
 )
 
-// dialFlight connects to the server that connect has started. upload, if not nil, wraps each upload stream of the client.
+// dialFlight connects to the server that clienttest.Connect has started. upload, if not nil, wraps each upload stream of the client.
 func dialFlight(t *testing.T, upload func(grpc.ClientStream) grpc.ClientStream) grpc.ClientConnInterface {
 	t.Helper()
 	conn, err := grpc.NewClient("passthrough:///"+os.Getenv("SPANNER_EMULATOR_HOST"), grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -73,7 +74,7 @@ func TestColumns(t *testing.T) {
 		if strings.Contains(more, "K * 2") {
 			ddl = append(ddl, "CREATE UNIQUE INDEX MI ON M (S, N) STORING (D)", "CREATE UNIQUE INDEX CI ON C (S, N) STORING (D)")
 		}
-		client := connect(t, ddl...)
+		client := clienttest.Connect(t, ddl...)
 		path := write(t, "t.jsonl", everyRow+`{"K":6,"S":"too long"}
 {"I":"x","K":7}
 {"K":8,"I":11,"S":"eight"}
@@ -124,7 +125,7 @@ func (s unansweredStream) RecvMsg(m any) error {
 // TestColumnsUnanswered: a load succeeds without an answer and is repeated with the mode Insert. Its rows are not refused as duplicates of
 // themselves. A row whose key another row has is still refused.
 func TestColumnsUnanswered(t *testing.T) {
-	client := connect(t, "CREATE TABLE T (K INT64, S STRING(MAX)) PRIMARY KEY (K)")
+	client := clienttest.Connect(t, "CREATE TABLE T (K INT64, S STRING(MAX)) PRIMARY KEY (K)")
 	if _, err := client.Apply(t.Context(), []*spanner.Mutation{spanner.Insert("T", []string{"K", "S"}, []any{7, "another's"})}); err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +158,7 @@ func TestColumnsInManyCommits(t *testing.T) {
 	for i := range 40 {
 		ddl = append(ddl, fmt.Sprintf("CREATE INDEX I%d ON T (A)", i))
 	}
-	client := connect(t, ddl...)
+	client := clienttest.Connect(t, ddl...)
 	var text strings.Builder
 	text.WriteString("K\n")
 	for k := range 1200 {
@@ -172,7 +173,7 @@ func TestColumnsInManyCommits(t *testing.T) {
 
 // TestNotCrowfoot: rows are sent as mutations to a server that does not speak Flight SQL.
 func TestNotCrowfoot(t *testing.T) {
-	client := connect(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K)")
+	client := clienttest.Connect(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K)")
 	conn, err := grpc.NewClient("passthrough:///"+os.Getenv("SPANNER_EMULATOR_HOST"), grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithUnaryInterceptor(func(context.Context, string, any, any, *grpc.ClientConn, grpc.UnaryInvoker, ...grpc.CallOption) error {
 			return status.Error(codes.Unimplemented, "unknown service arrow.flight.protocol.FlightService")

@@ -16,10 +16,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 	"github.com/crowfoot-db/crowfoot/bulk/file"
 	"github.com/crowfoot-db/crowfoot/bulk/transfer"
+	"github.com/crowfoot-db/crowfoot/clienttest"
 )
 
 func exportOptions(client *spanner.Client, dir string, format file.Format) transfer.ExportOptions {
-	return transfer.ExportOptions{Client: client, Database: database, Dir: dir, Format: format, Bound: spanner.StrongRead(), Parallel: 2, Timestamps: arrowtype.Text}
+	return transfer.ExportOptions{Client: client, Database: clienttest.Database, Dir: dir, Format: format, Bound: spanner.StrongRead(), Parallel: 2, Timestamps: arrowtype.Text}
 }
 
 // TestExportResumes: when the disk is full, an export ends with an error that names the file, and leaves no incomplete file. The same export can
@@ -28,7 +29,7 @@ func TestExportResumes(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip(err)
 	}
-	client := connect(t, customerDDL)
+	client := clienttest.Connect(t, customerDDL)
 	const rows = 10_000
 	if _, _, err := (load{table: "customer"}).run(t.Context(), t, client, customers(t, rows)); err != nil {
 		t.Fatal(err)
@@ -95,7 +96,7 @@ func TestExportResumes(t *testing.T) {
 
 // TestExportOnce: an export that names a table twice is refused, since two writers would write its files.
 func TestExportOnce(t *testing.T) {
-	o := exportOptions(connect(t, customerDDL), t.TempDir(), file.CSV)
+	o := exportOptions(clienttest.Connect(t, customerDDL), t.TempDir(), file.CSV)
 	o.Tables = []string{"customer", "Customer"}
 	if _, err := transfer.Export(t.Context(), o); err == nil || !strings.Contains(err.Error(), "named twice") {
 		t.Errorf("a table twice: %v", err)
@@ -104,7 +105,7 @@ func TestExportOnce(t *testing.T) {
 
 // TestLongArrays: batches of rows with long arrays have few rows. So memory is bounded, and no column exceeds the 2 GiB of Arrow's offsets.
 func TestLongArrays(t *testing.T) {
-	client := connect(t, "CREATE TABLE T (K INT64, A ARRAY<STRING(MAX)>) PRIMARY KEY (K)")
+	client := clienttest.Connect(t, "CREATE TABLE T (K INT64, A ARRAY<STRING(MAX)>) PRIMARY KEY (K)")
 	const rows = 8
 	elem := strings.Repeat("x", bulk.BatchBytes/4)
 	for k := range rows {

@@ -12,6 +12,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 	"github.com/crowfoot-db/crowfoot/bulk/file"
 	"github.com/crowfoot-db/crowfoot/bulk/transfer"
+	"github.com/crowfoot-db/crowfoot/clienttest"
 )
 
 // TestForeignFolders: a folder that no export could have written is refused before anything is sent.
@@ -114,7 +115,7 @@ func TestForeignFolders(t *testing.T) {
 
 // TestFolderChecksTypes: a table is refused if its columns differ from the exported ones.
 func TestFolderChecksTypes(t *testing.T) {
-	client := connect(t, "CREATE TABLE T (K INT64, S STRING(10), A ARRAY<STRING(MAX)>, G INT64 AS (K) STORED) PRIMARY KEY (K)")
+	client := clienttest.Connect(t, "CREATE TABLE T (K INT64, S STRING(10), A ARRAY<STRING(MAX)>, G INT64 AS (K) STORED) PRIMARY KEY (K)")
 	table, err := bulk.Describe(t.Context(), client, "T")
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 	"github.com/crowfoot-db/crowfoot/bulk/file"
 	"github.com/crowfoot-db/crowfoot/bulk/transfer"
+	"github.com/crowfoot-db/crowfoot/clienttest"
 )
 
 // numbered returns CSV lines of the given number of rows. 40,000 rows have several MB.
@@ -43,7 +44,7 @@ func TestCorrected(t *testing.T) {
 		for _, mode := range []transfer.Mode{transfer.InsertOrUpdate, transfer.Insert} {
 			for _, way := range []string{"mutations", "flight"} {
 				t.Run(fmt.Sprint(name, "/", mode, "/", way), func(t *testing.T) {
-					client := connect(t, "CREATE TABLE T (K INT64 NOT NULL, V STRING(MAX)) PRIMARY KEY (K)")
+					client := clienttest.Connect(t, "CREATE TABLE T (K INT64 NOT NULL, V STRING(MAX)) PRIMARY KEY (K)")
 					l := load{table: "T", mode: mode, state: filepath.Join(t.TempDir(), "state"), parallel: 3}
 					if way == "flight" {
 						l.flightConn = dialFlight(t, nil)
@@ -96,14 +97,14 @@ func TestCorrected(t *testing.T) {
 // TestStateOfOthers: the state of an import into another table, database or server is refused with an explanation. If the options for reading or
 // writing change, all rows are sent again.
 func TestStateOfOthers(t *testing.T) {
-	client := connect(t, "CREATE TABLE T (K INT64, V STRING(100)) PRIMARY KEY (K)")
+	client := clienttest.Connect(t, "CREATE TABLE T (K INT64, V STRING(100)) PRIMARY KEY (K)")
 	l := load{table: "T", mode: transfer.Replace, state: filepath.Join(t.TempDir(), "state")}
 	in := write(t, "t.csv", "K,V\n"+strings.Join(numbered(40_000), "")+"wrong,\n")
 	if _, _, err := l.run(t.Context(), t, client, in); err == nil {
 		t.Fatal("a bad row is taken")
 	}
-	target := transfer.ImportTarget{Server: "server", Database: database, Table: "T"}
-	for _, other := range []transfer.ImportTarget{{"other", database, "T"}, {"server", database + "2", "T"}, {"server", database, "U"}} {
+	target := transfer.ImportTarget{Server: "server", Database: clienttest.Database, Table: "T"}
+	for _, other := range []transfer.ImportTarget{{"other", clienttest.Database, "T"}, {"server", clienttest.Database + "2", "T"}, {"server", clienttest.Database, "U"}} {
 		_, err := transfer.OpenImportState(l.state, other)
 		if want := fmt.Sprintf("is the state of an import into %s, and this one is into %s: name another file", target, other); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
@@ -175,7 +176,7 @@ func TestStateOfOthers(t *testing.T) {
 // TestGeneratedKey: if the database generates the key, rows that were sent and then changed cannot be found in the table. They are not sent
 // again, and the error says why.
 func TestGeneratedKey(t *testing.T) {
-	client := connect(t, "CREATE TABLE T (Id STRING(36) DEFAULT (GENERATE_UUID()), K INT64, V STRING(100)) PRIMARY KEY (Id)")
+	client := clienttest.Connect(t, "CREATE TABLE T (Id STRING(36) DEFAULT (GENERATE_UUID()), K INT64, V STRING(100)) PRIMARY KEY (Id)")
 	l := load{table: "T", state: filepath.Join(t.TempDir(), "state")}
 	lines := numbered(30_000)
 	lines[25_000] = "wrong,\n"

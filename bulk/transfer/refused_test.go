@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/crowfoot-db/crowfoot/bulk/transfer"
+	"github.com/crowfoot-db/crowfoot/clienttest"
 )
 
 // commits returns a client whose commits are passed to a function.
@@ -29,7 +30,7 @@ func commits(t *testing.T, through func(commit func() error) error) *spanner.Cli
 		return call()
 	}
 	config := spanner.ClientConfig{DisableNativeMetrics: true, CallOptions: transfer.CallOptions()}
-	client, err := spanner.NewClientWithConfig(t.Context(), database, config, option.WithGRPCDialOption(grpc.WithUnaryInterceptor(intercept)))
+	client, err := spanner.NewClientWithConfig(t.Context(), clienttest.Database, config, option.WithGRPCDialOption(grpc.WithUnaryInterceptor(intercept)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,7 @@ func define(t *testing.T, statements ...string) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	operation, err := client.UpdateDatabaseDdl(t.Context(), &databasepb.UpdateDatabaseDdlRequest{Database: database, Statements: statements})
+	operation, err := client.UpdateDatabaseDdl(t.Context(), &databasepb.UpdateDatabaseDdlRequest{Database: clienttest.Database, Statements: statements})
 	if err == nil {
 		err = operation.Wait(t.Context())
 	}
@@ -57,7 +58,7 @@ func define(t *testing.T, statements ...string) {
 // TestUnanswered: with the mode Insert, a commit succeeds without an answer and is repeated. Its rows, with values of every type, are not refused
 // as duplicates of themselves. A row whose key another row has is still refused.
 func TestUnanswered(t *testing.T) {
-	connect(t, `CREATE TABLE T (I INT64, S STRING(MAX), B BOOL, F FLOAT64, G FLOAT32, N NUMERIC, D DATE, T TIMESTAMP, J JSON, U UUID, Y BYTES(MAX), A ARRAY<FLOAT64>)
+	clienttest.Connect(t, `CREATE TABLE T (I INT64, S STRING(MAX), B BOOL, F FLOAT64, G FLOAT32, N NUMERIC, D DATE, T TIMESTAMP, J JSON, U UUID, Y BYTES(MAX), A ARRAY<FLOAT64>)
 PRIMARY KEY (I, S DESC, B, F, N, D, T, Y)`)
 	unanswered := 0
 	client := commits(t, func(commit func() error) error {
@@ -89,7 +90,7 @@ func TestTableGone(t *testing.T) {
 		"ALTER TABLE customer DROP COLUMN c_comment":                   "table customer was altered during the import: it had c_comment STRING(117) NOT NULL",
 		"ALTER TABLE customer ADD COLUMN x INT64 NOT NULL DEFAULT (1)": "",
 	} {
-		connect(t, customerDDL)
+		clienttest.Connect(t, customerDDL)
 		var first atomic.Bool
 		client := commits(t, func(commit func() error) error {
 			if first.CompareAndSwap(false, true) {

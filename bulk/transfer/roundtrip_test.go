@@ -16,6 +16,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 	"github.com/crowfoot-db/crowfoot/bulk/file"
 	"github.com/crowfoot-db/crowfoot/bulk/transfer"
+	"github.com/crowfoot-db/crowfoot/clienttest"
 )
 
 const edgesDDL = `CREATE TABLE A (K INT64, B BOOL, I INT64, F FLOAT64, G FLOAT32, N NUMERIC, S STRING(MAX), Y BYTES(MAX), D DATE, T TIMESTAMP, J JSON, U UUID,
@@ -79,7 +80,7 @@ func tableText(t *testing.T, client *spanner.Client, table string) (lines []stri
 
 // TestEveryValue: every edge value of every type, next to NULLs, is unchanged after an export in each format and an import into another table.
 func TestEveryValue(t *testing.T) {
-	client := connect(t, edgesDDL, strings.Replace(edgesDDL, "TABLE A", "TABLE Copy", 1))
+	client := clienttest.Connect(t, edgesDDL, strings.Replace(edgesDDL, "TABLE A", "TABLE Copy", 1))
 	insert := func(k int, column, value string) {
 		sql := fmt.Sprintf("INSERT INTO A (K, %s) VALUES (%d, %s)", column, k, value)
 		_, err := client.ReadWriteTransaction(t.Context(), func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {

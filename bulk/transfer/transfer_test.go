@@ -17,26 +17,12 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"google.golang.org/grpc"
 
-	"github.com/crowfoot-db/crowfoot"
 	"github.com/crowfoot-db/crowfoot/arrowtype"
 	"github.com/crowfoot-db/crowfoot/bulk"
 	"github.com/crowfoot-db/crowfoot/bulk/file"
 	"github.com/crowfoot-db/crowfoot/bulk/transfer"
+	"github.com/crowfoot-db/crowfoot/clienttest"
 )
-
-const database = "projects/p/instances/i/databases/d"
-
-// connect starts a server with tables.
-func connect(t *testing.T, ddl ...string) *spanner.Client {
-	t.Helper()
-	crowfoot.ForTest(t, database, ddl...)
-	client, err := spanner.NewClientWithConfig(t.Context(), database, spanner.ClientConfig{DisableNativeMetrics: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(client.Close)
-	return client
-}
 
 func write(t *testing.T, name, content string) string {
 	t.Helper()
@@ -106,7 +92,7 @@ func (l load) run(ctx context.Context, t *testing.T, client *spanner.Client, nam
 
 func openState(t *testing.T, name string) *transfer.ImportState {
 	t.Helper()
-	state, err := transfer.OpenImportState(name, transfer.ImportTarget{Server: "server", Database: database, Table: "T"})
+	state, err := transfer.OpenImportState(name, transfer.ImportTarget{Server: "server", Database: clienttest.Database, Table: "T"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +143,7 @@ func sortedLines(t *testing.T, dir, header string) (lines []string) {
 // TestCustomer: a .tbl file is imported and exported as TBL and CSV, and the CSV is imported again.
 func TestCustomer(t *testing.T) {
 	const rows = 20_000
-	client := connect(t, customerDDL, strings.Replace(customerDDL, "TABLE customer", "TABLE again", 1))
+	client := clienttest.Connect(t, customerDDL, strings.Replace(customerDDL, "TABLE customer", "TABLE again", 1))
 	in := customers(t, rows)
 	result, _, err := load{table: "CUSTOMER"}.run(t.Context(), t, client, in)
 	if err != nil || result.Rows != rows || count(t, client, "customer") != rows {
@@ -165,7 +151,7 @@ func TestCustomer(t *testing.T) {
 	}
 	export := func(table string, format file.Format) (string, *transfer.Manifest) {
 		dir := filepath.Join(t.TempDir(), table)
-		out, err := transfer.Export(t.Context(), transfer.ExportOptions{Client: client, Database: database, Tables: []string{table}, Dir: dir, Format: format,
+		out, err := transfer.Export(t.Context(), transfer.ExportOptions{Client: client, Database: clienttest.Database, Tables: []string{table}, Dir: dir, Format: format,
 			Timestamps: arrowtype.Text, Bound: spanner.StrongRead(), Parallel: 2, Progress: &transfer.Progress{}})
 		if err != nil || out.Manifest.Tables[0].Rows != rows {
 			t.Fatalf("%+v, %v", out, err)
@@ -205,7 +191,7 @@ func TestCustomer(t *testing.T) {
 
 // TestRejects: rows that are malformed or that the table refuses are reported with file, line and reason. All other rows are imported.
 func TestRejects(t *testing.T) {
-	client := connect(t, "CREATE TABLE T (K INT64 NOT NULL, V STRING(3) NOT NULL, N INT64, CONSTRAINT Positive CHECK (N > 0)) PRIMARY KEY (K)")
+	client := clienttest.Connect(t, "CREATE TABLE T (K INT64 NOT NULL, V STRING(3) NOT NULL, N INT64, CONSTRAINT Positive CHECK (N > 0)) PRIMARY KEY (K)")
 	path := write(t, "t.csv", "K,V,N\n1,a,1\nx,b,1\n2,long,1\n3,,1\n4,c,-1\n5,d,\n9,e,1\n")
 	if _, err := client.Apply(t.Context(), []*spanner.Mutation{spanner.Insert("T", []string{"K", "V"}, []any{9, "x"})}); err != nil {
 		t.Fatal(err)
@@ -271,7 +257,7 @@ func (r stoppingReader) Next() (arrow.RecordBatch, error) {
 func TestResume(t *testing.T) {
 	const rows = 30_000
 	for n, mode := range []transfer.Mode{transfer.InsertOrUpdate, transfer.Insert, transfer.InsertOrUpdate, transfer.Insert} {
-		client := connect(t, customerDDL)
+		client := clienttest.Connect(t, customerDDL)
 		var flightConn grpc.ClientConnInterface
 		if n >= 2 {
 			flightConn = dialFlight(t, nil)
@@ -355,7 +341,7 @@ func TestRejectsAfterKill(t *testing.T) {
 
 // TestGreatestFloat32: the shortest text of the greatest FLOAT32 is a greater FLOAT64. It is still read as that FLOAT32.
 func TestGreatestFloat32(t *testing.T) {
-	client := connect(t, "CREATE TABLE T (K INT64, F FLOAT32) PRIMARY KEY (K)")
+	client := clienttest.Connect(t, "CREATE TABLE T (K INT64, F FLOAT32) PRIMARY KEY (K)")
 	_, _, err := load{table: "T"}.run(t.Context(), t, client, write(t, "t.csv", "K,F\n1,3.4028235e+38\n2,-3.4028235e+38\n3,0.1\n"))
 	if err != nil {
 		t.Fatal(err)

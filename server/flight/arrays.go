@@ -8,16 +8,12 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/server/result"
 	"github.com/crowfoot-db/crowfoot/server/rpc"
+	"github.com/crowfoot-db/crowfoot/sql/exec"
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// arrayRows are rows that their source can return as Arrow arrays: see exec.ArrayRows.
-type arrayRows interface {
-	NextArrays() (rows int, arrays []arrow.Array, err error)
-}
-
 // streamArrays sends a result whose rows are already Arrow arrays. It copies the values once, into the messages.
-func streamArrays(ctx context.Context, c *rpc.Call, r *result.Result, from arrayRows, o columnar.Options) error {
+func streamArrays(ctx context.Context, c *rpc.Call, r *result.Result, from *exec.ArrayRows, o columnar.Options) error {
 	columns := columnsOf(r.Columns)
 	w := newWriter(ctx, c, columnar.Schema(columns, o))
 	w.rows = r.Rows

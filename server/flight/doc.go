@@ -14,5 +14,5 @@
 //
 // Package server executes the requests, and arrowtype has Arrow's types.
 //
-// Imports of this module: arrowmessage, memory, server/result, server/rpc, server/token, sql/analyze, sql/plan, table, usererror, value, value/columnar, version.
+// Imports of this module: arrowmessage, memory, server/result, server/rpc, server/token, sql/analyze, sql/exec, sql/plan, table, usererror, value, value/columnar, version.
 package flight

@@ -11,6 +11,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/server/result"
 	"github.com/crowfoot-db/crowfoot/server/rpc"
+	"github.com/crowfoot-db/crowfoot/sql/exec"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value/columnar"
@@ -36,7 +37,7 @@ func columnsOf(list []plan.Column) []columnar.Column {
 
 // stream sends a result as Arrow record batches.
 func stream(ctx context.Context, c *rpc.Call, r *result.Result, o columnar.Options) error {
-	if rows, ok := r.Rows.(arrayRows); ok {
+	if rows, ok := r.Rows.(*exec.ArrayRows); ok {
 		return streamArrays(ctx, c, r, rows, o)
 	}
 	batch := columnar.NewBatch(columnsOf(r.Columns), o)

@@ -1,31 +1,34 @@
-package schema
+// Package immutable is an ordered map that never changes: a change makes a new map, which shares memory with the old
+// one. Catalogs of successive versions consist of such maps, so a version takes only as much memory as it has changed.
+//
+// Imports of this module: nothing.
+package immutable
 
 import (
 	"cmp"
 	"iter"
 )
 
-// tree is an immutable ordered map. It is an AVL tree: a change copies the path from the root to the changed node and
-// shares all other nodes with the old tree. Catalogs of successive versions consist of such trees, so a version takes
-// only as much memory as it has changed. The empty tree is nil.
-type tree[K cmp.Ordered, V any] struct {
-	left, right *tree[K, V]
+// Map is an ordered map that never changes; the empty map is nil. It is an AVL tree: a change copies the path from the
+// root to the changed node and shares all other nodes with the old tree.
+type Map[K cmp.Ordered, V any] struct {
+	left, right *Map[K, V]
 	key         K
 	value       V
 	count       int32 // the number of keys in this node and below
 	height      int8
 }
 
-// len returns the number of keys.
-func (t *tree[K, V]) len() int {
+// Len returns the number of keys.
+func (t *Map[K, V]) Len() int {
 	if t == nil {
 		return 0
 	}
 	return int(t.count)
 }
 
-// get returns the value of a key.
-func (t *tree[K, V]) get(key K) (value V, ok bool) {
+// Get returns the value of a key.
+func (t *Map[K, V]) Get(key K) (value V, ok bool) {
 	for t != nil {
 		switch c := cmp.Compare(key, t.key); {
 		case c < 0:
@@ -39,17 +42,17 @@ func (t *tree[K, V]) get(key K) (value V, ok bool) {
 	return value, false
 }
 
-// with returns a tree with value at key.
-func (t *tree[K, V]) with(key K, value V) *tree[K, V] {
+// With returns a map with value at key.
+func (t *Map[K, V]) With(key K, value V) *Map[K, V] {
 	if t == nil {
-		return &tree[K, V]{key: key, value: value, count: 1, height: 1}
+		return &Map[K, V]{key: key, value: value, count: 1, height: 1}
 	}
 	n := *t
 	switch c := cmp.Compare(key, t.key); {
 	case c < 0:
-		n.left = t.left.with(key, value)
+		n.left = t.left.With(key, value)
 	case c > 0:
-		n.right = t.right.with(key, value)
+		n.right = t.right.With(key, value)
 	default:
 		n.value = value
 		return &n
@@ -57,17 +60,17 @@ func (t *tree[K, V]) with(key K, value V) *tree[K, V] {
 	return n.balanced()
 }
 
-// without returns a tree without key, whether key was there or not.
-func (t *tree[K, V]) without(key K) *tree[K, V] {
+// Without returns a map without key, whether key was there or not.
+func (t *Map[K, V]) Without(key K) *Map[K, V] {
 	if t == nil {
 		return nil
 	}
 	n := *t
 	switch c := cmp.Compare(key, t.key); {
 	case c < 0:
-		n.left = t.left.without(key)
+		n.left = t.left.Without(key)
 	case c > 0:
-		n.right = t.right.without(key)
+		n.right = t.right.Without(key)
 	case t.left == nil:
 		return t.right
 	case t.right == nil:
@@ -77,14 +80,14 @@ func (t *tree[K, V]) without(key K) *tree[K, V] {
 		for next.left != nil {
 			next = next.left
 		}
-		n.key, n.value, n.right = next.key, next.value, t.right.without(next.key)
+		n.key, n.value, n.right = next.key, next.value, t.right.Without(next.key)
 	}
 	return n.balanced()
 }
 
 // balanced returns a balanced tree with the keys of t. t is a new node that nobody else has seen. The heights of its
 // sides may differ by two; balanced rotates them.
-func (t *tree[K, V]) balanced() *tree[K, V] {
+func (t *Map[K, V]) balanced() *Map[K, V] {
 	switch tilt := t.left.tall() - t.right.tall(); {
 	case tilt > 1:
 		if t.left.left.tall() < t.left.right.tall() {
@@ -100,14 +103,14 @@ func (t *tree[K, V]) balanced() *tree[K, V] {
 	return t.measured()
 }
 
-func (t *tree[K, V]) turnedRight() *tree[K, V] {
+func (t *Map[K, V]) turnedRight() *Map[K, V] {
 	top, below := *t.left, *t
 	below.left = top.right
 	top.right = below.measured()
 	return top.measured()
 }
 
-func (t *tree[K, V]) turnedLeft() *tree[K, V] {
+func (t *Map[K, V]) turnedLeft() *Map[K, V] {
 	top, below := *t.right, *t
 	below.right = top.left
 	top.left = below.measured()
@@ -115,43 +118,43 @@ func (t *tree[K, V]) turnedLeft() *tree[K, V] {
 }
 
 // measured sets the height and the count of a new node.
-func (t *tree[K, V]) measured() *tree[K, V] {
+func (t *Map[K, V]) measured() *Map[K, V] {
 	t.height = int8(1 + max(t.left.tall(), t.right.tall()))
-	t.count = int32(1 + t.left.len() + t.right.len())
+	t.count = int32(1 + t.left.Len() + t.right.Len())
 	return t
 }
 
-func (t *tree[K, V]) tall() int {
+func (t *Map[K, V]) tall() int {
 	if t == nil {
 		return 0
 	}
 	return int(t.height)
 }
 
-// all yields the keys in order, with their values.
-func (t *tree[K, V]) all() iter.Seq2[K, V] {
+// All yields the keys in order, with their values.
+func (t *Map[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) { t.each(yield) }
 }
 
-func (t *tree[K, V]) each(yield func(K, V) bool) bool {
+func (t *Map[K, V]) each(yield func(K, V) bool) bool {
 	return t == nil || t.left.each(yield) && yield(t.key, t.value) && t.right.each(yield)
 }
 
-// backward yields the keys in the opposite order, with their values.
-func (t *tree[K, V]) backward() iter.Seq2[K, V] {
+// Backward yields the keys in the opposite order, with their values.
+func (t *Map[K, V]) Backward() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) { t.eachBackward(yield) }
 }
 
-func (t *tree[K, V]) eachBackward(yield func(K, V) bool) bool {
+func (t *Map[K, V]) eachBackward(yield func(K, V) bool) bool {
 	return t == nil || t.right.eachBackward(yield) && yield(t.key, t.value) && t.left.eachBackward(yield)
 }
 
-// from yields the keys from first on, in order, with their values.
-func (t *tree[K, V]) from(first K) iter.Seq2[K, V] {
+// From yields the keys from first on, in order, with their values.
+func (t *Map[K, V]) From(first K) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) { t.eachFrom(first, yield) }
 }
 
-func (t *tree[K, V]) eachFrom(first K, yield func(K, V) bool) bool {
+func (t *Map[K, V]) eachFrom(first K, yield func(K, V) bool) bool {
 	if t == nil {
 		return true
 	}
@@ -161,34 +164,34 @@ func (t *tree[K, V]) eachFrom(first K, yield func(K, V) bool) bool {
 	return t.left.eachFrom(first, yield) && yield(t.key, t.value) && t.right.each(yield)
 }
 
-// differences calls f for each key whose values differ between two trees, in no particular order. For a tree without
-// the key, f gets the zero value. differences skips the nodes that the trees share, so its time grows with the number
+// Differences calls f for each key whose values differ between two maps, in no particular order. For a map without
+// the key, f gets the zero value. Differences skips the nodes that the trees share, so its time grows with the number
 // of changes between them.
-func differences[K cmp.Ordered, V comparable](before, after *tree[K, V], f func(key K, before, after V)) {
+func Differences[K cmp.Ordered, V comparable](before, after *Map[K, V], f func(key K, before, after V)) {
 	var zero V
 	switch {
 	case before == after:
 	case before == nil:
-		for k, v := range after.all() {
+		for k, v := range after.All() {
 			f(k, zero, v)
 		}
 	case after == nil:
-		for k, v := range before.all() {
+		for k, v := range before.All() {
 			f(k, v, zero)
 		}
 	default:
 		left, old, right := before.cut(after.key)
-		differences(left, after.left, f)
+		Differences(left, after.left, f)
 		if old != after.value {
 			f(after.key, old, after.value)
 		}
-		differences(right, after.right, f)
+		Differences(right, after.right, f)
 	}
 }
 
 // cut divides the tree into the keys below key, the value of key if it exists, and the keys above. The parts share the
 // nodes that are not on the path to key. They serve only for iteration: their nodes have neither height nor count.
-func (t *tree[K, V]) cut(key K) (below *tree[K, V], value V, above *tree[K, V]) {
+func (t *Map[K, V]) cut(key K) (below *Map[K, V], value V, above *Map[K, V]) {
 	if t == nil {
 		return nil, value, nil
 	}

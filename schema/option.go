@@ -112,7 +112,7 @@ func (o databaseOption) value(name string, e ast.Expr) (string, error) {
 // setOption sets the value of an option. If text is "", it sets the default.
 func (d *draft) setOption(name, text string) error {
 	switch {
-	case name == "default_time_zone" && d.tables.len() > 0:
+	case name == "default_time_zone" && d.tables.Len() > 0:
 		return usererror.BadDatabaseOption(name, "It can only be changed while the database has no tables")
 	case text != "":
 		d.Options[name] = text
@@ -188,87 +188,113 @@ func checkSequenceKind(text string) string {
 	return ""
 }
 
-// reservedSchemas are names that no named schema may have.
-var reservedSchemas = []string{"INFORMATION_SCHEMA", spannerSys, "DEFAULT", "PUBLIC"}
+// textOptions are the options of a kind of objects, all with string values. Each has a function that returns what is
+// wrong with a value, or "".
+type textOptions map[string]func(text string) string
 
-func (d *draft) createSchema(s *ast.CreateSchema) error {
-	name := s.Name.Name
-	if err := checkName("Schema", name); err != nil {
-		return err
+// set returns the options of an object after an OPTIONS clause, which may be nil. have are the options before. NULL
+// removes an option.
+func (known textOptions) set(kind *objectKind, name string, have map[string]string, options *ast.Options) (map[string]string, error) {
+	if options == nil {
+		return have, nil
 	}
-	if slices.Contains(reservedSchemas, strings.ToUpper(name)) {
-		return usererror.InvalidSchemaName("Schema", name)
+	now := map[string]string{}
+	maps.Copy(now, have)
+	for _, r := range options.Records {
+		option := strings.ToLower(r.Name.Name)
+		check := known[option]
+		if check == nil {
+			return nil, usererror.BadObjectOption(option, kind.noun, name, "There is no such option")
+		}
+		if _, null := r.Value.(*ast.NullLiteral); null {
+			delete(now, option)
+			continue
+		}
+		text, ok := optionText(r.Value, textOption)
+		if !ok {
+			return nil, usererror.BadObjectOption(option, kind.noun, name, "The value must be a string")
+		}
+		if reason := check(text); reason != "" {
+			return nil, usererror.BadObjectOption(option, kind.noun, name, reason)
+		}
+		now[option] = strings.Clone(text)
 	}
-	for _, have := range d.Schemas {
-		switch {
-		case sameName(have, name) && s.IfNotExists:
-			return d.nothing()
-		case have == name:
-			return usererror.DuplicateName(name)
-		case sameName(have, name):
-			return usererror.NamesDifferInCase(name, have)
+	return now, nil
+}
+
+// textOptionsSQL prints the OPTIONS clause of an object; "" if no option is set.
+func textOptionsSQL(options map[string]string) string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		list = append(list, name+" = "+quoteString(options[name]))
+	}
+	if list == nil {
+		return ""
+	}
+	return "OPTIONS (" + strings.Join(list, ", ") + ")"
+}
+
+const localityGroup = "locality_group"
+
+// setStorageOptions sets the OPTIONS of a table or an index from a clause, which may be nil. kind and name describe it
+// in errors.
+func (d *draft) setStorageOptions(kind, name string, options *ast.Options, policy *ColumnarPolicy, group *string) (err error) {
+	if options == nil {
+		return nil
+	}
+	for _, r := range options.Records {
+		switch option := strings.ToLower(r.Name.Name); option {
+		case columnarPolicy:
+			err = policy.set(kind, name, r.Value)
+		case localityGroup:
+			*group, err = d.groupOption(kind, name, r.Value)
+		case "fulltext_dictionary_table", "fulltext_dictionary_staleness":
+			err = usererror.DDLUnimplemented(kind + " option " + option)
+		default:
+			err = usererror.BadObjectOption(option, kind, name, "There is no such option")
+		}
+		if err != nil {
+			return err
 		}
 	}
-	d.Schemas = append(slices.Clip(d.Schemas), name)
 	return nil
 }
 
-func (d *draft) dropSchema(s *ast.DropSchema) error {
-	name, err := d.findSchema(s.Name.Name)
-	if err != nil {
-		if s.IfExists {
-			return d.nothing()
-		}
-		return err
-	}
-	if contents := d.contents(name); contents != "" {
-		return usererror.DropSchemaInUse(name, contents)
-	}
-	d.Schemas = slices.DeleteFunc(slices.Clone(d.Schemas), func(s string) bool { return s == name })
-	return nil
-}
-
-// contents lists the content of a named schema, with a line for each kind; "" if the schema is empty.
-func (c *Catalog) contents(schema string) string {
-	var kinds []string
-	names := map[string][]string{}
-	add := func(kind, in, name string) {
-		if in != schema {
-			return
-		}
-		if names[kind] == nil {
-			kinds = append(kinds, kind)
-		}
-		names[kind] = append(names[kind], name)
-	}
-	for t := range c.Tables() {
-		add("tables", t.Schema, t.FullName())
-	}
-	for o := range objectsOf[Object](c) {
-		e := o.entity()
-		add(strings.ToLower(o.kind().noun)+"s", e.Schema, e.FullName())
-	}
-	for t := range c.Tables() {
-		for _, i := range t.Indexes {
-			add("indexes", i.Schema, i.FullName())
-		}
-	}
-	var list strings.Builder
-	for _, kind := range kinds {
-		list.WriteString("\nDependent " + kind + ": " + strings.Join(names[kind], ", "))
-	}
-	return list.String()
-}
-
-// findSchema returns a schema's name as it was created. The schema "" always exists.
-func (d *draft) findSchema(name string) (string, error) {
-	if name == "" {
+// groupOption returns the locality group that a value of the option locality_group names; "" for NULL.
+func (d *draft) groupOption(kind, name string, value ast.Expr) (string, error) {
+	if _, null := value.(*ast.NullLiteral); null {
 		return "", nil
 	}
-	for _, have := range d.Schemas {
-		if sameName(have, name) {
-			return have, nil
-		}
+	text, ok := optionText(value, textOption)
+	if !ok {
+		return "", usererror.BadObjectOption(localityGroup, kind, name, "The value must be the name of a locality group, or NULL")
 	}
-	return "", usererror.SchemaObjectNotFound("Schema", name)
+	if sameName(text, defaultLocalityGroup) {
+		return defaultLocalityGroup, nil
+	}
+	g := objectByName[*LocalityGroup](d.Catalog, localityGroups, "", text)
+	if g == nil {
+		return "", localityGroups.missing("", text)
+	}
+	return g.Name, nil
+}
+
+// storageOptionsSQL prints the OPTIONS clause of a table or an index; "" if no option is set.
+func storageOptionsSQL(policy ColumnarPolicy, group string) string {
+	var list []string
+	if policy != ColumnarInherited {
+		list = append(list, "    "+columnarPolicy+" = "+quoteString(string(policy)))
+	}
+	if group != "" {
+		list = append(list, "    "+localityGroup+" = "+quoteString(group))
+	}
+	return optionsBlock(list)
+}
+
+// optionsBlock prints an OPTIONS clause with one option per line; "" if there are none.
+func optionsBlock(lines []string) string {
+	if len(lines) == 0 {
+		return ""
+	}
+	return "OPTIONS (\n" + strings.Join(lines, ",\n") + "\n  )"
 }

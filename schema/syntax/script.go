@@ -1,4 +1,4 @@
-package schema
+package syntax
 
 import (
 	"github.com/cloudspannerecosystem/memefish/token"
@@ -15,12 +15,12 @@ type ScriptStatement struct {
 // SplitScript splits a DDL script into its statements. Each ends in a semicolon, which the last one may omit. Comments
 // alone are not a statement. Line numbers in errors refer to the script.
 func SplitScript(text string) ([]ScriptStatement, error) {
-	lexer := newLexer(text)
-	script := &source{text: text}
+	lexer := NewLexer(text)
+	script := &Statement{Text: text}
 	var list []ScriptStatement
 	start, end := -1, 0
 	for {
-		if err := lexer.next(); err != nil {
+		if err := lexer.Next(); err != nil {
 			return nil, script.lexError(err)
 		}
 		t := &lexer.Token

@@ -1,140 +1,24 @@
-package schema
+package descriptor
 
 import (
-	"errors"
 	"fmt"
 	"iter"
 	"maps"
 	"slices"
 	"sort"
 	"strings"
-	"sync"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/crowfoot-db/crowfoot/usererror"
-	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// protoTypes holds the types that a set of files defines.
-type protoTypes struct {
-	files      *protoregistry.Files
-	extensions map[protoreflect.FullName][]protoreflect.FieldDescriptor // by the name of the extended message
-
-	mu    sync.Mutex
-	known map[string]*value.Type // cache of typeOf
-	lasts map[string][]string    // the names of the bundle's types by their last parts; nil before the first use
-}
-
-// maxNestedTypes is the limit for message definitions nested in each other. The protocol buffer compiler and the SQL
-// analyzer's library have the same limit.
-const maxNestedTypes = 32
-
-// parseDescriptors reads a serialized FileDescriptorSet. It does not decode custom options, which have no meaning here.
-func parseDescriptors(data []byte) (*descriptorpb.FileDescriptorSet, error) {
-	set := new(descriptorpb.FileDescriptorSet)
-	if err := (proto.UnmarshalOptions{Resolver: new(protoregistry.Types)}).Unmarshal(data, set); err != nil {
-		return nil, errors.New("they are no serialized FileDescriptorSet")
-	}
-	return set, nil
-}
-
-// newProtoTypes links files. The set must contain each file that another one imports.
-func newProtoTypes(set *descriptorpb.FileDescriptorSet) (*protoTypes, error) {
-	for _, f := range set.File {
-		if depth(f.MessageType, 0) > maxNestedTypes {
-			return nil, fmt.Errorf("messages of file %q are nested deeper than %d levels", f.GetName(), maxNestedTypes)
-		}
-	}
-	files, err := protodesc.NewFiles(set)
-	if err != nil {
-		return nil, plainly(err)
-	}
-	t := &protoTypes{files: files, extensions: map[protoreflect.FullName][]protoreflect.FieldDescriptor{}, known: map[string]*value.Type{}}
-	files.RangeFiles(func(f protoreflect.FileDescriptor) bool {
-		for i := range f.Extensions().Len() {
-			x := f.Extensions().Get(i)
-			of := x.ContainingMessage().FullName()
-			t.extensions[of] = append(t.extensions[of], x)
-		}
-		return true
-	})
-	return t, nil
-}
-
-// plainly returns an error of package protodesc without its prefix. The package begins errors randomly with one of two
-// prefixes.
-func plainly(err error) error {
-	text := strings.ReplaceAll(err.Error(), "\u00a0", " ")
-	return errors.New(strings.TrimPrefix(text, "proto: "))
-}
-
-// depth returns the nesting depth of messages; maxNestedTypes + 1 if they are nested deeper than that.
-func depth(list []*descriptorpb.DescriptorProto, level int) int {
-	deepest := level
-	if level <= maxNestedTypes {
-		for _, m := range list {
-			deepest = max(deepest, depth(m.NestedType, level+1))
-		}
-	}
-	return deepest
-}
-
-// typeOf returns the message or enumeration called name as a type, or nil. It always returns the same type for a name.
-func (p *protoTypes) typeOf(name string) *value.Type {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if t := p.known[name]; t != nil {
-		return t
-	}
-	d, err := p.files.FindDescriptorByName(protoreflect.FullName(name))
-	if err != nil {
-		return nil
-	}
-	var t *value.Type
-	switch d := d.(type) {
-	case protoreflect.MessageDescriptor:
-		t = value.ProtoType(d)
-	case protoreflect.EnumDescriptor:
-		t = value.EnumType(d)
-	default:
-		return nil
-	}
-	p.known[t.Name] = t
-	return t
-}
-
-// lastParts returns the names of the bundle's types by their last parts.
-func (p *protoTypes) lastParts(names []string) map[string][]string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.lasts == nil {
-		p.lasts = make(map[string][]string, len(names))
-		for _, name := range names {
-			last := name[strings.LastIndexByte(name, '.')+1:]
-			p.lasts[last] = append(p.lasts[last], name)
-		}
-	}
-	return p.lasts
-}
-
-func (p *protoTypes) extension(message protoreflect.FullName, number protoreflect.FieldNumber) protoreflect.FieldDescriptor {
-	for _, x := range p.extensions[message] {
-		if x.Number() == number {
-			return x
-		}
-	}
-	return nil
-}
-
-// mergeDescriptors returns the files that define the types called names. For types in given, and for what their files
-// import, it takes the files of the request. For the other types it takes the files of the old bundle. It leaves out
+// Merge returns the files that define the types called names. For types in given, and for what their files
+// import, it takes the files of the request. For the other types it takes the old files. It leaves out
 // files that no type needs.
-func mergeDescriptors(old *ProtoBundle, request []byte, names, given []string) ([]byte, *protoTypes, error) {
+func Merge(old, request []byte, names, given []string) ([]byte, *Types, error) {
 	m := merger{files: map[string]*descriptorpb.FileDescriptorProto{}}
 	if len(given) > 0 {
 		if len(request) == 0 {
@@ -144,14 +28,14 @@ func mergeDescriptors(old *ProtoBundle, request []byte, names, given []string) (
 			return nil, nil, err
 		}
 	}
-	if old != nil {
+	if len(old) > 0 {
 		isGiven := map[string]bool{}
 		for _, name := range given {
 			isGiven[name] = true
 		}
 		added := newDefinitions(maps.Values(m.files))
 		kept := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return isGiven[name] || added.file(name) != nil })
-		if err := m.add(old.Descriptors, kept); err != nil {
+		if err := m.add(old, kept); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -160,7 +44,7 @@ func mergeDescriptors(old *ProtoBundle, request []byte, names, given []string) (
 		set.File = append(set.File, f)
 	}
 	sort.Slice(set.File, func(i, j int) bool { return set.File[i].GetName() < set.File[j].GetName() })
-	types, err := newProtoTypes(set)
+	types, err := link(set)
 	if err != nil {
 		return nil, nil, usererror.BadProtoDescriptors(err.Error())
 	}
@@ -179,7 +63,7 @@ type merger struct {
 // add adds the files of a serialized set that define the types names, with their imports. It skips files whose names
 // are taken already.
 func (m *merger) add(data []byte, names []string) error {
-	set, err := parseDescriptors(data)
+	set, err := parse(data)
 	if err != nil {
 		return usererror.BadProtoDescriptors(err.Error())
 	}
@@ -267,7 +151,7 @@ func isDefined(path []string, m *descriptorpb.DescriptorProto) bool {
 var reservedPackages = []string{"spanner", "tech.spanner"}
 
 // check returns an error for linked types that Spanner refuses.
-func (p *protoTypes) check(names []string) error {
+func (p *Types) check(names []string) error {
 	visited := map[protoreflect.FullName]bool{}
 	for _, name := range names {
 		for _, reserved := range reservedPackages {
@@ -275,7 +159,7 @@ func (p *protoTypes) check(names []string) error {
 				return usererror.ReservedProtoPackage(name, reserved)
 			}
 		}
-		t := p.typeOf(name)
+		t := p.Type(name)
 		if t == nil {
 			return usererror.MissingProtoDescriptor(name)
 		}

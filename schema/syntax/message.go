@@ -1,4 +1,4 @@
-package schema
+package syntax
 
 import (
 	"regexp"
@@ -24,7 +24,7 @@ var tokenWords = map[string]string{
 }
 
 // inUsersWords translates an error of the parser. at is the offset of the token at which it stopped.
-func (s *source) inUsersWords(reason string, at int) string {
+func (s *Statement) inUsersWords(reason string, at int) string {
 	for at < len(s.tokens) && s.tokens[at].pos == s.tokens[at].end {
 		at++ // skips an inserted word
 	}
@@ -46,7 +46,7 @@ func (s *source) inUsersWords(reason string, at int) string {
 	case isName && upper == "ARRAY" && at+1 < len(s.tokens) && s.tokens[at+1].kind == "<":
 		return "The elements of an array cannot be arrays"
 	case isName && upper != "" && upper != "IF" && token.IsKeyword(upper):
-		written := s.text[s.tokens[at].pos:s.tokens[at].end]
+		written := s.Text[s.tokens[at].pos:s.tokens[at].end]
 		return "Expecting a name but found " + found + ", a reserved word: as a name it is written `" + written + "`"
 	}
 	return "Expecting " + strings.Join(wanted, " or ") + " but found " + found
@@ -69,7 +69,7 @@ func wantedTokens(list string) (wanted []string) {
 }
 
 // otherReason translates an error that does not say what the parser expected.
-func (s *source) otherReason(reason, found string) string {
+func (s *Statement) otherReason(reason, found string) string {
 	if strings.HasPrefix(reason, "unexpected token") || strings.HasPrefix(reason, "expect") {
 		return "Unexpected " + strings.TrimPrefix(found, "the ")
 	}
@@ -89,8 +89,8 @@ func sentence(reason string) string {
 }
 
 // quoted returns a token in quotes for a message. A literal has quotes of its own.
-func (s *source) quoted(at int) string {
-	text := s.text[s.tokens[at].pos:s.tokens[at].end]
+func (s *Statement) quoted(at int) string {
+	text := s.Text[s.tokens[at].pos:s.tokens[at].end]
 	if strings.ContainsRune("'\"`", rune(text[0])) {
 		return shortToken(text)
 	}

@@ -1,0 +1,149 @@
+package descriptor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// Definitions describes types and the types of their fields: all that SQL can find out about them. The description is
+// "" if there are no types.
+func (p *Types) Definitions(list []*value.Type) string {
+	d := describer{types: p, visited: map[protoreflect.FullName]bool{}}
+	for _, of := range list {
+		d.enum(of.Enumeration())
+		d.message(of.Message())
+	}
+	return d.text.String()
+}
+
+// describer writes all that SQL can find out about types: names and numbers, and how fields are encoded and printed.
+type describer struct {
+	types   *Types
+	visited map[protoreflect.FullName]bool
+	text    strings.Builder
+}
+
+func (d *describer) message(m protoreflect.MessageDescriptor) {
+	if m == nil || d.visited[m.FullName()] {
+		return
+	}
+	d.visited[m.FullName()] = true
+	fmt.Fprintf(&d.text, "message %s\n", m.FullName())
+	var fields []protoreflect.FieldDescriptor
+	for i := range m.Fields().Len() {
+		fields = append(fields, m.Fields().Get(i))
+	}
+	fields = append(fields, d.types.ExtensionsOf(m.FullName())...)
+	slices.SortFunc(fields, func(a, b protoreflect.FieldDescriptor) int { return int(a.Number()) - int(b.Number()) })
+	for _, f := range fields {
+		options, err := proto.MarshalOptions{Deterministic: true}.Marshal(f.Options())
+		if err != nil {
+			options = []byte(err.Error())
+		}
+		oneof := protoreflect.FullName("")
+		if o := f.ContainingOneof(); o != nil {
+			oneof = o.FullName()
+		}
+		fmt.Fprintf(&d.text, "%s %q %q %d %v %v %t %q %x", f.FullName(), f.TextName(), f.JSONName(), f.Number(), f.Kind(), f.Cardinality(), f.HasPresence(), oneof, options)
+		if f.HasDefault() {
+			fmt.Fprintf(&d.text, " = %q", f.Default().String())
+		}
+		if e := f.Enum(); e != nil {
+			d.text.WriteString(" " + string(e.FullName()))
+		}
+		if sub := f.Message(); sub != nil {
+			d.text.WriteString(" " + string(sub.FullName()))
+		}
+		d.text.WriteByte('\n')
+	}
+	for _, f := range fields {
+		d.enum(f.Enum())
+		d.message(f.Message())
+	}
+}
+
+func (d *describer) enum(e protoreflect.EnumDescriptor) {
+	if e == nil || d.visited[e.FullName()] {
+		return
+	}
+	d.visited[e.FullName()] = true
+	fmt.Fprintf(&d.text, "enum %s %t\n", e.FullName(), e.IsClosed())
+	for i := range e.Values().Len() {
+		v := e.Values().Get(i)
+		fmt.Fprintf(&d.text, "%s %d\n", v.Name(), v.Number())
+	}
+}
+
+// Redefined reports whether new definitions change a type of a list, or a type of its fields. Additions do not count. in
+// returns the new definition of a type, or nil.
+func Redefined(list []*value.Type, in func(name string) *value.Type) bool {
+	visited := map[protoreflect.FullName]bool{}
+	return slices.ContainsFunc(list, func(was *value.Type) bool {
+		is := in(was.Name)
+		return is == nil || redefinedMessage(was.Message(), is.Message(), visited) || redefinedEnum(was.Enumeration(), is.Enumeration())
+	})
+}
+
+// redefinedMessage reports whether a field of a message, or the type of a field, has changed. It ignores removed
+// fields, because an expression that reads one does not compile. It skips the messages in visited.
+func redefinedMessage(was, is protoreflect.MessageDescriptor, visited map[protoreflect.FullName]bool) bool {
+	if was == nil || is == nil {
+		return was != is
+	}
+	if visited[was.FullName()] {
+		return false
+	}
+	visited[was.FullName()] = true
+	for i := range was.Fields().Len() {
+		f := was.Fields().Get(i)
+		g := is.Fields().ByName(f.Name())
+		if g == nil {
+			if is.Fields().ByNumber(f.Number()) != nil {
+				return true
+			}
+			continue
+		}
+		if f.Number() != g.Number() || f.Kind() != g.Kind() || f.Cardinality() != g.Cardinality() || !f.Default().Equal(g.Default()) {
+			return true
+		}
+		if redefinedEnum(f.Enum(), g.Enum()) || redefinedMessage(f.Message(), g.Message(), visited) {
+			return true
+		}
+	}
+	return false
+}
+
+// redefinedEnum reports whether a value has got another name or number. It ignores removed values, because ValidateEnum
+// looks for them in the rows.
+func redefinedEnum(was, is protoreflect.EnumDescriptor) bool {
+	if was == nil || is == nil {
+		return was != is
+	}
+	for i := range was.Values().Len() {
+		v := was.Values().Get(i)
+		if w := is.Values().ByName(v.Name()); w == nil && is.Values().ByNumber(v.Number()) != nil || w != nil && w.Number() != v.Number() {
+			return true
+		}
+	}
+	return false
+}
+
+// LostNumbers reports whether an ENUM has lost a number.
+func LostNumbers(from, to *value.Type) bool {
+	was, is := from.Enumeration(), to.Enumeration()
+	if was == nil || is == nil {
+		return false
+	}
+	for i := range was.Values().Len() {
+		if is.Values().ByNumber(was.Values().Get(i).Number()) == nil {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,152 @@
+// Package descriptor has the PROTO and ENUM types that protocol buffer files define. It finds types by their names,
+// merges sets of files, and compares definitions.
+//
+// Imports of this module: usererror, value.
+package descriptor
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"unicode"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// Types holds the types that a set of files defines.
+type Types struct {
+	files      *protoregistry.Files
+	extensions map[protoreflect.FullName][]protoreflect.FieldDescriptor // by the name of the extended message
+
+	mu    sync.Mutex
+	known map[string]*value.Type // cache of Type
+	lasts map[string][]string    // the names of NamedIn by their last parts; nil before the first call
+}
+
+// MaxNestedTypes is the limit for message definitions nested in each other. The protocol buffer compiler and the SQL
+// analyzer's library have the same limit.
+const MaxNestedTypes = 32
+
+// Load reads a serialized FileDescriptorSet, and links its files. The set must contain each file that another one
+// imports.
+func Load(data []byte) (*Types, error) {
+	set, err := parse(data)
+	if err != nil {
+		return nil, err
+	}
+	return link(set)
+}
+
+// parse reads a serialized FileDescriptorSet. It does not decode custom options, which have no meaning here.
+func parse(data []byte) (*descriptorpb.FileDescriptorSet, error) {
+	set := new(descriptorpb.FileDescriptorSet)
+	if err := (proto.UnmarshalOptions{Resolver: new(protoregistry.Types)}).Unmarshal(data, set); err != nil {
+		return nil, errors.New("they are no serialized FileDescriptorSet")
+	}
+	return set, nil
+}
+
+// link makes the types of files. The set must contain each file that another one imports.
+func link(set *descriptorpb.FileDescriptorSet) (*Types, error) {
+	for _, f := range set.File {
+		if depth(f.MessageType, 0) > MaxNestedTypes {
+			return nil, fmt.Errorf("messages of file %q are nested deeper than %d levels", f.GetName(), MaxNestedTypes)
+		}
+	}
+	files, err := protodesc.NewFiles(set)
+	if err != nil {
+		return nil, plainly(err)
+	}
+	t := &Types{files: files, extensions: map[protoreflect.FullName][]protoreflect.FieldDescriptor{}, known: map[string]*value.Type{}}
+	files.RangeFiles(func(f protoreflect.FileDescriptor) bool {
+		for i := range f.Extensions().Len() {
+			x := f.Extensions().Get(i)
+			of := x.ContainingMessage().FullName()
+			t.extensions[of] = append(t.extensions[of], x)
+		}
+		return true
+	})
+	return t, nil
+}
+
+// plainly returns an error of package protodesc without its prefix. The package begins errors randomly with one of two
+// prefixes.
+func plainly(err error) error {
+	text := strings.ReplaceAll(err.Error(), "\u00a0", " ")
+	return errors.New(strings.TrimPrefix(text, "proto: "))
+}
+
+// depth returns the nesting depth of messages; MaxNestedTypes + 1 if they are nested deeper than that.
+func depth(list []*descriptorpb.DescriptorProto, level int) int {
+	deepest := level
+	if level <= MaxNestedTypes {
+		for _, m := range list {
+			deepest = max(deepest, depth(m.NestedType, level+1))
+		}
+	}
+	return deepest
+}
+
+// Type returns the message or enumeration called name as a type, or nil. It always returns the same type for a name.
+func (p *Types) Type(name string) *value.Type {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if t := p.known[name]; t != nil {
+		return t
+	}
+	d, err := p.files.FindDescriptorByName(protoreflect.FullName(name))
+	if err != nil {
+		return nil
+	}
+	var t *value.Type
+	switch d := d.(type) {
+	case protoreflect.MessageDescriptor:
+		t = value.ProtoType(d)
+	case protoreflect.EnumDescriptor:
+		t = value.EnumType(d)
+	default:
+		return nil
+	}
+	p.known[t.Name] = t
+	return t
+}
+
+// NamedIn returns those of names for which some word of a text is the last part. All calls have the same names.
+func (p *Types) NamedIn(sql string, names []string) (found []string) {
+	p.mu.Lock()
+	if p.lasts == nil {
+		p.lasts = make(map[string][]string, len(names))
+		for _, name := range names {
+			last := name[strings.LastIndexByte(name, '.')+1:]
+			p.lasts[last] = append(p.lasts[last], name)
+		}
+	}
+	p.mu.Unlock()
+	words := strings.FieldsFunc(sql, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	for _, word := range words {
+		found = append(found, p.lasts[word]...)
+	}
+	return found
+}
+
+// Extension returns the extension of a message with a field number, or nil.
+func (p *Types) Extension(message protoreflect.FullName, number protoreflect.FieldNumber) protoreflect.FieldDescriptor {
+	for _, x := range p.extensions[message] {
+		if x.Number() == number {
+			return x
+		}
+	}
+	return nil
+}
+
+// ExtensionsOf returns the extensions of a message.
+func (p *Types) ExtensionsOf(message protoreflect.FullName) []protoreflect.FieldDescriptor {
+	return p.extensions[message]
+}
