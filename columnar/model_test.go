@@ -62,7 +62,7 @@ func newModel(t *testing.T, seed uint64) *model {
 }
 
 func (m *model) step() {
-	randomtest.Take(m.rng, 
+	randomtest.Take(m.rng,
 		randomtest.Share(35, m.write), randomtest.Share(20, m.read), randomtest.Share(5, m.beginRead), randomtest.Share(10, m.goOn), randomtest.Share(15, m.writeChunk), randomtest.Share(4, m.renew),
 		randomtest.Share(3, m.collect), randomtest.Share(2, m.flush), randomtest.Share(2, m.compact), randomtest.Share(1, m.drop), randomtest.Share(3, m.restart),
 	)

@@ -66,7 +66,7 @@ func (m *model) name() string {
 }
 
 func (m *model) step() {
-	randomtest.Take(m.rng, 
+	randomtest.Take(m.rng,
 		randomtest.Share(40, m.write), randomtest.Share(10, m.get), randomtest.Share(15, m.getEach), randomtest.Share(15, m.scan), randomtest.Share(7, m.changes), randomtest.Share(4, m.changed), randomtest.Share(4, m.collect), randomtest.Share(1, m.erase),
 		randomtest.Share(4, m.restart),
 	)
