@@ -5,8 +5,8 @@
 // It promises that a panic in a request ends only that request, that every error a client sees has a canonical code,
 // and that rows go from the engine to the wire as bytes: no message is built per value.
 //
-// The meaning of the data (names, types, rows, transactions, schemas) belongs to package database. Requests for
-// backups, IAM, instance partitions and the routing cache get UNIMPLEMENTED.
+// The meaning of the data (names, types, rows, transactions, schemas) belongs to package database. Methods for features
+// that are not there answer UNIMPLEMENTED: see docs/limits.md.
 //
 // A request reaches a method of the table in service.go. session.go finds its session, and scope.go the snapshot or
 // transaction that it runs in. Then one file per family of RPCs answers it: read.go, query.go, dml.go, commit.go.
