@@ -104,8 +104,10 @@ func (o *hashJoinOp) fill(r *run) error {
 	o.spilled = nil
 	o.clear(r)
 	err := drain(r, o.build, func(row []value.Value) error { return o.keep(r, row) })
-	if err == nil && o.spilled != nil {
-		err = o.spilled.finishBuild(r)
+	if s := o.spilled; err == nil && s != nil {
+		if s.build, err = s.parts.finish(r); err == nil {
+			err = s.loose.finish()
+		}
 	}
 	if o.node.Kind == plan.FullJoin {
 		o.matched = make([]bool, o.table.len())

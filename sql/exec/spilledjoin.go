@@ -60,13 +60,6 @@ func (s *spilledJoin) keep(r *run, row []value.Value, whole bool) error {
 	return s.parts.add(r, s.keys.hashOf(s.op.key), row, value.OfInt64(s.count))
 }
 
-func (s *spilledJoin) finishBuild(r *run) (err error) {
-	if s.build, err = s.parts.finish(r); err != nil {
-		return err
-	}
-	return s.loose.finish()
-}
-
 // free frees the rows. s may be nil.
 func (s *spilledJoin) free(r *run) {
 	if s == nil {
@@ -478,12 +471,11 @@ func (j *nestedJoin) match() ([]value.Value, error) {
 		if !ok {
 			break
 		}
-		if j.entry++; j.entry == 1 {
-			same, err := j.sameKey(right)
-			if err != nil {
+		if j.entry++; j.entry == 1 { // all rows of build have the key of the first
+			if _, err := o.keyOf(j.run, o.rightKeys, right); err != nil {
 				return nil, err
 			}
-			if !same {
+			if !o.table.equal(j.key, o.key) {
 				break
 			}
 		}
@@ -506,12 +498,6 @@ func (j *nestedJoin) match() ([]value.Value, error) {
 	}
 	j.build = nil
 	return o.alone(left, j.hit), nil
-}
-
-// sameKey reports whether a row of build has the key of the current row of probe. All rows of build have the same key.
-func (j *nestedJoin) sameKey(right []value.Value) (bool, error) {
-	_, err := j.op.keyOf(j.run, j.op.rightKeys, right)
-	return err == nil && j.op.table.equal(j.key, j.op.key), err
 }
 
 // unmatched sets row to the next row of build that has not matched, with NULLs for probe. Only a full join has such rows. It returns false at the

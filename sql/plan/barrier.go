@@ -173,11 +173,6 @@ func (p *planner) takeOut(cond tree.Expr, own colSet) (made []tree.Computed, cro
 	return made, crosses
 }
 
-func (p *planner) guessBarrier(r *barrierRel) estimate {
-	_, in, rest := p.once(r)
-	return p.guess(filterBy(in, rest))
-}
-
 // buildBarrier filters the rows of the view. The operands that are computed once make one row, the left side of an apply join.
 func (p *planner) buildBarrier(r *barrierRel, req request) (built, error) {
 	first, in, rest := p.once(r)

@@ -209,7 +209,8 @@ func (p *planner) guess(r relation) estimate {
 	case *computeRel:
 		return p.guess(r.in)
 	case *barrierRel:
-		return p.guessBarrier(r)
+		_, in, rest := p.once(r)
+		return p.guess(filterBy(in, rest))
 	case *joinRel:
 		return p.guessJoin(r)
 	case *unnestRel:

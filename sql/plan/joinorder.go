@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 )
@@ -245,8 +247,12 @@ func (g *joinGroup) seekableLeaf(col tree.Col) int {
 		if !ok || s.table.Rows != nil {
 			continue
 		}
+		isFirst := func(c *schema.Column) bool {
+			return len(s.table.Key) > 0 && s.table.Key[0].Column == c ||
+				slices.ContainsFunc(s.table.Indexes, func(x *schema.Index) bool { return x.Key[0].Column == c })
+		}
 		for j, out := range s.out {
-			if out.ID == col.ID && s.seeksFirstBy(s.columns[j]) {
+			if out.ID == col.ID && isFirst(s.columns[j]) {
 				if rejected(s.conds, col.ID) {
 					return -1
 				}
@@ -255,16 +261,4 @@ func (g *joinGroup) seekableLeaf(col tree.Col) int {
 		}
 	}
 	return -1
-}
-
-func (s *scanRel) seeksFirstBy(c *schema.Column) bool {
-	if len(s.table.Key) > 0 && s.table.Key[0].Column == c {
-		return true
-	}
-	for _, x := range s.table.Indexes {
-		if x.Key[0].Column == c {
-			return true
-		}
-	}
-	return false
 }
