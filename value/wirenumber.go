@@ -2,8 +2,8 @@ package value
 
 import "encoding/binary"
 
-// appendTextField appends a text as a whole field (see AppendWireField). It computes the length first, so that it need
-// not move long texts.
+// appendTextField appends a text as a whole field (see AppendWireField). It computes the length first, so that it does
+// not have to move a long text afterwards.
 func appendTextField(dst []byte, tag byte, text []byte) []byte {
 	if n := len(text); n < 1<<7-2 {
 		return append(append(dst, tag, byte(n+2), wireString, byte(n)), text...)
@@ -12,8 +12,8 @@ func appendTextField(dst []byte, tag byte, text []byte) []byte {
 	return append(appendWireHead(dst, wireString, len(text)), text...)
 }
 
-// A numberField is a buffer for a field with the text of a number. It is written from the end to the start, the tag and
-// length last.
+// A numberField is a buffer for a field that holds the text of a number. It is filled from the end to the start, with
+// the tag and the length last.
 type numberField struct {
 	b  [48]byte
 	at int // the start of the written part
@@ -27,10 +27,11 @@ func appendIntField(dst []byte, tag byte, i int64) []byte {
 	return f.appendTo(dst, tag, i < 0)
 }
 
-// isShort reports whether the billionths of d fit into a sign and 64 bits.
+// isShort reports whether the number of billionths of d is a sign and a 64-bit magnitude.
 func (d Decimal) isShort() bool { return d.hi == 0 || d.hi == -1 && d.lo > 0 }
 
-// appendShortDecimalField appends a short number, as Append prints it, as a whole field (see AppendWireField).
+// appendShortDecimalField appends a number for which isShort is true as a whole field (see AppendWireField), with the
+// text that Append prints.
 func appendShortDecimalField(dst []byte, tag byte, d Decimal) []byte {
 	var f numberField
 	f.at = len(f.b)
@@ -68,7 +69,7 @@ func (f *numberField) digits(u uint64) {
 	f.at = at
 }
 
-// fraction writes a point and billionths, without zeros at the end.
+// fraction writes a point and a fraction, given in billionths, without zeros at the end.
 func (f *numberField) fraction(billionths uint32) {
 	digits, at := decimalScale, f.at
 	if billionths%10_000_000 == 0 { // mostly hundredths

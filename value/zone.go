@@ -6,21 +6,21 @@ import (
 	"sync"
 	"time"
 
-	// The time zone database is part of SQL and must not depend on the machine.
+	// SQL's time zones come from the embedded database, so they do not depend on the machine.
 	_ "time/tzdata"
 )
 
-// DefaultZone names the time zone of a database that sets no other (default_time_zone).
+// DefaultZone is the name of the time zone of a database that does not set the option default_time_zone.
 const DefaultZone = "America/Los_Angeles"
 
-// maxZoneOffset is the largest offset from UTC, in seconds, that a zone may have which is given as an offset.
+// maxZoneOffset is the largest offset from UTC, in seconds, of a zone whose name is an offset.
 const maxZoneOffset = 14 * 3600
 
-// zones caches the named zones that were loaded; there are about 600.
+// zones caches the named zones that were loaded; there are about 600 names.
 var zones sync.Map // string to *time.Location
 
-// LoadZone finds a time zone by its name in the time zone database, which is case-sensitive, or by its offset:
-// [UTC](+|-)H[H][[:]M[M]].
+// LoadZone returns the time zone with this name. The name is in the time zone database, where case matters, or is an
+// offset: [UTC](+|-)H[H][[:]M[M]].
 func LoadZone(name string) (*time.Location, error) {
 	if zone, ok := parseOffset(name); ok {
 		return zone, nil
@@ -29,7 +29,7 @@ func LoadZone(name string) (*time.Location, error) {
 		return zone.(*time.Location), nil
 	}
 	zone, err := time.LoadLocation(name)
-	// Go accepts these two names for UTC and for the machine's own zone.
+	// Go accepts these two names, for UTC and for the machine's own zone.
 	if err != nil || name == "" || name == "Local" {
 		return nil, fmt.Errorf("invalid time zone: %s", quoted(name))
 	}
