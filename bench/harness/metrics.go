@@ -12,10 +12,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// MetricsURL returns the URL of the Prometheus metrics of a server that listens for HTTP at an address.
+// MetricsURL returns the URL of the Prometheus metrics of a server. address is where the server listens for HTTP.
 func MetricsURL(address string) string { return "http://" + address + "/metrics" }
 
-// metricsLimit is the longest time that a server may take to answer with its metrics.
+// metricsLimit is the longest time that a server may take to answer a request for its metrics.
 const metricsLimit = 10 * time.Second
 
 // requestSeconds is the name of Crowfoot's histogram of latencies by method.

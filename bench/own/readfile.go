@@ -100,7 +100,7 @@ func (r *readFile) keys(text string) error {
 	r.sets = append(r.sets, func(drawn map[string]any) spanner.KeySet {
 		values := reflect.ValueOf(list.value(drawn))
 		if values.Kind() != reflect.Slice {
-			return spanner.Key{list.value(drawn)} // not an array: a single key
+			return spanner.Key{list.value(drawn)} // a parameter that is not an array is a single key
 		}
 		sets := make([]spanner.KeySet, values.Len())
 		for i := range sets {
@@ -127,7 +127,7 @@ func (r *readFile) keyRange(text string) error {
 	return err
 }
 
-// draw returns the key set of one operation.
+// draw returns the key set of one operation, with new values of the parameters.
 func (r *readFile) draw(c harness.Call) spanner.KeySet {
 	var sets []spanner.KeySet
 	for range r.repeat {

@@ -9,7 +9,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// TestRowDecoder checks that messages may end anywhere between values, and within texts.
+// TestRowDecoder splits a result into messages at random positions, between values and within texts. It checks that
+// the decoder returns the same values.
 func TestRowDecoder(t *testing.T) {
 	types := []spannerpb.TypeCode{spannerpb.TypeCode_INT64, spannerpb.TypeCode_STRING, spannerpb.TypeCode_FLOAT64, spannerpb.TypeCode_BOOL}
 	set := &spannerpb.PartialResultSet{Metadata: &spannerpb.ResultSetMetadata{RowType: &spannerpb.StructType{}}}

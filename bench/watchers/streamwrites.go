@@ -27,7 +27,8 @@ const (
 	writtenStream   = "CrowfootBenchStream"
 	withStream      = "with a change stream"
 	withoutStream   = "without"
-	// targetStreamCost is the highest target ratio of a row's cost with a change stream to its cost without.
+	// targetStreamCost is the target for the cost of a row with a change stream divided by its cost without one: it
+	// should be at most this.
 	targetStreamCost = 1.35
 )
 
@@ -59,7 +60,7 @@ func prepareStreamWrites(ctx context.Context, r *harness.Runner) ([]harness.Expe
 	return list, nil
 }
 
-// makeStream creates a change stream of a table if it is missing.
+// makeStream creates a change stream for a table if it does not exist.
 func makeStream(ctx context.Context, t *harness.Target, stream, table string) error {
 	there, err := hasStream(ctx, t, stream)
 	if err != nil || there {
@@ -76,7 +77,7 @@ func hasStream(ctx context.Context, t *harness.Target, stream string) (bool, err
 	return n > 0, err
 }
 
-// insertSingers writes n rows per commit. No two commits of the run write the same key.
+// insertSingers returns an operation that writes n rows per commit. No two commits of the run write the same key.
 func insertSingers(table string, n int) harness.Operation {
 	next := new(atomic.Int64)
 	next.Store(rand.Int64N(keySpace)) // a random start, so that rows of an earlier run are rarely overwritten
