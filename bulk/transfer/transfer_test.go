@@ -47,7 +47,7 @@ func write(t *testing.T, name, content string) string {
 	return path
 }
 
-// load describes an import of files into a table.
+// load describes an import of files into a table, for the tests.
 type load struct {
 	table      string
 	mode       transfer.Mode
@@ -132,7 +132,7 @@ func customers(t *testing.T, n int64) string {
 	return write(t, "customer.tbl", string(rows))
 }
 
-// sortedLines returns the lines of a table's files, without headers, sorted.
+// sortedLines returns the lines of all files of an exported table, without headers and sorted.
 func sortedLines(t *testing.T, dir, header string) (lines []string) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*-of-*"))
@@ -154,7 +154,8 @@ func sortedLines(t *testing.T, dir, header string) (lines []string) {
 	return lines
 }
 
-// TestCustomer: a .tbl file is imported and exported as TBL and CSV, and the CSV is imported again.
+// TestCustomer imports a .tbl file, exports the table as TBL and CSV, and imports the CSV into another table. The rows
+// must be unchanged.
 func TestCustomer(t *testing.T) {
 	const rows = 20_000
 	client := connect(t, customerDDL, strings.Replace(customerDDL, "TABLE customer", "TABLE again", 1))
