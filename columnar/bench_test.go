@@ -61,7 +61,7 @@ func customer(rng *rand.Rand, i int) []value.Value {
 	}
 }
 
-// cpuTime is the CPU time of the process.
+// cpuTime returns the CPU time that the process has used.
 func cpuTime(b *testing.B) time.Duration {
 	var use syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
@@ -137,7 +137,7 @@ func readAll(b *testing.B, h *harness, c *Copy, read Read, rows int) {
 	b.ReportMetric(float64(cpuTime(b)-before)/float64(done), "cpu-ns/op")
 }
 
-// BenchmarkWrite rewrites chunks from the existing ones. One operation is a row.
+// BenchmarkWrite writes chunks anew from the existing chunks. One operation is a row.
 func BenchmarkWrite(b *testing.B) {
 	const rows = 150_000
 	_, src, c := customers(b, rows)
@@ -167,7 +167,7 @@ func BenchmarkDrop(b *testing.B) {
 					list[i] = &chunk{blobs: &blobs{number: uint64(i)}, start: binary.BigEndian.AppendUint32(nil, uint32(i)), end: binary.BigEndian.AppendUint32(nil, uint32(i+1))}
 				}
 				c.publish(list)
-				c.acquire() // a Reader goes on, and nothing is erased
+				c.acquire() // as if a Reader were open, so that nothing is erased
 				if err := h.copies.Drop(1); err != nil {
 					b.Fatal(err)
 				}
