@@ -14,10 +14,10 @@ import (
 // result.
 type codec func(dst, compressed []byte) error
 
-// codecs maps the numbers in Arrow's metadata to codecs.
+// codecs maps the number of a compression in Arrow's metadata to the codec.
 var codecs = map[uint8]codec{0: decompressLZ4, 1: decompressZstd}
 
-// lz4Readers holds readers for reuse, since a reader has blocks of up to 4 MiB.
+// lz4Readers holds readers for reuse, since each reader has a buffer of up to 4 MiB.
 var lz4Readers = sync.Pool{New: func() any { return lz4.NewReader(nil) }}
 
 func decompressLZ4(dst, compressed []byte) error {

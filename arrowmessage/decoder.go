@@ -42,7 +42,7 @@ type Decoder struct {
 	replaced     int64 // bytes of dictionaries that were replaced; see the method Replaced
 }
 
-// A dictionary holds the values to which indices in batches refer.
+// A dictionary holds the values to which the indices in batches refer.
 type dictionary struct {
 	values *array.Data
 	bytes  int64 // the part of the decoder's charged that is for this dictionary
@@ -109,8 +109,8 @@ func (d *Decoder) findDictionaries(columns []column) {
 // BatchBytes returns how many bytes are charged for the last batch.
 func (d *Decoder) BatchBytes() int64 { return d.batchBytes }
 
-// Replaced returns the size in bytes of the dictionaries that were replaced since the last call. They are no longer
-// charged, but earlier batches that the caller keeps still refer to them.
+// Replaced returns the size in bytes of the dictionaries that were replaced since the last call. These dictionaries
+// are no longer charged, but batches that the caller has kept may still refer to them.
 func (d *Decoder) Replaced() int64 {
 	n := d.replaced
 	d.replaced = 0

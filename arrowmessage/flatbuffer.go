@@ -15,7 +15,8 @@ func (e *FormatError) Error() string { return e.text }
 // recoverFormat.
 func fail(format string, args ...any) { panic(&FormatError{fmt.Sprintf(format, args...)}) }
 
-// recoverFormat turns a panic of fail into an error. It must be deferred directly.
+// recoverFormat turns a panic of fail into an error, which it stores in err. It must be called directly by a defer
+// statement.
 func recoverFormat(err *error) {
 	switch p := recover().(type) {
 	case nil:

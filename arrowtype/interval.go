@@ -108,7 +108,8 @@ func AppendInterval(to []byte, v arrow.MonthDayNanoInterval) []byte {
 	return appendInterval(to, v.Months, v.Days, v.Nanoseconds/1e9, v.Nanoseconds%1e9)
 }
 
-// appendInterval appends an interval whose time part is seconds and nanoseconds of the same sign.
+// appendInterval appends an interval whose time part is given as seconds and nanoseconds. Both must have the same
+// sign.
 func appendInterval(to []byte, months, days int32, seconds, nanos int64) []byte {
 	start := len(to)
 	to = append(to, 'P')

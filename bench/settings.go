@@ -45,7 +45,7 @@ type Settings struct {
 // Endpoint identifies the server to measure.
 type Endpoint struct {
 	Address string `json:"endpoint,omitempty"` // HOST:PORT in plain text; "" with a Database means Cloud Spanner
-	// Database is projects/P/instances/I/databases/D, or "" for an embedded server.
+	// Database is the name projects/P/instances/I/databases/D; "" stands for an embedded server.
 	Database string `json:"database,omitempty"`
 	// PID is the process ID of a server on this machine that the run did not start. 0 means unknown.
 	PID int    `json:"pid,omitempty"`

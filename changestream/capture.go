@@ -137,8 +137,8 @@ func records(s *schema.ChangeStream, op table.Op, tx *Transaction) bool {
 	return !s.ExcludeDelete && !(tx.System && s.ExcludeTTLDeletes)
 }
 
-// captured returns the columns, without the key, whose new and old values a mod has. They depend on the stream's value capture type:
-// https://cloud.google.com/spanner/docs/change-streams#value-capture-type.
+// captured returns the columns, without the key, whose new and old values a mod has. The two lists depend on the
+// stream's value capture type: https://cloud.google.com/spanner/docs/change-streams#value-capture-type.
 func captured(w *table.Watch, op table.Op, written []*schema.Column) (newColumns, oldColumns []*schema.Column) {
 	capture := w.Stream.ValueCapture
 	keepsOld := capture == schema.OldAndNewValues || capture == schema.NewRowAndOldValues

@@ -134,7 +134,7 @@ func (p *Partition) Append(b kv.Batch, ts mvcc.Timestamp, sequence uint32, recor
 	return b.Put(p.appendKey(room[:0], Position{ts, sequence}), record)
 }
 
-// appendKey appends the key of the record at a position.
+// appendKey appends the key of the record at a position to dst.
 func (p *Partition) appendKey(dst []byte, at Position) []byte {
 	dst = append(dst, p.prefix...)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(at.Timestamp))
@@ -235,7 +235,7 @@ func putCut(b kv.Batch, next *Partitions, endings map[*Partition]*ending, before
 	return err
 }
 
-// revert removes the partitions with numbers above before.
+// revert removes the partitions whose numbers are above before from the stream.
 func (s *stream) revert(before PartitionID) {
 	for ; s.last > before; s.last-- {
 		delete(s.partitions, s.last)

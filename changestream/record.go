@@ -56,7 +56,7 @@ func (t Touched) Wake() {
 	}
 }
 
-// grouping groups the mods of a commit into records.
+// grouping puts the mods of a commit together into records.
 type grouping struct {
 	mods       []Mod
 	log        *Log
@@ -92,7 +92,7 @@ type record struct {
 	bytes       int // size of the mods
 }
 
-// add adds mod i to the last record of its partition, or to a new record.
+// add adds mod i to the last record of its partition, or begins a new record.
 func (g *grouping) add(i int) error {
 	m := &g.mods[i]
 	m.fill(g.ts, g.stamp)

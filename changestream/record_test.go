@@ -44,7 +44,7 @@ func catalog(t testing.TB, statements ...string) *schema.Catalog {
 	return c
 }
 
-// written is a transaction that writes rows of one table.
+// written is a transaction of a test, which writes rows of one table.
 type written struct {
 	t       testing.TB
 	table   *schema.Table

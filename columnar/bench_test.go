@@ -17,7 +17,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// customers makes TPC-H's table customer with a number of rows, and a copy of it.
+// customers makes TPC-H's table customer with the given number of rows, and a columnar copy of the table.
 func customers(b *testing.B, rows int) (*harness, Source, *Copy) {
 	h := newHarness(b, vfs.NewMem(), `CREATE TABLE customer (c_custkey INT64 NOT NULL, c_name STRING(25), c_address STRING(40), c_nationkey INT64, c_phone STRING(15),
 		c_acctbal FLOAT64, c_mktsegment STRING(10), c_comment STRING(117)) PRIMARY KEY (c_custkey)`)
@@ -154,7 +154,7 @@ func BenchmarkWrite(b *testing.B) {
 	b.ReportMetric(float64(cpuTime(b)-before)/float64(done), "cpu-ns/op")
 }
 
-// BenchmarkDrop drops copies with different numbers of chunks.
+// BenchmarkDrop measures how long it takes to drop copies with different numbers of chunks.
 func BenchmarkDrop(b *testing.B) {
 	for _, chunks := range []int{1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprint(chunks), func(b *testing.B) {

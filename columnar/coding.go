@@ -46,7 +46,7 @@ type encoder struct {
 	room []byte
 }
 
-// appendBlob appends the blob of an array that a Batch has made.
+// appendBlob appends the blob of an array to dst. A columnar.Batch must have made the array.
 func (e *encoder) appendBlob(dst []byte, a arrow.ArrayData) ([]byte, error) {
 	e.head, e.body = e.head[:0], e.body[:0]
 	if err := e.array(a); err != nil {

@@ -175,7 +175,7 @@ func TestCollectedWhileRead(t *testing.T) {
 			t.Errorf("collected after %d runs: %q, %v, want %q", stop, got, err, want)
 		}
 		if runs >= stop && stop > 0 {
-			// The next round begins with a new copy and new deletions.
+			// The next round begins with a new copy, and with new deletions of rows.
 			h.commit(table.Mutation{Op: table.InsertOrUpdate, Table: top, Columns: top.Columns[:2], Rows: [][]value.Value{{value.OfInt64(1), value.OfString("new")}}})
 			for _, ch := range c.Chunks() {
 				if _, err := c.Write(t.Context(), h.source(top, nil, h.now), ch.Span); err != nil {

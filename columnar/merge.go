@@ -76,7 +76,7 @@ func (m *merge) left() []table.Span {
 	return spans
 }
 
-// next makes the next run and returns its number of rows. more is false at the end of the segment.
+// next makes the next run and returns the number of rows in it. more is false at the end of the segment.
 func (m *merge) next() (n int, more bool, err error) {
 	m.emptyBatch()
 	for len(m.spans) > 0 {

@@ -120,7 +120,7 @@ type wanted struct {
 	definition string
 }
 
-// wantedOf returns the columns of a projection and those of its key.
+// wantedOf returns the columns that a projection reads and the columns of its key.
 func wantedOf(p *table.Projection) (list []wanted) {
 	for _, c := range p.Columns {
 		list = append(list, wanted{c.ID, c.ComputedFrom()})
@@ -272,7 +272,7 @@ func (r *Reader) stepRows() (n int, err error) {
 	return r.flush(), nil
 }
 
-// emptyBatch empties the batch. It makes one if there is none.
+// emptyBatch removes the rows from the batch. If there is no batch yet, it makes one.
 func (r *Reader) emptyBatch() {
 	if r.batch == nil {
 		r.batch = batchOf(r.read.Columns)
@@ -281,7 +281,7 @@ func (r *Reader) emptyBatch() {
 	r.batchRows = 0
 }
 
-// flush makes the rows of the batch the run.
+// flush makes the rows of the batch the current run, and returns their number.
 func (r *Reader) flush() (n int) {
 	if n = r.batchRows; n == 0 {
 		return 0
@@ -293,7 +293,7 @@ func (r *Reader) flush() (n int) {
 	return n
 }
 
-// slice makes the rows [from, to) of the chunk the run.
+// slice makes the rows [from, to) of the chunk the current run, and returns their number.
 func (r *Reader) slice(from, to int) (n int) {
 	for i := range r.arrays {
 		a := r.columns.wanted[i]
@@ -335,7 +335,7 @@ func (r *Reader) Release() {
 	}
 }
 
-// Close ends the read. The run is no longer valid.
+// Close ends the read. The arrays of the last run are no longer valid.
 func (r *Reader) Close() error {
 	var err error
 	if r.merge != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// A chunk has at most MaxRows rows. It has at most MaxBytes in Arrow's buffers, unless it is a single larger row.
+// A chunk has at most MaxRows rows. Its Arrow buffers take at most MaxBytes bytes, unless it is a single larger row.
 const (
 	MaxRows  = 32 << 10
 	MaxBytes = 8 << 20

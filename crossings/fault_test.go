@@ -179,7 +179,7 @@ func (w *world) fillDisk() {
 	w.fail("the store takes no writes, though there is room: %v", w.store.Writable())
 }
 
-// check verifies the stored data, as crowfoot check does.
+// check verifies the stored data in the same way as the command crowfoot check.
 func (w *world) check(files *disktest.Disk) {
 	w.t.Helper()
 	w.note("-- check")

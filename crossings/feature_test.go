@@ -109,7 +109,7 @@ func (p pairs) report() string {
 	return fmt.Sprintf("%d of %d pairs of %d features have met: how many readings both took part in\n%s\nnever met:\n%s", met, total, len(features), out.String(), never.String())
 }
 
-// short prints a number in at most four characters.
+// short formats a number with at most four characters.
 func short(n int) string {
 	switch {
 	case n == 0:

@@ -226,7 +226,7 @@ func recordsOf(f []*structpb.Value) (list []streamRecord, err error) {
 	return list, err
 }
 
-// stream reads all rows of a query of one column with ExecuteStreamingSql.
+// stream runs a query with ExecuteStreamingSql and returns the values of its only column.
 func (w *world) stream(text string) (values []*structpb.Value, err error) {
 	session, err := w.sessionOf(w.ctx, "")
 	if err != nil {

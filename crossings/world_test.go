@@ -129,7 +129,7 @@ func (w *world) fail(format string, args ...any) {
 	w.t.Errorf("seed %d: "+format, append([]any{w.seed}, args...)...)
 }
 
-// step does one random thing, or several in a row.
+// step does one random thing, or several one after the other.
 func (w *world) step() {
 	w.counts["steps"]++
 	switch n := w.rng.IntN(20); {

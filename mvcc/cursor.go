@@ -102,7 +102,7 @@ func (c *Cursor) readable() error {
 	return c.versions.readable(c.since)
 }
 
-// Next moves to the next key to show. It returns false at the end or on an error.
+// Next moves to the next key that the cursor shows. It returns false at the end or on an error.
 func (c *Cursor) Next() bool {
 	if c.it == nil && c.state != cursorDone && !c.reopen() {
 		return false

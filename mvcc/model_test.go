@@ -202,7 +202,7 @@ func (m *model) getEach() {
 	}
 }
 
-// erase removes all versions of some keys, as dropping a table does.
+// erase removes all versions of the keys in a random range, as dropping a table does.
 func (m *model) erase() {
 	start, end := m.name(), m.name()
 	if start >= end {

@@ -23,7 +23,7 @@ type ahead struct {
 	sorted [][]byte // the keys of order
 }
 
-// aheadRow is a key, and the row that was read there.
+// aheadRow is a key that was announced, and the row that was read at this key.
 type aheadRow struct {
 	key, val slot
 	read, ok bool
@@ -34,14 +34,14 @@ type slot struct{ from, to int }
 
 func (s slot) of(b []byte) []byte { return b[s.from:s.to:s.to] }
 
-// Forget drops all keys that were announced and all rows that were read ahead.
+// Forget drops all keys that Expect has announced, and all rows that were read ahead.
 func (r *Rows) Forget() {
 	if a := r.ahead; a != nil {
 		a.keys, a.points, a.next = a.keys[:0], a.points[:0], 0
 	}
 }
 
-// Expect announces a key: after the keys announced before, Reopen will ask for the row at this one.
+// Expect announces a key for which Reopen will ask, after the keys that were announced before.
 func (r *Rows) Expect(key []byte) {
 	if r.ahead == nil {
 		r.ahead = new(ahead)

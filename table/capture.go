@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A Change is one change of one row of a table that change streams watch.
+// A Change is a change of one row of a table that at least one change stream watches.
 type Change struct {
 	Table   *schema.Table
 	Watches []*Watch

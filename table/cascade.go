@@ -53,7 +53,8 @@ func newActions(muts []Mutation) *actions {
 	return &actions{gone: map[string]bool{}, deleted: map[string]bool{}}
 }
 
-// cascades holds a table's foreign keys ON DELETE CASCADE, both from and to the table.
+// cascades holds a table's own foreign keys ON DELETE CASCADE (from), and the columns of the table to which such foreign
+// keys refer.
 type cascades struct {
 	from []*foreignKey
 	// referenced lists the columns of this table that foreign keys ON DELETE CASCADE refer to.
@@ -111,7 +112,7 @@ func (a *actions) wrote(b *rowBuilder, key []byte, old []value.Value) {
 	a.rows = append(a.rows, row)
 }
 
-// cascaded records that the row to which r refers was deleted.
+// cascaded records that the row to which r refers was deleted, so that the cascade deletes the referring rows.
 func (a *actions) cascaded(r reference) {
 	if a != nil {
 		a.gone[r.name()] = true

@@ -64,7 +64,8 @@ func NewChanges(w Writer, tables *Descriptors, now time.Time) *Changes {
 	}
 }
 
-// Initial buffer sizes, in bytes. They suffice for the key and the value of most rows.
+// keyRoom and valueRoom are the initial sizes of buffers, in bytes. They suffice for the key and the value of most
+// rows.
 const (
 	keyRoom   = 64
 	valueRoom = 448
@@ -132,7 +133,7 @@ func (c *Changes) InsertProposed(ctx context.Context) error {
 	return c.insertRow(ctx, c.proposer)
 }
 
-// InsertOrIgnore inserts a row unless one with its key exists.
+// InsertOrIgnore inserts a row, unless a row with the same key exists.
 func (c *Changes) InsertOrIgnore(ctx context.Context, t *schema.Table, columns []*schema.Column, vals []value.Value) (row []value.Value, inserted bool, err error) {
 	b, err := c.builder(t, Insert, columns)
 	if err != nil {
@@ -211,7 +212,7 @@ func (c *Changes) Get(ctx context.Context, key []byte) (s Stored, ok bool, err e
 	return Stored{Key: bytes.Clone(key), Value: bytes.Clone(val)}, true, nil
 }
 
-// Finish repeats the checks that failed when a change was made. It returns an error if one fails again.
+// Finish repeats the checks that failed when a change was made. It returns an error if a check fails again.
 func (c *Changes) Finish(ctx context.Context) error {
 	if err := c.checkActions(); err != nil {
 		return err
@@ -265,7 +266,7 @@ func sameColumns(a, b []*schema.Column) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// add counts n more mutations. It returns an error if they exceed the limit.
+// add counts n more mutations. It returns an error if the count exceeds the limit.
 func (c *Changes) add(n int64) error {
 	if c.count += n; c.count > c.maxCount {
 		return usererror.TooManyMutations(MaxMutations)

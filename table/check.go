@@ -230,8 +230,8 @@ func (c *Changes) checkRow(g *target, key []byte, row []value.Value) error {
 	return nil
 }
 
-// passes reports whether row satisfies a CHECK: its expression is TRUE or NULL. While a schema change redefines the
-// CHECK, the row must satisfy the new expression, too.
+// passes reports whether row satisfies a CHECK, that is, whether the expression of the CHECK is TRUE or NULL. While a
+// schema change redefines the CHECK, the row must satisfy the new expression, too.
 func (g *target) passes(k *schema.Check, row []value.Value) (bool, error) {
 	v, err := g.evaluate(k.Expr, row)
 	if ok := v.IsNull() || v.AsBool(); !ok || err != nil || k.Becoming == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// deleteKeys applies a Delete mutation. Each key and each range that it names counts as one mutation.
+// deleteKeys applies a Delete mutation. Each key and each range in the key set counts as one mutation.
 func (c *Changes) deleteKeys(ctx context.Context, t *schema.Table, ks KeySet) error {
 	g, err := c.target(t)
 	if err != nil {

@@ -23,7 +23,7 @@ func NewDescriptors(c *schema.Catalog) *Descriptors { return &Descriptors{catalo
 // Catalog returns the catalog that the tables belong to.
 func (d *Descriptors) Catalog() *schema.Catalog { return d.catalog }
 
-// of finds or makes the descriptor of a table.
+// of returns the descriptor of a table. It makes the descriptor at the first call.
 func (d *Descriptors) of(t *schema.Table) (*descriptor, error) {
 	if found, ok := d.byTable.Load(t); ok {
 		return found.(*descriptor), nil

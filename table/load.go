@@ -128,7 +128,7 @@ func (c *Changes) load(ctx context.Context, l *loader, count int) error {
 	return nil
 }
 
-// run checks the next rows and makes a Run of their keys and values.
+// run checks the next rows of the input and makes a Run of their keys and values.
 func (l *loader) run(c *Changes, count int) (*Run, error) {
 	var r *Run
 	for row := range count {

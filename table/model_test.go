@@ -124,7 +124,7 @@ func (m *model) verify(t *testing.T, store *mapWriter) {
 	}
 }
 
-// agree checks that the result of a commit is one of those that the model permits.
+// agree checks that the error of a commit is one of those that the model allows.
 func (m *model) agree(t *testing.T, err error, want []codes.Code, muts []Mutation) {
 	t.Helper()
 	if !slices.Contains(want, usererror.CodeOf(err)) {

@@ -148,7 +148,7 @@ func (p *Projection) virtualSource(c *schema.Column, depth int) (source, error) 
 	return source{kind: computed, place: len(p.virtual) - 1, typ: c.Type}, nil
 }
 
-// numberFields sorts the fields and replaces the ColumnIDs in sources by their positions among the fields.
+// numberFields sorts the fields, and replaces each ColumnID in sources by the column's index among the fields.
 func (p *Projection) numberFields() {
 	slices.Sort(p.fields)
 	p.fields = slices.Compact(p.fields)

@@ -57,7 +57,7 @@ func (g *target) decode(row []value.Value, s Stored) error {
 // changed.
 func (g *target) generate(row []value.Value, changed []bool) error {
 	for _, c := range g.generated {
-		// In a new row every column counts as changed, even one that is computed from no other column.
+		// In a new row, every column counts as changed, even a column that is computed from no other column.
 		affected := changed != nil && (changed[c.Ordinal] || anyChanged(c.Generated.Uses, changed))
 		if stored := c.Stored || c.KeyOrdinal >= 0; stored && !affected {
 			continue

@@ -49,8 +49,8 @@ const (
 type View interface {
 	// Get returns the value at key; ok is false if there is none. The value is valid until the next call on the View.
 	Get(ctx context.Context, key []byte, lock Lock) (val []byte, ok bool, err error)
-	// Scan returns a cursor that stands before the first key of span (in reverse, after the last one). It locks the
-	// whole span with its gaps, unless the scan is Partial.
+	// Scan returns a cursor that is positioned before the first key of span (in reverse, after the last key). It locks
+	// the whole span, including the gaps between keys, unless the scan is Partial.
 	Scan(ctx context.Context, span Span, opts ScanOptions) (Cursor, error)
 }
 

@@ -11,7 +11,8 @@ type Column interface {
 	AppendNull()
 	// AppendRow appends a value that is not NULL. payload is its stored form, as the function AppendRow writes it.
 	AppendRow(payload []byte) error
-	// AppendKey appends the value of the key part at the front of key, which the function AppendKey has written.
+	// AppendKey appends the value of the key part at the start of key. The function AppendKey must have written the
+	// part.
 	AppendKey(key []byte, desc bool) error
 	// AppendValue appends v, which may be NULL.
 	AppendValue(v Value) error

@@ -156,7 +156,7 @@ func appendKeyText(dst, s []byte) []byte {
 	return append(dst, textEscape, textEnd)
 }
 
-// appendTimestamp appends the 12 bytes of a TIMESTAMP. Keys and rows have the same form.
+// appendTimestamp appends the 12 bytes of a TIMESTAMP. They are the same in keys and in rows.
 func appendTimestamp(dst []byte, v Value) []byte {
 	if v.state == statePending {
 		return append(dst, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"...)
@@ -174,7 +174,8 @@ func FillKeyTimestamp(part []byte, desc bool, seconds int64, nanos int32) {
 	}
 }
 
-// orderedFloat64 maps floats to integers with the same order: NaN, -Inf, ..., 0 (also -0), ..., +Inf.
+// orderedFloat64 maps each float to an integer, so that the integers sort as the floats do: NaN, -Inf, ..., 0 (also
+// -0), ..., +Inf.
 func orderedFloat64(f float64) uint64 {
 	if f == 0 {
 		return 1 << 63

@@ -138,7 +138,7 @@ func keyDecimal(part []byte, m byte) (d Decimal, ok bool) {
 	return Decimal{hi: int64(hi), lo: lo}, neg == (int64(hi) < 0)
 }
 
-// keyTextBody appends the text of a text part.
+// keyTextBody appends the text that a text part contains, unescaped.
 func keyTextBody(dst, part []byte, desc bool) []byte {
 	start := len(dst)
 	m := mask(desc)

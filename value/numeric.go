@@ -25,7 +25,7 @@ type magnitude struct{ hi, lo uint64 }
 // maxMagnitude is 10^38 - 1.
 var maxMagnitude = magnitude{hi: 0x4b3b4ca85a86c47a, lo: 0x098a223fffffffff}
 
-// MaxDecimal and MinDecimal are the ends of NUMERIC's range.
+// MaxDecimal and MinDecimal are the greatest and the least NUMERIC.
 var (
 	MaxDecimal = Decimal{hi: int64(maxMagnitude.hi), lo: maxMagnitude.lo}
 	MinDecimal = MaxDecimal.Neg()

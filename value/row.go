@@ -160,7 +160,7 @@ func rowDecimal(payload []byte) (d Decimal, ok bool) {
 	return d, d.InRange()
 }
 
-// FillRowTimestamp overwrites a pending timestamp at the front of payload.
+// FillRowTimestamp overwrites a pending timestamp at the start of payload with the given time.
 func FillRowTimestamp(payload []byte, seconds int64, nanos int32) {
 	_ = payload[timestampWidth-1]
 	binary.BigEndian.PutUint64(payload, uint64(seconds)^1<<63)

@@ -149,8 +149,8 @@ func rowElementSizeAt(b []byte, t *Type) (size int, rest []byte) {
 	return RowDataSize(payload, t), rest
 }
 
-// KeyDataSize returns the DataSize of the key part of type t at the front of key. It returns 0 if the part is
-// malformed.
+// KeyDataSize returns the data size in bytes of the key part of type t at the start of key. It returns 0 if the part
+// is malformed.
 func KeyDataSize(key []byte, t *Type, desc bool) int {
 	switch {
 	case len(key) == 0 || key[0]^mask(desc) == keyNull:

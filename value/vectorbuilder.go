@@ -163,7 +163,7 @@ func (b *VectorBuilder) appendText(text []byte) {
 	b.next()
 }
 
-// append appends x to the slice that holds values of the type. For NULL it appends a placeholder.
+// append appends x to the slice in which the Vector holds values of its type. For NULL it appends a placeholder.
 func (b *VectorBuilder) append(x Value) {
 	v := &b.vector
 	switch b.form {

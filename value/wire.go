@@ -198,7 +198,7 @@ func keyTextToWire(dst, key []byte, k Kind, desc bool) (out, rest []byte) {
 	return dst[:start+enc], rest
 }
 
-// extend makes dst n bytes longer. The caller writes these bytes.
+// extend makes dst n bytes longer. The caller must then write these n bytes.
 func extend(dst []byte, n int) []byte {
 	dst = slices.Grow(dst, n)
 	return dst[:len(dst)+n]

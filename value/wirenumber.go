@@ -27,7 +27,7 @@ func appendIntField(dst []byte, tag byte, i int64) []byte {
 	return f.appendTo(dst, tag, i < 0)
 }
 
-// isShort reports whether the number of billionths of d is a sign and a 64-bit magnitude.
+// isShort reports whether the number of billionths of d fits into a sign and 64 bits.
 func (d Decimal) isShort() bool { return d.hi == 0 || d.hi == -1 && d.lo > 0 }
 
 // appendShortDecimalField appends a number for which isShort is true as a whole field (see AppendWireField), with the
@@ -47,7 +47,7 @@ func appendShortDecimalField(dst []byte, tag byte, d Decimal) []byte {
 	return f.appendTo(dst, tag, d.hi < 0)
 }
 
-// digitPairs holds the two digits of each number from 00 to 99.
+// digitPairs holds the two digits of each number from 00 to 99, one pair after the other.
 const digitPairs = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899"
 
 // digits writes the digits of a whole number.
@@ -90,7 +90,8 @@ func (f *numberField) fraction(billionths uint32) {
 	f.at = at
 }
 
-// appendTo appends the field to dst, with a minus sign if negative is set. The field is shorter than 128 bytes.
+// appendTo appends the field to dst. If negative is set, it puts a minus sign before the number. The field must be
+// shorter than 128 bytes.
 func (f *numberField) appendTo(dst []byte, tag byte, negative bool) []byte {
 	at := f.at
 	if negative {

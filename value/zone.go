@@ -58,9 +58,9 @@ func parseOffset(name string) (zone *time.Location, ok bool) {
 	return time.FixedZone(name, offset), true
 }
 
-// InstantOf returns the time, in seconds since 1970, at which clocks in zone show local (civil seconds since 1970-01-01
-// 00:00:00). If there are two such times, it returns the earlier one. If clocks skip local, it uses the offset from
-// before the change.
+// InstantOf returns the time, in seconds since 1970-01-01 UTC, at which clocks in zone show the local time local.
+// local is given as seconds from 1970-01-01 00:00:00 on the same clocks. If there are two such times, it returns the
+// earlier one. If clocks skip that local time, InstantOf uses the offset that was valid before the change.
 func InstantOf(local int64, zone *time.Location) int64 {
 	const margin = 36 * 3600 // more than any offset
 	before, after := offsetAt(local-margin, zone), offsetAt(local+margin, zone)
@@ -76,7 +76,7 @@ func offsetAt(seconds int64, zone *time.Location) int64 {
 }
 
 // ZoneOffset returns zone's offset from UTC at a time, in seconds, truncated to whole minutes. GoogleSQL prints and
-// extracts timestamps with such offsets, also from the time before zones had whole minutes.
+// extracts timestamps with such offsets, even for times when a zone's offset was not a whole number of minutes.
 func ZoneOffset(seconds int64, zone *time.Location) int64 {
 	return offsetAt(seconds, zone) / 60 * 60
 }

@@ -23,7 +23,7 @@ type Transaction struct {
 	ReadTimestamp time.Time
 	// ID is the server_transaction_id on change streams, else "".
 	ID string
-	// Tag is the transaction tag, on change streams.
+	// Tag is the transaction tag; it is only known on change streams.
 	Tag string
 	// System is true if the database itself has made the changes (is_system_transaction), as row deletion policies do.
 	System bool
@@ -43,7 +43,7 @@ type Transaction struct {
 // program has written a timestamp of its own, or one id of a change set, to all of them.
 const MaxTransactionChanges = 80_000
 
-// A Change is a row that has changed.
+// A Change is the change of one row.
 type Change struct {
 	Table           TableID
 	Kind            Kind
@@ -53,9 +53,9 @@ type Change struct {
 	// Values has the new values. For an Upsert, these are all watched columns as they are now. On a change stream, the
 	// stream's value capture type decides which columns are included, without those of the key; a Delete has none.
 	Values Row
-	// OldValues has the values before the change, on a change stream that captures them.
+	// OldValues has the values before the change, if the changes come from a change stream that captures old values.
 	OldValues Row
-	// RecordSequence orders the records of one transaction on a change stream, else it is "".
+	// RecordSequence orders the records of one transaction on a change stream. It is "" for a polled row.
 	RecordSequence string
 }
 
@@ -102,7 +102,7 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", int(k))
 }
 
-// A Row is a list of columns and their values. Rows share their columns: do not modify them.
+// A Row is a list of columns and their values. Several rows share one list of columns, so do not modify it.
 type Row struct {
 	Columns []Column
 	// Values has one value for each column, in the coding of Spanner's API (https://cloud.google.com/spanner/docs/reference/rest/v1/TypeCode). An

@@ -210,7 +210,7 @@ func (tx *Transaction) with(read time.Time) *Transaction {
 	return &Transaction{CommitTimestamp: tx.CommitTimestamp, ReadTimestamp: read, Partial: tx.Partial}
 }
 
-// add adds changes and gives them the transaction's commit timestamp.
+// add adds changes to the transaction and gives them the transaction's commit timestamp.
 func (tx *Transaction) add(list ...Change) {
 	for _, c := range list {
 		c.CommitTimestamp = tx.CommitTimestamp

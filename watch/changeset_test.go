@@ -86,7 +86,7 @@ func TestChangeSetPages(t *testing.T) {
 	}
 }
 
-// keptSink is a Sink that keeps what it gets.
+// keptSink is a Sink that keeps the transactions and the checkpoint that it gets.
 type keptSink struct {
 	list       []*Transaction
 	checkpoint Checkpoint

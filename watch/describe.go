@@ -30,7 +30,8 @@ type keyColumn struct {
 	desc bool
 }
 
-// describe reads the description of a table as it is now. The case of the name does not matter, as in SQL.
+// describe reads the current description of a table from the database. The case of the name does not matter, as in
+// SQL.
 func describe(ctx context.Context, client *spanner.Client, id TableID) (*described, error) {
 	return describeAt(ctx, client, id, spanner.StrongRead())
 }

@@ -157,7 +157,8 @@ func TestLargeRows(t *testing.T) {
 	}
 }
 
-// TestPartial: a transaction with exactly MaxTransactionChanges is not Partial, and a larger one is.
+// TestPartial checks that a transaction with exactly MaxTransactionChanges changes is not Partial, and that a larger
+// one is.
 func TestPartial(t *testing.T) {
 	p := &poll{o: TableOptions{Limit: 1}}
 	key := keyOrder{{name: "Id", code: spannerpb.TypeCode_INT64}}

@@ -14,8 +14,9 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 )
 
-// A ShardProvider selects rows of a table by a shard column. All new entries of an index that begins with a commit timestamp go to its end, so
-// such an index needs a shard column before it (https://cloud.google.com/spanner/docs/schema-design#creating-indexes).
+// A ShardProvider selects rows of a table by a shard column. All new entries of an index that begins with a commit
+// timestamp go to its end, so such an index should have a shard column before the commit timestamp, which spreads the
+// entries (https://cloud.google.com/spanner/docs/schema-design#creating-indexes).
 type ShardProvider interface {
 	// ID identifies the shard in a repository, where each shard of a table has a checkpoint of its own.
 	ID() ShardID

@@ -32,7 +32,8 @@ type SpannerTable struct {
 	Table string
 	// NoCreate makes Check return an error if the table is missing. Otherwise Check creates it.
 	NoCreate bool
-	// ClientOptions are the options of Client. The admin client that creates the table needs them.
+	// ClientOptions are the options with which Client was made. The admin client that creates the table needs them,
+	// too.
 	ClientOptions []option.ClientOption
 }
 

@@ -115,7 +115,7 @@ func (p *streamPartition) remove(tx *streamTransaction) {
 // checkpointEvery is the shortest time between two checkpoints, since each lists all partitions.
 const checkpointEvery = 100 * time.Millisecond
 
-// deliver gives the handler the transactions that the partitions read, until ctx ends.
+// deliver gives the handler the transactions that were read from the partitions, until ctx ends.
 func (r *streamReader) deliver() error {
 	defer r.checkpoint()
 	tick := time.NewTimer(checkpointEvery)

@@ -110,7 +110,7 @@ func TestLargeChangesWait(t *testing.T) {
 	})
 }
 
-// TestStreamPositionRefused: an invalid position is a lasting error.
+// TestStreamPositionRefused checks that an invalid position gives a lasting error.
 func TestStreamPositionRefused(t *testing.T) {
 	if _, err := parseStreamPosition(`{"partitions": 7}`); !lasting(err) {
 		t.Errorf("%v", err)

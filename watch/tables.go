@@ -50,7 +50,7 @@ type TableOptions struct {
 	Shards ShardProvider
 	// ChangeSets, if not nil, names a table of change sets through which the table is watched. The table itself then needs no commit timestamp.
 	ChangeSets *ChangeSets
-	// Hint follows the table's name in queries, such as @{FORCE_INDEX=SingersByLastUpdated}.
+	// Hint is a table hint that follows the table's name in queries, such as @{FORCE_INDEX=SingersByLastUpdated}.
 	Hint string
 	// Limit is the maximum number of rows in a page; 0 is 10,000. Pages of large rows end at 32 MiB.
 	Limit int

@@ -26,7 +26,7 @@ func delayedBy(rtt time.Duration) []option.ClientOption {
 	}))}
 }
 
-// delayedConn is a connection that delays all bytes, in both directions.
+// delayedConn is a connection that delays all bytes in both directions.
 type delayedConn struct {
 	net.Conn
 	out, in *delayLine

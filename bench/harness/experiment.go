@@ -17,9 +17,9 @@ type Benchmark struct {
 	// Check returns an error if the benchmark cannot run with the settings; nil means that every setting is fine.
 	// Settings.Check checks the settings that all benchmarks use.
 	Check func(bench.Settings) error
-	// Prepare makes the tables and rows and returns the experiments.
+	// Prepare creates and fills the tables and returns the experiments.
 	Prepare func(ctx context.Context, r *Runner) ([]Experiment, error)
-	// After runs when all experiments have been measured. It may be nil.
+	// After is called when all experiments have been measured. It may be nil.
 	After func(ctx context.Context, r *Runner) error
 	// Close stops the servers and closes the files that prepare has opened, even if the run failed. It may be nil.
 	Close func() error
@@ -60,23 +60,23 @@ type Path struct {
 	Name      string
 	Method    string // the API methods that it calls, in order
 	Operation Operation
-	// Server is the server that answers, nil for the target.
+	// Server is the server that answers; nil stands for the target.
 	Server *Server
 	// StatisticsKeys identify the path's calls in the server's statistics. It is nil if the run does not query the
 	// statistics of these calls.
 	StatisticsKeys []StatisticsKey
-	// Clients is the number of clients, 0 for the run's number.
+	// Clients is the number of clients; 0 stands for the run's number.
 	Clients int
 	// CountsBetween is true if the CPU time that the server uses between two turns counts for the later turn.
 	CountsBetween bool
 	// Beside is a function that runs during each turn, in parallel with the operations. It must return soon after stop
 	// closes. It may be nil.
 	Beside func(ctx context.Context, stop <-chan struct{}) error
-	// Local is true if the operation calls no server.
+	// Local is true if the operation does not call a server.
 	Local bool
 	// Foreign is true if a foreign program or database answers. If it fails, the path ends but the run continues.
 	Foreign bool
-	// ClientCPU reads the CPU time of the client. It is nil if the client is this program.
+	// ClientCPU reads the CPU time of the client. It is nil if this program is the client.
 	ClientCPU CPUMeter
 	// Codec is the format of the rows and their compression, in experiments that compare formats; otherwise it is "".
 	Codec string
@@ -93,7 +93,7 @@ func (p Path) As(name string, on *Server) Path {
 	return p
 }
 
-// AgainstFirst pairs every path but the first with the first path.
+// AgainstFirst returns pairs that compare every other path with the first path.
 func AgainstFirst(paths []Path) (pairs [][2]string) {
 	for _, p := range paths[1:] {
 		pairs = append(pairs, [2]string{p.Name, paths[0].Name})

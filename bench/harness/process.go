@@ -28,7 +28,7 @@ type Process struct {
 // StartupTimeout is the longest time that a server may take to print its ready line.
 const StartupTimeout = time.Minute
 
-// StartProcess starts an executable ("" is this very program) and waits for its ready line.
+// StartProcess starts an executable and waits for its ready line. "" stands for the executable of this program.
 func StartProcess(ctx context.Context, executable string, args ...string) (p *Process, err error) {
 	if executable == "" {
 		if executable, err = os.Executable(); err != nil {
@@ -70,7 +70,7 @@ func StartProcess(ctx context.Context, executable string, args ...string) (p *Pr
 	}
 }
 
-// addresses reads the ready line: "crowfoot: ready grpc=HOST:PORT http=HOST:PORT".
+// addresses takes the addresses from the ready line: "crowfoot: ready grpc=HOST:PORT http=HOST:PORT".
 func (p *Process) addresses(line string) error {
 	for _, word := range strings.Fields(line) {
 		if address, ok := strings.CutPrefix(word, "grpc="); ok {

@@ -188,7 +188,7 @@ func (s *Screen) finishPicture() {
 	s.lines = 0
 }
 
-// draw replaces the picture. The escape sequences are CUU (A) and ED (J) of ECMA-48.
+// draw replaces the picture on the terminal by lines. It uses the escape sequences CUU (A) and ED (J) of ECMA-48.
 func (s *Screen) draw(lines []string) {
 	s.clear()
 	for _, l := range lines {

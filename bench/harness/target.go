@@ -74,7 +74,7 @@ func OpenTarget(ctx context.Context, e bench.Endpoint, executable string, option
 	return t, t.probe(ctx)
 }
 
-// place chooses the folder of the embedded server.
+// place chooses the folder for the data of the embedded server: dir or, if that is "", a temporary folder.
 func (t *Target) place(dir string) (err error) {
 	t.Root = dir
 	if dir == "" {
@@ -109,7 +109,7 @@ func answers(address string) error {
 	return c.Close()
 }
 
-// Connect opens the clients. It closes those that were open before.
+// Connect opens the clients. It closes the clients that were open before.
 func (t *Target) Connect(ctx context.Context) (err error) {
 	if err := t.Disconnect(); err != nil {
 		return err

@@ -102,7 +102,7 @@ func (f *file) setRepeat(text string) error {
 	return nil
 }
 
-// argument is a value in a read or write: a parameter or a literal.
+// argument is a value in a read or write file: a parameter or a literal.
 type argument struct {
 	parameter string // "" for a literal
 	literal   any

@@ -284,7 +284,7 @@ func elements[T comparable](n int, draw rule) rule {
 	}
 }
 
-// drawAll draws the parameters in their order and returns their values by name.
+// drawAll draws a value for each parameter, in their order, and returns the values by name.
 func drawAll(list []parameter, r *rand.Rand) map[string]any {
 	values := make(map[string]any, len(list))
 	for _, p := range list {

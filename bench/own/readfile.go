@@ -19,7 +19,7 @@ import (
 //	columns Id, Name
 //	keys    @ids
 //
-// Any number of lines select the rows: "key @a, @b" (one key, with its parts), "keys @list" (one key for each
+// The rows are selected by one or more lines: "key @a, @b" (one key, with its parts), "keys @list" (one key for each
 // element), "range @a, @b to @c, @d" (both ends included) and "all". The lines "index Name" and "limit 10" are
 // optional.
 type readFile struct {

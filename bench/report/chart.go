@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Drawing collects the elements of an SVG image. Colours are classes of the page's style, so that they follow light
+// Drawing collects the elements of an SVG image. Colours are CSS classes of the page, so that the image follows light
 // and dark mode. Coordinates are in units of the view box.
 type Drawing struct {
 	b             strings.Builder

@@ -25,11 +25,12 @@ type Figure struct {
 	StudyRight float64 `json:"study_right,omitempty"`
 	// Study is the ratio or difference of the two published values, computed as Ours is.
 	Study *float64 `json:"study,omitempty"`
-	// Basis explains how the study's values and ours were measured, if they were measured in different ways.
+	// Basis says how the study's values and ours were measured, if this was done in different ways.
 	Basis string `json:"basis,omitempty"`
 	// Summed is true if the figure belongs to the range of figures in Study.Sentence.
 	Summed bool `json:"-"`
-	// Target is the value that Crowfoot should reach: a maximum, or with AtLeast a minimum. 0 means no target.
+	// Target is the value that Crowfoot should reach. It is a maximum or, if AtLeast is set, a minimum. 0 means that
+	// there is no target.
 	Target  float64 `json:"target,omitempty"`
 	AtLeast bool    `json:"target_is_least,omitempty"`
 
@@ -67,7 +68,7 @@ const (
 	P99Latency    Metric = "p99 of latency"
 	Throughput    Metric = "operations per second"
 	RowThroughput Metric = "rows per second"
-	// RowCPU is ServerCPU divided by the rows of an operation.
+	// RowCPU is ServerCPU divided by the number of rows of an operation.
 	RowCPU Metric = "server CPU per row"
 	// AverageCPU is AVG_CPU_SECONDS of the server's statistics.
 	AverageCPU Metric = "average CPU"
@@ -85,8 +86,8 @@ func (k Metric) of(m *Measure) *float64 {
 	return k.value(finding{float64(m.Operations), float64(m.Rows), m.Seconds, m.Latency.Mean, float64(m.Latency.P50), float64(m.Latency.P99), m.CPU})
 }
 
-// finding holds the results of a measure or a turn. Latencies and the server's CPU time per operation are in
-// microseconds. cpu is nil if it is unknown.
+// finding holds the results of a measure or of a turn. Latencies and the server's CPU time per operation are in
+// microseconds. cpu is nil if the CPU time is unknown.
 type finding struct {
 	operations, rows, seconds, mean, median, p99 float64
 	cpu                                          *float64
@@ -144,7 +145,7 @@ func (f Figure) Verdict() string {
 	return Judge(f.Spread, f.Target, f.AtLeast)
 }
 
-// Fill computes a benchmark's figures, once for each measured number of clients.
+// Fill computes the figures of a benchmark, once for each number of clients that was measured.
 func (r *Report) Fill(benchmark string, figures []Figure) (filled []Figure) {
 	for _, f := range figures {
 		for _, left := range r.find(benchmark, f.Left) {

@@ -37,7 +37,8 @@ func TestTransactions(t *testing.T) {
 	}
 }
 
-// TestStatisticGrid checks that text columns come first and numbers follow flush right, with times in milliseconds.
+// TestStatisticGrid checks that text columns come first and columns of numbers follow, aligned right, with times in
+// milliseconds.
 func TestStatisticGrid(t *testing.T) {
 	g := Statistic{
 		Columns: []string{"interval_end", "execution_count", "avg_cpu_seconds", "text", "avg_locking_delay_seconds"},

@@ -44,7 +44,7 @@ func fits(measures []*Measure) (list []Fit) {
 	return several
 }
 
-// solve computes the line. It returns false if there is only one size.
+// solve computes the line through the points. It returns false if there is only one size.
 func (f *Fit) solve() bool {
 	n := float64(len(f.Sizes))
 	var meanX, meanY float64

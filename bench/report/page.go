@@ -33,7 +33,7 @@ type page struct {
 	Answers   []answer
 }
 
-// Tile shows one figure in large type, at the top of the page.
+// Tile shows one figure in large type at the top of the page.
 type Tile struct {
 	Value   string
 	Name    string

@@ -28,7 +28,7 @@ func NewHeading(began time.Time, server, database string) Heading {
 // Took returns the duration of the run in whole seconds.
 func (h *Heading) Took() string { return h.Ended.Sub(h.Began).Round(time.Second).String() }
 
-// Report holds all results of a run. --json writes it.
+// Report holds all results of a run. The flag --json writes it to a file.
 type Report struct {
 	Heading
 	Benchmarks []string       `json:"benchmarks"`

@@ -109,7 +109,7 @@ func (h *Heading) Opening(t *Summary, title, run string) {
 	t.Add("run      ", run)
 }
 
-// Closing adds the facts that fit into SummaryLines, and the names of the files that hold the details.
+// Closing adds as many facts as fit into SummaryLines, and the names of the files that hold the details.
 func (h *Heading) Closing(t *Summary, o bench.Outputs) {
 	end := new(Summary)
 	for _, of := range []struct{ head, file string }{{"page     ", o.Report}, {"figures  ", o.JSON}} {
@@ -133,7 +133,7 @@ func (h *Heading) Closing(t *Summary, o bench.Outputs) {
 	t.lines = slices.Concat(t.lines, facts.lines, end.lines)
 }
 
-// FailurePrefix begins a fact about a foreign program or database that failed.
+// FailurePrefix is the beginning of a fact about a foreign program or database that failed.
 const FailurePrefix = "failed: "
 
 func failedFirst(fact string) int {
@@ -146,5 +146,5 @@ func failedFirst(fact string) int {
 // Room returns the number of lines that a table may have if the given number of lines must fit behind it.
 func (t *Summary) Room(behind int) int { return max(2, SummaryLines-len(t.lines)-behind) }
 
-// LinesBehindTable is the number of lines reserved for the facts and file names behind a table.
+// LinesBehindTable is the number of lines that are reserved for the facts and file names behind a table.
 const LinesBehindTable = 8

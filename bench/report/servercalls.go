@@ -13,10 +13,10 @@ type Calls struct {
 	Latency      float64 `json:"server_latency_us"` // mean latency of one call, from the first byte received to the last byte sent
 }
 
-// MethodCounts are a server's counts by API method since its start, from /metrics.
+// MethodCounts holds a server's counts of calls since its start, by API method. They come from /metrics.
 type MethodCounts map[string]MethodCount
 
-// MethodCount holds the calls of one method and their total latency.
+// MethodCount holds the number of calls of one method and their total latency in seconds.
 type MethodCount struct{ Calls, Seconds float64 }
 
 // AddCalls adds the calls of a turn. before and after are the server's counts that were read before and after the

@@ -22,7 +22,7 @@ type Spread struct {
 // wantedConfidence is the probability with which an interval should contain the true median.
 const wantedConfidence = 0.95
 
-// SpreadOf computes the spread of one value per turn. It returns nil without values.
+// SpreadOf computes the spread of values, one for each turn. It returns nil if there are no values.
 func SpreadOf(values []float64) *Spread {
 	n := len(values)
 	if n == 0 {

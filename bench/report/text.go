@@ -9,7 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench"
 )
 
-// notKnown is printed in place of an unknown figure.
+// notKnown is the text that is shown for an unknown figure.
 const notKnown = "n/a"
 
 // Text writes the result as text for a terminal. The page and the JSON have the details.
@@ -140,7 +140,7 @@ func (f Figure) targetText() string {
 	return sign + fmt.Sprintf("%.2f", f.Target)
 }
 
-// paceText formats the operations per second, and in an open loop the rate at which they were due.
+// paceText formats the number of operations per second. For an open loop it adds the rate at which they were due.
 func (m *Measure) paceText() string {
 	if m.Rate == 0 {
 		return CountText(m.PerSecond)
@@ -201,7 +201,7 @@ func RatioText(v *float64) string {
 	return fmt.Sprintf("%.2f", *v)
 }
 
-// CountText formats a number that may be large or small.
+// CountText formats a number with a precision that suits its size.
 func CountText(v float64) string {
 	if v < 100 {
 		return fmt.Sprintf("%.1f", v)
@@ -222,7 +222,7 @@ func Plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// sizeText returns the amount of work for each path as text.
+// sizeText says how much work is done for each path.
 func sizeText(s bench.Settings) string {
 	if s.Count > 0 {
 		return Plural(s.Count, "operation")

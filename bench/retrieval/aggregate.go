@@ -82,7 +82,7 @@ func (b *retrieval) aggregateInside(query string) harness.Operation {
 	}
 }
 
-// total holds the number of rows in a group and their sum.
+// total holds the number of rows in a group and the sum of a column over them.
 type total struct {
 	rows int64
 	sum  float64

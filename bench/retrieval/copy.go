@@ -11,7 +11,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/harness"
 )
 
-// The hints that allow or forbid a query to read the columnar copy.
+// Hints in a query that make it read the row store, or let it read the columnar copy.
 const (
 	fromRowStore = "@{scan_method=no_columnar} "
 	fromCopy     = "@{scan_method=columnar} "

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// flightClient reads by Arrow Flight SQL, with Arrow's own client.
+// flightClient reads rows over Arrow Flight SQL, with Arrow's own client library.
 type flightClient struct {
 	*flightsql.Client
 	database string

@@ -19,7 +19,7 @@ type postgres struct {
 	backends    backends
 }
 
-// openPostgres opens the connections. Each query runs in one process, without parallel workers.
+// openPostgres opens connections to PostgreSQL. Each query runs in one server process, without parallel workers.
 func openPostgres(ctx context.Context, dsn string, connections int) (relational, error) {
 	p := &postgres{backends: backends{name: "postgres"}}
 	for range connections {

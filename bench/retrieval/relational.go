@@ -18,7 +18,7 @@ type relational interface {
 	// rows runs a query on the connection with this index and calls each with every row.
 	rows(ctx context.Context, connection int, query string, each func(scan scanRow) error) error
 	exec(ctx context.Context, statement string) error
-	// fill loads a file in the format of TPC-H into an empty table.
+	// fill loads a file in the format of TPC-H's generator into an empty table.
 	fill(ctx context.Context, table, file string) error
 	// server returns a Server whose meter reads the CPU time of the connections' processes. It has no meter if the
 	// database runs on another machine.
@@ -33,7 +33,7 @@ type scanRow func(dest ...any) error
 // exist there.
 const relationalPrefix = "crowfoot_bench_"
 
-// relationalTypes replaces Spanner's types by the types of PostgreSQL and MySQL.
+// relationalTypes is a replacer that turns Spanner's types into those of PostgreSQL and MySQL.
 var relationalTypes = strings.NewReplacer("INT64", "BIGINT", "FLOAT64", "DOUBLE PRECISION", "STRING(", "VARCHAR(", ") PRIMARY KEY (", ", PRIMARY KEY (")
 
 // otherDatabase is a database that the user has named. The report shows it under name.
@@ -121,7 +121,7 @@ func (b *retrieval) fromOthers(n int) (paths []harness.Path) {
 	return paths
 }
 
-// read reads the rows that where selects into objects. It returns their number.
+// read reads the rows that the condition where selects, and makes an object of each. It returns the number of rows.
 func (d otherDatabase) read(ctx context.Context, t *retrievedTable, connection int, where string) (rows int64, err error) {
 	query := "SELECT " + strings.Join(t.columns, ", ") + " FROM " + relationalPrefix + t.name + where
 	scanned := t.scan()

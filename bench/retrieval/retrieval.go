@@ -118,7 +118,7 @@ func (b *retrieval) prepare(ctx context.Context, r *harness.Runner) ([]harness.E
 	return b.experiments, nil
 }
 
-// load creates and fills the table, unless it already has that many rows.
+// load creates the table and fills it, unless it already has that many rows.
 func (b *retrieval) load(ctx context.Context, r *harness.Runner) error {
 	if err := r.Target.CreateTables(ctx, b.table.ddl); err != nil {
 		return err
@@ -279,7 +279,7 @@ func (b *retrieval) flightFrom(c *flightClient, query string, n int) harness.Ope
 	}
 }
 
-// close stops and removes what prepare has started and written.
+// close stops what prepare has started, and removes the files that it has written.
 func (b *retrieval) close() error {
 	errs := []error{b.raw.close(), b.rawCanned.close(), b.flightSQL.close(), b.flightCanned.close(), b.python.stop(), b.java.stop()}
 	for _, c := range b.connections {

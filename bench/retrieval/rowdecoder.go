@@ -22,7 +22,7 @@ type rowDecoder struct {
 	chunked bool   // true if chunk holds the beginning of a text
 }
 
-// decodedColumn is one column of the last rows.
+// decodedColumn holds the values of one column in the last rows.
 type decodedColumn struct {
 	code   spannerpb.TypeCode
 	nulls  []bool

@@ -114,7 +114,7 @@ func (r *streamRun) run(ctx context.Context) (err error) {
 	return errors.Join(err, clients.Wait())
 }
 
-// fill creates and fills the table, unless it already has that many rows.
+// fill creates the table and fills it, unless it already has that many rows.
 func (r *streamRun) fill(ctx context.Context) error {
 	if err := r.target.CreateTables(ctx, r.table.ddl); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (r *streamRun) byFlight(ctx context.Context, message func() error) (rows in
 	return rows, err
 }
 
-// readSlowly opens one stream after the other until ctx ends, and reads each slowly.
+// readSlowly opens a stream and reads it slowly, and then opens the next one, until ctx ends.
 func readSlowly(ctx context.Context, way streamWay) error {
 	for {
 		_, err := way.stream(ctx, func() error { return harness.Wait(ctx, slowPace) })

@@ -60,7 +60,7 @@ type soakWorker struct {
 	failed    atomic.Pointer[error]
 }
 
-// newSoakLoad creates and fills a database and starts the workers.
+// newSoakLoad creates a database, fills it and starts the workers.
 func newSoakLoad(ctx context.Context, address string) (*soakLoad, error) {
 	l := &soakLoad{grpc: address}
 	if err := l.create(ctx); err != nil {
@@ -271,7 +271,7 @@ func (w *soakWorker) run(ctx context.Context) {
 // request counts as hanging.
 const soakStall = 2 * time.Minute
 
-// recover waits until every worker with the short pause has got an answer from the restarted server.
+// recover waits until every worker that pauses for soakPause has got an answer from the restarted server.
 func (l *soakLoad) recover(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, soakStall, fmt.Errorf("a worker had no answer for %v", soakStall))
 	defer cancel()

@@ -63,7 +63,7 @@ func (s MemorySettings) check() error {
 
 // Memory sends a server the heaviest requests of each kind, many at the same time, while other clients send small
 // ones. It returns an error in four cases: the server ends, a request gets an answer that its kind does not permit,
-// more than one of a hundred small requests takes over a second, or the server uses more memory than --memory allows.
+// more than one in a hundred small requests takes over a second, or the server uses more memory than --memory allows.
 // A request of any kind may succeed or get RESOURCE_EXHAUSTED.
 func Memory(ctx context.Context, s MemorySettings) error {
 	limit, err := harness.MemorySize(s.Memory)
@@ -142,7 +142,7 @@ func watchMemory(p *harness.Process, load *memoryLoad, out io.Writer) *memoryWat
 	return w
 }
 
-// end stops the readings. It returns an error if the server used more memory than limit, in bytes.
+// end stops the readings of the memory. It returns an error if the server used more memory than limit, in bytes.
 func (w *memoryWatch) end(limit int64) []error {
 	close(w.stop)
 	<-w.stopped

@@ -74,7 +74,7 @@ type memoryLoad struct {
 	batch              *spannerpb.ExecuteBatchDmlRequest
 }
 
-// heavyKind is a kind of heavy request. run sends one request and returns its error.
+// heavyKind is a kind of heavy request. The function run sends one request and returns the error of the answer.
 type heavyKind struct {
 	name      string
 	run       func(context.Context) error
@@ -375,7 +375,7 @@ func (l *memoryLoad) newTexts(ctx context.Context) error {
 	return nil
 }
 
-// sessions creates sessions and never deletes them.
+// sessions sends a request that creates sessions. It never deletes the sessions.
 func (l *memoryLoad) sessions(ctx context.Context) error {
 	_, err := l.heavy.BatchCreateSessions(ctx, &spannerpb.BatchCreateSessionsRequest{Database: memoryDatabase, SessionCount: sessionsAtOnce})
 	return err

@@ -46,8 +46,9 @@ const (
 	saturatingClients = 64
 )
 
-// studyRates are the executions per second of each workload in the study: its SQL executions of ten minutes, divided
-// by 600 and rounded. The study gives no rates for reads by an index; we run them at its lowest rate.
+// studyRates holds how many executions per second each workload has in the study: its SQL executions in ten minutes,
+// divided by 600 and rounded. The study gives no rates for reads by an index, so these get the lowest rate of the
+// study.
 var studyRates = map[string]float64{oneKey: 4600, rangeRead: 4300, scattered: 1800, covering: 1800, backJoin: 1800}
 
 // prepareAccess creates and fills the study's table and splits it.
@@ -192,7 +193,7 @@ func (a access) scatteredSet(c harness.Call) spanner.KeySet {
 // indexed returns a random value of the indexed column.
 func (a access) indexed(c harness.Call) string { return userField(c.Int64N(a.rows), indexedBy) }
 
-// allOf is the beginning of the study's queries.
+// allOf is the text with which the study's queries begin.
 const allOf = "select * from " + userTable + " where "
 
 const byIndex = " from " + userTable + "@{force_index=" + userIndex + "} where " + indexedBy + "=@value"

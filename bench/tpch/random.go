@@ -39,7 +39,7 @@ func (s *stream) bits() int64 {
 	return int64(float64(s.seed) / modulus * math.MinInt32)
 }
 
-// endRow skips the numbers that the row has not used.
+// endRow skips those of the row's random numbers that were not used.
 func (s *stream) endRow() {
 	s.skip(s.perRow - s.used)
 	s.used = 0
@@ -56,7 +56,7 @@ func (s *stream) skip(n int64) {
 
 const addressCharacters = "0123456789abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXYZ,"
 
-// appendAddress appends 10 to 40 random characters. It takes five characters from each random number.
+// appendAddress appends 10 to 40 random characters. It uses each random number for five characters.
 func (s *stream) appendAddress(dst []byte) []byte {
 	bits := int64(0)
 	for i := range s.between(10, 40) {

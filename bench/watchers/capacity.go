@@ -144,7 +144,7 @@ func (b busy) since(before busy) *Cores {
 // busyShare is the share of the machine's cores above which CPU counts as what limited the rate.
 const busyShare = 0.9
 
-// limitText describes what limited the rate: writers that sent transactions late, slow watchers, or busy cores.
+// limitText says what limited the rate: writers that sent transactions late, slow watchers, or busy cores.
 func (r *WatchResult) limitText() string {
 	text := fmt.Sprintf("a watcher was reading for %.0f%% of the time", 100*min(r.Reading, 1))
 	if r.Late > r.Watching.PollInterval.Seconds()/2 || r.Unsent > 0 {

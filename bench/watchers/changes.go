@@ -112,7 +112,8 @@ func (d *deliveries) add(number int64, commit, now time.Time) {
 	}
 }
 
-// record adds a latency in microseconds, limited to the range of the histogram.
+// record adds a latency to the histogram, which counts in microseconds. A latency outside of the histogram's range is
+// replaced by the nearest one in it.
 func record(h *hdrhistogram.Histogram, d time.Duration) {
 	h.RecordValue(min(max(d, time.Microsecond), report.MaxLatency).Microseconds()) // cannot fail: the value is within the range
 }

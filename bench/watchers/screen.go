@@ -10,7 +10,7 @@ import (
 
 const (
 	// statusEvery is the time between two updates of the status on a terminal. lineEvery is the time between two
-	// status lines elsewhere.
+	// status lines on other outputs.
 	statusEvery = 500 * time.Millisecond
 	lineEvery   = 10 * time.Second
 )
@@ -77,7 +77,7 @@ func (s watchStatus) to(us int64) string {
 	return fmt.Sprintf("%.3f s", float64(us)/1e6)
 }
 
-// readText formats the mean time of a read.
+// readText formats the mean time that a read takes.
 func (s watchStatus) readText() string {
 	if s.reads == 0 {
 		return "-"

@@ -82,7 +82,7 @@ const (
 )
 
 const (
-	// These names are those of the Java application.
+	// The default names of the table and the index, which are those in the Java application.
 	defaultWatchTable = "Singers"
 	defaultWatchIndex = "Idx_Singers_ShardId_LastUpdated"
 	// maxWatchMutations is the largest mean size of a transaction. It keeps a transaction of twice the mean size

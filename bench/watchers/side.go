@@ -39,7 +39,7 @@ type sample struct {
 	reads     int64
 }
 
-// side creates the side whose result will be the nth in the report.
+// side creates a side of an experiment. Its result will be number n in the report.
 func (w *watchRun) side(e watchExperiment, way Watching, n int, d *deliveries) *side {
 	s := &side{Watching: way, deliveries: d, tag: harness.Tag("bench_watch", strconv.FormatInt(w.began.Unix(), 36), fmt.Sprint(n))}
 	s.result = &WatchResult{Name: e.name, Load: e.load, Watching: way, Setting: way.text(), Backlog: e.backlog, tag: s.tag}

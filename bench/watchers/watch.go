@@ -114,7 +114,8 @@ func (w *watchRun) forget(ctx context.Context) error {
 	return err
 }
 
-// lastSeenTable is the table in which the Java library stores the last seen commit timestamps.
+// lastSeenTable is the name of the table in which the Java library stores checkpoints: the commit timestamps last
+// seen.
 const lastSeenTable = "LAST_SEEN_COMMIT_TIMESTAMPS"
 
 // watchExperiment is one load and the sides that watch it at the same time, each in a way of its own.

@@ -65,7 +65,7 @@ func ReadAvroHeader(name string) (*AvroFile, error) {
 	return a, nil
 }
 
-// readAvroHeader reads the header. It also returns the offset after the header.
+// readAvroHeader reads the header of an Avro file. end is the offset in the file at which the header ends.
 func readAvroHeader(f *os.File) (a *AvroFile, end int64, err error) {
 	in := &countingReader{r: io.NewSectionReader(f, 0, largestBlock)}
 	magic := make([]byte, len(avroMagic))

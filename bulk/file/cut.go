@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// cutBuffer is the number of bytes that are read at once.
+// cutBuffer is the number of bytes that cut reads from the file at once.
 const cutBuffer = 1 << 18
 
 // cut divides the rows of a text file into up to n ranges of bytes. It returns the offsets at which the ranges start,

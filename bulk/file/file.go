@@ -53,7 +53,8 @@ func FormatOf(name string) (Format, bool) {
 	return "", false
 }
 
-// Options configure how files are read. The zero value means UTF-8, the format by the file's name, all columns, and inferred types.
+// Options configure how files are read. The zero value means: UTF-8, the format that the file's name indicates, all
+// columns, and types inferred from the values.
 type Options struct {
 	Format Format // "" means that the file's name decides
 	// Schema holds the columns to read from files without types (CSV, TBL, JSON lines), with the Spanner types in

@@ -23,7 +23,7 @@ type lineReader struct {
 
 const (
 	lineBuffer = 1 << 20
-	// maxRow limits the bytes of a row. Spanner accepts commits of up to 100 MB
+	// maxRow is the largest number of bytes of a row. Spanner accepts commits of up to 100 MB
 	// (https://cloud.google.com/spanner/quotas#limits_for_creating_reading_updating_and_deleting_data).
 	maxRow = 100 << 20
 )

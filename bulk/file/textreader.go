@@ -133,7 +133,8 @@ func (r *textReader) fill() error {
 	return err
 }
 
-// reserve allocates memory for a batch of the size of the last one, so that columns are not moved when they grow.
+// reserve allocates memory for a batch that is as large as the last one, so that columns do not have to be moved while
+// they grow.
 func (r *textReader) reserve(rows int) {
 	for i, b := range r.builder.Fields() {
 		b.Reserve(rows)
@@ -143,7 +144,7 @@ func (r *textReader) reserve(rows int) {
 	}
 }
 
-// textBuilder is the builder of a column of strings or bytes.
+// textBuilder is a builder of a column of strings or bytes.
 type textBuilder interface {
 	DataLen() int
 	ReserveData(n int)
@@ -166,7 +167,7 @@ func (r *textReader) refuse(from int64, row []byte, why error) error {
 	return r.of.reject(bad)
 }
 
-// evenOut appends NULLs until all columns have the given number of rows.
+// evenOut appends NULLs to each column that has fewer than the given number of rows.
 func (r *textReader) evenOut(rows int) {
 	for _, b := range r.builder.Fields() {
 		for b.Len() < rows {

@@ -56,7 +56,7 @@ func pathName(p *ast.Path) string {
 // quoteName quotes a name. If the name is in a named schema, it quotes both parts.
 func quoteName(name string) string { return "`" + strings.ReplaceAll(name, ".", "`.`") + "`" }
 
-// edit replaces a part of a statement by text.
+// edit is a change of a statement: it replaces the part [from, to) by text.
 type edit struct {
 	from, to token.Pos
 	text     string

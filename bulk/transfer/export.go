@@ -165,7 +165,7 @@ func fileName(table string, k, n int, format file.Format) string {
 	return fmt.Sprintf("%s-%05d-of-%05d.%s", table, k, n, format)
 }
 
-// run writes the missing files. It returns how many files the export has in total.
+// run writes the missing files. It returns the number of files that the export has in total.
 func (e *exporter) run(ctx context.Context) (files int, err error) {
 	parts, err := e.parts()
 	if err != nil {

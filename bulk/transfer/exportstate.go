@@ -108,7 +108,7 @@ func (e *exporter) wanted() exportWanted {
 	return exportWanted{e.Tables, e.Query, int(e.Timestamps)}
 }
 
-// begin takes a snapshot and asks the server for its partitions.
+// begin takes a snapshot and asks the server for partitions of the tables or of the query.
 func (e *exporter) begin(ctx context.Context) (err error) {
 	if e.snapshot, err = bulk.NewSnapshot(ctx, e.Client, e.Bound); err != nil {
 		return err

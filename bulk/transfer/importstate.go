@@ -86,7 +86,7 @@ type stateFile struct {
 	// Resent says that rows of the file were sent earlier, and that it is unknown which; any of them may be in the
 	// table.
 	Resent bool `json:"resent,omitempty"`
-	// Finished says that all rows of the file are in the table, and that the state no longer keeps track of the file.
+	// Finished says that all rows of the file are in the table. Then the state no longer records extents of the file.
 	Finished bool `json:"finished,omitempty"`
 }
 
@@ -139,7 +139,7 @@ func OpenImportState(name string, target ImportTarget) (*ImportState, error) {
 	return s, nil
 }
 
-// replay restores the state from the lines of the file.
+// replay restores the state from the lines of the state file.
 func (s *ImportState) replay(lines []byte) error {
 	s.files = map[string]*importedFile{}
 	n := 0
@@ -242,7 +242,7 @@ func (s *ImportState) Forget() error {
 type ImportPlan struct {
 	Done []bulk.Extent // extents that must not be read again
 	Rows int64         // how many rows of Done are in the table
-	// Again is the reason why rows that were sent are sent again; "" if none are.
+	// Again says why rows that were sent before are sent again; "" if none are.
 	Again string
 	// Rejects says that earlier runs may have rejected rows of Done. Bad says that they have.
 	Rejects, Bad bool

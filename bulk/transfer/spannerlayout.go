@@ -47,7 +47,7 @@ type spannerOption struct {
 	Value string `json:"optionValue"`
 }
 
-// spannerOptions are the database options that the template exports.
+// spannerOptions lists the database options that Google's Dataflow template exports.
 var spannerOptions = []string{"version_retention_period", "default_sequence_kind", "default_time_zone"}
 
 // spannerObject is a table, view, schema, change stream or sequence.
@@ -371,7 +371,7 @@ func avroColumn(c *ast.ColumnDef) file.AvroColumn {
 	return column
 }
 
-// finishSpanner writes the files of the layout other than those with rows.
+// finishSpanner writes those files of the layout that have no rows.
 func (e *exporter) finishSpanner() error {
 	export := spannerExport{Dialect: "GOOGLE_STANDARD_SQL", Tables: []spannerObject{}, DatabaseOptions: e.records.options, ProtoBundle: e.records.protos}
 	if len(export.ProtoBundle) > 0 {

@@ -88,7 +88,7 @@ func (c *compactions) inputError(file string) error {
 	return nil
 }
 
-// inputFile is a table file that is read.
+// inputFile is an open table file. It reports failed reads to compactions.
 type inputFile struct {
 	vfs.File
 	name        string

@@ -16,7 +16,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// reserveFile is the name of a file that takes up space, so that other programs cannot. It is removed when a write needs the space.
+// reserveFile is the name of a file that takes up disk space, so that other programs cannot use this space. It is
+// removed when a write needs the space.
 const reserveFile = "RESERVE"
 
 const (
@@ -30,7 +31,7 @@ const (
 	// Beside the reserve, the size of freeTables memtables must stay free. Then all memtables can be flushed, after
 	// which their logs are deleted, and ordinary compactions have enough space.
 	freeTables = memTables
-	// spacePerByte is the space that each byte of a batch takes on disk at first: one in the log and one in a table.
+	// spacePerByte is how many bytes on disk each byte of a batch takes at first: one in the log and one in a table.
 	spacePerByte = 2
 	// Batches that may use the reserve are refused, too, when the free space falls below 1/reservedShare of what
 	// normally stays free, the reserve included.

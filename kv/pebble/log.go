@@ -158,7 +158,7 @@ func (s *logScan) trailer(b []byte) bool {
 	return len(b) >= logHeaderBytes && allZero(b[:6]) && b[6] == logTypeRecyclable && binary.LittleEndian.Uint32(b[7:]) == s.num+1
 }
 
-// logChecksum is CRC-32C, rotated and shifted as Pebble, RocksDB and LevelDB do.
+// logChecksum returns the CRC-32C of b, rotated and shifted as Pebble, RocksDB and LevelDB do.
 func logChecksum(b []byte) uint32 {
 	c := crc32.Checksum(b, castagnoli)
 	return (c>>15 | c<<17) + 0xa282ead8

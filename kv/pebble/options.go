@@ -18,7 +18,7 @@ const (
 	// memTableBytes is the size of a memtable in bytes. After a crash, the store must replay this much log for each
 	// memtable that was not flushed. On a small disk, a memtable is smaller.
 	memTableBytes = 16 << 20
-	// memTables is the number of memtables that may wait for a flush before writers wait.
+	// memTables is the number of memtables that may wait for a flush; if there are more, writers wait.
 	memTables = 4
 	// blockBytes is small because a point read has to read, check and decompress a whole block.
 	blockBytes      = 4 << 10

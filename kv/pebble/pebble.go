@@ -60,7 +60,7 @@ func Open(dir string, fs vfs.FS) (*Store, error) {
 	return OpenWithCache(dir, fs, memory.Divide(memory.MinBytes).BlockCache)
 }
 
-// OpenWithCache is Open with a block cache of cacheBytes.
+// OpenWithCache opens a store as Open does, with a block cache of cacheBytes bytes.
 func OpenWithCache(dir string, fs vfs.FS, cacheBytes int64) (*Store, error) {
 	lock, found, err := claim(dir, keepNames(fs))
 	if err != nil {

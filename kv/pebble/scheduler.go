@@ -103,7 +103,8 @@ func (s *scheduler) mayBegin() bool {
 	return s.running < s.db.GetAllowedWithoutPermission() && !s.guard.compactionsHeld()
 }
 
-// begin counts one more running compaction and returns true, if one more may run.
+// begin counts one more running compaction and returns true, if one more is allowed to run; otherwise it returns
+// false.
 func (s *scheduler) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

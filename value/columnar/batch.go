@@ -10,8 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A Batch collects rows, column by column, and turns them into an Arrow record batch. Its memory is reused for the next
-// batch.
+// A Batch collects rows, column by column, and turns them into an Arrow record batch. It reuses its memory for the
+// next record batch.
 type Batch struct {
 	Schema *arrow.Schema
 	// Columns collect the values. The caller must append one value to each of them for every row.
@@ -28,7 +28,7 @@ type column interface {
 	used() int64 // bytes of that memory which hold values
 	truncate()   // removes all values
 	data() arrow.ArrayData
-	// appendArray appends the values [from, to) of an array that a column of the same kind has made.
+	// appendArray appends the values [from, to) of array a. A column of the same kind must have made the array.
 	appendArray(a arrow.ArrayData, from, to int) error
 }
 

@@ -54,7 +54,7 @@ func NewSource(a arrow.Array, t *value.Type) (value.Source, error) {
 	return s, nil
 }
 
-// nulls knows which values of an array are NULL.
+// nulls says which values of an array are NULL.
 type nulls struct {
 	array arrow.Array
 	some  bool

@@ -20,7 +20,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// uuidBytes is the size of a UUID.
+// uuidBytes is the size of a UUID in bytes.
 const uuidBytes = 16
 
 // A Column is the name and type of a column.

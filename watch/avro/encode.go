@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// AppendField appends one field of a record, in Avro's binary encoding, to b. A record is the concatenation of its fields in the schema's order.
-// A NULL in a column that is not nullable is an error.
+// AppendField appends one field of a record to b, in Avro's binary encoding. The caller appends the fields in the
+// schema's order, which makes the record. A NULL in a column that is not nullable is an error.
 func AppendField(b []byte, c Column, v *structpb.Value) ([]byte, error) {
 	_, null := v.GetKind().(*structpb.Value_NullValue)
 	if null && !c.Nullable {
@@ -126,7 +126,8 @@ func twosComplement(n *big.Int) []byte {
 	return bytes
 }
 
-// signByte returns 0 if n, which is not negative, needs a zero byte before its own bytes so that its first bit is 0. Otherwise it returns 1.
+// signByte returns 0 if a zero byte must precede the bytes of n so that the first bit of its two's complement is 0.
+// Otherwise it returns 1. n must not be negative.
 func signByte(n *big.Int) int {
 	if n.BitLen()%8 == 0 {
 		return 0

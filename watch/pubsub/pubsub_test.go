@@ -49,7 +49,8 @@ func change(table, key string, n int) watch.Change {
 	}
 }
 
-// TestPublish: messages have the data, attributes, topics and ordering keys that the package comment describes.
+// TestPublish checks that messages have the data, attributes, topics and ordering keys that the package comment
+// describes.
 func TestPublish(t *testing.T) {
 	server, client := fake(t)
 	s := &Sink{Client: client, Topic: "spanner-%project%-%instance%-%database%-%catalog%-%schema%-%table%", Create: true}

@@ -85,7 +85,7 @@ func (d *Disk) Free() uint64 {
 	return d.size - min(used, d.size)
 }
 
-// sized is the file system with its size.
+// sized is a file system in memory that refuses writes beyond the disk's size.
 type sized struct {
 	*vfs.MemFS
 	disk *Disk
