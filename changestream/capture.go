@@ -96,7 +96,7 @@ func (c *Changes) Truncate(n int) {
 // An Encoder encodes changes. Only one goroutine may use it.
 type Encoder struct {
 	keys, values, olds []byte           // JSON
-	columns            []*schema.Column // the columns of the last change that did not write all watched columns; mods with equal columns share this slice
+	columns            []*schema.Column // columns of the last change that did not write all watched ones; mods with equal columns share it
 	scratch            []*schema.Column
 	pending            []int
 }

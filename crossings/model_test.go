@@ -330,7 +330,8 @@ func (m *model) put(t *table, old *row, given map[string]cell, by set) {
 	t.rows[t.keyOf(r)] = r
 }
 
-// remove deletes a row. With it, it deletes the children and the referring rows that are ON DELETE CASCADE.
+// remove deletes a row. Where ON DELETE CASCADE says so, it also deletes the children of the
+// row and the rows that refer to it.
 func (m *model) remove(t *table, r *row) error {
 	for _, child := range m.children(t) {
 		for _, c := range m.sorted(child, nil) {

@@ -96,7 +96,7 @@ func (v *Versions) Space() Space { return v.space }
 func (v *Versions) KV() kv.Store { return v.store.kv }
 
 // After appends to dst the bound that lies after key and all its versions. key ends in a sentinel byte, and After
-// increases that byte by one. key+"\\x00" would be no such bound, since the versions of key sort after it.
+// increases that byte by one. key+"\x00" would be no such bound, since the versions of key sort after it.
 func After(dst, key []byte) []byte {
 	dst = append(dst, key...)
 	dst[len(dst)-1]++

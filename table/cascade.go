@@ -53,8 +53,8 @@ func newActions(muts []Mutation) *actions {
 	return &actions{gone: map[string]bool{}, deleted: map[string]bool{}}
 }
 
-// cascades holds a table's own foreign keys ON DELETE CASCADE (from), and the columns of the table to which such foreign
-// keys refer.
+// cascades holds a table's own foreign keys ON DELETE CASCADE (from), and the columns of the table to which such
+// foreign keys refer.
 type cascades struct {
 	from []*foreignKey
 	// referenced lists the columns of this table that foreign keys ON DELETE CASCADE refer to.

@@ -146,7 +146,7 @@ func (d Decimal) Quantize(digits int64, mode Rounding) (rounded Decimal, ok bool
 	if digits >= decimalScale {
 		return d, true
 	}
-	// A unit of 10^39 is more than twice any number.
+	// A unit of 10^39 billionths is more than twice any NUMERIC, so larger units give the same result.
 	exponent := decimalScale - max(digits, decimalScale-decimalDigits-1)
 	x, neg := d.abs(), d.hi < 0
 	if x.hi == 0 && exponent <= 19 {

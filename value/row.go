@@ -16,7 +16,7 @@ import (
 //	TIMESTAMP            seconds (8 bytes, big endian, sign flipped), nanoseconds (4 bytes); FF x 12 is pending
 //	STRING, BYTES, JSON, the bytes
 //	PROTO
-//	NUMERIC              0-16 bytes: the billionths, two's complement, big endian, as few as hold the sign
+//	NUMERIC              0-16 bytes: the billionths, two's complement, big endian, as few bytes as possible
 //	UUID                 16 bytes
 //	INTERVAL             months, days, seconds (zigzag varints), nanoseconds (uvarint)
 //	ARRAY                number of elements (uvarint), elements

@@ -12,10 +12,11 @@ import (
 // file is a workload file. It describes one operation and its parameters. There are three kinds of files, each with a
 // flag of its own. All kinds have these lines:
 //
-//   - A line that begins with -- or # is a comment. In a file of SQL, however, declarations follow --. - A line that
-//     begins with @ declares a parameter: see parameter. - "repeat N" makes the operation N times as large: N
-//     statements or mutations of one transaction, N keys or
-//     ranges of one read. Each repetition draws its parameters anew. - The comments of sqlFile, readFile and writeFile describe the other lines of each kind.
+//   - A line that begins with -- or # is a comment. In a file of SQL, however, declarations follow --.
+//   - A line that begins with @ declares a parameter: see parameter.
+//   - "repeat N" makes the operation N times as large: N statements or mutations of one transaction, N keys or
+//     ranges of one read. Each repetition draws new values of its parameters.
+//   - The comments of sqlFile, readFile and writeFile describe the other lines of each kind.
 type file struct {
 	name       string
 	parameters []parameter

@@ -182,7 +182,7 @@ func openAvroFile(name string) (*AvroFile, error) {
 		}
 		rows, n1 := binary.Varint(head[:n])
 		size, n2 := binary.Varint(head[max(n1, 0):n])
-		if n1 <= 0 || n2 <= 0 || rows < 0 || rows > largestBlock || size < 0 || size > largestBlock { // a row has at least one byte, so a block has no more rows than bytes
+		if n1 <= 0 || n2 <= 0 || rows < 0 || rows > largestBlock || size < 0 || size > largestBlock { // a row has at least one byte
 			return nil, fmt.Errorf("the block at byte %d is damaged", at)
 		}
 		b := avroBlock{at + int64(n1+n2), size, rows, row}

@@ -192,7 +192,7 @@ func zstdOf(b []byte) []byte {
 func sharing() string {
 	const n, length = 1 << 12, 1 << 20
 	b := &bytes.Buffer{}
-	for _, of := range []struct{ first, then int64 }{{0, length}, {length, 1}} { // each page has the lengths of shared prefixes, and then those of suffixes
+	for _, of := range []struct{ first, then int64 }{{0, length}, {length, 1}} { // lengths of shared prefixes, then of suffixes
 		b.WriteString(uvarint(n) + uvarint(1) + uvarint(n) + varint(of.first))
 		if of.first == 0 {
 			b.WriteString(varint(0) + "\x20" + string(binary.LittleEndian.AppendUint32(nil, uint32(of.then))) + strings.Repeat("\x00", 4*(n-1)))

@@ -5,9 +5,9 @@
 // file are ranges of bytes that begin at a row. A row of CSV may have line ends within quotes. When the reader divides
 // a file, it counts the quotes before a cut to find out whether the cut is within quotes. So in CSV a quote must
 // enclose a field, or be doubled within a field. A row with other quotes is an error, and a file with such rows must
-// be read with TextOptions.NoQuotes. In TBL each line end ends a row. There,
-// , \| and \\ stand for a line end, a | and a backslash, as in the files of other databases, and \N stands for NULL.
-// In CSV an empty field is NULL, and "" is the empty string. ARRAYs are JSON.
+// be read with TextOptions.NoQuotes. In TBL each line end ends a row. There, \n, \| and \\ stand for a line end, a | and
+// a backslash, as in the files of other databases, and \N stands for NULL. In CSV an empty field is NULL, and "" is the
+// empty string. ARRAYs are JSON.
 //
 // A malformed row of text gives an error that names the file and the line; with Options.Reject, the row is left out
 // instead. A malformed file of another format gives an error that names the file, and its reader stops. If a library

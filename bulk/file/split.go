@@ -102,8 +102,8 @@ func (r *splitter) quoted(text []byte) (f field, used int, err error) {
 	}
 }
 
-// unescape replaces
-// , \t and \r by the characters that they stand for, and a \ before any other character by that character.
+// unescape replaces \n, \t and \r by the characters that they stand for, and a \ before any other character by that
+// character.
 func (r *splitter) unescape(value []byte) []byte {
 	start := len(r.scratch)
 	for i := 0; i < len(value); i++ {

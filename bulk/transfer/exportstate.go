@@ -19,7 +19,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/file"
 )
 
-// stateName is the file that holds the state of an incomplete export: a header with the snapshot and its partitions, and then a line for each
+// stateName is the name of the file that holds the state of an incomplete export: a header with the snapshot and its partitions, and then a line for each
 // complete file.
 const stateName = "export.state"
 

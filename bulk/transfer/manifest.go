@@ -17,7 +17,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/file"
 )
 
-// manifestName is the file that lists the files of an export.
+// manifestName is the name of the file that lists the files of an export.
 const manifestName = "manifest.json"
 
 // manifestVersion is the version of the manifests that this program writes. Manifests of early releases have no
