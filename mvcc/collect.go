@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// collectSteps is the number of versions that one iterator reads. It is limited because an open iterator keeps
-	// files from being deleted that a compaction has replaced.
+	// collectSteps is the number of versions that one iterator reads before it is closed. An iterator must not stay
+	// open for long, because it keeps files from being deleted that a compaction has replaced.
 	collectSteps = 10_000
 	// collectBatch is the number of deletions that one batch collects before it is applied.
 	collectBatch = 512

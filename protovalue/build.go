@@ -60,7 +60,7 @@ type builder struct {
 // in memory.
 const segment = 32
 
-// build makes the values of the message.
+// build makes the values that the outline describes. data is the encoded message.
 func (o *outline) build(data []byte) []*structpb.Value {
 	made := make([]*structpb.Value, len(o.roots))
 	b := builder{data: data, values: o.values}

@@ -76,7 +76,8 @@ func (c *Chunk) Span(l *Layout) Span {
 	return span
 }
 
-// rest returns the range of the layout's keys after the key after, or the range of all its keys if after is nil.
+// rest returns the range of those keys of the layout that follow the key after. If after is nil, it is the range of all
+// keys of the layout.
 func (l *Layout) rest(after []byte) Span {
 	span, _ := l.Space()
 	if after != nil {

@@ -19,7 +19,7 @@ import (
 // avroBytes are encoded rows.
 type avroBytes []byte
 
-// mostScale is the maximum scale of a decimal. It is limited because decimalOf returns at most 38 digits.
+// mostScale is the maximum scale of a decimal. It cannot be larger because decimalOf returns at most 38 digits.
 const mostScale = 38
 
 var errAvroEnd = errors.New("the block ends within a value")

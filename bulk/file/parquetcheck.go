@@ -26,7 +26,7 @@ const (
 	mostStructs = 1 << 23
 	// deepestColumn is the greatest number of groups around a column. A list has two groups.
 	deepestColumn = 32
-	// longestFixed is the largest number of bytes in a value of fixed length. It is limited because the library
+	// longestFixed is the largest number of bytes in a value of fixed length. This needs a limit because the library
 	// allocates memory for a whole batch of such values.
 	longestFixed = 64 << 10
 	// mostPageBytes is the largest total size in bytes of the pages that are in memory at once, which are a page and a

@@ -10,8 +10,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// logEvery is the least time between two logged messages of one kind. It is limited because Pebble retries failed work
-// again and again, with a message each time.
+// logEvery is the least time between two logged messages of one kind. Without it the log would fill up, because Pebble
+// retries failed work again and again, with a message each time.
 const logEvery = 10 * time.Second
 
 // seldom logs messages of one kind, at most one in each interval of logEvery. It counts the messages that it does not

@@ -20,7 +20,8 @@ const (
 	memTableBytes = 16 << 20
 	// memTables is the number of memtables that may wait for a flush; if there are more, writers wait.
 	memTables = 4
-	// blockBytes is small because a point read has to read, check and decompress a whole block.
+	// blockBytes is the size of a data block in bytes. It is small because a point read has to read, check and
+	// decompress a whole block.
 	blockBytes      = 4 << 10
 	indexBlockBytes = 64 << 10
 	// bloomBits is the number of bits per key in bloom filters. 10 bits give about 1% false positives.

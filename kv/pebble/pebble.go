@@ -44,7 +44,7 @@ type Store struct {
 	// recovered is true if the last process did not close the store in an orderly way.
 	recovered bool
 
-	// writes counts the batches applied. An idle iterator is closed when it changes.
+	// writes counts the batches applied. Idle iterators that were made before it changed are closed.
 	writes atomic.Uint64
 	idle   iterators
 	work   work
