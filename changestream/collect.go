@@ -12,8 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// Collect deletes the records of a stream with commit timestamps below before, and the partitions that have ended
-// before it. Readers that have not yet read these records fail. Calls must not overlap.
+// Collect deletes the records of a stream whose commit timestamps are below the timestamp before, and the partitions
+// that have ended before that timestamp. Readers that have not yet read these records fail. Calls must not overlap.
 func (l *Log) Collect(id schema.ChangeStreamID, before mvcc.Timestamp) error {
 	s, err := l.find(id)
 	if s == nil || err != nil || before <= mvcc.Timestamp(s.earliest.Load()) {

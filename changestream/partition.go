@@ -222,7 +222,8 @@ func (l *Log) reshape(id schema.ChangeStreamID, bounds [][]byte) (ended []*Parti
 	return ended, func() error { return pending.Finish(nil) }
 }
 
-// putCut adds to a batch what cut has made: the endings, and the partitions with numbers above before.
+// putCut adds to a batch what cut has made: the endings, and the partitions that are new. before is
+// the highest number of a partition before the cut.
 func putCut(b kv.Batch, next *Partitions, endings map[*Partition]*ending, before PartitionID) (err error) {
 	for p, e := range endings {
 		err = cmp.Or(err, p.putEnding(b, e))
@@ -235,7 +236,7 @@ func putCut(b kv.Batch, next *Partitions, endings map[*Partition]*ending, before
 	return err
 }
 
-// revert removes the partitions whose numbers are above before from the stream.
+// revert removes new partitions from the stream. before is the highest number of a partition that stays.
 func (s *stream) revert(before PartitionID) {
 	for ; s.last > before; s.last-- {
 		delete(s.partitions, s.last)
@@ -247,7 +248,7 @@ func (p *Partitions) cutAt(bounds [][]byte) bool {
 	return slices.EqualFunc(p.list[1:], bounds, func(p *Partition, bound []byte) bool { return bytes.Equal(p.start, bound) })
 }
 
-// cut returns the list of partitions between the bounds that lives from the timestamp at on, and the endings of the
+// cut returns the list of partitions between the bounds, which lives from the timestamp at, and the endings of the
 // partitions that these replace.
 func (s *stream) cut(bounds [][]byte, at mvcc.Timestamp) (next *Partitions, endings map[*Partition]*ending) {
 	next, endings = &Partitions{from: at}, map[*Partition]*ending{}

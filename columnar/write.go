@@ -249,9 +249,9 @@ type Renewal struct {
 	Changed []Chunk // chunks in which rows have changed, and which must be written anew
 }
 
-// Renew looks for changes in the chunks whose timestamps are below before. If nothing has changed in a chunk, Renew
-// gives the chunk the timestamp src.At, which must be at least before. A chunk also counts as changed if versions that
-// Renew would need to see may have been collected.
+// Renew looks for changes in the chunks whose timestamps are below the parameter before. If nothing has changed in a
+// chunk, Renew gives the chunk the timestamp src.At, which must be at least before. A chunk also counts as changed if
+// versions that Renew would need to see may have been collected.
 func (c *Copy) Renew(ctx context.Context, src Source, before mvcc.Timestamp) (Renewal, error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()

@@ -316,7 +316,7 @@ func (c *Cursor) Key() []byte { return c.prefix[spaceLen:] }
 // Value returns the value of the version shown. It is valid until the next move.
 func (c *Cursor) Value() []byte { return c.value }
 
-// Version returns the timestamp of the commit that wrote the version shown.
+// Version returns the timestamp of the commit that wrote the version that the cursor shows.
 func (c *Cursor) Version() Timestamp { return c.version }
 
 // Deleted reports whether the version that the cursor shows is a tombstone. Only cursors of Changes, and those with

@@ -124,7 +124,7 @@ func BenchmarkPointToWire(b *testing.B) {
 // BenchmarkBlindWrites upserts rows with values for all columns, so that no existing row is read.
 func BenchmarkBlindWrites(b *testing.B) { benchmarkApply(b, nil, InsertOrUpdate) }
 
-// BenchmarkSingleInsert measures a commit that inserts one row. Most commits write one row.
+// BenchmarkSingleInsert measures a commit that inserts one row, because most commits write one row.
 func BenchmarkSingleInsert(b *testing.B) {
 	t, tables, m := benchTable(b)
 	muts := []Mutation{benchRows(t, 1)}

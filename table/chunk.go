@@ -30,7 +30,8 @@ type Chunk struct {
 	More  bool   // whether there may be rows after Last
 }
 
-// FindChunk returns the next chunk of rows or entries of a layout. The chunk begins after the key after.
+// FindChunk returns the next chunk of rows or entries of a layout. The parameter after is the last key of the chunk
+// before; nil for the first chunk.
 func FindChunk(ctx context.Context, view View, l *Layout, after []byte, limits Limits) (Chunk, error) {
 	rows := Read{Projection: &Projection{Layout: l}, Spans: []Span{l.rest(after)}, Partial: true, AllowPending: true}.Open(ctx, view)
 	defer rows.Close()

@@ -140,7 +140,8 @@ func (c *Changes) checkUnique(ctx context.Context, x *indexTarget, key []byte, r
 	return nil
 }
 
-// keysIn counts the keys of the layout in span, without the key except. It stops when it has counted most keys.
+// keysIn counts the keys of the layout in span, without the key except. It stops when the count has reached the
+// parameter most.
 func keysIn(ctx context.Context, view View, l *Layout, span Span, lock Lock, except []byte, most int) (n int, err error) {
 	cur, err := view.Scan(ctx, span, ScanOptions{Lock: lock})
 	if err != nil {

@@ -19,8 +19,8 @@ func (s *scanner) byte(set string) bool {
 	return true
 }
 
-// number reads a decimal number of at least least and at most most digits; most must be at most 9. It returns -1 if
-// there are fewer digits.
+// number reads a decimal number. The parameters least and most limit the number of digits; most must not exceed 9. It
+// returns -1 if there are fewer digits than least.
 func (s *scanner) number(least, most int) int {
 	n, i := 0, 0
 	for ; i < most && i < len(s.rest) && s.rest[i]-'0' <= 9; i++ {
@@ -33,7 +33,7 @@ func (s *scanner) number(least, most int) int {
 	return n
 }
 
-// date reads YYYY-MM-DD. The month and the day must have at least least digits.
+// date reads YYYY-MM-DD. The parameter least is the minimum number of digits of the month and the day.
 func (s *scanner) date(least int) (days int32, ok bool) {
 	year := s.number(4, 4)
 	dash := s.byte("-")
@@ -46,8 +46,8 @@ func (s *scanner) date(least int) (days int32, ok bool) {
 	return DaysOf(year, month, day), true
 }
 
-// clock reads HH:MM:SS with an optional fraction of 1 to 9 digits. HH, MM and SS must have at least least digits. The
-// second 60 becomes the first second of the next minute.
+// clock reads HH:MM:SS with an optional fraction of 1 to 9 digits. The parameter least is the minimum
+// number of digits of HH, MM and SS. The second 60 becomes the first second of the next minute.
 func (s *scanner) clock(least int) (seconds, nanos int, ok bool) {
 	hour := s.number(least, 2)
 	colon := s.byte(":")

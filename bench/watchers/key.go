@@ -8,7 +8,8 @@ const (
 	// keySpace is the number of different keys. Keys are non-negative 32-bit integers, as in the Java application.
 	keySpace = 1 << 31
 	// keyFactor is the factor between the number of a change and its key. It is odd, so that multiplication by it
-	// modulo a power of two is a permutation. It is 2^31 divided by the golden ratio, which scatters consecutive numbers (Knuth, The Art of Computer Programming, 6.4).
+	// modulo a power of two is a permutation. It is 2^31 divided by the golden ratio, which scatters consecutive
+	// numbers (Knuth, The Art of Computer Programming, 6.4).
 	keyFactor = 1327217885
 )
 

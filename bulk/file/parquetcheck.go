@@ -415,8 +415,8 @@ func newDifferences(b []byte) (d differences, err error) {
 	return d, nil
 }
 
-// eachDifference calls f for each integer in b. It returns the bytes after the integers. It returns an error if there
-// are more than most integers.
+// eachDifference calls f for each integer in b. It returns the bytes after the integers. It returns an error if the
+// number of integers exceeds most.
 func eachDifference(b []byte, most int64, f func(int64) error) ([]byte, error) {
 	d, err := newDifferences(b)
 	if err != nil {

@@ -151,8 +151,8 @@ func (p *pipeline) addColumns(batch arrow.RecordBatch, from bulk.Reader) error {
 	return p.ctx.Err()
 }
 
-// fitting returns how many rows of a batch, starting with row from, go into one commit: most rows, or fewer if these
-// rows are larger than the average.
+// fitting returns how many rows of a batch, starting with row from, go into one commit. The number is the parameter
+// most, or less if these rows are larger than other rows.
 func fitting(batch arrow.RecordBatch, from, most int) int {
 	n := min(most, int(batch.NumRows())-from)
 	for n > 1 && n*rowBytes(batch, from, from+n) > 2*commitBytes {
