@@ -49,8 +49,8 @@ type DamagedError struct{ File string }
 
 func (e *DamagedError) Error() string { return "stored data is damaged, in " + e.File }
 
-// FailedError says that the store can no longer promise to keep what it writes. The batches that it acknowledged
-// before are durable.
+// FailedError says that the store has failed: it can no longer promise to keep what is written. Batches that were
+// acknowledged before are durable.
 type FailedError struct{ Cause error }
 
 func (e *FailedError) Error() string { return e.Cause.Error() }

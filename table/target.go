@@ -80,7 +80,8 @@ func (g *target) generate(row []value.Value, changed []bool) error {
 }
 
 // checkBecoming returns an error while a schema change redefines a generated column, if the new expression gives
-// another value for row than the current one. It concerns columns that are stored in the row, in a key or in an index.
+// another value for row than the current one. Only columns that are stored in the row, in a key or in an index are
+// checked.
 func (g *target) checkBecoming(c *schema.Column, row []value.Value) error {
 	if c.Becoming == nil || c.Becoming.Generated == nil {
 		return nil

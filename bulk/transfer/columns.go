@@ -91,8 +91,8 @@ func (l *columnLoader) isCrowfoot(ctx context.Context) bool {
 	return ok && name.Value(int(union.ValueOffset(0))) == serverName
 }
 
-// loads reports whether a Crowfoot server takes values of the Arrow type from for a column of the Spanner type to
-// without a conversion.
+// loads reports whether a Crowfoot server can store values of an Arrow type in a column of a Spanner type without a
+// conversion by the client.
 func loads(from arrow.DataType, to *spannerpb.Type) bool {
 	switch t := from.(type) {
 	case arrow.ExtensionType:

@@ -56,7 +56,7 @@ func (n *newest) FinishTable(buf []byte) ([]byte, error) {
 	return binary.BigEndian.AppendUint64(buf, max(n.version, n.block)), nil
 }
 
-// AddRangeKeys implements pebble.BlockPropertyCollector. There are no range keys.
+// AddRangeKeys implements pebble.BlockPropertyCollector. It does nothing, because Crowfoot writes no range keys.
 func (n *newest) AddRangeKeys(sstable.Span) error { return nil }
 
 // FinishDataBlock implements pebble.BlockPropertyCollector.
