@@ -10,7 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// The numbers of the fields in the tables of a batch.
+// The numbers of the fields in the flatbuffer tables of a batch.
 const (
 	batchRows, batchNodes, batchBuffers, batchCompression, batchVariadic = 0, 1, 2, 3, 4
 
@@ -20,18 +20,19 @@ const (
 )
 
 const (
-	// mostUnpacked is the largest total size of a message's decompressed buffers, in bytes: a batch has at most 2 GiB
-	// where offsets have 32 bits.
+	// mostUnpacked is the largest total size in bytes of a message's decompressed buffers. A batch whose offsets have
+	// 32 bits cannot have more than 2 GiB.
 	mostUnpacked = math.MaxInt32
-	// A value takes at least one bit of its message, but values of Arrow's null type take none. A message may have as
-	// many of these as its size in bits, and at least as many as fewBytes have bits.
+	// fewBytes limits values of Arrow's null type, which take no bytes in a message, whereas other values take at
+	// least one bit. A message may have as many null values as it has bits, or as fewBytes bytes have bits if that is
+	// more.
 	fewBytes = 8 << 10
-	// metadataFactor is the number of bytes that a batch takes for each byte of its metadata: a node of 16 bytes
-	// becomes an array and its data.
+	// metadataFactor is how many bytes of memory a batch takes for each byte of its metadata. For example, a node of
+	// 16 bytes becomes an array with its data.
 	metadataFactor = 16
 )
 
-// A batch reads the arrays of a message. The message has a node for each array, and buffers. Both are in the order of
+// A batch makes the arrays of a message. The message has a node for each array, and buffers. Both are in the order of
 // the columns, and a column comes before its children.
 type batch struct {
 	of       *Decoder
@@ -41,10 +42,10 @@ type batch struct {
 	body     []byte
 	codec    codec
 	unpacked int64 // the total size of decompressed buffers, in bytes
-	most     int64 // the largest permitted number of values of an array
+	most     int64 // the largest number of values that an array may have
 }
 
-// readBatch reads the table of a batch. It does not make arrays yet.
+// readBatch reads the flatbuffer table of a batch. It does not make arrays yet.
 func (d *Decoder) readBatch(t table, body []byte) *batch {
 	b := &batch{of: d, body: body}
 	b.nodes, _, _ = t.vector(batchNodes, nodeSize)
@@ -61,8 +62,8 @@ func (d *Decoder) readBatch(t table, body []byte) *batch {
 	return b
 }
 
-// checkBuffers checks that the buffers lie in the body, and that their total length is not more than that of the body.
-// It also computes their total decompressed size.
+// checkBuffers checks that all buffers lie in the message's body, and that their total length does not exceed that of
+// the body. It also computes their total decompressed size.
 func (b *batch) checkBuffers() {
 	total := int64(0)
 	for at := 0; at < len(b.buffers); at += bufferSize {
@@ -95,7 +96,7 @@ func (b *batch) node() (n, nulls int) {
 	return int(length), int(null)
 }
 
-// skip skips a buffer and returns its position.
+// skip skips the next buffer, and returns its offset and length.
 func (b *batch) skip() (offset, n int64) {
 	if len(b.buffers) == 0 {
 		fail("it has fewer buffers than its schema")
@@ -115,7 +116,7 @@ func (b *batch) buffer() []byte {
 	return b.codec.unpack(stored)
 }
 
-// product returns n times size. Both come from the message, so the product may exceed 64 bits, which is an error.
+// product returns n times size. Both factors come from the message, so it fails if the product exceeds 64 bits.
 func product(n, size int) int64 {
 	if size > 0 && int64(n) > math.MaxInt64/int64(size) {
 		fail("an array of it has %d values of size %d", n, size)
@@ -123,7 +124,7 @@ func product(n, size int) int64 {
 	return int64(n) * int64(size)
 }
 
-// sized returns the next buffer, which must have at least n bytes. Padding may follow them.
+// sized returns the next buffer. It fails if the buffer has fewer than n bytes; more bytes may follow as padding.
 func (b *batch) sized(n int64) []byte {
 	buf := b.buffer()
 	if n > int64(len(buf)) {
@@ -132,7 +133,8 @@ func (b *batch) sized(n int64) []byte {
 	return buf
 }
 
-// validity returns the bitmap of n values and the number of nulls in it; nil if there are none.
+// validity returns the validity bitmap of n values and the number of nulls in the bitmap. The bitmap is nil if there
+// are no nulls.
 func (b *batch) validity(n, nulls int) ([]byte, int) {
 	if nulls == 0 {
 		b.skip()
@@ -202,7 +204,8 @@ func (b *batch) array(c *column) *array.Data {
 	return b.offsets(c, n, nulls, valid)
 }
 
-// arrayOf returns an array's data. A buffer may be nil, such as the bitmap of an array without nulls.
+// arrayOf returns the data of an array with the given buffers. A buffer may be nil, such as the bitmap of an array
+// without nulls.
 func arrayOf(c *column, n, nulls int, child *array.Data, buffers ...[]byte) *array.Data {
 	list := make([]*memory.Buffer, len(buffers))
 	for i, b := range buffers {
@@ -217,7 +220,7 @@ func arrayOf(c *column, n, nulls int, child *array.Data, buffers ...[]byte) *arr
 	return array.NewData(c.Type, n, list, children, nulls, 0)
 }
 
-// offsets reads an array whose values begin and end at offsets: texts, lists and maps.
+// offsets makes an array of a type whose values are given by offsets: texts, lists and maps.
 func (b *batch) offsets(c *column, n, nulls int, valid []byte) *array.Data {
 	wide := false
 	switch c.storage.(type) {
@@ -258,7 +261,8 @@ func (b *batch) offsets(c *column, n, nulls int, valid []byte) *array.Data {
 func int32s(b []byte) []int32 { return arrow.Int32Traits.CastFromBytes(b) }
 func int64s(b []byte) []int64 { return arrow.Int64Traits.CastFromBytes(b) }
 
-// checkOffsets checks that n values follow one another within length bytes or values.
+// checkOffsets checks that the offsets of n values do not decrease, and that the values lie within length bytes or
+// elements.
 func checkOffsets[T int32 | int64](offsets []T, n, length int) {
 	if n >= len(offsets) {
 		fail("%d values have %d offsets", n, len(offsets))
@@ -275,7 +279,8 @@ func checkOffsets[T int32 | int64](offsets []T, n, length int) {
 	}
 }
 
-// checkSpans checks that values, which may begin anywhere, lie within length values.
+// checkSpans checks that each value, given by an offset and a size, lies within length elements. The values may be in
+// any order and overlap.
 func checkSpans[T int32 | int64](offsets, sizes []T, length int) {
 	for i, at := range offsets {
 		if n := sizes[i]; at < 0 || n < 0 || int64(at) > int64(length) || int64(n) > int64(length)-int64(at) {
@@ -284,7 +289,7 @@ func checkSpans[T int32 | int64](offsets, sizes []T, length int) {
 	}
 }
 
-// structs reads structs. Their fields must be arrays of the same length.
+// structs makes an array of structs. The arrays of their fields must have the same length.
 func (b *batch) structs(c *column, n, nulls int) *array.Data {
 	valid, nulls := b.validity(n, nulls)
 	children := make([]arrow.ArrayData, len(c.children))
@@ -301,12 +306,12 @@ func (b *batch) structs(c *column, n, nulls int) *array.Data {
 
 const (
 	viewSize = 16
-	// shortView is the largest length of a text that is stored in its view.
+	// shortView is the largest number of bytes of a text that is stored in the view itself.
 	shortView = 12
 )
 
-// views reads texts in view layout. A short text is stored in its view. For a long text, the view says where in which
-// of several buffers it is.
+// views makes an array of texts in view layout. The view of a short text contains the text. The view of a long text
+// says in which of several buffers, and where, the text is.
 func (b *batch) views(c *column, n, nulls int) *array.Data {
 	if len(b.variadic) == 0 {
 		fail("it has fewer counts of buffers than its schema")
@@ -338,7 +343,7 @@ func (b *batch) views(c *column, n, nulls int) *array.Data {
 	return arrayOf(c, n, nulls, nil, buffers...)
 }
 
-// encoded reads the indices of dictionary values.
+// encoded makes an array of indices into a dictionary, and checks that each refers to a value of the dictionary.
 func (b *batch) encoded(c *column, t *arrow.DictionaryType, n, nulls int) *array.Data {
 	valid, nulls := b.validity(n, nulls)
 	width := t.IndexType.(arrow.FixedWidthDataType).Bytes()
@@ -357,7 +362,8 @@ func (b *batch) encoded(c *column, t *arrow.DictionaryType, n, nulls int) *array
 	return data
 }
 
-// indexAt reads an index of a type. A UINT64 beyond INT64 becomes negative.
+// indexAt decodes an index of the given integer type. A UINT64 that does not fit into INT64 becomes negative, so that
+// it is refused.
 func indexAt(b []byte, of arrow.Type) int64 {
 	switch of {
 	case arrow.INT8:

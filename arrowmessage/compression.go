@@ -10,13 +10,14 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// A codec decompresses a buffer. dst has the size that the message claims for the result.
+// A codec is a function that decompresses a buffer into dst. The size of dst is what the message claims for the
+// result.
 type codec func(dst, compressed []byte) error
 
-// codecs maps the numbers in Arrow's metadata to codecs.
+// codecs maps the number of a compression in Arrow's metadata to the codec.
 var codecs = map[uint8]codec{0: decompressLZ4, 1: decompressZstd}
 
-// lz4Readers holds readers for reuse, since a reader has blocks of up to 4 MiB.
+// lz4Readers holds readers for reuse, since each reader has a buffer of up to 4 MiB.
 var lz4Readers = sync.Pool{New: func() any { return lz4.NewReader(nil) }}
 
 func decompressLZ4(dst, compressed []byte) error {
@@ -28,8 +29,8 @@ func decompressLZ4(dst, compressed []byte) error {
 	return err
 }
 
-// zstdDecoder may be used by many goroutines. It writes into the given buffer and allocates no more, whatever window
-// and size a frame asks for.
+// zstdDecoder may be used by many goroutines. It writes into the given buffer and allocates no other memory, whatever
+// window and size a frame claims.
 var zstdDecoder = newZstdDecoder()
 
 func newZstdDecoder() *zstd.Decoder {
@@ -48,10 +49,10 @@ func decompressZstd(dst, compressed []byte) error {
 	return err
 }
 
-// notCompressed replaces the length in front of a buffer that is not compressed.
+// notCompressed stands in place of the length before a buffer if that buffer is not compressed.
 const notCompressed = -1
 
-// unpackedSize returns the size that a compressed buffer claims for its result, or notCompressed.
+// unpackedSize returns the size that a compressed buffer claims to have after decompression, or notCompressed.
 func unpackedSize(compressed []byte) int64 {
 	if len(compressed) < 8 {
 		fail("a compressed buffer has %d bytes", len(compressed))
@@ -63,7 +64,7 @@ func unpackedSize(compressed []byte) int64 {
 	return n
 }
 
-// unpack decompresses a buffer. The caller has charged for its size.
+// unpack decompresses a buffer. The caller must have charged for the decompressed size.
 func (c codec) unpack(compressed []byte) []byte {
 	n := unpackedSize(compressed)
 	if n == notCompressed {

@@ -6,13 +6,14 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// A Message is an Arrow message: a schema, a dictionary or a batch. The results of decoding refer to its bytes.
+// A Message is an Arrow message: a schema, a dictionary or a batch. What is decoded from a message refers to the
+// message's bytes.
 type Message struct {
 	Metadata []byte // a flatbuffer
 	Body     []byte
 }
 
-// The kinds of messages, and the versions of the metadata that this package reads: those since Arrow 0.8.
+// The kinds of messages, and the versions of the metadata that this package can read, which are those since Arrow 0.8.
 const (
 	kindSchema, kindDictionary, kindBatch = 1, 2, 3
 
@@ -21,33 +22,33 @@ const (
 	dictionaryOf, dictionaryBatch, dictionaryIsDelta = 0, 1, 2
 )
 
-// schemaFactor is the number of bytes that a schema takes for each byte of its metadata.
+// schemaFactor is how many bytes of memory a schema takes for each byte of its metadata.
 const schemaFactor = 32
 
-// A Charge charges an account for bytes; a negative number gives bytes back. If it returns an error, the bytes must not
-// be taken.
+// A Charge is a function that charges bytes of memory to an account; a negative number gives bytes back. If it returns
+// an error, the memory must not be used.
 type Charge func(bytes int64) error
 
-// A Decoder reads the messages of a stream or a file. The memory that it takes stays charged until it is closed.
+// A Decoder decodes the messages of a stream or a file. The memory that it uses is charged until it is closed.
 type Decoder struct {
 	charge       Charge
 	charged      int64
 	columns      []column
 	schema       *arrow.Schema
-	schemaBytes  int64             // the part of charged for the schema
-	batchBytes   int64             // the part of charged for the last batch
+	schemaBytes  int64             // the part of charged that is for the schema
+	batchBytes   int64             // the part of charged that is for the last batch
 	types        map[int64]*column // the types of dictionaries' values, by dictionary number
 	dictionaries map[int64]*dictionary
-	replaced     int64 // bytes of replaced dictionaries, see Replaced
+	replaced     int64 // bytes of dictionaries that were replaced; see the method Replaced
 }
 
-// A dictionary holds the values to which indices in batches refer.
+// A dictionary holds the values to which the indices in batches refer.
 type dictionary struct {
 	values *array.Data
-	bytes  int64 // the part of the decoder's charged for it
+	bytes  int64 // the part of the decoder's charged that is for this dictionary
 }
 
-// NewDecoder reads the schema, which is the first message of a stream.
+// NewDecoder makes a Decoder from the first message of a stream, which is the schema.
 func NewDecoder(m Message, charge Charge) (d *Decoder, err error) {
 	defer recoverFormat(&err)
 	kind, header, n := readHeader(m.Metadata)
@@ -74,7 +75,8 @@ func newDecoder(schema table, charge Charge) (*Decoder, error) {
 	return d, nil
 }
 
-// readHeader reads the header in a message's metadata: the message's kind, its table, and the length of its body.
+// readHeader reads the header in a message's metadata. It returns the kind of the message, the flatbuffer table with
+// the details, and the length of the body.
 func readHeader(metadata []byte) (kind uint8, header table, body int64) {
 	root := newFlatbuffer(metadata).root()
 	if version := root.int16(messageVersion, 0); version < versionV4 || version > versionV5 {
@@ -87,7 +89,8 @@ func readHeader(metadata []byte) (kind uint8, header table, body int64) {
 	return root.uint8(messageHeaderType), header, root.int64(messageBody)
 }
 
-// findDictionaries records the types of the columns' dictionaries. Several columns may share a dictionary.
+// findDictionaries records the types of the values of the columns' dictionaries. Several columns may use the same
+// dictionary.
 func (d *Decoder) findDictionaries(columns []column) {
 	for i := range columns {
 		c := &columns[i]
@@ -103,11 +106,11 @@ func (d *Decoder) findDictionaries(columns []column) {
 	}
 }
 
-// BatchBytes returns the bytes charged for the last batch.
+// BatchBytes returns how many bytes are charged for the last batch.
 func (d *Decoder) BatchBytes() int64 { return d.batchBytes }
 
-// Replaced returns the size in bytes of the dictionaries that were replaced since the last call. They are no longer
-// charged, but earlier batches that the caller keeps still refer to them.
+// Replaced returns the size in bytes of the dictionaries that were replaced since the last call. These dictionaries
+// are no longer charged, but batches that the caller has kept may still refer to them.
 func (d *Decoder) Replaced() int64 {
 	n := d.replaced
 	d.replaced = 0
@@ -128,7 +131,7 @@ func (d *Decoder) reserve(n int64) error {
 	return nil
 }
 
-// settle gives back all charged bytes but those for the schema and the dictionaries.
+// settle gives back all charged bytes except those for the schema and the dictionaries.
 func (d *Decoder) settle() {
 	kept := d.schemaBytes
 	for _, dictionary := range d.dictionaries {
@@ -138,8 +141,8 @@ func (d *Decoder) settle() {
 	d.charged = kept
 }
 
-// Decode reads a message after the schema. A batch stays charged until the next call. If the message is a dictionary,
-// Decode keeps it and returns no batch.
+// Decode decodes a message that follows the schema. The memory of a batch is charged until the next call. If the
+// message is a dictionary, Decode stores the dictionary and returns no batch.
 func (d *Decoder) Decode(m Message) (b arrow.RecordBatch, err error) {
 	d.settle()
 	return d.decode(m)
@@ -167,8 +170,8 @@ func (d *Decoder) decode(m Message) (b arrow.RecordBatch, err error) {
 	return read.record(d.columns, d.schema, header.int64(batchRows)), nil
 }
 
-// keep stores a dictionary in the place of the one with the same number. If it is a delta, keep appends its values to
-// that one.
+// keep stores a dictionary in place of the one with the same number. If the message is a delta, keep appends its
+// values to that dictionary.
 func (d *Decoder) keep(t table, metadata, body []byte) error {
 	id := t.int64(dictionaryOf)
 	c := d.types[id]
@@ -185,7 +188,7 @@ func (d *Decoder) keep(t table, metadata, body []byte) error {
 	old := d.dictionaries[id]
 	if t.bool(dictionaryIsDelta) && old != nil {
 		made.bytes += old.bytes
-		if err := d.reserve(made.bytes); err != nil { // the old, the delta and the joined one exist together for a moment
+		if err := d.reserve(made.bytes); err != nil { // the old, the delta and the joined dictionary exist at the same time for a moment
 			return err
 		}
 		joined, err := array.Concatenate([]arrow.Array{array.MakeFromData(old.values), array.MakeFromData(made.values)}, memory.DefaultAllocator)

@@ -18,8 +18,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// TestSame checks that messages of Arrow's library are read without changes: of every type, with every codec, from
-// streams and files.
+// TestSame checks that messages that Arrow's library has written are decoded to the same batches. It tests every type
+// and codec, streams and files.
 func TestSame(t *testing.T) {
 	for name, batches := range samples(t) {
 		for _, options := range [][]ipc.Option{nil, {ipc.WithLZ4()}, {ipc.WithZstd()}, {ipc.WithDictionaryDeltas(true)}} {
@@ -42,8 +42,8 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestChanged changes bytes of a stream or a file. The result must be a *FormatError, or batches whose values can all
-// be read. The memory taken must not exceed the charge.
+// TestChanged changes bytes of a stream or a file. The result must be a *FormatError, or batches all of whose values
+// can be read. The memory that is used must not exceed what was charged.
 func TestChanged(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	bad := 0
@@ -76,8 +76,8 @@ func TestChanged(t *testing.T) {
 	t.Logf("%d were refused", bad)
 }
 
-// TestClaims changes numbers in a message's metadata. The memory that is allocated must not much exceed the charge: for
-// a stream by less than a mebibyte.
+// TestClaims changes numbers in a message's metadata. The memory that is allocated must not exceed the charge by much;
+// for a stream, by less than a mebibyte.
 func TestClaims(t *testing.T) {
 	var before, after runtime.MemStats
 	for name, batches := range samples(t) {
@@ -105,12 +105,12 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestShared reads metadata in which each of many levels refers twice to the next. It must be refused before all paths
-// have been followed.
+// TestShared decodes metadata in which each of many levels refers twice to the next level. The message must be refused
+// before all paths have been followed.
 func TestShared(t *testing.T) {
 	f := []byte{4, 0, 0, 0}
 	const levels = 40
-	for range levels { // each is a table whose only field is a vector of two tables, both of them the next one
+	for range levels { // each level is a table whose only field is a vector of two tables, which both are the next level
 		f = append(f, 0xf8, 0xff, 0xff, 0xff, 12, 0, 0, 0) // the table: its layout is 8 bytes after it, the vector 12 after the field
 		f = append(f, 6, 0, 8, 0, 4, 0, 0, 0)              // the layout
 		f = append(f, 2, 0, 0, 0, 8, 0, 0, 0, 4, 0, 0, 0)  // the vector
@@ -134,7 +134,7 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// TestScales checks that a scale is refused that is impossible for the width of the number.
+// TestScales checks that a decimal type is refused if its scale is impossible for its width.
 func TestScales(t *testing.T) {
 	for _, of := range []arrow.DataType{
 		&arrow.Decimal128Type{Precision: 38, Scale: 1 << 30}, &arrow.Decimal128Type{Precision: 38, Scale: -1 << 30}, &arrow.Decimal128Type{Precision: 0, Scale: 0},
@@ -148,7 +148,7 @@ func TestScales(t *testing.T) {
 	}
 }
 
-// TestMapNulls checks that a map is refused if its entries or keys are null, which its type forbids.
+// TestMapNulls checks that a map is refused if an entry or a key is null, which its type does not allow.
 func TestMapNulls(t *testing.T) {
 	schema := messages(t, []arrow.RecordBatch{ofJSON(t, arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64), `[]`)})[0]
 	entry := arrow.StructOf(arrow.Field{Name: "key", Type: arrow.BinaryTypes.String, Nullable: true}, arrow.Field{Name: "value", Type: arrow.PrimitiveTypes.Int64, Nullable: true})
@@ -162,7 +162,8 @@ func TestMapNulls(t *testing.T) {
 	}
 }
 
-// TestReplaced checks that Replaced reports a replaced dictionary once, if batches that are kept refer to it.
+// TestReplaced checks that Replaced reports a replaced dictionary exactly once, if batches that were kept refer to the
+// dictionary.
 func TestReplaced(t *testing.T) {
 	dictionary := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint8, ValueType: arrow.BinaryTypes.String}
 	long := strings.Repeat("x", 10_000)
@@ -189,7 +190,7 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// TestProducts checks that a number of values is refused if its product with their size exceeds 64 bits.
+// TestProducts checks that a message is refused if a number of values, multiplied by their size, exceeds 64 bits.
 func TestProducts(t *testing.T) {
 	claim := make([]byte, 8)
 	binary.LittleEndian.PutUint64(claim, mostUnpacked)
@@ -211,14 +212,15 @@ func TestProducts(t *testing.T) {
 	}
 }
 
-// change changes one to five bytes of b.
+// change changes one to five random bytes of b.
 func change(r *rand.Rand, b []byte) {
 	for range 1 + r.IntN(5) {
 		b[r.IntN(len(b))] = []byte{0, 1, 0x7f, 0x80, 0xff, byte(r.IntN(256))}[r.IntN(6)]
 	}
 }
 
-// judge reads every value of batches. It returns 1 if err says that they were refused.
+// judge reads every value of batches, which must not panic. It returns 1 if err says that the batches were refused,
+// else 0.
 func judge(t *testing.T, name string, batches []arrow.RecordBatch, err error) int {
 	t.Helper()
 	if f := (*FormatError)(nil); err != nil && !errors.As(err, &f) && err != errFull && err != io.EOF {
@@ -242,7 +244,7 @@ func judge(t *testing.T, name string, batches []arrow.RecordBatch, err error) in
 
 var errFull = errors.New("full")
 
-// A counter is a Charge with a limit.
+// A counter has a Charge method that counts bytes, and refuses them beyond a limit.
 type counter struct{ bytes, most, total int64 }
 
 func (c *counter) charge(n int64) error {
@@ -308,7 +310,7 @@ func compare(t *testing.T, name string, want, got []arrow.RecordBatch, err error
 	}
 }
 
-// payloads collects the messages that Arrow's library writes.
+// payloads records the messages that Arrow's library writes.
 type payloads struct{ list []Message }
 
 func (p *payloads) Start() error { return nil }
@@ -358,7 +360,7 @@ func writeFile(t *testing.T, batches []arrow.RecordBatch, options ...ipc.Option)
 	return content.Bytes()
 }
 
-// samples returns batches of every type that the package reads.
+// samples returns batches that together have columns of every type that the package can read.
 func samples(t *testing.T) map[string][]arrow.RecordBatch {
 	t.Helper()
 	dictionary := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint8, ValueType: arrow.BinaryTypes.String}
@@ -409,7 +411,7 @@ func mustJSON(t *testing.T) arrow.DataType {
 	return of
 }
 
-// ofJSON returns a batch of one column with values from JSON.
+// ofJSON returns a batch with one column, whose values are given as JSON.
 func ofJSON(t *testing.T, of arrow.DataType, text string) arrow.RecordBatch {
 	t.Helper()
 	values, _, err := array.FromJSON(memory.DefaultAllocator, of, bytes.NewReader([]byte(text)))

@@ -2,7 +2,7 @@
 // (https://arrow.apache.org/docs/format/Columnar.html#serialization-and-interprocess-communication-ipc). Arrow's own
 // reader trusts the numbers in a message: it allocates as many children, buffers and bytes as the message claims, and
 // checks offsets only when a value is read. This package compares every number with the bytes that exist before it
-// makes anything of that size:
+// allocates anything of that size. Its files check:
 //
 //	flatbuffer.go   the metadata: tables, vectors and strings lie within it, and are not shared without limit
 //	schema.go       columns: types that Crowfoot reads, with possible widths, precisions and scales
@@ -11,12 +11,13 @@
 //	decoder.go      a stream: its schema, dictionaries and batches
 //	file.go         a file: its footer, and the messages to which it refers
 //
-// It promises that a batch can be read without checks: no value is out of bounds. (It does not check that texts are
-// UTF-8.) It charges its caller for memory beyond the messages themselves, before it takes that memory. It reads each
-// part of a message once, whatever the message says. The error for a bad message is a *FormatError.
+// The package promises that the values of a batch can be read without further checks, because none is out of bounds.
+// (It does not check that texts are UTF-8.) Before it allocates memory in addition to the messages themselves, it
+// charges its caller for that memory. It reads each part of a message only once, whatever the message says. The error
+// for a bad message is a *FormatError.
 //
-// It leaves out unions and run-end encoded columns, for which Spanner has no types, and messages of machines that are
-// not little-endian.
+// The package does not support unions and run-end encoded columns, for which Spanner has no types, and messages from
+// machines that are not little-endian.
 //
 // Imports of this module: nothing.
 package arrowmessage

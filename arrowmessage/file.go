@@ -8,8 +8,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// An Arrow file begins with magic and a stream. It ends with a footer, which holds the schema and the positions of
-// dictionaries and batches in the file:
+// An Arrow file begins with the bytes of magic, followed by a stream. The file ends with a footer, which holds the
+// schema and the positions of dictionaries and batches in the file:
 //
 //	footer, a flatbuffer | its length 4 | "ARROW1"
 
@@ -18,10 +18,11 @@ const (
 
 	footerSchema, footerDictionaries, footerBatches = 1, 2, 3
 
-	// A block is the position of a message: offset 8, length of the metadata 4, padding 4, length of the body 8.
+	// blockSize is the number of bytes of a block in the footer, which gives the position of a message: offset (8
+	// bytes), length of the metadata (4), padding (4), length of the body (8).
 	blockSize = 24
-	// continuation is the start of an encapsulated message. The length of the metadata follows. Files of Arrow before
-	// 0.15 omit it.
+	// continuation is what an encapsulated message starts with. The length of the metadata follows. Files that were
+	// written before Arrow 0.15 omit it.
 	continuation = math.MaxUint32
 )
 
@@ -36,7 +37,7 @@ type File struct {
 // block is the position of a message in a file.
 type block struct{ at, metadata, body int64 }
 
-// OpenFile reads the footer of a file of size bytes, and its dictionaries.
+// OpenFile opens a file of size bytes. It reads the footer and the dictionaries.
 func OpenFile(from io.ReaderAt, size int64, charge Charge) (f *File, err error) {
 	defer recoverFormat(&err)
 	f = &File{from: from, size: size}
@@ -71,7 +72,7 @@ func OpenFile(from io.ReaderAt, size int64, charge Charge) (f *File, err error) 
 	return f, nil
 }
 
-// blocks returns the positions of messages in a field of the footer.
+// blocks returns the positions of messages that a field of the footer holds.
 func (f *File) blocks(footer table, number int) []block {
 	list, n, _ := footer.vector(number, blockSize)
 	blocks := make([]block, n)
@@ -111,7 +112,7 @@ func (f *File) Rows(batch int) (rows int64, err error) {
 	return rows, nil
 }
 
-// Batch reads a batch, which stays charged until the next call.
+// Batch decodes a batch. The memory of the batch is charged until the next call.
 func (f *File) Batch(batch int) (arrow.RecordBatch, error) {
 	m, err := f.read(f.batches[batch])
 	if err != nil {
@@ -136,7 +137,7 @@ func (f *File) readDictionary(b block) error {
 	return err
 }
 
-// read reads the message in a block. It charges for its bytes.
+// read reads the message at the position b. It charges for the bytes of the message.
 func (f *File) read(b block) (m Message, err error) {
 	f.decoder.settle()
 	if err := f.decoder.reserve(b.metadata + b.body); err != nil {
@@ -151,8 +152,8 @@ func (f *File) read(b block) (m Message, err error) {
 	return m, err
 }
 
-// Unframed returns the metadata at the start of b. In files and streams its length stands in front, and padding after
-// it.
+// Unframed returns the metadata at the start of b. In files and streams, the length precedes the metadata, and padding
+// follows.
 func Unframed(b []byte) (metadata []byte, err error) {
 	if len(b) > 4 && binary.LittleEndian.Uint32(b) == continuation {
 		b = b[4:]

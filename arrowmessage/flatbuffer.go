@@ -11,10 +11,12 @@ type FormatError struct{ text string }
 
 func (e *FormatError) Error() string { return e.text }
 
-// fail stops the reading of a message with a panic. Functions that other packages call recover it with recoverFormat.
+// fail ends the decoding of a message with a panic. Exported functions turn the panic into an error with
+// recoverFormat.
 func fail(format string, args ...any) { panic(&FormatError{fmt.Sprintf(format, args...)}) }
 
-// recoverFormat turns a panic of fail into an error. It must be deferred directly.
+// recoverFormat turns a panic of fail into an error, which it stores in err. It must be called directly by a defer
+// statement.
 func recoverFormat(err *error) {
 	switch p := recover().(type) {
 	case nil:
@@ -25,22 +27,23 @@ func recoverFormat(err *error) {
 	}
 }
 
-// A flatbuffer is the metadata of a message (https://flatbuffers.dev/internals). Offsets to tables, vectors and strings
-// point forward, so nothing can contain itself.
+// A flatbuffer is the metadata of a message (https://flatbuffers.dev/internals). Offsets to tables, vectors and
+// strings always point forward, so no table can contain itself.
 type flatbuffer struct {
 	bytes []byte
-	// left is the number of bytes of tables, vectors and strings that may still be read. Writers share some strings,
-	// but little else. Without a limit, tables that are shared at every level would double the reads with each level.
+	// left is how many bytes of tables, vectors and strings may still be read. A limit is needed because a part that
+	// is shared is read several times: if tables were shared at every level, each level would double the number of
+	// reads. Programs that write flatbuffers share some strings, but little else.
 	left int
 }
 
-// sharing limits the parts of a flatbuffer: if no part were shared, it could be at most this many times as long as it
-// is.
+// sharing limits how much is shared in a flatbuffer: the total size of the parts that are read may be at most this
+// many times the size of the flatbuffer.
 const sharing = 4
 
 func newFlatbuffer(b []byte) *flatbuffer { return &flatbuffer{b, sharing * len(b)} }
 
-// part returns n bytes from position at on.
+// part returns the n bytes from position at on. It fails if they are not all in the flatbuffer.
 func (f *flatbuffer) part(at, n int) []byte {
 	if at < 0 || n < 0 || n > len(f.bytes)-at {
 		fail("its metadata lead to byte %d of %d", at, len(f.bytes))
@@ -51,7 +54,7 @@ func (f *flatbuffer) part(at, n int) []byte {
 	return f.bytes[at : at+n : at+n]
 }
 
-// target returns the position to which the offset at position at points.
+// target returns the position to which the offset stored at position at points.
 func (f *flatbuffer) target(at int) int {
 	offset := binary.LittleEndian.Uint32(f.part(at, 4))
 	if offset < 4 || offset > math.MaxInt32 {
@@ -63,12 +66,12 @@ func (f *flatbuffer) target(at int) int {
 // root returns the root table of the flatbuffer.
 func (f *flatbuffer) root() table { return f.table(f.target(0)) }
 
-// A table has fields, which are numbered. The zero table has no fields.
+// A table is a flatbuffer table. It has numbered fields. The zero table has no fields.
 type table struct {
 	of     *flatbuffer
 	at     int    // the position of its bytes in the flatbuffer
-	bytes  []byte // begins with the offset of its layout
-	layout []byte // 2 bytes for each field: its position in bytes, or 0 if it is missing
+	bytes  []byte // begins with the offset of the table's layout
+	layout []byte // 2 bytes for each field: where in bytes the field is; 0 if it is missing
 }
 
 func (f *flatbuffer) table(at int) table {
@@ -84,7 +87,7 @@ func (f *flatbuffer) table(at int) table {
 	return t
 }
 
-// field returns the bytes of a field, or nil if it is missing.
+// field returns the width bytes of field i, or nil if the field is missing.
 func (t table) field(i, width int) []byte {
 	if 2*i >= len(t.layout) {
 		return nil
@@ -129,7 +132,7 @@ func (t table) int64(i int) int64 {
 	return 0
 }
 
-// target returns the position to which a field of a table points. ok is false if the field is missing.
+// target returns the position to which field i of a table points. ok is false if the field is missing.
 func (t table) target(i int) (at int, ok bool) {
 	if t.field(i, 4) == nil {
 		return 0, false
@@ -137,7 +140,7 @@ func (t table) target(i int) (at int, ok bool) {
 	return t.of.target(t.at + int(binary.LittleEndian.Uint16(t.layout[2*i:]))), true
 }
 
-// table returns the table to which a field refers. ok is false if there is none.
+// table returns the table to which field i refers. ok is false if the field is missing.
 func (t table) table(i int) (_ table, ok bool) {
 	at, ok := t.target(i)
 	if !ok {
@@ -146,7 +149,8 @@ func (t table) table(i int) (_ table, ok bool) {
 	return t.of.table(at), true
 }
 
-// vector returns the bytes of a vector, the number of its elements, and its position.
+// vector returns the bytes of the vector to which field i refers, the number of its elements, and its position. Each
+// element has width bytes.
 func (t table) vector(i, width int) (b []byte, n, at int) {
 	at, ok := t.target(i)
 	if !ok {
@@ -159,7 +163,7 @@ func (t table) vector(i, width int) (b []byte, n, at int) {
 	return t.of.part(at+4, n*width), n, at + 4
 }
 
-// tables returns the tables in a vector.
+// tables returns the tables in the vector to which field i refers.
 func (t table) tables(i int) []table {
 	_, n, at := t.vector(i, 4)
 	if n == 0 {

@@ -52,19 +52,19 @@ const (
 // mostDepth is the largest nesting depth of columns. Arrow's own readers have the same limit.
 const mostDepth = 64
 
-// A column is a field of a schema, with all that is needed to make its arrays.
+// A column is a field of a schema, together with what is needed to make the arrays of the column.
 type column struct {
 	arrow.Field
 	storage  arrow.DataType // the type of its arrays: the storage type of an extension, the index type of an encoded column
 	children []column       // the children of the values
-	// isEncoded says that the arrays hold indices. The values are in the dictionary with the given number and have the
-	// type values.
+	// isEncoded says that the arrays hold indices into a dictionary. The dictionary has the given number, and its
+	// values have the type values.
 	isEncoded  bool
 	dictionary int64
 	values     *column
 }
 
-// readSchema reads the table of a schema.
+// readSchema reads the flatbuffer table of a schema.
 func readSchema(t table) (columns []column, schema *arrow.Schema) {
 	if e := t.int16(schemaEndianness, 0); e != 0 {
 		fail("it is not of a little-endian machine")
@@ -109,7 +109,8 @@ func readColumn(t table, depth int) (c column) {
 	return c
 }
 
-// readExtension sets the extension type that the column's metadata names, if the program has registered it.
+// readExtension sets the column's extension type to the one that the metadata names, if the program has registered
+// that type.
 func (c *column) readExtension() {
 	name, _ := c.Metadata.GetValue(ipc.ExtensionTypeKeyName)
 	extension := arrow.GetExtensionType(name)
@@ -137,7 +138,8 @@ func readMetadata(t table, number int) arrow.Metadata {
 	return arrow.NewMetadata(keys, values)
 }
 
-// readType reads a type. about is the table of its parameters; c has the column's name and children.
+// readType reads a type. about is the flatbuffer table with the type's parameters. c has the column's name and
+// children.
 func readType(kind uint8, about table, c *column) arrow.DataType {
 	switch kind {
 	case typeNull:
@@ -217,7 +219,7 @@ func readNested(kind uint8, about table, c *column) arrow.DataType {
 	return nil
 }
 
-// known returns t. It fails if t is nil, because no type has the given width or unit.
+// known returns t. It fails if t is nil, which means that Arrow has no type of the given width or unit.
 func (c *column) known(t arrow.DataType) arrow.DataType {
 	if t == nil {
 		fail("column %.64q has a width or a unit that does not exist", c.Name)
@@ -225,7 +227,7 @@ func (c *column) known(t arrow.DataType) arrow.DataType {
 	return t
 }
 
-// positive returns n, which must be greater than 0.
+// positive returns n. It fails unless n is greater than 0.
 func (c *column) positive(n int32) int32 {
 	if n <= 0 {
 		fail("column %.64q has values of size %d", c.Name, n)
@@ -271,8 +273,8 @@ func readUnit(unit int16, c *column) arrow.TimeUnit {
 // digits maps a width in bits to the number of decimal digits that it can hold.
 var digits = map[int32]int32{32: 9, 64: 18, 128: 38, 256: 76}
 
-// readDecimal reads a decimal type. Conversions compute the power of ten of the scale, so the scale must be possible
-// for the width.
+// readDecimal reads a decimal type. It checks that the scale is possible for the width, because conversions compute
+// ten to the power of the scale.
 func readDecimal(about table, c *column) arrow.DataType {
 	precision, scale, bits := about.int32(0, 0), about.int32(1, 0), about.int32(2, 128)
 	most := digits[bits]

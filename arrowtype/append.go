@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// Appender appends values of one Spanner type to the builder of an Arrow column. The column's type must be the one that
+// Appender appends values of one Spanner type to the builder of an Arrow column. The column must have the type that
 // DataType returns. Builder is nil only in the zero Appender.
 type Appender struct {
 	Builder array.Builder // of the column
@@ -92,8 +92,8 @@ func (a *Appender) add(b array.Builder, t *spannerpb.Type) error {
 // AppendNull appends NULL.
 func (a *Appender) AppendNull() { a.Builder.AppendNull() }
 
-// AppendText appends the value of a text. It does not keep the text. The text of an array is a JSON array of the texts
-// of its elements, or of JSON numbers and booleans.
+// AppendText appends the value that a text represents. It does not keep the slice. The text of an array is a JSON
+// array whose elements are the texts of the values, or JSON numbers and booleans.
 func (a *Appender) AppendText(text []byte) error {
 	switch a.code {
 	case spannerpb.TypeCode_STRING:
@@ -218,10 +218,10 @@ func (a *Appender) AppendTime(seconds int64, nanos int32) error {
 	return nil
 }
 
-// AppendBytes appends a BYTES or PROTO, given as raw bytes. It does not keep them.
+// AppendBytes appends a BYTES or PROTO value, given as raw bytes. It does not keep the slice.
 func (a *Appender) AppendBytes(value []byte) { a.bytes.Append(value) }
 
-// AppendList begins an ARRAY. The caller appends the elements to Elements.
+// AppendList begins an ARRAY value. The caller then appends the elements to the Appender that Elements returns.
 func (a *Appender) AppendList() { a.list.Append(true) }
 
 // Elements returns the Appender for the elements of an ARRAY.
@@ -299,5 +299,5 @@ func (a *Appender) appendWireList(values []*structpb.Value) error {
 	return fmt.Errorf("a %v comes as a list of %d values", a.code, len(values))
 }
 
-// bytesOf returns the bytes of text without a copy. The caller must not change them.
+// bytesOf returns the bytes of a string without copying them. The caller must not change the bytes.
 func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }

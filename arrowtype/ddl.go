@@ -8,10 +8,10 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 )
 
-// Scalar returns the type with this code, which has no parameters.
+// Scalar returns the type with the given code. The type must have no parameters.
 func Scalar(code spannerpb.TypeCode) *spannerpb.Type { return &spannerpb.Type{Code: code} }
 
-// scalars are the types whose name in DDL equals the name of their code.
+// scalars holds the types whose name in DDL is the same as the name of their code.
 var scalars = map[string]spannerpb.TypeCode{
 	"BOOL": spannerpb.TypeCode_BOOL, "INT64": spannerpb.TypeCode_INT64, "FLOAT32": spannerpb.TypeCode_FLOAT32, "FLOAT64": spannerpb.TypeCode_FLOAT64,
 	"NUMERIC": spannerpb.TypeCode_NUMERIC, "STRING": spannerpb.TypeCode_STRING, "BYTES": spannerpb.TypeCode_BYTES, "DATE": spannerpb.TypeCode_DATE,
@@ -19,8 +19,8 @@ var scalars = map[string]spannerpb.TypeCode{
 }
 
 // ParseDDL reads a type in the form of a column in DDL and INFORMATION_SCHEMA: STRING(25), ARRAY<BYTES(MAX)>,
-// PROTO<a.b.C>. maxLength is the limit of a STRING in characters, or of a BYTES in bytes, also for the elements of an
-// array; 0 means Spanner's own limit.
+// PROTO<a.b.C>. maxLength is the limit in the type: in characters for STRING, in bytes for BYTES; for an array, it is
+// that of the elements. 0 means Spanner's own limit.
 func ParseDDL(text string) (t *spannerpb.Type, maxLength int, err error) {
 	text = withoutVectorLength(strings.TrimSpace(text))
 	name := strings.ToUpper(text)
@@ -49,8 +49,8 @@ func ParseDDL(text string) (t *spannerpb.Type, maxLength int, err error) {
 	return nil, 0, fmt.Errorf("%q is not the type of a column", text)
 }
 
-// withoutVectorLength returns the text of a type without the (vector_length=>n) of an array, which does not change the
-// type of its values.
+// withoutVectorLength removes (vector_length=>n) from the text of an array type, because a length does not change the type
+// of the array's values.
 func withoutVectorLength(text string) string {
 	if end := strings.LastIndexByte(text, '>'); strings.HasSuffix(text, ")") && end > 0 && text[end-1] == '=' {
 		if open := strings.LastIndexByte(text[:end], '>'); open >= 0 {
@@ -60,7 +60,7 @@ func withoutVectorLength(text string) string {
 	return text
 }
 
-// DDL returns a type as DDL writes it. STRING and BYTES have the length MAX.
+// DDL returns the text of a type in DDL. The length of STRING and BYTES is MAX in it.
 func DDL(t *spannerpb.Type) string {
 	switch t.GetCode() {
 	case spannerpb.TypeCode_STRING, spannerpb.TypeCode_BYTES:

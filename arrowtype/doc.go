@@ -1,5 +1,5 @@
 // Package arrowtype maps the types and values of Cloud Spanner to those of Apache Arrow and back. The server's Flight
-// SQL (value/columnar), clients and files share it, so that a column is the same in all of them.
+// SQL (value/columnar), clients and files all use this package, so that a column is the same everywhere.
 //
 //	Spanner       Arrow                          remarks
 //	BOOL          bool
@@ -22,8 +22,8 @@
 //	ARRAY<T>      list<item: T>                  elements are nullable
 //	STRUCT<...>   struct<...>                    fields are nullable
 //
-// A column of a type that table columns can have also has metadata under TypeKey: its type in DDL, such as STRING(25).
-// SpannerType reads it. If it is missing, SpannerType infers a type.
+// If table columns can have the type, the column also has metadata under TypeKey: the type in DDL, such as STRING(25).
+// SpannerType reads this metadata. If it is missing, SpannerType infers a type.
 //
 // Values also have a text form, that of Spanner's API: INT64 as digits, TIMESTAMP as RFC 3339 in UTC, BYTES as base64.
 // Appender makes columns from texts, and Formatter makes texts from columns. The functions Parse... also accept some

@@ -13,11 +13,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// Formatter appends the text of the value in a row. The value must not be NULL.
+// Formatter is a function that appends the text of the value in a row. The value must not be NULL.
 type Formatter func(to []byte, row int) []byte
 
-// NewFormatter makes a Formatter for a column. It also supports columns of types that DataType does not return:
-// integers of all sizes, decimals of other scales, timestamps of other units, dictionaries.
+// NewFormatter returns a Formatter for a column. It also supports columns of types that DataType never returns:
+// integers of all sizes, decimals of other scales, timestamps of other units, and dictionaries.
 func NewFormatter(column arrow.Array) (Formatter, error) {
 	switch c := column.(type) {
 	case *array.Boolean:
@@ -192,8 +192,8 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// listFormatter writes a list as a JSON array. Numbers and booleans stand in it as they are, and all other values as
-// strings.
+// listFormatter returns a Formatter that writes a list as a JSON array. In the array, numbers and booleans are written
+// as such, and all other values as strings.
 func listFormatter(column array.ListLike) (Formatter, error) {
 	values := column.ListValues()
 	text, err := NewFormatter(values)
@@ -223,13 +223,13 @@ func listFormatter(column array.ListLike) (Formatter, error) {
 	}, nil
 }
 
-// IsBare reports whether JSON has values of a type as numbers or booleans. NUMERIC is a string, since readers of JSON
-// convert numbers to FLOAT64.
+// IsBare reports whether values of an Arrow type are numbers or booleans in JSON. NUMERIC is a string there, since
+// programs that read JSON convert numbers to FLOAT64.
 func IsBare(dt arrow.DataType) bool {
 	return arrow.IsInteger(dt.ID()) || arrow.IsFloating(dt.ID()) || dt.ID() == arrow.BOOL
 }
 
-// AppendBare appends a number or a boolean in JSON. NaN and infinities are strings there.
+// AppendBare appends a number or a boolean as JSON. NaN and infinities become strings.
 func AppendBare(to []byte, text Formatter, row int) []byte {
 	start := len(to)
 	to = text(to, row)

@@ -6,7 +6,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// The range of an INTERVAL is 10,000 years in either direction for each part:
+// The limits of the parts of an INTERVAL. Each part can be up to 10,000 years long, positive or negative:
 // https://cloud.google.com/spanner/docs/reference/standard-sql/data-types#interval_type.
 const (
 	maxIntervalMonths  = 10_000 * 12
@@ -14,8 +14,8 @@ const (
 	maxIntervalSeconds = maxIntervalDays * 86_400
 )
 
-// ParseInterval reads an INTERVAL in ISO 8601, such as P1Y2M3DT4H5M6.789S. Each part may have a sign. An interval whose
-// time part is beyond 292 years is an error, because Arrow's type cannot hold it.
+// ParseInterval parses an INTERVAL in ISO 8601, such as P1Y2M3DT4H5M6.789S. Each part may have a sign. A time part
+// beyond 292 years is an error, because Arrow's type cannot hold it.
 func ParseInterval(text []byte) (arrow.MonthDayNanoInterval, error) {
 	months, days, seconds, nanos, ok := parseInterval(text)
 	if !ok {
@@ -28,7 +28,8 @@ func ParseInterval(text []byte) (arrow.MonthDayNanoInterval, error) {
 	return arrow.MonthDayNanoInterval{Months: int32(months), Days: int32(days), Nanoseconds: time}, nil
 }
 
-// parseInterval reads the parts of an interval and checks their ranges. nanos has its own sign.
+// parseInterval parses the parts of an interval and checks that they are in range. nanos may have another sign than
+// seconds.
 func parseInterval(text []byte) (months, days, seconds, nanos int64, ok bool) {
 	if len(text) < 3 || text[0] != 'P' {
 		return 0, 0, 0, 0, false
@@ -76,8 +77,8 @@ func parseInterval(text []byte) (months, days, seconds, nanos int64, ok bool) {
 	return months, days, seconds, nanos, true
 }
 
-// intervalNumber reads a whole number or, if fraction is set, one with up to nine digits after the point. It returns
-// these as nanoseconds with the number's sign.
+// intervalNumber parses a whole number or, if fraction is set, a number with up to nine digits after the point. It
+// returns these digits as nanoseconds, with the sign of the number.
 func intervalNumber(text []byte, fraction bool) (whole, nanos int64, err error) {
 	for i, c := range text {
 		if c != '.' || !fraction {
@@ -107,7 +108,8 @@ func AppendInterval(to []byte, v arrow.MonthDayNanoInterval) []byte {
 	return appendInterval(to, v.Months, v.Days, v.Nanoseconds/1e9, v.Nanoseconds%1e9)
 }
 
-// appendInterval appends an interval whose time part is seconds and nanoseconds of the same sign.
+// appendInterval appends an interval whose time part is given as seconds and nanoseconds. Both must have the same
+// sign.
 func appendInterval(to []byte, months, days int32, seconds, nanos int64) []byte {
 	start := len(to)
 	to = append(to, 'P')

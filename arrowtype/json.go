@@ -13,9 +13,9 @@ import (
 
 var errJSON = errors.New("the text is not JSON")
 
-// AppendJSON appends a value given as JSON. A string or a number holds the value's text, null is NULL, and an array is
-// an ARRAY; true and false are booleans. For a JSON column, the JSON is the value itself, even if it is null. An
-// element of ARRAY<JSON> is the JSON itself, or a string that holds it.
+// AppendJSON appends a value given as JSON. A JSON string or number holds the text of the value, true and false are
+// booleans, null is NULL, and a JSON array is an ARRAY. For a JSON column, the given JSON is the value itself, even if
+// it is null. In an ARRAY<JSON>, an element is the JSON itself, or a string that holds JSON.
 func (a *Appender) AppendJSON(value []byte) error {
 	value = bytes.TrimSpace(value)
 	switch {
@@ -76,7 +76,8 @@ func (a *Appender) appendJSONArray(value []byte) error {
 	}
 }
 
-// appendJSONElement is AppendJSON for an element of an array. There, JSON is a string, so that NULL differs from null.
+// appendJSONElement appends an element of an array, as AppendJSON does for a value. If the element's type is JSON, a
+// string holds the JSON, so that NULL and the JSON value null are different.
 func (a *Appender) appendJSONElement(value []byte) error {
 	if a.code != spannerpb.TypeCode_JSON || value[0] != '"' && string(value) != "null" {
 		return a.AppendJSON(value)
@@ -92,8 +93,8 @@ func (a *Appender) appendJSONElement(value []byte) error {
 	return a.AppendText(text)
 }
 
-// CutJSON splits the first JSON value off a text. It only finds the end of the value; the reader of the value must
-// check it.
+// CutJSON splits a text after its first JSON value. It only finds the end of the value; it does not check whether the
+// value is valid.
 func CutJSON(text []byte) (value, rest []byte, err error) {
 	text = bytes.TrimLeft(text, " \t\r\n")
 	if len(text) == 0 {
@@ -139,7 +140,7 @@ func endOfString(text []byte) int {
 	return -1
 }
 
-// cutNested splits an object or an array off a text.
+// cutNested splits a text after the object or array with which the text starts.
 func cutNested(text []byte) (value, rest []byte, err error) {
 	depth := 0
 	for at := 0; at < len(text); at++ {
@@ -195,7 +196,7 @@ func UnquoteJSON(to, quoted []byte) ([]byte, error) {
 const escapes = "\"\\/bfnrt"
 const escaped = "\"\\/\b\f\n\r\t"
 
-// unescape appends the character for the escape sequence at the start of a text.
+// unescape decodes the escape sequence at the start of a text, and appends the character to to.
 func unescape(to, text []byte) (_, rest []byte, err error) {
 	if len(text) < 2 {
 		return nil, nil, errJSON

@@ -9,11 +9,11 @@ import (
 
 const numericKind = "a NUMERIC of at most 29 digits before and 9 behind the point"
 
-// maxNumeric is 10^38 - 1, in billionths.
+// maxNumeric is the largest NUMERIC, as a number of billionths: 10^38 - 1.
 var maxNumeric = decimal128.New(0x4b3b4ca85a86c47a, 0x098a223fffffffff)
 
-// ParseNumeric reads a decimal number, which may have an exponent, as billionths. A nonzero digit beyond the ninth
-// after the point is an error.
+// ParseNumeric parses a decimal number, which may have an exponent, and returns it as a number of billionths. It
+// returns an error if a digit after the ninth digit behind the point is not zero.
 func ParseNumeric(text []byte) (decimal128.Num, error) {
 	rest, negative := text, false
 	if len(rest) > 0 && (rest[0] == '-' || rest[0] == '+') {
@@ -93,7 +93,8 @@ func (u unsigned) scaled(power int) (_ unsigned, ok bool) {
 	return u, ok
 }
 
-// AppendDecimal appends a decimal number with the given scale, without zeros at its end, as Spanner writes a NUMERIC.
+// AppendDecimal appends a decimal number with the given scale in the form in which Spanner writes a NUMERIC, that is,
+// without zeros at the end.
 func AppendDecimal(to []byte, d decimal128.Num, scale int) []byte {
 	hi, lo := uint64(d.HighBits()), d.LowBits()
 	if d.Sign() < 0 {

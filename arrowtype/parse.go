@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// notA returns the error for a text that is not a value of its type. The caller adds the column.
+// notA returns the error for a text that is not a value of the type kind. The caller adds the name of the column.
 func notA(kind string, text []byte) error {
 	const longest = 60 // the number of bytes of the text that the error repeats
 	if len(text) > longest {
@@ -19,10 +19,10 @@ func notA(kind string, text []byte) error {
 	return fmt.Errorf("%q is not %s", text, kind)
 }
 
-// stringOf returns the text without a copy. It is valid as long as the bytes do not change.
+// stringOf returns the text as a string without copying it. The string is valid as long as the bytes do not change.
 func stringOf(text []byte) string { return unsafe.String(unsafe.SliceData(text), len(text)) }
 
-// ParseBool reads true and false in any case, t and f, 1 and 0.
+// ParseBool parses a BOOL: true and false in any case, t and f, 1 and 0.
 func ParseBool(text []byte) (bool, error) {
 	b, err := strconv.ParseBool(stringOf(text))
 	if err == nil {
@@ -37,7 +37,7 @@ func ParseBool(text []byte) (bool, error) {
 	return false, notA("a BOOL", text)
 }
 
-// equalFold compares a text with a lower case word.
+// equalFold reports whether a text equals a word in lower case, ignoring the case of the text.
 func equalFold(text []byte, word string) bool {
 	if len(text) != len(word) {
 		return false
@@ -73,7 +73,7 @@ func ParseInt64(text []byte) (int64, error) {
 	return n, nil
 }
 
-// parseLongInt64 reads a number that may not fit into 64 bits.
+// parseLongInt64 parses a number of so many digits that it may not fit into 64 bits.
 func parseLongInt64(text []byte) (int64, error) {
 	n, err := strconv.ParseInt(stringOf(text), 10, 64)
 	switch {
@@ -85,8 +85,8 @@ func parseLongInt64(text []byte) (int64, error) {
 	return n, nil
 }
 
-// ParseFloat reads a decimal number, NaN, Infinity or -Infinity (also inf, in any case). bits is 32 or 64. A number
-// beyond the type's range is an error.
+// ParseFloat parses a decimal number, NaN, Infinity, -Infinity or inf, in any case. bits is 32 or 64. A number beyond
+// the range of the type is an error.
 func ParseFloat(text []byte, bits int) (float64, error) {
 	kind := "a FLOAT64"
 	if bits == 32 {
@@ -107,7 +107,7 @@ func ParseFloat(text []byte, bits int) (float64, error) {
 	return f, nil
 }
 
-// ParseUUID reads a UUID in its usual form. The hyphens may be missing, and braces may surround it.
+// ParseUUID parses a UUID in its usual form. The hyphens may be missing, and the UUID may be in braces.
 func ParseUUID(text []byte) ([16]byte, error) {
 	u, err := uuid.ParseBytes(text)
 	if err != nil {
@@ -127,7 +127,8 @@ func digitsOf(text []byte) (n int, ok bool) {
 	return n, true
 }
 
-// ParseDate reads YYYY-MM-DD, from 0001-01-01 to 9999-12-31, as days since 1970-01-01.
+// ParseDate parses a date of the form YYYY-MM-DD, from 0001-01-01 to 9999-12-31. It returns the number of days since
+// 1970-01-01.
 func ParseDate(text []byte) (days int32, err error) {
 	if len(text) == 10 && text[4] == '-' && text[7] == '-' {
 		year, okYear := digitsOf(text[:4])
@@ -169,8 +170,8 @@ const (
 )
 
 // ParseTimestamp reads RFC 3339 with up to nine digits of a second. It returns seconds since 1970-01-01T00:00:00Z and
-// nanoseconds. It also accepts two habits of other databases: a space in place of the letter T, and no offset, which
-// means UTC.
+// nanoseconds. It also accepts two variants that other databases write: a space in place of the letter T, and no
+// offset, which means UTC.
 func ParseTimestamp(text []byte) (seconds int64, nanos int32, err error) {
 	seconds, nanos, ok := parseTimestamp(text)
 	if !ok || seconds < minTimestamp || seconds > maxTimestamp {
@@ -201,7 +202,7 @@ func parseTimestamp(text []byte) (seconds int64, nanos int32, ok bool) {
 	return int64(days)*secondsPerDay + int64(hour*3600+minute*60+second-offset), nanos, ok
 }
 
-// parseFraction reads one to nine digits after a point.
+// parseFraction parses one to nine digits after a point, and returns them as nanoseconds.
 func parseFraction(text []byte) (nanos int32, rest []byte, ok bool) {
 	n := 0
 	for n < len(text) && text[n] >= '0' && text[n] <= '9' {
@@ -217,7 +218,7 @@ func parseFraction(text []byte) (nanos int32, rest []byte, ok bool) {
 	return int32(value), text[n:], true
 }
 
-// parseOffset reads Z, +02:00, +0200, +02, or nothing. It returns the offset in seconds.
+// parseOffset parses an offset from UTC: Z, +02:00, +0200, +02, or nothing. It returns the offset in seconds.
 func parseOffset(text []byte) (seconds int, ok bool) {
 	if len(text) == 0 || len(text) == 1 && text[0]|0x20 == 'z' || string(text) == " UTC" {
 		return 0, true
@@ -242,13 +243,14 @@ func parseOffset(text []byte) (seconds int, ok bool) {
 	return sign * (hours*3600 + minutes*60), ok && okMinutes && hours < 24 && minutes < 60
 }
 
-// UnixNanos returns a time in nanoseconds since 1970. ok is false before 1677 and after 2262.
+// UnixNanos returns a time in nanoseconds since 1970. ok is false if this number does not fit into 64 bits, which is
+// so before 1677 and after 2262.
 func UnixNanos(seconds int64, nanos int32) (n int64, ok bool) {
 	const limit = math.MaxInt64 / 1_000_000_000
 	switch {
 	case seconds > limit || seconds < -limit-1:
 		return 0, false
-	case seconds < 0: // so that the product does not overflow if the sum fits
+	case seconds < 0: // so that the product does not overflow although the sum fits
 		n = (seconds+1)*1_000_000_000 + int64(nanos) - 1_000_000_000
 		return n, n < 0
 	}

@@ -28,7 +28,7 @@ func AppendDate(to []byte, days int32) []byte {
 
 func appendTwo(to []byte, n int) []byte { return append(to, byte('0'+n/10), byte('0'+n%10)) }
 
-// AppendTimestamp appends a time as RFC 3339 in UTC, without zeros at the end of its fraction.
+// AppendTimestamp appends a time in RFC 3339 and UTC. It omits zeros at the end of the fraction of a second.
 func AppendTimestamp(to []byte, seconds int64, nanos int32) []byte {
 	days := seconds / secondsPerDay
 	second := int(seconds % secondsPerDay)
@@ -55,8 +55,8 @@ func appendFraction(to []byte, nanos int32) []byte {
 	return to
 }
 
-// AppendFloat appends the shortest text that reads back as the same number. It writes NaN, Infinity and -Infinity as
-// Spanner does.
+// AppendFloat appends the shortest text that is parsed as the same number. For NaN and the infinities, it writes NaN,
+// Infinity and -Infinity, as Spanner does.
 func AppendFloat(to []byte, f float64, bits int) []byte {
 	switch {
 	case math.IsNaN(f):

@@ -39,12 +39,13 @@ func arrayOf(code spannerpb.TypeCode) *spannerpb.Type {
 	return &spannerpb.Type{Code: spannerpb.TypeCode_ARRAY, ArrayElementType: Scalar(code)}
 }
 
-// TestTexts checks that texts of values go into columns and come back in Spanner's form.
+// TestTexts checks that values can be appended to columns as texts, and that NewFormatter returns them in the form in
+// which Spanner writes them.
 func TestTexts(t *testing.T) {
 	for _, c := range []struct {
 		kind       *spannerpb.Type
 		timestamps Timestamps
-		text, want string // an empty want is the same as text
+		text, want string // if want is empty, it is the same as text
 	}{
 		{Scalar(spannerpb.TypeCode_BOOL), 0, "true", ""},
 		{Scalar(spannerpb.TypeCode_BOOL), 0, "FALSE", "false"},
@@ -122,7 +123,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// TestNoTexts checks that texts that are not values are errors, and that nothing panics.
+// TestNoTexts checks that texts that are not values of the type give errors, and that nothing panics.
 func TestNoTexts(t *testing.T) {
 	for code, texts := range map[spannerpb.TypeCode][]string{
 		spannerpb.TypeCode_BOOL:    {"", "yes", "2"},
@@ -152,7 +153,7 @@ func TestNoTexts(t *testing.T) {
 	}
 }
 
-// TestDates compares the dates of 10,000 years, in all parts of months, with the standard library.
+// TestDates checks dates of 10,000 years, at all positions in months, against the standard library.
 func TestDates(t *testing.T) {
 	for day := time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() < 10_000; day = day.AddDate(0, 0, 13) {
 		text := day.Format(time.DateOnly)
@@ -163,7 +164,8 @@ func TestDates(t *testing.T) {
 	}
 }
 
-// TestTypes checks that DDL can be parsed to types and printed again, and that fields know their Spanner type.
+// TestTypes checks that types can be parsed from DDL and printed as the same DDL, and that SpannerType finds the type
+// of a field.
 func TestTypes(t *testing.T) {
 	for _, ddl := range []string{"BOOL", "INT64", "FLOAT32", "FLOAT64", "NUMERIC", "STRING(MAX)", "STRING(25)", "BYTES(MAX)", "BYTES(0x10)", "DATE", "TIMESTAMP", "JSON", "UUID",
 		"ARRAY<STRING(10)>", "ARRAY<TIMESTAMP>", "ARRAY<FLOAT32>(vector_length=>128)", "ARRAY<FLOAT64>(vector_length => 3)", "PROTO<a.b.C>", "ENUM<a.b.E>", "ARRAY<PROTO<a.b.C>>"} {
@@ -194,7 +196,7 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// TestFloats checks that numbers come back with all their bits.
+// TestFloats checks that floating-point numbers keep all their bits when they are printed and parsed.
 func TestFloats(t *testing.T) {
 	for _, f := range []float64{0, math.Copysign(0, -1), math.MaxFloat64, math.SmallestNonzeroFloat64, 1e21, 123456789.125, 0.1} {
 		back, err := ParseFloat(AppendFloat(nil, f, 64), 64)

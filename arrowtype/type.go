@@ -8,10 +8,11 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 )
 
-// TypeKey is the key under which a field's metadata has its Spanner type as DDL writes it: STRING(25), ARRAY<NUMERIC>.
+// TypeKey is the key in a field's metadata whose value is the field's Spanner type as text in DDL, such as STRING(25)
+// or ARRAY<NUMERIC>.
 const TypeKey = "spanner:type"
 
-// Timestamps selects the Arrow type of TIMESTAMP.
+// Timestamps selects the Arrow type that is used for TIMESTAMP.
 type Timestamps int
 
 const (
@@ -37,9 +38,9 @@ var (
 	uuidType    = &arrow.FixedSizeBinaryType{ByteWidth: 16}
 )
 
-// Field returns a column's field for use in programs. ddl is its type as DDL writes it; "" stands for t. JSON and UUID
-// are extension types if the program has registered these by importing Arrow's package extensions. Arrow's own readers
-// do the same. Package bulk registers them.
+// Field returns a column's field for use in programs. ddl is the column's type as text in DDL; "" stands for that of
+// t. JSON and UUID are extension types if the program has registered these types by importing Arrow's package
+// extensions; Arrow's own readers behave in the same way. Package bulk registers these types.
 func Field(name string, t *spannerpb.Type, ddl string, nullable bool, timestamps Timestamps) (arrow.Field, error) {
 	f, err := StorageField(name, t, ddl, nullable, timestamps)
 	if err != nil {
@@ -48,8 +49,8 @@ func Field(name string, t *spannerpb.Type, ddl string, nullable bool, timestamps
 	return registered(f)
 }
 
-// StorageField returns a column's field as streams and files of Arrow carry it. JSON and UUID have their storage types,
-// and metadata that names the extension.
+// StorageField returns a column's field in the form that streams and files of Arrow contain. JSON and UUID have their
+// storage types in it, and metadata that names the extension.
 func StorageField(name string, t *spannerpb.Type, ddl string, nullable bool, timestamps Timestamps) (arrow.Field, error) {
 	f, err := storageField(name, t, nullable, timestamps)
 	if err != nil {
@@ -59,7 +60,7 @@ func StorageField(name string, t *spannerpb.Type, ddl string, nullable bool, tim
 		ddl = DDL(t)
 	}
 	if _, _, err := ParseDDL(ddl); err != nil {
-		return f, nil // for a STRUCT: DDL has no columns of it, but its Arrow type shows it
+		return f, nil // a STRUCT needs no DDL, since its Arrow type shows the fields
 	}
 	metadata := f.Metadata.ToMap()
 	metadata[TypeKey] = ddl
@@ -141,7 +142,7 @@ func structType(t *spannerpb.StructType, timestamps Timestamps) (arrow.DataType,
 	return arrow.StructOf(fields...), nil
 }
 
-// registered replaces storage types by the extension types that the program has registered, as Arrow's readers do.
+// registered replaces storage types by those extension types that the program has registered, as Arrow's readers do.
 func registered(f arrow.Field) (arrow.Field, error) {
 	var err error
 	switch t := f.Type.(type) {
@@ -168,8 +169,8 @@ func registered(f arrow.Field) (arrow.Field, error) {
 	return f, err
 }
 
-// SpannerType returns the type that a column has, or should have, in Spanner. The field's metadata names it, or else it
-// is the type that can hold all values of the Arrow type.
+// SpannerType returns the type that a column has, or should have, in Spanner. If the field's metadata does not name
+// the type, it is the type that can hold all values of the field's Arrow type.
 func SpannerType(f arrow.Field) (ddl string, t *spannerpb.Type, err error) {
 	if ddl, ok := f.Metadata.GetValue(TypeKey); ok {
 		t, _, err := ParseDDL(ddl)
@@ -181,7 +182,7 @@ func SpannerType(f arrow.Field) (ddl string, t *spannerpb.Type, err error) {
 	return DDL(t), t, nil
 }
 
-// nearest returns the Spanner type that can hold all values of a field, or nil.
+// nearest returns the Spanner type that can hold all values of a field; nil if there is none.
 func nearest(f arrow.Field) *spannerpb.Type {
 	dt := f.Type
 	name, _ := f.Metadata.GetValue(ipc.ExtensionTypeKeyName)
@@ -226,8 +227,8 @@ func nearestStruct(dt *arrow.StructType) *spannerpb.Type {
 	return t
 }
 
-// nearestScalars maps Arrow types to the Spanner types that can hold all their values. UINT64 does not map to INT64,
-// which cannot hold the greater half of its values.
+// nearestScalars maps Arrow types to Spanner types that can hold all their values. UINT64 is missing, because INT64
+// cannot hold the greater half of its values.
 var nearestScalars = map[arrow.Type]spannerpb.TypeCode{
 	arrow.BOOL: spannerpb.TypeCode_BOOL,
 	arrow.INT8: spannerpb.TypeCode_INT64, arrow.INT16: spannerpb.TypeCode_INT64, arrow.INT32: spannerpb.TypeCode_INT64, arrow.INT64: spannerpb.TypeCode_INT64,

@@ -28,8 +28,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/studies"
 )
 
-// TestMain lets the test binary act as the processes that a benchmark starts: the server, the ceiling, a Python and a
-// Java.
+// TestMain lets the test binary act as the programs that a benchmark starts: the server, the ceiling (a server that
+// answers with canned bytes), Python and Java.
 func TestMain(m *testing.M) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -60,7 +60,8 @@ func TestMain(m *testing.M) {
 // retrievedRows is the number of rows in the table of TestRetrieval.
 const retrievedRows = 2003
 
-// reader acts as a program with libraries that read tables. It answers each request with the number of rows.
+// reader acts as a Python or Java program that reads tables with the named libraries. It answers each request with a
+// number of rows.
 func reader(libraries string) {
 	answers := os.NewFile(3, "answers")
 	fmt.Fprintln(answers, "ready\t"+libraries)
@@ -97,7 +98,8 @@ func runServer(ctx context.Context, args []string) error {
 
 const databaseName = "projects/p/instances/i/databases/d"
 
-// small returns the settings of a very short run against a server in this process.
+// small returns the settings of a very short run against a server in this process, and the buffer that gets the run's
+// output.
 func small(t *testing.T) (bench.Settings, *bytes.Buffer) {
 	t.Helper()
 	server := crowfoot.ForTest(t, databaseName)
@@ -150,7 +152,7 @@ func TestStudies(t *testing.T) {
 	checkJSON(t, s.JSON, "")
 }
 
-// checkText checks that a result contains texts and fits a terminal: 40 lines of 100 columns.
+// checkText checks that a result contains the texts wants, and that it fits a terminal of 40 lines of 100 columns.
 func checkText(t *testing.T, text string, wants ...string) {
 	t.Helper()
 	for _, want := range wants {
@@ -172,8 +174,8 @@ func checkText(t *testing.T, text string, wants ...string) {
 	}
 }
 
-// TestRetrieval checks that every path reads each row once, even if the rows do not divide by the readers. The report
-// must name the missing tools.
+// TestRetrieval checks that every path reads each row once, even if the number of readers does not divide the number
+// of rows. The report must name the missing tools.
 func TestRetrieval(t *testing.T) {
 	for table, tools := range map[string]retrieval.RetrievalSettings{"customer": {Columnar: true, Python: os.Args[0], Java: os.Args[0], Jars: "some.jar"}, "orders": {}} {
 		s := bench.Defaults()
@@ -214,7 +216,7 @@ func TestRetrieval(t *testing.T) {
 	}
 }
 
-// outside matches references that make a browser fetch or run something from elsewhere.
+// outside matches parts of a page that make a browser fetch or run something that is not in the page.
 var outside = regexp.MustCompile(`(?i)https?:|\bsrc\s*=|\bhref\s*=|@import|url\(|<script|<link|<iframe|<object|<embed`)
 
 func checkPage(t *testing.T, name string, wants ...string) {
@@ -248,7 +250,7 @@ func checkJSON(t *testing.T, name, partial string) {
 	}
 }
 
-// TestPoints runs the server and the ceiling in their own processes, as the command does.
+// TestPoints runs the points benchmark with the server and the ceiling in processes of their own, as the command does.
 func TestPoints(t *testing.T) {
 	s := bench.Defaults()
 	out := new(bytes.Buffer)
@@ -314,7 +316,8 @@ func TestOwn(t *testing.T) {
 	checkPage(t, s.Report, "ten.read", "n/a", "open loop")
 }
 
-// TestFailure makes a query divide by zero in the middle of the run.
+// TestFailure makes a query divide by zero in the middle of the run. It checks that the report still holds the
+// measurements made before.
 func TestFailure(t *testing.T) {
 	s, out := small(t)
 	s.Count = 200 // operations; the sixtieth fails
@@ -356,7 +359,7 @@ func TestInterrupt(t *testing.T) {
 	checkJSON(t, s.JSON, "interrupted")
 }
 
-// watched is a writer that runs call when its text is written.
+// watched is a writer that calls the function call when text is written to it.
 type watched struct {
 	io.Writer
 	text string
@@ -451,7 +454,7 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// TestStudyMode repeats both studies, without waiting for intervals of the statistics.
+// TestStudyMode runs the two studies with Settings.Study, without waiting for intervals of the server's statistics.
 func TestStudyMode(t *testing.T) {
 	s := bench.Defaults()
 	out := new(bytes.Buffer)
@@ -474,7 +477,7 @@ func TestStudyMode(t *testing.T) {
 		}
 		var methods []string
 		for _, c := range m.Calls {
-			if c.PerOperation > 0.5 { // sessions that the client creates meanwhile are rarer
+			if c.PerOperation > 0.5 { // sessions that the client creates during the run are rarer
 				methods = append(methods, fmt.Sprintf("%.0f %s", c.PerOperation, c.Method))
 			}
 		}
@@ -499,7 +502,7 @@ func TestStudyMode(t *testing.T) {
 	checkPage(t, s.Report, "READ / SQL at saturation", "of 4600", "ms per added row", "What an operation is made of", "11 September 2024", "23 May 2023")
 }
 
-// TestCount runs a number of operations instead of a time.
+// TestCount checks a run that ends after a number of operations instead of after a time.
 func TestCount(t *testing.T) {
 	s, out := small(t)
 	s.Count, s.Clients = 40, []int{3}
@@ -516,7 +519,8 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// TestControl compares paths with those of a server from another executable, which is the same executable here.
+// TestControl runs a benchmark with a control server from another executable; here it is the same executable. It
+// checks that the report compares the paths of the two servers.
 func TestControl(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -546,8 +550,8 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// TestStreams streams rows out by each way, beside clients that hardly read. The server's memory must stay within its
-// limit. A limit that is too low must be reported.
+// TestStreams runs the streams test: rows are streamed in each way while other clients hardly read their streams. The
+// server's memory must stay within its limit. With a limit that is too low, the run must report an error.
 func TestStreams(t *testing.T) {
 	out := new(bytes.Buffer)
 	s := retrieval.StreamsSettings{Rows: 40_000, TableRows: 10_000, Slow: 8, Memory: "1GiB", Out: out, Progress: io.Discard}
@@ -560,7 +564,8 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestSchema checks that the run creates databases, creates an index beside writes, and inserts with constraints.
+// TestSchema checks that the schema benchmark creates databases, creates an index while rows are written, and inserts
+// rows with constraints.
 func TestSchema(t *testing.T) {
 	out := new(bytes.Buffer)
 	s := bench.Defaults()

@@ -2,8 +2,9 @@
 // Go client, against a server in a process of its own or any endpoint that speaks
 // Cloud Spanner's API, and runs workloads from a user's files the same way.
 //
-// It owns how ways are compared and shown. A benchmark is a list of experiments. An experiment is a list of paths,
-// which are ways to the same result. The paths take turns in rounds, A B B A, so that a noisy machine is fair to all:
+// Its packages compare several ways to the same result. A benchmark is a list of experiments. An experiment is a list
+// of paths, which are ways to the same result. The paths take turns in rounds, in the order A B B A, so that changes
+// of the machine's speed affect all paths alike:
 //
 //	harness.Run        opens the target, prepares, measures, reports
 //	  Benchmark        lists its experiments: those of studies, own, retrieval, watchers
@@ -13,14 +14,15 @@
 //	watchers.Watch     measures package watch
 //	soak.Soak, Memory  tests under load, which compare nothing
 //
-// This package has what all of them share: the settings, the server's endpoint and the files that a run writes.
+// This package holds what all benchmarks share: the settings, the server's endpoint and the files that a run writes.
 //
 // It promises that a run that fails or is interrupted still reports its measurements, marked as partial. It promises
-// that every ratio stands beside its spread over the turns, so that no reader takes noise for a difference.
+// that the report gives with every ratio the spread of this ratio over the turns, so that no reader takes noise for a
+// difference.
 //
-// It looks at the server from outside. It reads the server's CPU time from the operating system if the process is on
-// this machine, else from SPANNER_SYS; else it is unknown and the report says so. The numbers of calls by method come
-// from /metrics.
+// A run measures the server from outside. It reads the server's CPU time from the operating system if the process is
+// on this machine, and otherwise from SPANNER_SYS. If neither is possible, the report says that the CPU time is
+// unknown. The numbers of calls by API method come from /metrics.
 //
 // Imports of this module: nothing.
 package bench

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// Interval is the length of the intervals of a table of statistics in SPANNER_SYS.
+// Interval is the length of the intervals that a statistics table in SPANNER_SYS has.
 type Interval string
 
-// The intervals, as users write them in a flag.
+// The intervals, in the form in which users write them in a flag.
 const (
 	Minute     Interval = "minute"
 	TenMinutes Interval = "10minute"
 )
 
-// Suffix returns the end of the names of the interval's tables in SPANNER_SYS.
+// Suffix returns the end of the names of the SPANNER_SYS tables that have this interval.
 func (i Interval) Suffix() string { return strings.ToUpper(string(i)) }
 
-// Length returns 0 for an unknown interval.
+// Length returns the length of the interval, or 0 if the interval is unknown.
 func (i Interval) Length() time.Duration {
 	switch i {
 	case Minute:

@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// outputs are the files that a run writes. It creates them at its beginning, so that a wrong path fails before
-// minutes of measuring.
+// outputs holds the files that a run writes. The files are created when the run begins, so that a wrong path is
+// reported before minutes of measuring.
 type outputs struct {
 	list []output
 }

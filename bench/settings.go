@@ -21,21 +21,22 @@ type Settings struct {
 	Keys    int           `json:"keys"`            // rows of a range, and scattered keys of a read
 	Splits  int           `json:"splits"`          // splits from which the scattered keys come
 	Batches []int         `json:"batches"`         // rows per commit; the inserts run once for each number
-	// RTT is a delay that the run adds between client and server, for the way there and back. It simulates the round
-	// trip of a network.
+	// RTT is a round-trip time that the run adds between client and server to simulate a network. Half of it is added
+	// in each direction.
 	RTT time.Duration `json:"rtt_ns,omitempty"`
-	// Study repeats the studies as they were done. It makes only their calls, and sends reads at their rates and
-	// without tags.
+	// Study makes the run repeat the studies as they were done: with their calls only, at their rates, and without
+	// tags on reads.
 	Study bool `json:"study,omitempty"`
-	// Interval selects the server's statistics in a repetition of the study of reads.
+	// Interval selects the statistics tables that a repetition of the study of reads queries.
 	Interval Interval `json:"interval,omitempty"`
 	Endpoint
 	// StatisticsWait is the longest time that the run waits at its end for the server's statistics. The row of a
-	// minute appears when that minute has passed.
+	// minute appears only after that minute.
 	StatisticsWait time.Duration `json:"statistics_wait_ns"`
 
-	// Control is another executable of Crowfoot, usually an older one. Its server answers the same requests turn by
-	// turn, on equal data, and the report compares the cost of both. "" means no control server.
+	// Control is the path of another executable of Crowfoot, usually an older one. A control server from this
+	// executable answers the same requests turn by turn, on equal data, and the report compares the cost of both. ""
+	// means no control server.
 	Control string `json:"control,omitempty"`
 
 	Outputs
@@ -44,9 +45,9 @@ type Settings struct {
 // Endpoint identifies the server to measure.
 type Endpoint struct {
 	Address string `json:"endpoint,omitempty"` // HOST:PORT in plain text; "" with a Database means Cloud Spanner
-	// Database is projects/P/instances/I/databases/D, or "" for an embedded server.
+	// Database is the name projects/P/instances/I/databases/D; "" stands for an embedded server.
 	Database string `json:"database,omitempty"`
-	// PID is the process of a server on this machine that is not embedded. 0 means unknown.
+	// PID is the process ID of a server on this machine that the run did not start. 0 means unknown.
 	PID int    `json:"pid,omitempty"`
 	Dir string `json:"-"` // directory of the embedded server's data; "" for a temporary one
 }
@@ -59,7 +60,7 @@ type Outputs struct {
 	Progress io.Writer `json:"-"` // the progress of the run
 }
 
-// Defaults returns the values of the studies, and our own where the studies give none.
+// Defaults returns the settings that the studies used. Where the studies do not say, it returns values of our own.
 func Defaults() Settings {
 	return Settings{
 		Rows:           100_000,
@@ -75,10 +76,12 @@ func Defaults() Settings {
 	}
 }
 
-// MaxClients is far more than one machine can drive. A larger number is a typing error.
+// MaxClients is the largest number of clients. It is far more than one machine can drive, so a larger number is a
+// typing error.
 const MaxClients = 10_000
 
-// maxRTT is far longer than any round trip on earth. A larger value is a typing error.
+// maxRTT is the largest value of RTT. It is far longer than any round trip on earth, so a larger value is a typing
+// error.
 const maxRTT = 10 * time.Second
 
 // maxPID is Linux's PID_MAX_LIMIT.
@@ -93,7 +96,7 @@ func UsageErrorf(format string, args ...any) error { return UsageError{fmt.Error
 
 func (e UsageError) Unwrap() error { return e.error }
 
-// AsUsageError turns an error into a UsageError. It returns nil for nil.
+// AsUsageError wraps an error in a UsageError. It returns nil if err is nil.
 func AsUsageError(err error) error {
 	if err == nil {
 		return nil
@@ -132,7 +135,7 @@ func (s Settings) Check() error {
 	return s.Endpoint.Check()
 }
 
-// CheckAccess checks the settings that only the benchmark of reads uses.
+// CheckAccess checks the settings that only the benchmark access uses.
 func (s Settings) CheckAccess() error {
 	switch {
 	case s.Keys < 1 || s.Keys > s.Rows:
@@ -149,7 +152,7 @@ func (s Settings) CheckAccess() error {
 	return nil
 }
 
-// CheckWrites checks the settings that only the benchmark of writes uses.
+// CheckWrites checks the settings that only the benchmark writes uses.
 func (s Settings) CheckWrites() error {
 	if len(s.Batches) == 0 || slices.Min(s.Batches) < 1 {
 		return errors.New("--batch needs positive numbers")
@@ -157,7 +160,7 @@ func (s Settings) CheckWrites() error {
 	return nil
 }
 
-// CheckEmbedded refuses a server that the benchmark does not start itself.
+// CheckEmbedded returns an error if the settings name a server that the benchmark does not start itself.
 func (s Settings) CheckEmbedded() error {
 	if s.Database != "" {
 		return errors.New("the benchmark needs the embedded server and takes no --database")
@@ -181,7 +184,8 @@ func (e Endpoint) Check() error {
 	return nil
 }
 
-// The sizes of the study's reads of several rows.
+// StudyKeys is the number of rows or keys in the study's reads of several rows. StudySplits is the number of splits
+// from which the keys come.
 const (
 	StudyKeys   = 10
 	StudySplits = 4
@@ -190,5 +194,5 @@ const (
 // StudyBatch is the number of rows in the study's larger commits.
 const StudyBatch = 4
 
-// WarmUpShare is the ratio of a path's measured time to the time that it runs before, unmeasured.
+// WarmUpShare is how many times as long a path is measured as it runs for warming up.
 const WarmUpShare = 10

@@ -14,7 +14,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/watchers"
 )
 
-// smallWatch returns the settings of a very short watch of a server in this process.
+// smallWatch returns the settings of a very short run of the watch benchmark against a server in this process, and the
+// run's output.
 func smallWatch(t *testing.T) (watchers.WatchSettings, *strings.Builder) {
 	t.Helper()
 	s := watchers.WatchDefaults()
@@ -25,7 +26,7 @@ func smallWatch(t *testing.T) (watchers.WatchSettings, *strings.Builder) {
 	return s, out
 }
 
-// delivered checks that every change of a result was delivered once.
+// delivered checks that every change was delivered exactly once in a result.
 func delivered(t *testing.T, r *watchers.WatchResult) {
 	t.Helper()
 	if r.Changes == 0 || r.Delivered != r.Changes || r.Lost != 0 || r.Duplicated != 0 || r.Unwritten != 0 {
@@ -36,8 +37,8 @@ func delivered(t *testing.T, r *watchers.WatchResult) {
 	}
 }
 
-// TestWatch checks that all changes are delivered once, to several watchers with small pages, and again in a second
-// run on the same table.
+// TestWatch checks that all changes are delivered once to several watchers with small pages, and again in a second run
+// on the same table.
 func TestWatch(t *testing.T) {
 	s, out := smallWatch(t)
 	s.Watchers, s.Limit = 3, 20
@@ -70,8 +71,8 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestWatchCompare checks that two ways of watching at the same time each get all changes, and that the statistics
-// tell their polls apart.
+// TestWatchCompare checks that two sides that watch at the same time in different ways each get all changes, and that
+// the statistics keep their polls apart.
 func TestWatchCompare(t *testing.T) {
 	for _, change := range []func(*watchers.WatchSettings){
 		func(s *watchers.WatchSettings) { s.NoHint = true },
@@ -92,8 +93,8 @@ func TestWatchCompare(t *testing.T) {
 	}
 }
 
-// TestWatchBacklog checks that changes written before the watchers started are delivered too, and that the report
-// says how long it took.
+// TestWatchBacklog checks that changes that were written before the watchers started are delivered, too, and that the
+// report says how long this took.
 func TestWatchBacklog(t *testing.T) {
 	s, out := smallWatch(t)
 	s.Backlog, s.Limit = 3000, 100
@@ -122,7 +123,8 @@ func TestWatchCreatesDatabase(t *testing.T) {
 	delivered(t, r.Results[0])
 }
 
-// TestStreamWrites compares commits to a table with a change stream with commits to a table without.
+// TestStreamWrites runs the benchmark that compares commits to a table with a change stream and to a table without
+// one.
 func TestStreamWrites(t *testing.T) {
 	s, out := small(t)
 	s.PID = os.Getpid()
@@ -136,7 +138,8 @@ func TestStreamWrites(t *testing.T) {
 	}
 }
 
-// TestWatchEmbedded starts its own server, which can be profiled.
+// TestWatchEmbedded runs the watch benchmark with an embedded server and checks that profiles of this server are
+// written.
 func TestWatchEmbedded(t *testing.T) {
 	s, out := smallWatch(t)
 	s.Endpoint, s.Profile = bench.Endpoint{}, t.TempDir()
@@ -152,8 +155,8 @@ func TestWatchEmbedded(t *testing.T) {
 	}
 }
 
-// TestWatchStream checks that a change stream of several partitions delivers all changes once, including those of a
-// backlog, and beside polls.
+// TestWatchStream checks that watching a change stream of several partitions delivers all changes once, including
+// those of a backlog, also while another side polls.
 func TestWatchStream(t *testing.T) {
 	for _, change := range []func(*watchers.WatchSettings){
 		func(s *watchers.WatchSettings) { s.Watchers, s.Backlog = 4, 300 },
@@ -178,7 +181,7 @@ func TestWatchStream(t *testing.T) {
 	}
 }
 
-// TestWatchDrop checks that a table is dropped together with its change stream, and created again.
+// TestWatchDrop checks that a run with Drop drops the table together with its change stream and creates both again.
 func TestWatchDrop(t *testing.T) {
 	s, out := smallWatch(t)
 	s.Source, s.Drop = watchers.Stream, true

@@ -2,7 +2,7 @@ package bulk
 
 import "fmt"
 
-// BadRow is a row that cannot be used, with the reason. Its error text has place and reason.
+// BadRow is a row of a source that cannot be used, with the reason. Its method Error gives the place and the reason.
 type BadRow struct {
 	Place
 	Reason string `json:"reason"`
@@ -11,7 +11,7 @@ type BadRow struct {
 
 func (b BadRow) Error() string { return b.Place.String() + ": " + b.Reason }
 
-// String returns the place for messages, such as "customer.tbl:17" or "customer.parquet, row 17".
+// String formats the place for messages, such as "customer.tbl:17" or "customer.parquet, row 17".
 func (p Place) String() string {
 	switch {
 	case p.Line > 0:

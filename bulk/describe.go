@@ -26,13 +26,13 @@ type ColumnInfo struct {
 	Name      string
 	DDL       string // its type, such as STRING(25)
 	Type      *spannerpb.Type
-	MaxLength int // of a STRING in characters, of BYTES in bytes, also for elements of arrays; 0 is MAX
+	MaxLength int // of STRING in characters, of BYTES in bytes, and the same for elements of arrays; 0 means MAX
 	Nullable  bool
 	Generated bool // the database computes its values, so they cannot be written
-	Indexes   int  // how many indexes have the column, each of which counts for a commit's limit of mutations
+	Indexes   int  // how many indexes have the column; each of them counts towards a commit's limit of mutations
 }
 
-// Column returns the column with the given name in any case.
+// Column returns the column with the given name. Case does not matter.
 func (t *TableInfo) Column(name string) (ColumnInfo, bool) {
 	for _, c := range t.Columns {
 		if strings.EqualFold(c.Name, name) {
@@ -42,7 +42,8 @@ func (t *TableInfo) Column(name string) (ColumnInfo, bool) {
 	return ColumnInfo{}, false
 }
 
-// Definition returns the columns with their types, and the key. These decide which values the table takes, and where it stores them.
+// Definition returns the columns with their types, and the key, as lines of text. These lines decide which values the
+// table takes, and where it stores them.
 func (t *TableInfo) Definition() (lines []string) {
 	for _, c := range t.Columns {
 		line := c.Name + " " + c.DDL
@@ -57,12 +58,13 @@ func (t *TableInfo) Definition() (lines []string) {
 	return append(lines, "PRIMARY KEY ("+strings.Join(t.Key, ", ")+")")
 }
 
-// Change describes the differences to a later definition of the table; "" if there are none.
+// Change describes how a later definition of the table differs from this one; "" if it does not.
 func (t *TableInfo) Change(later *TableInfo) string {
 	return DefinitionChange(t.Definition(), later.Definition())
 }
 
-// DefinitionChange does the same as TableInfo.Change for results of Definition.
+// DefinitionChange describes how the definition is differs from the definition was; "" if it does not. Both are
+// results of TableInfo.Definition.
 func DefinitionChange(was, is []string) string {
 	var changes []string
 	for _, line := range was {
@@ -81,7 +83,7 @@ func DefinitionChange(was, is []string) string {
 	return strings.Join(changes, ", ")
 }
 
-// Select returns the columns with the given names, or all columns that can be written if names is empty.
+// Select returns the columns with the given names. If names is empty, it returns all columns that can be written.
 func (t *TableInfo) Select(names []string) (selected []ColumnInfo, err error) {
 	for _, name := range names {
 		c, ok := t.Column(name)
@@ -115,7 +117,8 @@ func (t *TableInfo) Schema(timestamps arrowtype.Timestamps) (*arrow.Schema, erro
 	return arrow.NewSchema(fields, nil), nil
 }
 
-// Describe reads the description of a table from the database. name is the table's name or its synonym, in any case.
+// Describe reads the description of a table from the database. name is the table's name or synonym; case does not
+// matter.
 func Describe(ctx context.Context, client *spanner.Client, name string) (*TableInfo, error) {
 	tables, err := describe(ctx, client, name)
 	if err != nil {

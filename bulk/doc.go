@@ -1,6 +1,6 @@
-// Package bulk reads many rows fast, through one interface: from a table or a query of a Spanner database, from text files or from columnar
-// files. A Source is divided into segments, which do not overlap and can be read concurrently. It returns batches of columns: Apache Arrow's
-// record batches.
+// Package bulk reads many rows fast, through one interface: from a table or a query of a Spanner database, from text
+// files or from columnar files. A Source is divided into segments, which do not overlap and can be read concurrently.
+// Reading a segment gives Apache Arrow's record batches, which hold the rows as columns.
 //
 //	snapshot, err := bulk.NewSnapshot(ctx, client, spanner.StrongRead())
 //	table, err := snapshot.Table(ctx, "customer", bulk.Options{})
@@ -11,8 +11,9 @@
 //		})
 //	}
 //
-// Package bulk/file reads and writes files. Package bulk/transfer moves rows from a source into a table, and from a database into files; both can
-// be interrupted and resumed. All of them work on any Spanner endpoint. Package arrowtype defines how Spanner values are represented in Arrow.
+// Package bulk/file reads and writes files. Package bulk/transfer moves rows from a source into a table, and from a
+// database into files; both operations can be interrupted and resumed. All three packages work with any Spanner
+// endpoint. Package arrowtype defines how Spanner values are represented in Arrow.
 //
 // Memory is bounded: a reader holds one batch, of at most BatchRows rows, however large the source is.
 //
@@ -21,8 +22,9 @@ package bulk
 
 import _ "github.com/apache/arrow-go/v18/arrow/extensions" // registers arrow.json and arrow.uuid
 
-// BatchRows is the maximum number of rows in a batch. With usual rows, a batch has 100 KiB to 1 MiB, which stays in the processor's caches.
+// BatchRows is the maximum number of rows in a batch. With rows of usual length, a batch then has 100 KiB to 1 MiB,
+// which fits into the processor's caches.
 const BatchRows = 4096
 
-// BatchBytes is about the maximum number of bytes in a batch of long rows, of text or of values.
+// BatchBytes is approximately the maximum number of bytes of texts and other values in a batch of long rows.
 const BatchBytes = 2 << 20

@@ -17,7 +17,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/transfer"
 )
 
-// A file is compared with a table, and is then moved into it: four readers each read a part of the rows.
+// The example aggregates the rows of a file and moves them into a table: four readers each read a part of the rows.
 func Example() {
 	client, text, stop := setUp()
 	defer stop()

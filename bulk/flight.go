@@ -25,14 +25,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/arrowtype"
 )
 
-// UseFlight makes the snapshot read rows over Arrow Flight SQL, through a connection to the server of the snapshot's client. The rows come as
-// columns, which needs a fraction of the CPU time. A Crowfoot server accepts a partition of Spanner's API as a command of Flight SQL, so rows,
-// timestamp and partitions are the same. If the server does not accept it, the client reads the rows.
+// UseFlight makes the snapshot read rows over Arrow Flight SQL, through a connection to the same server as that of the
+// snapshot's client. This needs a fraction of the CPU time, because the rows come as columns. A Crowfoot server
+// accepts a partition of Spanner's API as a command of Flight SQL, so rows, timestamp and partitions are the same. If
+// the server does not accept it, the official client reads the rows.
 func (s *Snapshot) UseFlight(conn grpc.ClientConnInterface) {
 	s.flightClient = flight.NewClientFromConn(conn, nil)
 }
 
-// flightRetry has the pauses before a broken stream is opened again. They are those of the official client.
+// flightRetry holds the pauses before a broken stream is opened again. The official client makes the same pauses.
 var flightRetry = gax.Backoff{Initial: 250 * time.Millisecond, Max: 32 * time.Second, Multiplier: 1.3}
 
 // flightReader reads a partition over Flight SQL.
@@ -42,14 +43,15 @@ type flightReader struct {
 	cancel  context.CancelFunc
 	ticket  *flight.Ticket
 	stream  *flight.Reader    // nil if a stream must be opened
-	batch   arrow.RecordBatch // its rows from next on are not yet returned; nil for none
+	batch   arrow.RecordBatch // the current batch, whose rows from index next on were not returned yet; nil if there is none
 	next    int64
 	given   int64 // rows that Next has returned
-	skip    int64 // rows of the current stream that were returned before it broke
+	skip    int64 // how many rows at the start of the current stream must be skipped, because they were returned before the last stream broke
 	retry   gax.Backoff
 }
 
-// openFlight opens a partition over Flight SQL. It returns nil if that is not possible.
+// openFlight opens a partition over Flight SQL. It returns nil if that is not possible, and the caller then uses the
+// official client.
 func (p *partition) openFlight(ctx context.Context) Reader {
 	header, ok := p.rows.flightHeader()
 	if !ok || p.rows.snapshot.flightClient == nil {
@@ -63,12 +65,13 @@ func (p *partition) openFlight(ctx context.Context) Reader {
 	info, err := p.rows.snapshot.flightClient.GetFlightInfo(ctx, descriptor)
 	if err != nil || len(info.Endpoint) != 1 {
 		cancel()
-		return nil // the client then reads the partition, and reports an error if there is one
+		return nil // the official client then reads the partition, and reports the error if it persists
 	}
 	return &flightReader{segment: p, ctx: ctx, cancel: cancel, ticket: info.Endpoint[0].Ticket, retry: flightRetry}
 }
 
-// flightHeader returns the header that asks for the types of the rows' schema. ok is false if Flight SQL cannot return these types.
+// flightHeader returns the header that asks the server for the types in the schema of the rows. ok is false if Flight
+// SQL cannot return these types.
 func (r *Rows) flightHeader() (header []string, ok bool) {
 	timestamps := r.options.Timestamps
 	if timestamps == arrowtype.Text {
@@ -86,8 +89,9 @@ func (r *Rows) flightHeader() (header []string, ok bool) {
 	return nil, true
 }
 
-// flightCommand returns the Flight SQL command for a partition. A Partition reveals its request only in its binary form: the token, whether it
-// belongs to a read, and the request.
+// flightCommand returns the Flight SQL command for a partition. The API of spanner.Partition does not give access to
+// its request, so flightCommand parses the partition's binary form, which has the token, whether it belongs to a read,
+// and the request.
 func flightCommand(p *spanner.Partition) (*flight.FlightDescriptor, error) {
 	data, err := p.MarshalBinary()
 	if err != nil {
@@ -120,7 +124,8 @@ func flightCommand(p *spanner.Partition) (*flight.FlightDescriptor, error) {
 	return &flight.FlightDescriptor{Type: flight.DescriptorCMD, Cmd: packed}, err
 }
 
-// maxFlightMessage is the limit for a message. It exceeds the size of a message with one row of the maximum size.
+// maxFlightMessage is the largest message in bytes that the client accepts. It exceeds the size of a message with one
+// row of the maximum size.
 const maxFlightMessage = 1 << 30
 
 // open opens a stream, which begins at the first row of the partition.
@@ -134,8 +139,9 @@ func (r *flightReader) open() error {
 	return err
 }
 
-// Next returns the next rows of the current batch, or of a new one. If the network or a restart of the server breaks a stream, Next opens it
-// again and skips the rows that it has returned: the rows of a partition always come in the same order.
+// Next returns the next rows of the current batch, or of a new batch. If the network or a restart of the server breaks
+// the stream, Next opens the stream again and skips the rows that it has already returned. This is correct because the
+// rows of a partition always come in the same order.
 func (r *flightReader) Next() (arrow.RecordBatch, error) {
 	for r.batch == nil {
 		err := r.receive()
@@ -160,7 +166,8 @@ func (r *flightReader) Next() (arrow.RecordBatch, error) {
 	return array.NewRecordBatch(r.segment.rows.schema, part.Columns(), part.NumRows()), nil
 }
 
-// receive receives a batch. r.batch stays nil if all its rows were returned before.
+// receive receives the next batch into r.batch. r.batch stays nil if all rows of the batch were returned before the
+// stream broke.
 func (r *flightReader) receive() error {
 	if r.stream == nil {
 		if err := r.open(); err != nil {

@@ -30,7 +30,7 @@ CREATE TABLE Stamped (Id INT64 NOT NULL, Stamp TIMESTAMP) PRIMARY KEY (Id)`
 
 const flightRows = 12_000
 
-// flightServer starts a server with rows, and takes a snapshot before they change.
+// flightServer starts a server whose database has rows, takes a snapshot, and then changes the rows.
 func flightServer(t *testing.T) (*bulk.Snapshot, context.Context) {
 	t.Helper()
 	crowfoot.ForTest(t, flightDatabase, strings.Split(flightDDL, ";\n")...)
@@ -86,8 +86,9 @@ func texts(ctx context.Context, t *testing.T, of *bulk.Rows, partitions []*spann
 	return lines
 }
 
-// TestFlightRows: for tables and queries, Flight SQL returns the same rows as the official client, with all options for types. A broken stream
-// continues after the rows that were received. The client reads rows with types that Flight SQL does not support.
+// TestFlightRows checks that for tables and queries, Flight SQL returns the same rows as the official client, with all
+// options for types. If a stream breaks, it must continue after the rows that were received. Rows with types that
+// Flight SQL does not support must be read by the official client.
 func TestFlightRows(t *testing.T) {
 	snapshot, ctx := flightServer(t)
 	var streams, broken atomic.Int64
@@ -139,7 +140,7 @@ func TestFlightRows(t *testing.T) {
 	}
 }
 
-// breakingStream fails after some messages, as if the network broke.
+// breakingStream is a stream that fails after some messages, as if the network broke.
 type breakingStream struct {
 	grpc.ClientStream
 	left   int
@@ -156,7 +157,7 @@ func (s *breakingStream) RecvMsg(m any) error {
 	return s.ClientStream.RecvMsg(m)
 }
 
-// TestWithoutFlight: the client reads the rows if the server does not speak Flight SQL.
+// TestWithoutFlight checks that the official client reads the rows if the server does not support Flight SQL.
 func TestWithoutFlight(t *testing.T) {
 	snapshot, ctx := flightServer(t)
 	conn, err := grpc.NewClient("passthrough:///"+os.Getenv("SPANNER_EMULATOR_HOST"), grpc.WithTransportCredentials(insecure.NewCredentials()),

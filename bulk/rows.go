@@ -16,7 +16,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/arrowtype"
 )
 
-// Rows is a source that reads a table or a query of a Snapshot. Its segments are the partitions that the server makes.
+// Rows is a source that reads a table or a query of a Snapshot. Its segments are the partitions that the server
+// returns.
 type Rows struct {
 	snapshot  *Snapshot
 	options   Options
@@ -46,7 +47,7 @@ func (r *Rows) Segments(ctx context.Context, n int) ([]Segment, error) {
 	return segments, nil
 }
 
-// Partitions asks the server for at most n partitions, which can be stored and read by another process: see Partition.
+// Partitions asks the server for at most n partitions. They can be stored and read by another process (see Partition).
 func (r *Rows) Partitions(ctx context.Context, n int) ([]*spanner.Partition, error) {
 	limit := spanner.PartitionOptions{MaxPartitions: int64(n)}
 	if r.statement != nil {
@@ -55,7 +56,7 @@ func (r *Rows) Partitions(ctx context.Context, n int) ([]*spanner.Partition, err
 	return r.snapshot.txn.PartitionReadWithOptions(ctx, r.name, spanner.AllKeys(), r.columns, limit, spanner.ReadOptions{DataBoostEnabled: r.options.DataBoost})
 }
 
-// Partition returns a segment that reads a partition. Its String returns name.
+// Partition returns a segment that reads a partition. The segment's String method returns name.
 func (r *Rows) Partition(p *spanner.Partition, name string) Segment { return &partition{r, p, name} }
 
 type partition struct {
@@ -68,8 +69,8 @@ func (p *partition) Bytes() int64   { return 0 }
 func (p *partition) String() string { return p.name }
 func (p *partition) Extent() Extent { return Extent{} }
 
-// Open opens the partition for reading: over Flight SQL if the server supports it, and otherwise through the official client, which every
-// endpoint supports.
+// Open opens the partition for reading. It reads over Flight SQL if the server supports that, and otherwise through
+// the official client, which works with every endpoint.
 func (p *partition) Open(ctx context.Context) (Reader, error) {
 	if r := p.openFlight(ctx); r != nil {
 		return r, nil
@@ -135,7 +136,7 @@ func (r *clientReader) Next() (arrow.RecordBatch, error) {
 	return r.builder.NewRecordBatch(), nil
 }
 
-// textBytes returns the number of bytes of text in a value and its elements.
+// textBytes returns the number of bytes of text in a value and, for an array, in the array's elements.
 func textBytes(v *structpb.Value) int {
 	n := len(v.GetStringValue())
 	for _, e := range v.GetListValue().GetValues() {

@@ -14,14 +14,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/arrowtype"
 )
 
-// Snapshot is a database at one timestamp. Everything that is read from it is consistent.
+// Snapshot is the state of a database at one timestamp. All reads from it are consistent with each other.
 type Snapshot struct {
 	client       *spanner.Client
 	txn          *spanner.BatchReadOnlyTransaction
-	flightClient flight.Client // nil means that the client reads the rows
+	flightClient flight.Client // nil means that the official client reads all rows
 }
 
-// NewSnapshot begins a read-only transaction: at the timestamp of a strong read, or at another timestamp within the version retention period.
+// NewSnapshot begins a read-only transaction. bound is that of a strong read, or gives another timestamp within the
+// version retention period.
 func NewSnapshot(ctx context.Context, client *spanner.Client, bound spanner.TimestampBound) (*Snapshot, error) {
 	txn, err := client.BatchReadOnlyTransaction(ctx, bound)
 	if err != nil {
@@ -30,7 +31,7 @@ func NewSnapshot(ctx context.Context, client *spanner.Client, bound spanner.Time
 	return &Snapshot{client: client, txn: txn}, nil
 }
 
-// OpenSnapshot opens a snapshot of this or another process from the result of its MarshalBinary.
+// OpenSnapshot opens a snapshot that this or another process has taken. marshaled is the result of its MarshalBinary.
 func OpenSnapshot(client *spanner.Client, marshaled []byte) (*Snapshot, error) {
 	var id spanner.BatchReadOnlyTransactionID
 	if err := id.UnmarshalBinary(marshaled); err != nil {
@@ -45,7 +46,7 @@ func (s *Snapshot) MarshalBinary() ([]byte, error) { return s.txn.ID.MarshalBina
 // Timestamp returns the timestamp at which the snapshot reads.
 func (s *Snapshot) Timestamp() (time.Time, error) { return s.txn.Timestamp() }
 
-// Close ends the transaction in this process.
+// Close releases the snapshot in this process; other processes can continue to use it.
 func (s *Snapshot) Close() { s.txn.Close() }
 
 // Options configure how a table or a query is read.
@@ -64,7 +65,8 @@ func (s *Snapshot) Table(ctx context.Context, name string, o Options) (*Rows, er
 	return s.Described(t, o)
 }
 
-// Described does the same as Table for a table whose description the caller already has.
+// Described returns a source of the rows of a table, as Table does. The caller passes the table's description, so that
+// it is not read again.
 func (s *Snapshot) Described(t *TableInfo, o Options) (*Rows, error) {
 	columns, err := t.Select(o.Columns)
 	if err != nil {
@@ -84,7 +86,8 @@ func (s *Snapshot) Described(t *TableInfo, o Options) (*Rows, error) {
 	return r, nil
 }
 
-// Query returns a source of the rows of a query. Spanner must be able to partition the query, for example a scan with filters.
+// Query returns a source of the rows of a query. Spanner must be able to partition the query; for example, a scan with
+// filters can be partitioned.
 func (s *Snapshot) Query(ctx context.Context, statement spanner.Statement, o Options) (*Rows, error) {
 	plan := spannerpb.ExecuteSqlRequest_PLAN
 	rows := s.txn.QueryWithOptions(ctx, statement, spanner.QueryOptions{Mode: &plan})

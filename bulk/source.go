@@ -13,10 +13,11 @@ import (
 
 // Source is a set of rows of one schema: a table, the result of a query, or files.
 type Source interface {
-	// Schema returns the schema of all batches. Its fields have the metadata that package arrowtype describes.
+	// Schema returns the schema that all batches have. The metadata of its fields is described in package arrowtype.
 	Schema() *arrow.Schema
-	// Segments divides the source into about n segments of about equal size. Each row is in exactly one of them. There are more segments if there
-	// are more files, and fewer if there is little to read. The same source is always divided in the same way.
+	// Segments divides the source into about n segments of about equal size. Each row is in exactly one segment. There
+	// are more than n segments if there are more files, and fewer if there is little to read. The same source is
+	// always divided in the same way.
 	Segments(ctx context.Context, n int) ([]Segment, error)
 	Close() error
 }
@@ -25,9 +26,10 @@ type Source interface {
 type Segment interface {
 	// Open opens the segment for reading from its first row.
 	Open(ctx context.Context) (Reader, error)
-	// Bytes estimates the size of the segment in the source's own format; 0 if it is not known.
+	// Bytes estimates the size of the segment in bytes of the source's own format; 0 if unknown.
 	Bytes() int64
-	// Extent returns the part of a file that the segment reads. For rows of a database, its File is "".
+	// Extent returns the part of a file that the segment reads. If the rows come from a database, the field File is
+	// "".
 	Extent() Extent
 	// String names the segment for messages.
 	String() string
@@ -35,15 +37,17 @@ type Segment interface {
 
 // Reader reads a segment once, from start to end. Only one goroutine may use it, except where a method says otherwise.
 type Reader interface {
-	// Next returns the next rows, at least one, or io.EOF after the last. The caller releases the batch.
+	// Next returns a batch of the next rows, which has at least one row, or io.EOF after the last row. The caller must
+	// release the batch.
 	Next() (arrow.RecordBatch, error)
-	// Places returns a function that says where the rows of the last batch come from. Any goroutine may call the function, also after the next
-	// batch was read or the reader was closed.
+	// Places returns a function that says where each row of the last batch comes from. The function may be called from
+	// any goroutine, even after the next batch was read or the reader was closed.
 	Places() func(row int) Place
-	// Positions returns a function that says where the rows of the last batch begin in their file, in the unit of Extent. For the index after the
-	// last row, it returns the position where reading continues. Any goroutine may call the function, as with Places.
+	// Positions returns a function that gives the position in the file at which each row of the last batch begins, in
+	// the unit of Extent. For the index after the last row, the function returns the position where reading continues.
+	// The function may be called from any goroutine, even later, as that of Places.
 	Positions() func(row int) int64
-	// Progress returns how much was read, in the unit of Segment.Bytes.
+	// Progress returns how much of the segment was read, in the unit of Segment.Bytes.
 	Progress() int64
 	Close() error
 }
@@ -54,7 +58,7 @@ type Extent struct {
 	From, To int64
 }
 
-// Without returns the parts of the extent that are not in others. Extents of other files are ignored.
+// Without returns the parts of the extent that are not in others. It ignores extents of other files.
 func (e Extent) Without(others []Extent) (rest []Extent) {
 	others = slices.Clone(others)
 	slices.SortFunc(others, func(a, b Extent) int { return cmp.Compare(a.From, b.From) })
@@ -77,12 +81,13 @@ func (e Extent) Without(others []Extent) (rest []Extent) {
 // Place says where a row comes from.
 type Place struct {
 	File string `json:"file,omitempty"`
-	Line int64  `json:"line,omitempty"` // in a text file, from 1
+	Line int64  `json:"line,omitempty"` // the line number in a text file, from 1
 	Row  int64  `json:"row,omitempty"`  // in another file, from 1
 }
 
-// Each reads all rows of a source with n concurrent readers. It calls visit from n goroutines, each with the number of its reader, 0 to n-1. The
-// batch is released when visit returns. Each stops at the first error and returns it.
+// Each reads all rows of a source with n concurrent readers. It calls visit from n goroutines; reader is the number of
+// the goroutine's reader, 0 to n-1. Each releases the batch when visit returns. After the first error, Each stops and
+// returns that error.
 func Each(ctx context.Context, source Source, n int, visit func(ctx context.Context, reader int, batch arrow.RecordBatch) error) error {
 	segments, err := source.Segments(ctx, n)
 	if err != nil {
@@ -107,7 +112,7 @@ func Each(ctx context.Context, source Source, n int, visit func(ctx context.Cont
 	return group.Wait()
 }
 
-// EachOf reads all rows of one segment. The batch is released when visit returns.
+// EachOf reads all rows of one segment and calls visit with each batch. It releases the batch when visit returns.
 func EachOf(ctx context.Context, s Segment, visit func(batch arrow.RecordBatch, from Reader) error) error {
 	r, err := s.Open(ctx)
 	if err != nil {

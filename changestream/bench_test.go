@@ -14,7 +14,8 @@ type discard struct{ kv.Batch }
 
 func (discard) Put(_, _ []byte) error { return nil }
 
-// BenchmarkCapture captures the inserts of a commit of 200 rows of some 600 bytes, and makes its record. One operation is a row.
+// BenchmarkCapture captures the inserts of a commit of 200 rows of about 600 bytes, and makes the records of the
+// commit. One operation of the benchmark is one row.
 func BenchmarkCapture(b *testing.B) {
 	c := catalog(b, `CREATE TABLE Singers (SingerId INT64 NOT NULL, FirstName STRING(200), LastName STRING(200), Picture BYTES(MAX), Processed BOOL,
 		LastUpdated TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (SingerId)`, "CREATE CHANGE STREAM S FOR ALL")

@@ -8,48 +8,50 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A Transaction holds the properties of a transaction that change streams record or depend on.
+// A Transaction holds those properties of a transaction that change streams record or depend on.
 type Transaction struct {
 	Tag string
-	// Excluded says that the client asked for exclude_txn_from_change_streams. Streams with allow_txn_exclusion obey.
+	// Excluded says that the client asked for exclude_txn_from_change_streams. Streams with allow_txn_exclusion do not
+	// record such a transaction.
 	Excluded bool
 	// System marks a transaction of the server itself, which back-fills columns or deletes rows by a row deletion policy.
 	System bool
 }
 
-// Changes holds the changes of one transaction in the order in which they were made. They are encoded except for the commit timestamp, which is not
-// known yet. The zero Changes is empty.
+// Changes holds the changes of one transaction in the order in which they were made. The changes are already encoded,
+// except for the commit timestamp, which is not known yet. The zero Changes is empty.
 type Changes struct {
 	mods []Mod
 }
 
-// A Mod is the entry of one row's change in a record of one change stream.
+// A Mod is the entry for one changed row in a record of one change stream.
 type Mod struct {
 	watch   *table.Watch
 	table   *schema.Table
 	op      table.Op
-	columns []*schema.Column // the columns with values, without the key
-	// data holds the logical key of the row and, from start on, an element of a record's mods.
+	columns []*schema.Column // the columns, other than those of the key, that have values in the mod
+	// data holds the logical key of the row and, from index start on, the encoded element for the mods of a record.
 	data       []byte
 	start      int
-	pendingKey []table.Pending // commit timestamps to fill in in the key
-	pending    []int           // offsets in data of the texts of commit timestamps to fill in
+	pendingKey []table.Pending // positions in the key of commit timestamps that are filled in later
+	pending    []int           // offsets in data of the texts of commit timestamps that are filled in later
 	next       int             // index of the next mod of the same record; 0 if there is none
 }
 
 const (
-	// modBytes estimates the memory of a Mod beside its data, with spare capacity of the slice.
+	// modBytes estimates the memory in bytes that a Mod takes in addition to its data. It includes spare capacity of
+	// the slice.
 	modBytes = 320
-	// recordBytes estimates the size of a record beside its mods and columns. columnBytes estimates the size of a column in column_types beside
-	// its name and type.
+	// recordBytes estimates the size in bytes of a record without its mods and columns. columnBytes estimates the size
+	// of an entry of column_types without the column's name and type.
 	recordBytes = 200
 	columnBytes = 24
 )
 
-// size returns the bytes of the mod in its record.
+// size returns the number of bytes that the mod takes in its record.
 func (m *Mod) size() int { return len(m.data) - m.start }
 
-// recordSize estimates the bytes of the mod's record beside its mods.
+// recordSize estimates the number of bytes of the mod's record without the mods.
 func (m *Mod) recordSize() int {
 	n := recordBytes + len(m.table.FullName())
 	var room [64]byte
@@ -61,8 +63,8 @@ func (m *Mod) recordSize() int {
 	return n
 }
 
-// Add adds a mod. It returns estimates of the bytes that the mod adds to the commit, and of the memory that it takes until the commit is
-// written. If the mod needs a new record, size includes that.
+// Add adds a mod. It returns two estimates in bytes: size is how much the mod adds to the commit, and memory is how
+// much memory it takes until the commit is written. If the mod needs a new record, size includes that record.
 func (c *Changes) Add(m Mod) (size, memory int) {
 	size = m.size()
 	if before := c.last(m.watch.Stream.ID); before == nil || !m.joins(before) {
@@ -72,7 +74,7 @@ func (c *Changes) Add(m Mod) (size, memory int) {
 	return size, modBytes + len(m.data) + size
 }
 
-// last returns the last mod of a stream; nil if there is none.
+// last returns the last mod that was added for a stream; nil if there is none.
 func (c *Changes) last(id schema.ChangeStreamID) *Mod {
 	for i := len(c.mods) - 1; i >= 0; i-- {
 		if m := &c.mods[i]; m.watch.Stream.ID == id {
@@ -91,15 +93,15 @@ func (c *Changes) Truncate(n int) {
 	c.mods = c.mods[:n]
 }
 
-// An Encoder encodes changes. It serves one goroutine.
+// An Encoder encodes changes. Only one goroutine may use it.
 type Encoder struct {
 	keys, values, olds []byte           // JSON
-	columns            []*schema.Column // columns of the last change that did not write all watched ones; mods of equal columns share the slice
+	columns            []*schema.Column // columns of the last change that did not write all watched ones; mods with equal columns share it
 	scratch            []*schema.Column
 	pending            []int
 }
 
-// maxKept is the maximum size in bytes of the JSON buffers that an Encoder keeps from one row to the next.
+// maxKept is the maximum size in bytes of a JSON buffer that an Encoder keeps for the next row.
 const maxKept = 64 << 10
 
 // Encode encodes the change of a row for a stream that watches its table. ok is false if the stream does not record the change.
@@ -122,7 +124,7 @@ func (e *Encoder) Encode(c *table.Change, w *table.Watch, tx *Transaction) (m Mo
 	return m, true
 }
 
-// records reports whether a stream records an operation of a transaction.
+// records reports whether a stream records changes with this operation by this transaction.
 func records(s *schema.ChangeStream, op table.Op, tx *Transaction) bool {
 	switch {
 	case tx.Excluded && s.AllowTxnExclusion:
@@ -135,8 +137,8 @@ func records(s *schema.ChangeStream, op table.Op, tx *Transaction) bool {
 	return !s.ExcludeDelete && !(tx.System && s.ExcludeTTLDeletes)
 }
 
-// captured returns the columns, without the key, whose new and old values a mod has. They depend on the stream's value capture type:
-// https://cloud.google.com/spanner/docs/change-streams#value-capture-type.
+// captured returns the columns, without the key, whose new and old values a mod has. The two lists depend on the
+// stream's value capture type: https://cloud.google.com/spanner/docs/change-streams#value-capture-type.
 func captured(w *table.Watch, op table.Op, written []*schema.Column) (newColumns, oldColumns []*schema.Column) {
 	capture := w.Stream.ValueCapture
 	keepsOld := capture == schema.OldAndNewValues || capture == schema.NewRowAndOldValues
@@ -156,8 +158,8 @@ func captured(w *table.Watch, op table.Op, written []*schema.Column) (newColumns
 	return newColumns, oldColumns
 }
 
-// written returns the watched columns that a change has written. Consecutive mods of equal columns mostly share a slice, so that they are cheap to
-// compare.
+// written returns the watched columns that a change has written. Consecutive mods with equal columns mostly share a
+// slice, so that comparing the columns is cheap.
 func (e *Encoder) written(c *table.Change, w *table.Watch) []*schema.Column {
 	e.scratch = e.scratch[:0]
 	for _, col := range w.Columns {
@@ -202,13 +204,15 @@ func (e *Encoder) encode(m *Mod, c *table.Change, newColumns, oldColumns []*sche
 	}
 }
 
-// object encodes columns of a row as a JSON object, in room. It adds the offsets of pending commit timestamps to e.pending.
+// object encodes columns of a row as a JSON object in the buffer room. It appends the offsets of pending commit
+// timestamps to e.pending.
 func (e *Encoder) object(room []byte, columns []*schema.Column, row []value.Value) []byte {
 	room, e.pending = appendObject(room[:0], columns, row, e.pending)
 	return room
 }
 
-// appendObject appends the object as an element of a list. It changes pending from offsets in the object to offsets in dst.
+// appendObject appends a JSON object as an element of a list. In pending, it replaces offsets in the object by offsets
+// in dst.
 func (e *Encoder) appendObject(dst, object []byte, pending []int) []byte {
 	dst = appendTextHead(dst, len(object))
 	for i := range pending {

@@ -14,7 +14,7 @@ import (
 
 var errPut = errors.New("no room in the batch")
 
-// failing is a store whose batches refuse partitions.
+// failing is a store whose batches return an error when a partition is written to them.
 type failing struct{ kv.Store }
 
 type failingBatch struct{ kv.Batch }
@@ -28,7 +28,8 @@ func (b failingBatch) Put(key, val []byte) error {
 	return b.Batch.Put(key, val)
 }
 
-// TestReshapeThatCannotBeBuilt: a change of partitions whose batch cannot be built changes nothing, and commits go on.
+// TestReshapeThatCannotBeBuilt lets building the batch of a Reshape fail. It checks that the partitions are unchanged
+// and that commits still work.
 func TestReshapeThatCannotBeBuilt(t *testing.T) {
 	w := newWorld(t, vfs.NewMem())
 	defer w.close()
@@ -63,8 +64,8 @@ func (w *world) keys() (keys []string) {
 	return keys
 }
 
-// TestReshapeBesideDrop: Reshape and Collect store nothing for a stream while a batch that drops it is being committed. If that commit fails,
-// they work again.
+// TestReshapeBesideDrop checks that Reshape and Collect store nothing for a stream while a batch that drops the stream
+// is being committed. If that commit fails, they must work again.
 func TestReshapeBesideDrop(t *testing.T) {
 	drop := func(t *testing.T, w *world, commit func(kv.Batch) error) error {
 		b := w.store.NewBatch()

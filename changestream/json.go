@@ -10,18 +10,19 @@ import (
 )
 
 // The JSON of a record encodes values as the API encodes them in google.protobuf.Value
-// (https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#typecode). INT64, NUMERIC, TIMESTAMP, DATE, BYTES, JSON, UUID and INTERVAL
-// are strings. FLOAT64 and FLOAT32 are numbers, or strings if they are not finite. Members are ordered by their names, as in Spanner's normalised
-// JSON.
+// (https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#typecode). INT64, NUMERIC, TIMESTAMP, DATE,
+// BYTES, JSON, UUID and INTERVAL are strings. FLOAT64 and FLOAT32 are numbers, or strings if they are not finite. The
+// members of an object are sorted by name, as in Spanner's normalised JSON.
 
-// timestampLayout is the format of a commit timestamp. It has a fixed width, so that the timestamp can be filled in when it is known.
+// timestampLayout is the format of a commit timestamp. It has a fixed width, so that the timestamp can be written into
+// its place when it is known.
 const (
 	timestampLayout = "2006-01-02T15:04:05.000000Z"
 	timestampWidth  = len(timestampLayout)
 )
 
-// appendObject appends a JSON object of columns of a row. To pending it adds the offsets in dst at which commit timestamps must be filled in when
-// they are known.
+// appendObject appends a JSON object with columns of a row. It appends to pending the offsets in dst at which commit
+// timestamps must be written when they are known.
 func appendObject(dst []byte, columns []*schema.Column, row []value.Value, pending []int) ([]byte, []int) {
 	dst = append(dst, '{')
 	for i, c := range columns {
@@ -65,7 +66,8 @@ func appendJSON(dst []byte, v value.Value, t *value.Type) []byte {
 	return append(appendUnescaped(append(dst, '"'), v, t), '"')
 }
 
-// appendUnescaped appends a value of a type that JSON writes as a string in which nothing must be escaped.
+// appendUnescaped appends a value of a type that is a string in JSON and never contains characters that must be
+// escaped.
 func appendUnescaped(dst []byte, v value.Value, t *value.Type) []byte {
 	switch t.Kind {
 	case value.Int64, value.Enum:

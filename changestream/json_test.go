@@ -8,7 +8,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestJSON pins how values of each type stand in a record.
+// TestJSON checks the JSON of values of each type in a record.
 func TestJSON(t *testing.T) {
 	decimal, _ := value.ParseDecimal("-99999999999999999999999999999.999999999")
 	id, _ := value.ParseUUID("6B29FC40-CA47-1067-B31D-00DD010662DA")
@@ -47,7 +47,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestTypeJSON pins the JSON of column types.
+// TestTypeJSON checks the JSON of column types in a record.
 func TestTypeJSON(t *testing.T) {
 	for want, typ := range map[string]*value.Type{
 		`{"code":"INT64"}`:   value.Int64Type,

@@ -11,7 +11,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
 )
 
-// Names of the three kinds of keys; see the package comment.
+// The names in the three kinds of keys, which the package comment describes.
 const (
 	recordName    = "changestream/record/"
 	partitionName = "changestream/partition/"
@@ -20,7 +20,8 @@ const (
 	recordKeySize = 4 + len(recordName) + 4 + 8 + 8 + 8 + 4 + 1
 )
 
-// keyOf returns the common prefix of the keys of one kind in a database. numbers may narrow it to a stream, and to a partition.
+// keyOf returns the prefix that all keys of one kind in a database begin with. numbers may narrow it to the keys of a
+// stream, or of a partition of the stream.
 func keyOf(name string, space mvcc.Space, numbers ...uint64) []byte {
 	key := append(make([]byte, 4, recordKeySize), name...)
 	key = binary.BigEndian.AppendUint32(key, uint32(space))
@@ -30,7 +31,8 @@ func keyOf(name string, space mvcc.Space, numbers ...uint64) []byte {
 	return key
 }
 
-// after returns the smallest key above all keys that begin with prefix. At least one byte of the prefix must be below ff.
+// after returns the smallest key that is greater than all keys that begin with prefix. At least one byte of prefix
+// must be below ff.
 func after(prefix []byte) []byte {
 	end := append([]byte(nil), prefix...)
 	for i := len(end) - 1; ; i-- {
@@ -40,15 +42,15 @@ func after(prefix []byte) []byte {
 	}
 }
 
-// rangeOf returns the bounds of all keys that begin with a prefix. They end in 00 like all keys without a version, since the store takes a last byte
-// of 09 for the end of a version's suffix.
+// rangeOf returns the bounds of all keys that begin with a prefix. The bounds end in 00, as all keys without a version
+// do, because the store takes a last byte of 09 for the end of a version's suffix.
 func rangeOf(prefix []byte) (lower, upper []byte) {
 	return append(slices.Clip(prefix), 0), append(after(prefix), 0)
 }
 
 func deletePrefix(b kv.Batch, prefix []byte) error { return b.DeleteRange(rangeOf(prefix)) }
 
-// Erase adds to a batch the deletion of all streams of a database.
+// Erase adds to a batch the deletion of all change streams of a database.
 func Erase(b kv.Batch, space mvcc.Space) error {
 	return errors.Join(
 		deletePrefix(b, keyOf(recordName, space)),
@@ -65,7 +67,8 @@ func putJSON(b kv.Batch, key []byte, record any) error {
 	return b.Put(key, data)
 }
 
-// each calls f for every key that begins with a prefix. rest is the key after the prefix and without the final 00. data is the value, which is JSON.
+// each calls f for every key that begins with prefix. rest is the part of the key after the prefix, without the final
+// 00. data is the value of the key, which is JSON.
 func each(r kv.Reader, prefix []byte, f func(rest, data []byte) error) error {
 	it, err := r.NewIter(rangeOf(prefix))
 	if err != nil {

@@ -14,26 +14,28 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// Oracle gives out commit timestamps and knows which are visible. Package txn implements it.
+// Oracle gives out commit timestamps and knows up to which timestamp commits are visible. Package txn implements it.
 type Oracle interface {
-	// Now returns the clock's time, or Visible if that is ahead.
+	// Now returns the time of the clock, or Visible if that is later.
 	Now() mvcc.Timestamp
-	// Visible returns the watermark: every commit at or below it is stored, with its records, and no later commit gets a timestamp at or
-	// below it.
+	// Visible returns the watermark: every commit at or below it is stored, with its records, and no later commit gets
+	// a timestamp at or below it.
 	Visible() mvcc.Timestamp
-	// CloseAt makes Visible at least at, which is a timestamp that the clock has shown.
+	// CloseAt waits until Visible is at least at, and raises it if necessary. at must be a timestamp that the clock
+	// has shown.
 	CloseAt(ctx context.Context, at mvcc.Timestamp) error
-	// Begin gives out the timestamp of a commit whose batch is b. Also after an error, the caller must finish or abandon the commit if it is not nil.
+	// Begin gives out the timestamp of a commit whose batch is b. If the returned commit is not nil, the caller must
+	// finish or abandon it, even if there is an error.
 	Begin(b kv.Batch) (mvcc.Timestamp, PendingCommit, error)
 }
 
-// A PendingCommit is a commit that has its timestamp and is not visible yet. Its methods return when it is visible or given up. So they wait for all
-// commits before it.
+// A PendingCommit is a commit that has a timestamp and is not visible yet. Each method returns when the commit is
+// visible or given up, so it waits for all commits with lower timestamps.
 type PendingCommit interface {
-	// Land is called with the result of the batch's Commit. It returns that error, or one of the store. After an error other than kv.ErrRefused it
-	// is unknown what the store has kept, and nothing commits any more.
+	// Finish must be called with the result of the batch's Commit. It returns that error, or one of the store. After
+	// an error other than kv.ErrRefused, it is unknown what the store has kept, and no further commit succeeds.
 	Finish(committed error) error
-	// Abandon gives the timestamp up, instead of a call of the batch's Commit.
+	// Abandon gives up the timestamp. It is called if the batch is not committed.
 	Abandon() error
 }
 
@@ -43,19 +45,20 @@ type Config struct {
 	Store  kv.Store
 	Oracle Oracle
 	Clock  func() time.Time // the oracle's clock, by which readers time heartbeats
-	Secret [16]byte         // keys the checksum of partition tokens; the store keeps it
+	Secret [16]byte         // key of the checksum in partition tokens, which the store keeps
 }
 
 // Log holds the change streams of one database. It may be used by many goroutines.
 //
-// Each commit writes its records to the partitions that live at its timestamp. Reshape takes its timestamp T while it holds mu, and publishes the
-// new partitions before it unlocks mu. A commit takes its timestamp first and then looks up the partitions (At). A commit above T has to wait for
-// mu, and finds the new ones. A commit below T finds the old ones, which are kept until the next Reshape. The next Reshape waits until all
-// commits below T have finished.
+// Each commit writes its records to the partitions that live at its timestamp. Reshape takes its timestamp T while it
+// holds mu, and publishes the new partitions before it unlocks mu. A commit takes its timestamp first and then looks
+// up the partitions (At). A commit above T has to wait for mu, and then finds the new partitions. A commit below T
+// finds the old partitions, which are kept until the next Reshape. The next Reshape waits until all commits below T
+// have finished.
 type Log struct {
 	cfg Config
 
-	reshaping sync.Mutex // held by one Reshape until its commit has finished
+	reshaping sync.Mutex // held by a Reshape until its commit has finished, so that only one runs
 
 	mu      sync.RWMutex // guards the fields below, and the stored streams and partitions
 	streams map[schema.ChangeStreamID]*stream
@@ -71,7 +74,7 @@ func Open(cfg Config) (*Log, error) {
 	return l, nil
 }
 
-// Close ends all readers with the error why. Later readers get it, too.
+// Close ends all readers with the error why. Readers that begin later get this error, too.
 func (l *Log) Close(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -84,8 +87,8 @@ func (l *Log) Close(why error) {
 	}
 }
 
-// At returns the partitions of a stream that live at ts, which is the timestamp of a commit that is still pending. It returns nil if there is no
-// such stream.
+// At returns the partitions of a stream that exist at ts, the timestamp of a commit that is still pending. It returns
+// nil if there is no such stream.
 func (l *Log) At(id schema.ChangeStreamID, ts mvcc.Timestamp) *Partitions {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -99,15 +102,16 @@ func (l *Log) At(id schema.ChangeStreamID, ts mvcc.Timestamp) *Partitions {
 	return s.current
 }
 
-// A Change creates and drops streams. It takes effect when its batch has been committed and the caller calls End, which it must do. Until then no
-// transaction may take a commit timestamp.
+// A Change creates and drops streams. It takes effect when its batch has been committed and the caller calls End. The
+// caller must call End, and until then no transaction may take a commit timestamp.
 type Change struct {
 	log              *Log
 	created, dropped []*stream
 }
 
-// Change adds to a batch the creation of the streams that the database does not have yet, and the deletion of those that are not in the list. New
-// streams begin at a timestamp, with partitions between bounds. Deleted streams lose all records.
+// Change adds to a batch the creation of those streams in the list that the database does not have yet, and the
+// deletion of the streams that are not in the list. New streams begin at the timestamp at; bounds returns the keys
+// that divide a new stream into partitions. Deleted streams lose all their records.
 func (l *Log) Change(b kv.Batch, streams []*schema.ChangeStream, at mvcc.Timestamp, bounds func(*schema.ChangeStream) [][]byte) (*Change, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,7 +146,8 @@ func (l *Log) Change(b kv.Batch, streams []*schema.ChangeStream, at mvcc.Timesta
 	return c, nil
 }
 
-// End is called with the result of the batch's Commit, and returns that. If it is nil, commits and readers see the change from then on.
+// End must be called with the result of the batch's Commit, and returns that result. If it is nil, commits and readers
+// see the change from then on.
 func (c *Change) End(committed error) error {
 	l := c.log
 	l.mu.Lock()
@@ -163,7 +168,8 @@ func (c *Change) End(committed error) error {
 	return nil
 }
 
-// Bounds returns the keys at which the living partitions of all streams begin. The keys are not sorted, and may repeat.
+// Bounds returns the start keys of the partitions of all streams that have not ended. The keys are not sorted, and may
+// repeat.
 func (l *Log) Bounds() (bounds [][]byte) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -177,7 +183,7 @@ func (l *Log) Bounds() (bounds [][]byte) {
 	return bounds
 }
 
-// find returns a stream, or nil if it was dropped, and the error of a closed log.
+// find returns a stream. It returns nil if the stream was dropped, and an error if the log is closed.
 func (l *Log) find(id schema.ChangeStreamID) (*stream, error) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()

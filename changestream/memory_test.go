@@ -11,7 +11,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/memory"
 )
 
-// iterators is a store that counts the iterators that are open.
+// iterators is a store that counts how many of its iterators are open.
 type iterators struct {
 	kv.Store
 	open atomic.Int32
@@ -33,7 +33,7 @@ func (c *counted) Close() error {
 	return c.Iterator.Close()
 }
 
-// fill takes all that a budget has.
+// fill takes all memory that a budget has.
 func fill(b *memory.Budget) *memory.Account {
 	all := b.Open(memory.Transaction)
 	for {
@@ -45,7 +45,8 @@ func fill(b *memory.Budget) *memory.Account {
 	}
 }
 
-// TestReaderWithoutMemory: a reader returns the rows for which it has memory. Without memory for the next row it waits, with no iterator open.
+// TestReaderWithoutMemory checks that a reader returns the rows for which it has memory. If there is no memory for the
+// next row, the reader must wait without an open iterator.
 func TestReaderWithoutMemory(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		small, large := strings.Repeat("s", 20<<10), strings.Repeat("l", 60<<10)

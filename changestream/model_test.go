@@ -24,7 +24,7 @@ var (
 	roundsFlag = flag.Int("rounds", 8, "how many runs TestModel makes")
 )
 
-// model holds the texts of the committed records, in the order of commit timestamps and of sequences.
+// model holds the texts of the committed records, in the order of commit timestamps and then of sequence numbers.
 type model struct {
 	mu      sync.Mutex
 	records []committed
@@ -44,7 +44,7 @@ func (m *model) add(at mvcc.Timestamp, keys []string) {
 	}
 }
 
-// between returns the records that were committed in a range of time, including its ends.
+// between returns the records whose commit timestamps are in the range from start to end, both included.
 func (m *model) between(start, end mvcc.Timestamp) (texts []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -57,8 +57,9 @@ func (m *model) between(start, end mvcc.Timestamp) (texts []string) {
 	return texts
 }
 
-// TestModel: writers commit while partitions are split and merged. Readers begin anywhere, follow the partitions, and are interrupted and
-// resumed. Between the phases the store is restarted, or crashes. Every reader gets the model's records, each once, and those of a key in order.
+// TestModel commits from several writers while partitions are split and merged. Readers begin at any time, follow the
+// partitions, and are interrupted and resumed. Between its phases, the store is restarted or crashes. Every reader
+// must get the model's records, each once, and those of a key in order.
 func TestModel(t *testing.T) {
 	seed := *seedFlag
 	for range *roundsFlag {
@@ -88,7 +89,7 @@ func runModel(t *testing.T, r *rand.Rand) {
 	w.close()
 }
 
-// phase runs writers, a splitter and readers at the same time.
+// phase runs writers, readers and a goroutine that splits partitions, all at the same time.
 func phase(w *world, m *model, r *rand.Rand, first mvcc.Timestamp) {
 	var running sync.WaitGroup
 	const long = 10 * time.Second
@@ -97,7 +98,7 @@ func phase(w *world, m *model, r *rand.Rand, first mvcc.Timestamp) {
 		own := rand.New(rand.NewPCG(r.Uint64(), 0))
 		running.Go(func() {
 			for w.oracle.Now() < over {
-				time.Sleep(time.Duration(own.IntN(4)) * 100 * time.Millisecond) // so that much happens at once
+				time.Sleep(time.Duration(own.IntN(4)) * 100 * time.Millisecond) // so that many things happen at the same time
 				do(own)
 			}
 		})
@@ -130,14 +131,15 @@ func phase(w *world, m *model, r *rand.Rand, first mvcc.Timestamp) {
 		end := start + mvcc.Timestamp(own.Int64N(int64(over-start)+1))
 		running.Go(func() {
 			got := (&follower{world: w, r: own, end: end}).follow(start)
-			time.Sleep(time.Until(over.Time()) + time.Minute) // writers have added what they committed
+			time.Sleep(time.Until(over.Time()) + time.Minute) // by then, writers have added to the model what they committed
 			check(w.t, fmt.Sprintf("from %d to %d", start, end), got, m.between(start, end))
 		})
 	}
 	running.Wait()
 }
 
-// check compares what a reader got with the model: the same records, those of each key in the same order.
+// check compares what a reader got with the model. Both must have the same records, and those of each key must be in
+// the same order.
 func check(t testing.TB, name string, got, want []string) {
 	t.Helper()
 	byKey := func(list []string) []string {
@@ -154,7 +156,7 @@ func check(t testing.TB, name string, got, want []string) {
 	}
 }
 
-// follower reads partitions and their children, each when all its parents have ended.
+// follower reads partitions and then their children. It begins a child when all parents of the child have ended.
 type follower struct {
 	*world
 	r       *rand.Rand
@@ -184,7 +186,7 @@ func (f *follower) follow(start mvcc.Timestamp) []string {
 	return f.got
 }
 
-// add adds the partitions that records name.
+// add adds the partitions that records name to those that the follower reads.
 func (f *follower) add(records []record) {
 	for _, r := range records {
 		for _, c := range r.children {
@@ -196,13 +198,13 @@ func (f *follower) add(records []record) {
 	}
 }
 
-// partition reads a partition to its end. Now and then it is broken off, and goes on behind the last record.
+// partition reads a partition to its end. Now and then it breaks the query off and resumes it after the last record.
 func (f *follower) partition(token string) {
 	q := query(token, f.from[token])
 	q.End = f.end
 	q.Heartbeat = time.Second
 	reader := f.read(q)
-	told := mvcc.Timestamp(0) // all records at or before it have come
+	told := mvcc.Timestamp(0) // all records at or before this timestamp must have been returned
 	for {
 		ok, err := reader.Next()
 		if err != nil {

@@ -26,27 +26,30 @@ import (
 //	 a |---------+-----------  time
 //	             t1
 //
-// At any time the living partitions have every key exactly once. A writer finds the partition of a row in the list of living ones (Partitions),
-// and puts the record into the batch of its commit. A reader reads one partition from its beginning to its end, in the order of time.
+// At any time, every key belongs to exactly one living partition. A writer finds the partition of a row in the list of
+// living partitions (Partitions), and puts the record into the batch of its commit. A reader reads one partition from
+// its beginning to its end, in the order of time.
 //
-// Reshape divides the keys anew, when the splits of the database have changed. At one timestamp t1 it ends the partitions whose ranges change
-// and begins their children. In the picture A ends, and C and D are its children. A partition may also have several parents, when ranges are
-// merged. A reader of A gets all records below t1, then the tokens of C and D, and a client continues with these. So changes of one key come
-// in order even though readers change.
+// When the splits of the database have changed, Reshape divides the keys anew. At one timestamp t1 it ends the
+// partitions whose ranges change and begins their children. In the picture A ends, and C and D are its children. A
+// partition may also have several parents, when ranges are merged. A reader of A gets all records below t1, then the
+// tokens of C and D, and a client continues with these. So changes of one key come in order even though readers
+// change.
 //
 // Three rules make that safe:
 //
 //   - t1 is a commit timestamp. The oracle gives it out like that of a commit, so every commit is below or above it.
-//   - A commit learns its timestamp before it chooses partitions. It takes the list that lives at that timestamp: the current one, or the one
-//     before if a Reshape has overtaken it.
-//   - An ending is stored before its timestamp becomes visible. A reader that has read up to a visible timestamp knows whether the partition
-//     has ended there, and does so again after a crash.
+//   - A commit learns its timestamp before it chooses partitions. It uses the list of partitions that live at that
+//     timestamp. This is the current list or, if a Reshape has got a later timestamp in the meantime, the list before.
+//   - An ending is stored before its timestamp becomes visible. So a reader that has read up to a visible timestamp
+//     knows whether the partition has ended there. After a crash, a reader finds the same.
 
-// PartitionID is the number of a partition of a stream. Numbers rise, and no number is used twice, also after a restart: the partition with the
-// highest number has never ended, so its number is found again at the next start.
+// PartitionID is the number of a partition of a stream. New partitions get higher numbers, and no number is used
+// twice. This holds even after a restart, because the partition with the highest number has never ended and is always
+// stored, so its number is found again.
 type PartitionID uint64
 
-// Partition is a range of a database's keys during a range of time. One reader reads the changes in it.
+// Partition is a range of a database's keys during a period of time. A reader reads the changes of one partition.
 type Partition struct {
 	stream     *stream
 	id         PartitionID
@@ -54,16 +57,16 @@ type Partition struct {
 	from       mvcc.Timestamp // when it begins
 	parents    []PartitionID
 	token      string
-	prefix     []byte // common prefix of the keys of its records
+	prefix     []byte // the prefix that the keys of its records begin with
 	ending     atomic.Pointer[ending]
 
 	waiting sync.Mutex
-	wake    chan struct{} // closed by Wake; nil if no reader waits
+	wake    chan struct{} // closed by the next Wake; nil if no reader waits
 }
 
-// ending is the end of a partition. It is stored in the partition before its timestamp is visible.
+// ending describes how a partition ends. It is stored before the timestamp until is visible.
 type ending struct {
-	until    mvcc.Timestamp // the first timestamp after the partition's life
+	until    mvcc.Timestamp // the first timestamp at which the partition no longer lives
 	children []*Partition
 }
 
@@ -76,7 +79,7 @@ type partitionRecord struct {
 	Children   []PartitionID  `json:",omitempty"`
 }
 
-// partition makes a Partition of its stored form. It leaves out the children.
+// partition makes a Partition from its stored form, without the children.
 func (s *stream) partition(id PartitionID, r *partitionRecord) *Partition {
 	p := &Partition{stream: s, id: id, start: r.Start, end: r.End, from: r.From, parents: r.Parents}
 	p.prefix = keyOf(recordName, s.log.cfg.Space, uint64(s.id), uint64(id))
@@ -104,14 +107,15 @@ func (p *Partition) key() []byte {
 	return append(keyOf(partitionName, p.stream.log.cfg.Space, uint64(p.stream.id), uint64(p.id)), 0)
 }
 
-// livesAt reports whether the partition lives at a timestamp, so that it has the changes of that time.
+// livesAt reports whether the partition lives at a timestamp. If so, it holds the changes of that time.
 func (p *Partition) livesAt(ts mvcc.Timestamp) bool {
 	e := p.ending.Load()
 	return p.from <= ts && (e == nil || ts < e.until)
 }
 
-// Partitions lists the partitions of a stream at one time. Together they cover every key exactly once. A list never changes: as long as a commit
-// finds the same list, all keys have the same partitions.
+// Partitions lists the partitions of a stream that live at one time, in the order of keys. Together they cover every
+// key exactly once. A list never changes. So as long as commits find the same list, each key belongs to the same
+// partition.
 type Partitions struct {
 	from mvcc.Timestamp
 	list []*Partition // in the order of keys
@@ -123,26 +127,28 @@ func (p *Partitions) Of(key []byte) *Partition {
 	return p.list[i-1]
 }
 
-// Append adds a record to the batch of the commit at ts. sequence orders the records of the commit in all partitions.
+// Append adds a record to the batch of the commit at ts. sequence is the number of the record among the commit's
+// records in all partitions, which orders them.
 func (p *Partition) Append(b kv.Batch, ts mvcc.Timestamp, sequence uint32, record []byte) error {
 	var room [recordKeySize]byte
 	return b.Put(p.appendKey(room[:0], Position{ts, sequence}), record)
 }
 
-// appendKey appends the key of the record at a position.
+// appendKey appends the key of the record at a position to dst.
 func (p *Partition) appendKey(dst []byte, at Position) []byte {
 	dst = append(dst, p.prefix...)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(at.Timestamp))
 	return append(binary.BigEndian.AppendUint32(dst, at.Sequence), 0)
 }
 
-// positionOf returns the position of a record from its key.
+// positionOf returns the position of the record with this key.
 func (p *Partition) positionOf(key []byte) Position {
 	rest := key[len(p.prefix):]
 	return Position{mvcc.Timestamp(binary.BigEndian.Uint64(rest)), binary.BigEndian.Uint32(rest[8:])}
 }
 
-// Wake wakes the readers. It is called when records that Append added are visible, or when the partition has ended.
+// Wake wakes the readers that wait for this partition. It must be called when records that Append added have become
+// visible, or when the partition has ended.
 func (p *Partition) Wake() {
 	p.waiting.Lock()
 	defer p.waiting.Unlock()
@@ -162,9 +168,10 @@ func (p *Partition) nextWake() <-chan struct{} {
 	return p.wake
 }
 
-// Reshape divides a stream into the partitions between bounds, from one timestamp on. A partition whose range stays the same goes on. Each other one
-// ends, and the new partitions that have its keys are its children. When Reshape returns, the change is visible. If it fails, nothing has changed. It
-// calls bounds while no other Reshape runs, so that the last of several calls uses the newest bounds.
+// Reshape divides a stream into the partitions between bounds, from one timestamp on. A partition whose range does not
+// change continues. Each other partition ends, and the new partitions that get its keys are its children. When Reshape
+// returns nil, the change is visible. If it returns an error, nothing has changed. Reshape calls bounds while no other
+// Reshape runs, so that the last of several calls uses the newest bounds.
 func (l *Log) Reshape(id schema.ChangeStreamID, bounds func() [][]byte) error {
 	l.reshaping.Lock()
 	defer l.reshaping.Unlock()
@@ -178,7 +185,8 @@ func (l *Log) Reshape(id schema.ChangeStreamID, bounds func() [][]byte) error {
 	return nil
 }
 
-// reshape does all of Reshape except the end of the commit. The caller must call Finish without mu, since Finish waits for commits that may wait for mu.
+// reshape does all of Reshape except for finishing the commit. The caller must call finish without holding mu, since
+// finish waits for commits that may wait for mu.
 func (l *Log) reshape(id schema.ChangeStreamID, bounds [][]byte) (ended []*Partition, finish func() error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -214,7 +222,8 @@ func (l *Log) reshape(id schema.ChangeStreamID, bounds [][]byte) (ended []*Parti
 	return ended, func() error { return pending.Finish(nil) }
 }
 
-// putCut adds the results of cut to a batch: the endings, and the partitions with numbers above before.
+// putCut adds to a batch what cut has made: the endings, and the partitions that are new. before is
+// the highest number of a partition before the cut.
 func putCut(b kv.Batch, next *Partitions, endings map[*Partition]*ending, before PartitionID) (err error) {
 	for p, e := range endings {
 		err = cmp.Or(err, p.putEnding(b, e))
@@ -227,19 +236,20 @@ func putCut(b kv.Batch, next *Partitions, endings map[*Partition]*ending, before
 	return err
 }
 
-// revert removes the partitions with numbers above before.
+// revert removes new partitions from the stream. before is the highest number of a partition that stays.
 func (s *stream) revert(before PartitionID) {
 	for ; s.last > before; s.last-- {
 		delete(s.partitions, s.last)
 	}
 }
 
-// cutAt reports whether the partitions are already divided at these bounds.
+// cutAt reports whether the list of partitions is already divided at exactly these bounds.
 func (p *Partitions) cutAt(bounds [][]byte) bool {
 	return slices.EqualFunc(p.list[1:], bounds, func(p *Partition, bound []byte) bool { return bytes.Equal(p.start, bound) })
 }
 
-// cut makes the list of partitions between the bounds from a timestamp on, and the endings of the partitions that they replace.
+// cut returns the list of partitions between the bounds, which lives from the timestamp at, and the endings of the
+// partitions that these replace.
 func (s *stream) cut(bounds [][]byte, at mvcc.Timestamp) (next *Partitions, endings map[*Partition]*ending) {
 	next, endings = &Partitions{from: at}, map[*Partition]*ending{}
 	old := s.current.list

@@ -18,38 +18,41 @@ import (
 const (
 	MinHeartbeat = time.Second
 	MaxHeartbeat = 300 * time.Second
-	// MaxAhead is how far in the future a query may begin.
+	// MaxAhead is how far the start of a query may be in the future.
 	MaxAhead = 10 * time.Minute
 )
 
 // A Query holds the arguments of a query of a change stream.
 type Query struct {
 	Stream *schema.ChangeStream
-	// Partition is true for a query of the partition that Token names. Otherwise the query asks for the partitions that live at Start.
+	// Partition is true for a query that reads the partition that Token names. Otherwise the query lists the
+	// partitions that live at Start.
 	Partition bool
 	Token     string
 	Start     mvcc.Timestamp
-	// End is the last timestamp to read. With mvcc.Latest, the reader reads until the partition ends.
+	// End is the last timestamp to read. If it is mvcc.Latest, the reader continues until the partition ends.
 	End       mvcc.Timestamp
 	Heartbeat time.Duration
-	// Resume is the position at which an interrupted query goes on; zero for a new query.
+	// Resume is the position at which an interrupted query continues; zero for a new query.
 	Resume Position
-	// Memory is charged for the records that the reader keeps; nil counts nothing.
+	// Memory is the account that is charged for the records that the reader keeps; nil charges nothing.
 	Memory *memory.Account
 }
 
-// A Position is a place among the records of a partition: just before the record with this commit timestamp and sequence number. Child partition
-// records have the timestamp at which the children begin. Heartbeats have no position of their own: the position after a heartbeat at T is the first
-// one after T.
+// A Position says how far a partition was read: up to just before the record with this commit timestamp and sequence
+// number. Child partition records have the timestamp at which the children begin. The position after a heartbeat at T
+// is the first position after T.
 type Position struct {
 	Timestamp mvcc.Timestamp
 	Sequence  uint32
 }
 
-// chunkBytes is the size of the records that a reader reads from the store at a time. The reader has no iterator open while its client takes them.
+// chunkBytes is how many bytes of records a reader copies from the store at a time. The reader closes its iterator
+// before its client takes the records.
 const chunkBytes = 64 << 10
 
-// A Reader reads one partition, or the list of partitions. It is for one goroutine, which waits in Next.
+// A Reader reads one partition, or the list of partitions. Only one goroutine may use it; Next blocks until there is a
+// row.
 type Reader struct {
 	Query
 	ctx       context.Context
@@ -57,21 +60,22 @@ type Reader struct {
 	stream    *stream
 	partition *Partition // nil for the list of partitions
 
-	next  Position  // position of the next record to read from the store
+	next  Position  // the position of the next record to copy from the store
 	over  bool      // nothing follows rows
 	rows  []row     // rows not returned yet
 	data  []byte    // the memory of rows
 	at    row       // the current row
-	quiet time.Time // when there was a row last; a heartbeat follows Query.Heartbeat later
+	quiet time.Time // the time of the last row; a heartbeat follows after Query.Heartbeat
 }
 
-// row is a row that a reader returns: the bytes of a google.protobuf.Value, and the position after it.
+// row is a row that a reader returns. record is the encoded google.protobuf.Value, and after is the position after the
+// row.
 type row struct {
 	record []byte
 	after  Position
 }
 
-// Read begins a query. The reader's waits end with ctx.
+// Read begins a query. When ctx ends, waits of the reader end, too.
 func (l *Log) Read(ctx context.Context, q Query) (*Reader, error) {
 	s, err := l.find(q.Stream.ID)
 	if err != nil {
@@ -95,7 +99,7 @@ func (l *Log) Read(ctx context.Context, q Query) (*Reader, error) {
 	return r, nil
 }
 
-// find returns the partition that a token names.
+// find returns the partition that a token names, or an error if the token is not valid for this stream.
 func (s *stream) find(token string) (*Partition, error) {
 	stream, id, ok := s.log.parseToken(token)
 	if !ok || stream != s.id {
@@ -110,8 +114,8 @@ func (s *stream) find(token string) (*Partition, error) {
 	return p, nil
 }
 
-// check refuses a query whose timestamps are older than the kept records, too far in the future, or outside the partition's life. The Start of a
-// resumed query may be older than the kept records.
+// check returns an error if the timestamps of a query are older than the kept records, too far in the future, or
+// outside of the partition's life. If a query is resumed, its Start may be older than the kept records.
 func (r *Reader) check() error {
 	now := r.log.cfg.Oracle.Now()
 	earliest := r.earliest(now)
@@ -130,7 +134,8 @@ func (r *Reader) check() error {
 	return nil
 }
 
-// check refuses a start outside of the partition's life. It refuses every start if the partition ended before the earliest kept timestamp.
+// check returns an error if start is outside of the partition's life, or if the partition ended before earliest, the
+// earliest timestamp whose records are kept.
 func (p *Partition) check(start, earliest mvcc.Timestamp) error {
 	e := p.ending.Load()
 	if e != nil && e.until < earliest {
@@ -146,12 +151,12 @@ func (p *Partition) check(start, earliest mvcc.Timestamp) error {
 	return usererror.StreamStartOutsidePartition(p.from.Time(), until, start.Time())
 }
 
-// earliest returns the oldest timestamp from which on all records can be read.
+// earliest returns the oldest timestamp from which on all records are kept.
 func (r *Reader) earliest(now mvcc.Timestamp) mvcc.Timestamp {
 	return max(mvcc.Timestamp(r.stream.earliest.Load()), now-mvcc.Timestamp(r.Stream.Retention.Microseconds()))
 }
 
-// Next moves to the next row. If there is none yet, it waits. ok is false at the end.
+// Next moves to the next row, and waits if there is none yet. ok is false at the end of the query.
 func (r *Reader) Next() (ok bool, err error) {
 	for len(r.rows) == 0 {
 		if r.over {
@@ -165,16 +170,16 @@ func (r *Reader) Next() (ok bool, err error) {
 	return true, nil
 }
 
-// Record returns the current row: the bytes of a google.protobuf.Value. They are valid until the next call of Next.
+// Record returns the current row as an encoded google.protobuf.Value. The bytes are valid until the next call of Next.
 func (r *Reader) Record() []byte { return r.at.record }
 
 // Position returns the position after the current row.
 func (r *Reader) Position() Position { return r.at.after }
 
-// Ready reports whether Next would return without waiting.
+// Ready reports whether Next would return at once.
 func (r *Reader) Ready() bool { return len(r.rows) > 0 || r.over }
 
-// fill reads rows from the store, or waits for them. It may return without rows and without an error.
+// fill reads rows from the store, or waits until there are some. It may return nil without having found rows.
 func (r *Reader) fill() error {
 	if r.partition == nil {
 		return r.listPartitions()
@@ -184,9 +189,9 @@ func (r *Reader) fill() error {
 		return r.gone()
 	default:
 	}
-	wake := r.partition.nextWake() // before Visible, so that no commit in between is missed
+	wake := r.partition.nextWake() // before Visible, so that a commit in between wakes this reader
 	visible := r.log.cfg.Oracle.Visible()
-	end := r.partition.ending.Load() // after Visible, so that every visible end is found
+	end := r.partition.ending.Load() // after Visible, so that the end is found if it is visible
 	limit := min(visible, r.End)
 	if end != nil {
 		limit = min(limit, end.until-1)
@@ -208,8 +213,8 @@ func (r *Reader) fill() error {
 	return r.wait(wake)
 }
 
-// fetch reads the records up to a timestamp, but at most a chunk. It has no iterator open while it waits for memory, since an open iterator keeps the
-// store from freeing files and memory.
+// fetch reads the records up to the timestamp limit, but at most a chunk. While it waits for memory, it has no
+// iterator open, since an open iterator keeps the store from freeing files and memory.
 func (r *Reader) fetch(limit mvcc.Timestamp) error {
 	if r.next.Timestamp > limit {
 		return nil
@@ -230,7 +235,8 @@ func (r *Reader) fetch(limit mvcc.Timestamp) error {
 	}
 }
 
-// fetchChunk reads as many records as there is memory for. If there is no memory for the first one, it reads nothing and returns the lacking bytes.
+// fetchChunk reads as many records as there is memory for. If there is not enough memory for the first record, it
+// reads nothing and returns how many bytes are lacking.
 func (r *Reader) fetchChunk(limit mvcc.Timestamp) (lacking int, err error) {
 	p := r.partition
 	it, err := r.log.cfg.Store.NewIter(p.appendKey(nil, r.next), p.appendKey(nil, Position{Timestamp: limit + 1}))
@@ -248,8 +254,8 @@ func (r *Reader) fetchChunk(limit mvcc.Timestamp) (lacking int, err error) {
 	return lacking, err
 }
 
-// copyRows copies records until there are chunkBytes of them, or no memory for more; then full is true. If there is no memory for the first record,
-// it returns the lacking bytes.
+// copyRows copies records until it has chunkBytes of them or has no memory for more; in both cases full is true. If
+// there is not enough memory for the first record, it returns how many bytes are lacking.
 func (r *Reader) copyRows(it kv.Iterator) (full bool, lacking int, err error) {
 	type place struct {
 		begin, end int
@@ -281,7 +287,8 @@ func (r *Reader) copyRows(it kv.Iterator) (full bool, lacking int, err error) {
 	return full, 0, it.Error()
 }
 
-// reserve makes room for n more bytes of records. If there is no memory for them, it returns the lacking bytes.
+// reserve makes space in r.data for n more bytes of records. If there is not enough memory, it returns how many bytes
+// are lacking.
 func (r *Reader) reserve(n int) (lacking int) {
 	n = max(n, minChunk)
 	more := len(r.data) + n - cap(r.data)
@@ -296,16 +303,17 @@ func (r *Reader) reserve(n int) (lacking int) {
 	return 0
 }
 
-// forget frees the memory of the records, which were all returned.
+// forget frees the memory of the records. All of them must have been returned.
 func (r *Reader) forget() {
 	r.Memory.Shrink(int64(cap(r.data)))
 	r.rows, r.data, r.at = nil, nil, row{}
 }
 
-// minChunk is the least size of data in bytes. It has room for one record of a small row.
+// minChunk is the least size of r.data in bytes. It is enough for one record of a small row.
 const minChunk = 1 << 10
 
-// wait waits for a commit, for the time of the next heartbeat, or for the query's end. It adds the heartbeat, or makes the end visible.
+// wait waits for a commit, for the time of the next heartbeat, or for the end of the query. If the time has come, it
+// adds a heartbeat, or makes the query's end visible.
 func (r *Reader) wait(wake <-chan struct{}) error {
 	r.forget()
 	now := r.log.cfg.Oracle.Now()
@@ -326,7 +334,7 @@ func (r *Reader) wait(wake <-chan struct{}) error {
 	return nil
 }
 
-// sleep waits for d or until wake is closed. due is true if d is over.
+// sleep waits until the duration d has passed or wake is closed. due is true if d has passed.
 func (r *Reader) sleep(d time.Duration, wake <-chan struct{}) (due bool, err error) {
 	defer cpu.Waiting(r.ctx)()
 	timer := time.NewTimer(max(d, 0))
@@ -351,7 +359,8 @@ func (r *Reader) gone() error {
 	return usererror.ChangeStreamNotFound(r.Stream.Name)
 }
 
-// closeAt makes a timestamp visible. If a full disk refuses that, it waits for retryRefused and returns nil, and the caller tries again.
+// closeAt makes a timestamp visible. If the store refuses that because the disk is full, closeAt waits for
+// retryRefused and returns nil, and the caller tries again.
 func (r *Reader) closeAt(at mvcc.Timestamp) error {
 	err := r.log.cfg.Oracle.CloseAt(r.ctx, at)
 	if errors.Is(err, kv.ErrRefused) {
@@ -360,10 +369,11 @@ func (r *Reader) closeAt(at mvcc.Timestamp) error {
 	return err
 }
 
-// retryRefused is the time that a reader waits if the disk is full.
+// retryRefused is how long a reader waits before it tries again after the store refused a write.
 const retryRefused = time.Second
 
-// beat adds a heartbeat, unless a record came meanwhile. Readers that wait at the same time share the timestamp that one of them makes visible.
+// beat adds a heartbeat, unless there is a new record. Readers that wait at the same time use the same timestamp,
+// which one of them makes visible.
 func (r *Reader) beat() error {
 	o := r.log.cfg.Oracle
 	now := o.Now()
@@ -386,13 +396,14 @@ func (r *Reader) beat() error {
 	return nil
 }
 
-// addChildren adds the records of the partition's children, and ends the reader.
+// addChildren adds the records that name the partition's children, and ends the reader.
 func (r *Reader) addChildren(e *ending) {
 	r.rows = childRecords(e.until, e.children, false)
 	r.skip(e.until)
 }
 
-// listPartitions adds the records of the partitions that live at Start, and ends the reader. It waits if Start is in the future.
+// listPartitions adds the records that name the partitions which live at Start, and ends the reader. It waits if Start
+// is in the future.
 func (r *Reader) listPartitions() error {
 	for {
 		now := r.log.cfg.Oracle.Now()
@@ -411,7 +422,8 @@ func (r *Reader) listPartitions() error {
 	return nil
 }
 
-// skip ends the reader after its rows, which all have the timestamp at. It leaves out the rows that a resumed query has returned before.
+// skip ends the reader after its current rows, which all have the timestamp at. If the query is resumed, skip removes
+// the rows that were returned before.
 func (r *Reader) skip(at mvcc.Timestamp) {
 	if r.Resume.Timestamp == at {
 		r.rows = r.rows[min(int(r.Resume.Sequence), len(r.rows)):]

@@ -19,7 +19,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// inWorld runs a test by a clock of its own.
+// inWorld runs a test in a new world, with a fake clock.
 func inWorld(t *testing.T, f func(t *testing.T, w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, vfs.NewMem())
@@ -30,7 +30,7 @@ func inWorld(t *testing.T, f func(t *testing.T, w *world)) {
 
 func micros(d time.Duration) mvcc.Timestamp { return mvcc.Timestamp(d.Microseconds()) }
 
-// TestRead reads what was committed before and while it reads, up to an end.
+// TestRead checks that a reader returns what was committed before and while it reads, up to the end of its query.
 func TestRead(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		start := w.commit("a")
@@ -58,7 +58,7 @@ func TestRead(t *testing.T) {
 	})
 }
 
-// TestWake: a reader that waits has a record as soon as it is visible.
+// TestWake checks that a reader that waits gets a record as soon as the record is visible.
 func TestWake(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		r := w.read(query(w.tokens(w.oracle.Visible())[0], w.oracle.Visible()))
@@ -77,7 +77,8 @@ func TestWake(t *testing.T) {
 	})
 }
 
-// TestHeartbeats: without records there is one heartbeat in each interval, at the time of the clock. A record begins a new interval.
+// TestHeartbeats checks that without records, there is one heartbeat in each interval, with the time of the clock. A
+// record must begin a new interval.
 func TestHeartbeats(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		r := w.read(query(w.tokens(w.oracle.Visible())[0], w.oracle.Visible()))
@@ -101,7 +102,8 @@ func TestHeartbeats(t *testing.T) {
 	})
 }
 
-// TestHeartbeatsByClock: heartbeats come by the clock that the log was given, here one that goes at half the speed.
+// TestHeartbeatsByClock checks that heartbeats come according to the clock that the log was given. Here this clock
+// runs at half the speed.
 func TestHeartbeatsByClock(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		began := time.Now()
@@ -115,7 +117,8 @@ func TestHeartbeatsByClock(t *testing.T) {
 	})
 }
 
-// TestSplitAndMerge: parents end with their children, which begin at the same timestamp.
+// TestSplitAndMerge checks that a partition that is split or merged ends with records of its children, and that these
+// begin at the timestamp at which it ended.
 func TestSplitAndMerge(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		start := w.commit("a", "m", "z")
@@ -157,7 +160,7 @@ func TestSplitAndMerge(t *testing.T) {
 	})
 }
 
-// TestPartitionsSurvive: records, partitions and tokens are there after a restart.
+// TestPartitionsSurvive checks that records, partitions and tokens are still valid after a restart.
 func TestPartitionsSurvive(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		start := w.commit("a", "z")
@@ -220,7 +223,7 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-// TestTokensOfOthers: a token is valid only for its own stream, and only unchanged.
+// TestTokensOfOthers checks that a token is valid only for its own stream, and only if it is unchanged.
 func TestTokensOfOthers(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		at := w.create(stream, other)
@@ -239,7 +242,7 @@ func TestTokensOfOthers(t *testing.T) {
 	})
 }
 
-// TestFuture: a query that begins ahead of the clock waits.
+// TestFuture checks that a query whose start is in the future waits.
 func TestFuture(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		token := w.tokens(w.oracle.Visible())[0]
@@ -263,7 +266,8 @@ func TestFuture(t *testing.T) {
 	})
 }
 
-// TestReadersEnd: readers end when their context does, when the stream is dropped, when the log is closed.
+// TestReadersEnd checks that readers end when their context ends, when the stream is dropped, and when the log is
+// closed.
 func TestReadersEnd(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		at := w.create(stream, other)
@@ -301,7 +305,7 @@ func TestReadersEnd(t *testing.T) {
 	})
 }
 
-// TestResume: a reader goes on behind any of its rows.
+// TestResume checks that a query can be resumed after any of its rows.
 func TestResume(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		start := w.commit("a", "b")
@@ -320,7 +324,8 @@ func TestResume(t *testing.T) {
 	})
 }
 
-// TestResumeInTransaction: a reader goes on between any two records of a transaction, which lie in a file of the store.
+// TestResumeInTransaction checks that a query can be resumed between any two records of a transaction, even when they
+// are in a file of the store.
 func TestResumeInTransaction(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		start := w.commit("before")
@@ -338,13 +343,14 @@ func TestResumeInTransaction(t *testing.T) {
 	})
 }
 
-// TestStreamsOfAnyNumber: after a restart, streams with any number find their own partitions again.
+// TestStreamsOfAnyNumber checks that after a restart, each stream finds its own partitions again, whatever the numbers
+// of streams and partitions are.
 func TestStreamsOfAnyNumber(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		streams := []*schema.ChangeStream{stream, other, {ID: 9, Name: "ninth", Retention: 24 * time.Hour}, {ID: 10, Name: "tenth", Retention: 24 * time.Hour}}
 		w.create(streams...)
 		var bounds []string
-		for i := range 20 { // the stream has partitions of up to twice as many numbers
+		for i := range 20 { // so that partition numbers have one and two digits
 			bounds = append(bounds, fmt.Sprintf("%02d", i))
 			w.reshape(bounds...)
 		}
@@ -365,8 +371,8 @@ func TestStreamsOfAnyNumber(t *testing.T) {
 	})
 }
 
-// TestCollect: records older than the retention period are deleted. A reader that has not yet read them fails, and partitions of that time are
-// expired.
+// TestCollect checks that records older than the retention period are deleted. A reader that has not read them yet
+// must fail, and a query of a partition of that time must get the error that the partition has expired.
 func TestCollect(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		start := w.commit("a")
@@ -393,7 +399,7 @@ func TestCollect(t *testing.T) {
 		if got := texts(w.all(q)); got != "c" {
 			t.Errorf("what was kept: %s", got)
 		}
-		q = query(child, late-micros(19*time.Hour)) // a query that began before what is kept goes on
+		q = query(child, late-micros(19*time.Hour)) // a query that began before the oldest kept record can be continued
 		q.Resume, q.End = changestream.Position{Timestamp: late}, late
 		if _, err := w.log.Read(t.Context(), q); err != nil {
 			t.Errorf("resumed: %v", err)
@@ -406,7 +412,7 @@ func TestCollect(t *testing.T) {
 	})
 }
 
-// TestReshapeNewest: of concurrent calls of Reshape, the one that gets the newest bounds takes effect last.
+// TestReshapeNewest checks that of concurrent calls of Reshape, the one that gets the newest bounds takes effect last.
 func TestReshapeNewest(t *testing.T) {
 	w := newWorld(t, vfs.NewMem())
 	defer w.close()

@@ -13,12 +13,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// maxRecordBytes is the maximum size of the mods of a record. A larger mod gets a record of its own. Spanner documents no limit. A client gets a
-// record in one piece, and this limit keeps it far below the 10 MiB of a cell.
+// maxRecordBytes is the maximum size in bytes of the mods in one record. A mod that is larger gets a record of its
+// own. Spanner documents no limit. A client gets a record in one piece, and this limit keeps the record far below the
+// 10 MiB of a value.
 const maxRecordBytes = 1 << 20
 
-// Append adds the records of the changes to the batch of the commit at ts. It returns the partitions of the records. The caller must wake them
-// when the commit is visible. If the batch is not written, Append may be called again with another timestamp.
+// Append adds the records of the changes to the batch of the commit at ts. It returns the partitions to which it has
+// added records. The caller must call Wake on the result when the commit is visible. If the batch is not written,
+// Append may be called again with another timestamp.
 //
 // A record holds consecutive changes in one partition with the same table, operation and columns. The records of a transaction in a stream are
 // numbered in the order of their first changes.
@@ -47,14 +49,14 @@ func (c *Changes) Append(b kv.Batch, l *Log, ts mvcc.Timestamp, tx *Transaction)
 // Touched lists the partitions to which a commit has added records.
 type Touched []*Partition
 
-// Wake wakes the readers of the partitions. It is called when the commit is visible.
+// Wake wakes the readers of the partitions. It must be called when the commit is visible.
 func (t Touched) Wake() {
 	for _, p := range t {
 		p.Wake()
 	}
 }
 
-// grouping groups the mods of a commit into records.
+// grouping puts the mods of a commit together into records.
 type grouping struct {
 	mods       []Mod
 	log        *Log
@@ -63,11 +65,11 @@ type grouping struct {
 	streams    []*writtenStream
 	partitions []*writtenPartition
 	latest     *writtenPartition                // the partition of the last mod
-	found      map[*Partition]*writtenPartition // finds the elements of partitions; nil if there is at most one
+	found      map[*Partition]*writtenPartition // the element for each partition; nil if there is at most one
 	records    []record
 }
 
-// writtenStream is a stream to which a commit writes records, with their counts.
+// writtenStream is a stream to which a commit writes records. It counts the records and partitions.
 type writtenStream struct {
 	id         schema.ChangeStreamID
 	at         *Partitions
@@ -82,15 +84,15 @@ type writtenPartition struct {
 	last   int // index in grouping.records of the partition's last record; -1 if it has none yet
 }
 
-// record is a data change record before it is written.
+// record is a data change record that is not encoded yet.
 type record struct {
 	in          *writtenPartition
 	sequence    int
-	first, last int // indexes of the first and the last mod, which next links
+	first, last int // indexes in grouping.mods of the first and the last mod; Mod.next links the ones between
 	bytes       int // size of the mods
 }
 
-// add adds mod i to the last record of its partition, or to a new record.
+// add adds mod i to the last record of its partition, or begins a new record.
 func (g *grouping) add(i int) error {
 	m := &g.mods[i]
 	m.fill(g.ts, g.stamp)
@@ -115,17 +117,17 @@ func (g *grouping) add(i int) error {
 	return nil
 }
 
-// joins reports whether m can be in one record with o, which comes before it in the same partition.
+// joins reports whether m can be in the same record as o, an earlier mod in the same partition.
 func (m *Mod) joins(o *Mod) bool {
 	return m.op == o.op && m.watch == o.watch && sameColumns(m.columns, o.columns)
 }
 
-// sameColumns reports whether a and b are equal. It does not compare the elements if the slices share their memory.
+// sameColumns reports whether a and b are equal. If the slices share their memory, it does not compare the elements.
 func sameColumns(a, b []*schema.Column) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
-// fill writes the commit timestamp, whose text is stamp, into the mod.
+// fill writes the commit timestamp into the mod. stamp is the text of the timestamp.
 func (m *Mod) fill(ts mvcc.Timestamp, stamp string) {
 	for _, p := range m.pendingKey {
 		p.Fill(m.data, ts)
@@ -194,8 +196,8 @@ func (w *recordWriter) release() {
 
 var opNames = map[table.Op]string{table.Insert: "INSERT", table.Update: "UPDATE", table.Delete: "DELETE"}
 
-// write adds a record to the batch. last reports that it is the commit's last record in its partition. The fields have the order of
-// https://cloud.google.com/spanner/docs/change-streams/details#data-change-records.
+// write adds a record to the batch. last says that the record is the commit's last one in its partition. The fields
+// are in the order of https://cloud.google.com/spanner/docs/change-streams/details#data-change-records.
 func (w *recordWriter) write(b kv.Batch, r *record, last bool) error {
 	m, stream := &w.mods[r.first], r.in.stream
 	h := w.head[:0]
@@ -229,7 +231,7 @@ func (w *recordWriter) write(b kv.Batch, r *record, last bool) error {
 	return r.in.Append(b, w.ts, uint32(r.sequence), w.buf)
 }
 
-// appendColumns appends column_types: the key columns and the columns with values, in the table's order.
+// appendColumns appends column_types. It lists the key columns and the columns with values, in the order of the table.
 func (w *recordWriter) appendColumns(dst []byte, m *Mod) []byte {
 	w.columns = append(append(w.columns[:0], m.watch.Key...), m.columns...)
 	slices.SortFunc(w.columns, func(a, b *schema.Column) int { return cmp.Compare(a.Ordinal, b.Ordinal) })

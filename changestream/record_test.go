@@ -17,7 +17,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// batch keeps the pairs that are put into it. It implements the part of kv.Batch that records need.
+// batch records the keys and values that are put into it. It implements only those methods of kv.Batch that records
+// need.
 type batch struct {
 	kv.Batch
 	keys    []string
@@ -43,14 +44,14 @@ func catalog(t testing.TB, statements ...string) *schema.Catalog {
 	return c
 }
 
-// written is a transaction that writes rows of one table.
+// written is a transaction of a test, which writes rows of one table.
 type written struct {
 	t       testing.TB
 	table   *schema.Table
 	watches []*table.Watch
 	enc     Encoder
 	tx      Transaction
-	size    int // estimated bytes that the changes add to the commit
+	size    int // the estimated number of bytes that the changes add to the commit
 	Changes
 }
 
@@ -62,7 +63,7 @@ func write(t testing.TB, c *schema.Catalog, name string) *written {
 	return w
 }
 
-// change captures a change that gives the columns named a value.
+// change captures a change of a row. columns names the columns to which the change gives a value.
 func (w *written) change(op table.Op, old, row []value.Value, columns ...string) {
 	w.t.Helper()
 	c := table.Change{Table: w.table, Watches: w.watches, Op: op, Old: old, New: row, Written: make([]bool, len(w.table.Columns))}
@@ -86,7 +87,7 @@ func (w *written) change(op table.Op, old, row []value.Value, columns ...string)
 	}
 }
 
-// commit appends the records and decodes them.
+// commit appends the records of the changes to a batch and decodes them.
 func (w *written) commit(l *Log, ts mvcc.Timestamp) []dataRecord {
 	w.t.Helper()
 	b := new(batch)
@@ -100,12 +101,12 @@ func (w *written) commit(l *Log, ts mvcc.Timestamp) []dataRecord {
 	return list
 }
 
-// dataRecord is a data change record as a client sees it: its fields in order.
+// dataRecord is a data change record as a client gets it: the values of its fields, in order.
 type dataRecord []*structpb.Value
 
 func (r dataRecord) text(i int) string { return r[i].GetStringValue() }
 
-// mods are keys, new values and old values of each mod.
+// mods formats the keys, new values and old values of each mod of the record.
 func (r dataRecord) mods() (list []string) {
 	for _, m := range r[6].GetListValue().Values {
 		var parts []string
@@ -138,7 +139,7 @@ func decode(t testing.TB, record []byte) dataRecord {
 	return lists[0].GetListValue().Values[0].GetListValue().Values
 }
 
-// logOf is a log with streams of one partition.
+// logOf returns a log in which each stream of the catalog has one partition.
 func logOf(c *schema.Catalog) *Log {
 	l := &Log{streams: map[schema.ChangeStreamID]*stream{}}
 	for _, s := range c.Streams {
@@ -152,7 +153,7 @@ func num(i int) value.Value     { return value.OfInt64(int64(i)) }
 
 const singers = "CREATE TABLE Singers (Id INT64, Name STRING(MAX), Age INT64) PRIMARY KEY (Id)"
 
-// TestRecordFields pins every field of a data change record and its order.
+// TestRecordFields checks every field of a data change record, and the order of the fields.
 func TestRecordFields(t *testing.T) {
 	c := catalog(t, singers, "CREATE CHANGE STREAM S FOR ALL")
 	w := write(t, c, "Singers")
@@ -176,7 +177,8 @@ func TestRecordFields(t *testing.T) {
 	}
 }
 
-// TestRecordsOfOneTransaction pins which changes share a record, and how the records of a transaction count each other: in each stream by itself.
+// TestRecordsOfOneTransaction checks which changes are put into the same record, and that the numbers of records and
+// partitions of a transaction are counted for each stream by itself.
 func TestRecordsOfOneTransaction(t *testing.T) {
 	c := catalog(t, singers, "CREATE CHANGE STREAM S FOR ALL", "CREATE CHANGE STREAM Names FOR Singers(Name)")
 	l := logOf(c)
@@ -213,7 +215,8 @@ func TestRecordsOfOneTransaction(t *testing.T) {
 	}
 }
 
-// TestLargeRecordsAreCut pins that a large transaction spans records, and that a row larger than that is a record by itself.
+// TestLargeRecordsAreCut checks that a large transaction has several records, and that a row that exceeds
+// maxRecordBytes gets a record of its own.
 func TestLargeRecordsAreCut(t *testing.T) {
 	c := catalog(t, singers, "CREATE CHANGE STREAM S FOR ALL")
 	w := write(t, c, "Singers")
@@ -235,8 +238,8 @@ func TestLargeRecordsAreCut(t *testing.T) {
 	}
 }
 
-// TestCommitSize: the estimated size that changes add to a commit is near the size of their records, whether they share a record or not. The
-// tables are wide, so that column types matter.
+// TestCommitSize checks that the estimated size that changes add to a commit is close to the size of their records,
+// whether the changes share a record or not. The tables have many columns, so that column types matter.
 func TestCommitSize(t *testing.T) {
 	var wide strings.Builder
 	for i := range 400 {
@@ -270,7 +273,7 @@ func TestCommitSize(t *testing.T) {
 	}
 }
 
-// TestAppendAgain pins that a commit that was refused can be made again at another timestamp.
+// TestAppendAgain checks that after a refused commit, Append can be called again with another timestamp.
 func TestAppendAgain(t *testing.T) {
 	c := catalog(t, "CREATE TABLE Log (Ts TIMESTAMP OPTIONS (allow_commit_timestamp = true), Note STRING(MAX)) PRIMARY KEY (Ts)", "CREATE CHANGE STREAM S FOR ALL")
 	w := write(t, c, "Log")

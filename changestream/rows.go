@@ -7,10 +7,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
 )
 
-// This file makes the records that readers make themselves, since no commit writes them: heartbeats and child partitions. The manual describes
-// them: https://cloud.google.com/spanner/docs/change-streams/details#child-partitions-records.
+// This file makes heartbeat records and child partition records. No commit writes these; a reader makes them when they
+// are due. The form of child partition records:
+// https://cloud.google.com/spanner/docs/change-streams/details#child-partitions-records.
 
-// maxChildren is the maximum number of partitions in one record. An initial query, or the end of a partition, makes as many records as it needs.
+// maxChildren is the maximum number of partitions in one record. If there are more, the reader makes several records.
 const maxChildren = 100
 
 func heartbeatRecord(at mvcc.Timestamp) []byte {
@@ -18,8 +19,8 @@ func heartbeatRecord(at mvcc.Timestamp) []byte {
 	return appendRecordEnd(append(appendRecordHead(nil, heartbeat, len(fields)), fields...), heartbeat)
 }
 
-// childRecords makes the records that tell a client which partitions to read from a timestamp on. The partitions are in the order of keys. The
-// record names the parents of each partition, unless it answers an initial query.
+// childRecords makes the records that tell a client which partitions to read from a timestamp on. The partitions must
+// be in the order of keys. A record names the parents of each partition, except if it answers an initial query.
 func childRecords(from mvcc.Timestamp, partitions []*Partition, initial bool) (rows []row) {
 	for part := range slices.Chunk(partitions, maxChildren) {
 		var children []byte

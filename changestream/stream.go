@@ -14,7 +14,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// stream holds the partitions of one change stream. Its log's mu guards the fields that are not atomic.
+// stream holds the partitions of one change stream. The mu of its log guards the fields that are not atomic.
 type stream struct {
 	log *Log
 	id  schema.ChangeStreamID
@@ -24,10 +24,10 @@ type stream struct {
 	partitions map[PartitionID]*Partition // all partitions that are kept
 	last       PartitionID                // the highest number given out
 	current    *Partitions
-	previous   *Partitions // the list before the last Reshape; nil if there was none since the server's start
-	leaving    bool        // a batch that drops the stream is being committed: nothing else may be stored for it
+	previous   *Partitions // the list before the last Reshape; nil if there was no Reshape since the start of the server
+	leaving    bool        // whether a batch that drops the stream is being committed; then nothing else may be stored for the stream
 
-	ended chan struct{} // closed when the stream is dropped or the log closed
+	ended chan struct{} // closed when the stream is dropped or the log is closed
 	why   error         // set before ended is closed; nil if the stream is dropped
 }
 
@@ -40,7 +40,7 @@ func (l *Log) emptyStream(id schema.ChangeStreamID, earliest mvcc.Timestamp) *st
 	return s
 }
 
-// newStream begins a stream, with partitions between bounds.
+// newStream returns a stream that begins at the timestamp from, with partitions between bounds.
 func (l *Log) newStream(id schema.ChangeStreamID, from mvcc.Timestamp, bounds [][]byte) *stream {
 	s := l.emptyStream(id, from)
 	s.current = &Partitions{from: from}
@@ -51,7 +51,7 @@ func (l *Log) newStream(id schema.ChangeStreamID, from mvcc.Timestamp, bounds []
 	return s
 }
 
-// between returns the i-th range between bounds. A nil start or end is that of all keys.
+// between returns the i-th of the key ranges into which bounds divide all keys. A nil start or end has no bound.
 func between(bounds [][]byte, i int) (start, end []byte) {
 	if i > 0 {
 		start = bounds[i-1]
@@ -62,7 +62,7 @@ func between(bounds [][]byte, i int) (start, end []byte) {
 	return start, end
 }
 
-// begin makes a partition with the next number.
+// begin adds a partition with the next number to the stream.
 func (s *stream) begin(start, end []byte, from mvcc.Timestamp) *Partition {
 	s.last++
 	p := s.partition(s.last, &partitionRecord{From: from, Start: start, End: end})
@@ -70,7 +70,7 @@ func (s *stream) begin(start, end []byte, from mvcc.Timestamp) *Partition {
 	return p
 }
 
-// end ends the stream's readers with the error why. nil means that the stream was dropped.
+// end ends the stream's readers with the error why. If why is nil, the readers get the error for a dropped stream.
 func (s *stream) end(why error) {
 	select {
 	case <-s.ended:
@@ -117,7 +117,7 @@ func (l *Log) load() error {
 	return nil
 }
 
-// load reads the partitions of a stream.
+// load reads the stored partitions of the stream.
 func (s *stream) load() error {
 	s.current = &Partitions{}
 	children := map[*Partition][]PartitionID{}

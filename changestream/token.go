@@ -15,8 +15,8 @@ import (
 //
 //	version 1 | space 4 | stream 8 | partition 8 | checksum 12
 //
-// The checksum is keyed by a secret of the store. So a log accepts only tokens that were given out for its database, also those from before a
-// restart. A token does not tell whether its partition is still kept: the stored partitions do.
+// The key of the checksum is a secret of the store. So a log accepts only tokens that were given out for its database,
+// including those from before a restart. A token does not tell whether the store still has its partition.
 const (
 	tokenVersion  = 1
 	tokenBody     = 1 + 4 + 8 + 8

@@ -5,8 +5,9 @@ import (
 	"math/bits"
 )
 
-// A record is a google.protobuf.Value: a list of one struct. The struct has three lists, one of which has one element. Structs are encoded as
-// lists, too. The constants are the tags (field number and wire type) of the encoding, and the bytes of an element that is an empty list.
+// A record is encoded as a google.protobuf.Value: a list with one struct. The struct has three lists, two of which are
+// empty and one of which has one struct. Structs are encoded as lists. The constants are the tags (field number and
+// wire type) of the encoding, and the bytes of an element that is an empty list.
 const (
 	elementTag = 1<<3 | 2 // field of ListValue.values; a length and a Value follow
 	textTag    = 3<<3 | 2 // field of a Value; a length and bytes follow
@@ -14,28 +15,30 @@ const (
 	listTag    = 6<<3 | 2 // field of a Value; a length and a ListValue follow
 
 	emptyList = "\x0a\x02\x32\x00"
-	boolSize  = 4 // bytes of a list element that is a BOOL
+	boolSize  = 4 // the number of bytes of a list element that is a BOOL
 )
 
-// headSize returns the bytes of a tag followed by the length n.
+// headSize returns the number of bytes of a tag followed by the length n.
 func headSize(n int) int { return 1 + (bits.Len64(uint64(n)|1)+6)/7 }
 
 func appendHead(dst []byte, tag byte, n int) []byte {
 	return binary.AppendUvarint(append(dst, tag), uint64(n))
 }
 
-// valueSize returns the bytes of a list element that is a text or a list of n bytes.
+// valueSize returns the number of bytes of a list element that is a text or a list with n bytes of contents.
 func valueSize(n int) int {
 	n += headSize(n)
 	return headSize(n) + n
 }
 
-// appendTextHead appends the head of a list element that is a text of n bytes. The caller appends the text.
+// appendTextHead appends what precedes the text in a list element that is a text of n bytes. The caller appends the
+// text.
 func appendTextHead(dst []byte, n int) []byte {
 	return appendHead(appendHead(dst, elementTag, headSize(n)+n), textTag, n)
 }
 
-// appendListHead appends the head of a list element that is a list of n bytes. The caller appends the list's elements.
+// appendListHead appends what precedes the elements in a list element that is a list of n bytes. The caller appends
+// the elements.
 func appendListHead(dst []byte, n int) []byte {
 	return appendHead(appendHead(dst, elementTag, headSize(n)+n), listTag, n)
 }
@@ -50,7 +53,7 @@ func appendBool(dst []byte, b bool) []byte {
 	return dst
 }
 
-// The three lists of a record, in order.
+// The three lists of a record, by their indexes in the record's struct.
 const (
 	dataChange = iota
 	heartbeat
@@ -58,12 +61,12 @@ const (
 	kindsOfRecords
 )
 
-// maxRecordHead is the maximum number of bytes that appendRecordHead and appendRecordEnd append together: four heads of values with two lengths
-// each, and two empty lists.
+// maxRecordHead is the maximum number of bytes that appendRecordHead and appendRecordEnd append together: the heads of
+// four values with two lengths each, and two empty lists.
 const maxRecordHead = 4*2*(1+binary.MaxVarintLen64) + (kindsOfRecords-1)*len(emptyList)
 
-// appendRecordHead appends the head of a record. The list number kind of the record has one struct, whose fields take n bytes. The caller appends
-// the fields and calls appendRecordEnd.
+// appendRecordHead appends the head of a record. kind says which of the record's three lists has an element. This
+// element is a struct whose fields take n bytes. The caller appends the fields and then calls appendRecordEnd.
 func appendRecordHead(dst []byte, kind, n int) []byte {
 	list := valueSize(n)                                         // bytes of the list with the struct
 	lists := valueSize(list) + (kindsOfRecords-1)*len(emptyList) // bytes of the three lists

@@ -18,7 +18,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
-// world is a store with one database that has change streams.
+// world is a store with one database that has change streams, for the tests.
 type world struct {
 	t      testing.TB
 	fs     vfs.FS
@@ -70,7 +70,7 @@ func (w *world) reopen() {
 	w.open()
 }
 
-// create makes these streams the only ones.
+// create replaces the world's change streams by the given ones and returns the timestamp of that change.
 func (w *world) create(streams ...*schema.ChangeStream) mvcc.Timestamp {
 	w.t.Helper()
 	b := w.store.NewBatch()
@@ -92,7 +92,7 @@ func (w *world) create(streams ...*schema.ChangeStream) mvcc.Timestamp {
 	return at
 }
 
-// commit commits changes of keys. The record of each is its text.
+// commit commits changes of keys and returns the timestamp. The record of a change contains the key as its text.
 func (w *world) commit(keys ...string) mvcc.Timestamp {
 	w.t.Helper()
 	at, err := w.tryCommit(keys...)
@@ -131,7 +131,8 @@ func (w *world) tryCommit(keys ...string) (at mvcc.Timestamp, err error) {
 	return at, nil
 }
 
-// query reads a partition, or the list of them, from a timestamp on.
+// query returns a query that reads a partition or, if token is "", the list of partitions, from the timestamp start
+// on.
 func query(token string, start mvcc.Timestamp) changestream.Query {
 	return changestream.Query{Stream: stream, Partition: token != "", Token: token, Start: start, End: mvcc.Latest, Heartbeat: 10 * time.Second}
 }
@@ -145,13 +146,14 @@ func (w *world) read(q changestream.Query) *changestream.Reader {
 	return r
 }
 
-// child is a partition as a record names it.
+// child is a partition that a child partitions record names.
 type child struct {
 	token   string
 	parents []string
 }
 
-// A record is a decoded row of a reader: a data record, which is a text, or a heartbeat, or partitions.
+// A record is a decoded row of a reader. It is a data record, which is a text, or a heartbeat, or a list of
+// partitions.
 type record struct {
 	data     string
 	at       mvcc.Timestamp // of a heartbeat or of partitions
@@ -219,7 +221,7 @@ func next(t testing.TB, r *changestream.Reader) record {
 	return parse(t, r.Record())
 }
 
-// texts prints data records, without their timestamps.
+// texts formats data records without their timestamps.
 func texts(records []record) string {
 	var list []string
 	for _, r := range records {

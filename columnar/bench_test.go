@@ -17,7 +17,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// customers makes TPC-H's table customer with a number of rows, and a copy of it.
+// customers makes TPC-H's table customer with the given number of rows, and a columnar copy of the table.
 func customers(b *testing.B, rows int) (*harness, Source, *Copy) {
 	h := newHarness(b, vfs.NewMem(), `CREATE TABLE customer (c_custkey INT64 NOT NULL, c_name STRING(25), c_address STRING(40), c_nationkey INT64, c_phone STRING(15),
 		c_acctbal FLOAT64, c_mktsegment STRING(10), c_comment STRING(117)) PRIMARY KEY (c_custkey)`)
@@ -61,7 +61,7 @@ func customer(rng *rand.Rand, i int) []value.Value {
 	}
 }
 
-// cpuTime is the CPU time of the process.
+// cpuTime returns the CPU time that the process has used.
 func cpuTime(b *testing.B) time.Duration {
 	var use syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
@@ -137,7 +137,7 @@ func readAll(b *testing.B, h *harness, c *Copy, read Read, rows int) {
 	b.ReportMetric(float64(cpuTime(b)-before)/float64(done), "cpu-ns/op")
 }
 
-// BenchmarkWrite rewrites chunks from the existing ones. One operation is a row.
+// BenchmarkWrite writes chunks anew from the existing chunks. One operation is a row.
 func BenchmarkWrite(b *testing.B) {
 	const rows = 150_000
 	_, src, c := customers(b, rows)
@@ -154,7 +154,7 @@ func BenchmarkWrite(b *testing.B) {
 	b.ReportMetric(float64(cpuTime(b)-before)/float64(done), "cpu-ns/op")
 }
 
-// BenchmarkDrop drops copies with different numbers of chunks.
+// BenchmarkDrop measures how long it takes to drop copies with different numbers of chunks.
 func BenchmarkDrop(b *testing.B) {
 	for _, chunks := range []int{1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprint(chunks), func(b *testing.B) {
@@ -167,7 +167,7 @@ func BenchmarkDrop(b *testing.B) {
 					list[i] = &chunk{blobs: &blobs{number: uint64(i)}, start: binary.BigEndian.AppendUint32(nil, uint32(i)), end: binary.BigEndian.AppendUint32(nil, uint32(i+1))}
 				}
 				c.publish(list)
-				c.acquire() // a Reader goes on, and nothing is erased
+				c.acquire() // as if a Reader were open, so that nothing is erased
 				if err := h.copies.Drop(1); err != nil {
 					b.Fatal(err)
 				}

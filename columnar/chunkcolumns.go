@@ -12,13 +12,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// chunkColumns reads the columns of one chunk after the other. It reuses its memory, and reads a column only when it is needed.
+// chunkColumns reads the columns of one chunk, and then those of the next. It reuses its memory, and reads a column
+// only when the column is needed.
 type chunkColumns struct {
 	copy   *Copy
 	layout *table.Layout
 	chunk  *chunk
-	list   []*chunkColumn // the wanted columns and those of the key, each once
-	places []int          // indexes in list of the wanted columns, followed by those of the parts of the key
+	list   []*chunkColumn // the columns that the read needs and those of the key, each once
+	places []int          // indexes in list: of the columns that the read needs, followed by those of the key's parts
 
 	wanted             []arrow.Array // loaded by loadWanted
 	keys               *keys         // loaded by loadKeys
@@ -118,14 +119,14 @@ func (cc *chunkColumns) load(l *chunkColumn) (arrow.Array, error) {
 	return l.array, nil
 }
 
-// damaged marks the chunk as damaged and returns the error of a read that needs a damaged or missing column. Later reads use the rows of the table
-// instead.
+// damaged marks the chunk as damaged, and returns the error of a read that needs a damaged or missing column of it.
+// Later reads take the rows from the table instead.
 func (cc *chunkColumns) damaged(l *chunkColumn, err error) error {
 	cc.chunk.damaged.Store(true)
 	return fmt.Errorf("%w: column %s of chunk %d of %s: %w", usererror.DataDamaged("a columnar copy"), l.column.Name, cc.chunk.number, cc.layout.Name(), err)
 }
 
-// unread marks the chunk as damaged if err says that the engine's file is. It returns err.
+// unread marks the chunk as damaged if err says that the engine's file is damaged. It returns err.
 func (cc *chunkColumns) unread(err error) error {
 	if usererror.CodeOf(err) == codes.DataLoss {
 		cc.chunk.damaged.Store(true)
@@ -133,7 +134,7 @@ func (cc *chunkColumns) unread(err error) error {
 	return err
 }
 
-// column returns the chunk's column with the id and definition of w; nil if there is none.
+// column returns the chunk's column with the id and the definition of w; nil if the chunk does not have it.
 func (c *chunk) column(w wanted) *column {
 	for i := range c.columns {
 		if col := &c.columns[i]; col.ID == w.id && col.definition == w.definition {

@@ -16,8 +16,9 @@ import (
 //
 //	version (1 byte), CRC-32C of what follows (4 bytes, little endian), length of the head (uvarint), head, buffers
 //
-// The head describes the array and then each of its children: the number of values, the number of NULLs, and for each buffer its length, its
-// coding and its length as stored. All are uvarints. The first buffer is the validity bitmap, which is empty without NULLs.
+// The head describes the array and then each of its children. For an array it has the number of values, the number of
+// NULLs, and for each buffer the length, the coding and the stored length. All of these are uvarints. The first buffer
+// is the validity bitmap, which is empty if there are no NULLs.
 const (
 	blobVersion = 1
 	blobHead    = 5
@@ -31,12 +32,13 @@ const (
 	asLengths // offsets, stored as the lengths of the values (narrow.go)
 )
 
-// LZ4 must save at least 1/minSaved of a buffer, since to read an uncompressed buffer costs a fraction of the time.
+// An LZ4 block is used only if it saves at least 1/minSaved of a buffer, since reading an uncompressed buffer takes a
+// fraction of the time.
 const minSaved = 3
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// An encoder makes blobs. Its buffers are scratch.
+// An encoder makes blobs. It reuses its buffers for the next blob.
 type encoder struct {
 	lz4  lz4.Compressor
 	head []byte
@@ -44,7 +46,7 @@ type encoder struct {
 	room []byte
 }
 
-// appendBlob appends the blob of an array that a Batch has made.
+// appendBlob appends the blob of an array to dst. A columnar.Batch must have made the array.
 func (e *encoder) appendBlob(dst []byte, a arrow.ArrayData) ([]byte, error) {
 	e.head, e.body = e.head[:0], e.body[:0]
 	if err := e.array(a); err != nil {
@@ -58,7 +60,7 @@ func (e *encoder) appendBlob(dst []byte, a arrow.ArrayData) ([]byte, error) {
 	return dst, nil
 }
 
-// seal writes the checksum into a blob.
+// seal computes the checksum of a blob and writes it into the blob.
 func seal(blob []byte) {
 	binary.LittleEndian.PutUint32(blob[1:], crc32.Checksum(blob[blobHead:], castagnoli))
 }
@@ -92,7 +94,7 @@ func (e *encoder) buffer(raw []byte, f form) error {
 	return err
 }
 
-// code chooses the coding of a buffer.
+// code chooses how a buffer is coded, and returns the stored form. f is the type of the buffer's elements.
 func (e *encoder) code(raw []byte, f form) (coding uint64, stored []byte, err error) {
 	var ok bool
 	switch f {
@@ -121,7 +123,7 @@ func (e *encoder) code(raw []byte, f form) (coding uint64, stored []byte, err er
 	return asLZ4, e.room[:n], nil
 }
 
-// A decoder makes the array of a blob. It reuses its memory for the next blob.
+// A decoder decodes blobs to arrays. It reuses its memory for the next blob.
 type decoder struct {
 	buffers [][]byte
 	next    int // index of the next free element of buffers
@@ -131,7 +133,7 @@ type decoder struct {
 
 var errBlob = errors.New("malformed blob of a column")
 
-// checkBlob fails if the version or the checksum of a blob is wrong.
+// checkBlob returns an error if the version or the checksum of a blob is wrong.
 func checkBlob(blob []byte) error {
 	if len(blob) < blobHead || blob[0] != blobVersion {
 		return errBlob
@@ -142,8 +144,8 @@ func checkBlob(blob []byte) error {
 	return nil
 }
 
-// decode returns the array of a blob, which must have the type dt and so many rows. The array does not refer to the blob, and is valid until the
-// next call of decode.
+// decode returns the array of a blob. The array must have the type dt and the given number of rows. It does not refer
+// to the blob, and is valid until the next call of decode.
 func (d *decoder) decode(blob []byte, dt arrow.DataType, rows int64) (arrow.Array, error) {
 	if err := checkBlob(blob); err != nil {
 		return nil, err
@@ -164,7 +166,7 @@ func (d *decoder) decode(blob []byte, dt arrow.DataType, rows int64) (arrow.Arra
 	return array.MakeFromData(data), nil
 }
 
-// size returns the bytes of memory that the decoder holds.
+// size returns how many bytes of memory the decoder holds.
 func (d *decoder) size() (n int64) {
 	for _, b := range d.buffers {
 		n += int64(cap(b))
@@ -207,7 +209,8 @@ func (d *decoder) array(dt arrow.DataType) (arrow.ArrayData, error) {
 	return array.NewData(dt, int(n), list, children, int(nulls), 0), nil
 }
 
-// fits reports in ok whether the buffers of an array are long enough for n values. elements is the number of values that its children must have.
+// fits says in ok whether the buffers of an array are long enough for n values. elements is the number of values that
+// the children of the array must have.
 func fits(dt arrow.DataType, n int, list []*memory.Buffer) (elements int, ok bool) {
 	if list[0] != nil && list[0].Len() < (n+7)/8 {
 		return 0, false
@@ -267,7 +270,7 @@ func (d *decoder) buffer(f form) ([]byte, error) {
 // maxBuffer is the size in bytes of the largest buffer in an array of a columnar.Batch.
 const maxBuffer = 1 << 31
 
-// room returns n bytes of memory for a buffer.
+// room returns a buffer of n bytes, which it reuses for the next blob.
 func (d *decoder) room(n int) []byte {
 	if d.next == len(d.buffers) {
 		d.buffers = append(d.buffers, nil)

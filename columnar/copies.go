@@ -19,20 +19,20 @@ import (
 // Copies holds the copies of the tables and indexes of one database. Many goroutines may use it at once.
 type Copies struct {
 	rows *mvcc.Versions
-	last atomic.Uint64 // the highest number of a chunk
+	last atomic.Uint64 // the highest number of a chunk so far
 
 	mu      sync.Mutex
 	byID    map[schema.TableID]*Copy
 	dropped []*Copy // dropped copies with blobs that are not yet deleted
 }
 
-// Open reads the records of all copies of the database with these rows, and deletes the blobs of dead chunks.
+// Open reads the records of all copies of the database whose rows are given, and deletes the blobs of dead chunks.
 func Open(rows *mvcc.Versions) (*Copies, error) {
 	c := &Copies{rows: rows, byID: map[schema.TableID]*Copy{}}
 	if err := c.load(); err != nil {
 		return nil, fmt.Errorf("open columnar copies: %w", err)
 	}
-	// A full disk may refuse that. Then the next Sweep does it.
+	// The store may refuse the deletion, for example because the disk is full. Then the next Sweep deletes the blobs.
 	_ = c.Sweep()
 	return c, nil
 }
@@ -47,7 +47,8 @@ func (c *Copies) Of(id schema.TableID) *Copy {
 	return c.byID[id]
 }
 
-// Make returns the copy of a table or index. If there is none, it makes one without chunks, for which nothing is stored yet.
+// Make returns the copy of a table or index. If there is none, it makes a copy without chunks, for which nothing is
+// stored yet.
 func (c *Copies) Make(id schema.TableID) *Copy {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,14 +64,15 @@ func (c *Copies) make(id schema.TableID) *Copy {
 	return tableCopy
 }
 
-// All returns the copies in the order of the numbers of their tables and indexes.
+// All returns the copies, sorted by the numbers of their tables and indexes.
 func (c *Copies) All() []*Copy {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.SortedFunc(maps.Values(c.byID), func(a, b *Copy) int { return cmp.Compare(a.id, b.id) })
 }
 
-// Drop removes the copy of a table or index, if there is one. Open Readers go on. Drop waits while a chunk of the copy is being written.
+// Drop removes the copy of a table or index, if there is one. Readers that are open can still use the copy. Drop waits
+// while a chunk of the copy is being written.
 func (c *Copies) Drop(id schema.TableID) error {
 	tableCopy := c.Of(id)
 	if tableCopy == nil {
@@ -91,7 +93,8 @@ func (c *Copies) Drop(id schema.TableID) error {
 	return nil
 }
 
-// Sweep deletes the blobs of dead chunks that no Reader can use any more. Copy.Write and Reader.Close do so for one copy.
+// Sweep deletes the blobs of dead chunks that no Reader can use any more, for all copies. Copy.Write and Reader.Close
+// do the same for one copy.
 func (c *Copies) Sweep() error {
 	for _, tableCopy := range c.All() {
 		if err := tableCopy.sweep(); err != nil {
@@ -112,14 +115,15 @@ func (c *Copies) Sweep() error {
 	return nil
 }
 
-// Swept reports whether all data of dropped copies is deleted. It is false while a Reader uses such a copy, or the store refuses the deletion.
+// Swept reports whether all data of dropped copies is deleted. It is false while a Reader still uses such a copy, or
+// if the store refused the deletion.
 func (c *Copies) Swept() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.dropped) == 0
 }
 
-// Erase adds to a batch the deletion of all copies in a space, whose database is dropped.
+// Erase adds to a batch the deletion of all copies in a space. It serves to drop the database of this space.
 func Erase(b kv.Batch, space mvcc.Space) error {
 	for _, kind := range []string{chunkName, columnName} {
 		if err := b.DeleteRange(within(spacePrefix(kind, space))); err != nil {
@@ -148,7 +152,7 @@ func (c *Copies) load() error {
 		}
 		found, dead, ok := parseRecord(val)
 		if !ok {
-			found, dead = &chunk{blobs: &blobs{unreadable: true}}, true // reads use the rows of the table instead
+			found, dead = &chunk{blobs: &blobs{unreadable: true}}, true // the columns are unknown, so reads take the rows from the table instead
 		}
 		found.number = number
 		tableCopy := c.make(id)
@@ -208,8 +212,9 @@ func parseColumnKey(key []byte, prefix int) (schema.TableID, uint64, schema.Colu
 	return schema.TableID(binary.BigEndian.Uint32(key)), binary.BigEndian.Uint64(key[4:]), schema.ColumnID(binary.BigEndian.Uint32(key[12:])), nil
 }
 
-// within returns the bounds of all keys that begin with prefix, in which at least one byte must not be FF. The bounds end in 00 like all keys without
-// a version. The store takes a last byte of 09 for the mark of a version, and would cut the suffix off.
+// within returns the bounds of all keys that begin with prefix. At least one byte of prefix must not be FF. The bounds
+// end in 00, as all keys without a version do: the store takes a last byte of 09 for the mark of a version, and would
+// cut the suffix off.
 func within(prefix []byte) (lower, upper []byte) {
 	end := bytes.Clone(prefix)
 	for i := len(end) - 1; ; i-- {

@@ -14,24 +14,25 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// Copy is the copy of one table or index. Many goroutines may use it at once. Calls that write chunks run one after another.
+// Copy is the columnar copy of one table or index. Many goroutines may use it at once. Calls that write chunks run one
+// after another.
 type Copy struct {
 	id   schema.TableID
 	rows *mvcc.Versions
-	last *atomic.Uint64 // highest chunk number in the database; shared by all copies, so that a dropped copy and its successor share no numbers
+	last *atomic.Uint64 // the highest chunk number in the database, shared by all copies, so that no number is used twice
 	limits
 
-	writing sync.Mutex // held while chunks are replaced; guards dropped
+	writing sync.Mutex // held while chunks are replaced; guards the field dropped
 	dropped bool
 
 	mu       sync.Mutex
 	dir      *directory // the newest directory
 	readers  int        // open Readers
-	dead     []*blobs   // blobs in no directory that is the newest or in use
+	dead     []*blobs   // blobs that belong to no directory that is the newest or in use
 	sweeping int        // number of blobs that a sweep has taken from dead and is deleting
 }
 
-// limits bound the sizes of chunks and runs. Tests set smaller ones.
+// limits bound the sizes of chunks and of runs. Tests set smaller limits.
 type limits struct {
 	maxRows  int   // rows of a chunk
 	maxBytes int64 // bytes of a chunk
@@ -41,36 +42,36 @@ type limits struct {
 
 var fullLimits = limits{maxRows: MaxRows, maxBytes: MaxBytes, minSlice: minSlice, maxBatch: maxMerged}
 
-// directory lists the chunks of a copy at a moment, in the order of their ranges. The list does not change.
+// directory lists the chunks of a copy at one moment, in the order of their key ranges. The list never changes.
 type directory struct {
 	chunks  []*chunk
 	readers int  // Copy.mu guards it
-	old     bool // there is a newer one; Copy.mu guards it
+	old     bool // whether there is a newer directory; guarded by Copy.mu
 }
 
-// chunk is a range of keys with the rows in it at a timestamp. It does not change. To narrow or renew it, Copy makes another chunk with the same
-// blobs.
+// chunk is a range of keys with the rows that were in the range at a timestamp. It never changes. To narrow its range
+// or to change its timestamp, Copy makes another chunk with the same blobs.
 type chunk struct {
 	*blobs
 	at         mvcc.Timestamp
 	start, end []byte
-	startCut   bool // the blobs have rows before start
+	startCut   bool // whether the blobs have rows before start
 }
 
-// blobs describes the stored columns of a chunk. Several chunks may share them.
+// blobs describes the stored columns of a chunk. Several chunks may have the same blobs.
 type blobs struct {
 	number      uint64
 	rows        int64
 	columns     []column
 	damaged     atomic.Bool // a read has met damage
-	unreadable  bool        // the record is malformed, so the columns are unknown
+	unreadable  bool        // whether the record is malformed, so that the columns are unknown
 	directories int         // number of directories with these blobs that are the newest or in use; guarded by Copy.mu
 }
 
 // column is a column of a chunk.
 type column struct {
 	ID         schema.ColumnID
-	definition string // schema.Column.ComputedFrom when the blob was written; if that has changed, the blob is not used
+	definition string // schema.Column.ComputedFrom when the blob was written; if it has changed, the blob is not used
 	stored     bool   // the array holds the values as stored in rows (see isStored)
 	Size       int64  // bytes in Arrow's buffers
 	Bytes      int64  // bytes of the blob
@@ -88,11 +89,11 @@ type Chunk struct {
 	Number  uint64
 	Span    table.Span
 	At      mvcc.Timestamp
-	Rows    int64 // rows at At; more than Span has if a newer chunk covers part of the original range
+	Rows    int64 // rows at the timestamp At; more than those in Span if a newer chunk covers a part of the original range
 	Size    int64 // bytes in Arrow's buffers
 	Bytes   int64 // bytes stored
 	Columns []schema.ColumnID
-	Damaged bool // a read has met damage. The chunk is not read any more, and must be written anew.
+	Damaged bool // whether a read has found damage. Then the chunk is not read any more, and must be written anew.
 }
 
 // Chunks returns the current chunks, in the order of their ranges.
@@ -120,7 +121,7 @@ func (c *chunk) describe() Chunk {
 	return d
 }
 
-// covering returns the chunks that overlap [start, end).
+// covering returns the chunks whose ranges overlap [start, end).
 func (d *directory) covering(start, end []byte) []*chunk {
 	from, _ := slices.BinarySearchFunc(d.chunks, start, func(c *chunk, start []byte) int {
 		if bytes.Compare(c.end, start) <= 0 {
@@ -135,7 +136,7 @@ func (d *directory) covering(start, end []byte) []*chunk {
 	return d.chunks[from:to]
 }
 
-// acquire returns the newest directory and keeps its blobs from being deleted until release.
+// acquire returns the newest directory, and prevents its blobs from being deleted until release is called.
 func (c *Copy) acquire() *directory {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -144,17 +145,17 @@ func (c *Copy) acquire() *directory {
 	return c.dir
 }
 
-// release ends the use of a directory, and deletes the blobs that no directory has any more.
+// release ends the use of a directory, and deletes the blobs that belong to no directory any more.
 func (c *Copy) release(d *directory) {
 	c.mu.Lock()
 	c.readers--
 	d.readers--
 	c.forget(d)
 	c.mu.Unlock()
-	_ = c.sweep() // if a full disk refuses, the next sweep or start repeats it
+	_ = c.sweep() // if the store refuses this, the next sweep or start deletes them
 }
 
-// publish makes chunks the newest directory. It keeps and sorts the slice.
+// publish makes a directory of chunks and makes it the newest. It keeps the slice and sorts it.
 func (c *Copy) publish(chunks []*chunk) {
 	slices.SortFunc(chunks, func(a, b *chunk) int { return bytes.Compare(a.start, b.start) })
 	c.mu.Lock()
@@ -167,7 +168,8 @@ func (c *Copy) publish(chunks []*chunk) {
 	c.forget(before)
 }
 
-// forget gives up the blobs of a directory if that is neither the newest nor in use. The caller holds mu.
+// forget gives up a directory if that is neither the newest nor in use. Blobs that are in no other directory are then
+// dead. The caller holds mu.
 func (c *Copy) forget(d *directory) {
 	if !d.old || d.readers > 0 {
 		return
@@ -179,14 +181,14 @@ func (c *Copy) forget(d *directory) {
 	}
 }
 
-// gone reports whether all blobs of a dropped copy are deleted and no Reader uses it.
+// gone reports whether the copy was dropped, all its blobs are deleted and no Reader uses it.
 func (c *Copy) gone() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.readers == 0 && len(c.dead) == 0 && c.sweeping == 0
 }
 
-// sweep deletes the blobs that no directory has any more.
+// sweep deletes the blobs that belong to no directory any more.
 func (c *Copy) sweep() error {
 	c.mu.Lock()
 	dead := c.dead
@@ -228,8 +230,9 @@ func (c *Copy) erase(dead *blobs) error {
 	return b.CommitNoSync()
 }
 
-// replace adds the records of chunks to a batch, marks other chunks dead, commits the batch and publishes the new directory: rest and with. The
-// batch holds the blobs of new chunks already. The caller holds writing.
+// replace adds the records of new chunks to a batch, marks the records of other chunks as dead, commits the batch, and
+// publishes a directory of the chunks in rest and with. The batch already holds the blobs of new chunks. The caller
+// holds writing.
 func (c *Copy) replace(b kv.Batch, with, dead []*chunk, rest []*chunk) error {
 	var record []byte
 	put := func(list []*chunk, dead bool) error {
@@ -244,8 +247,8 @@ func (c *Copy) replace(b kv.Batch, with, dead []*chunk, rest []*chunk) error {
 	if err := errors.Join(put(with, false), put(dead, true)); err != nil {
 		return err
 	}
-	// No sync is needed, since the work can be repeated. After a crash, the store has all of the batch or nothing, and it has no later batch
-	// without this one.
+	// No sync is needed, since the work can be repeated. After a crash, the store has all of the batch or nothing of
+	// it, and it has no later batch if it does not have this one.
 	if err := b.CommitNoSync(); err != nil {
 		return err
 	}
@@ -253,7 +256,7 @@ func (c *Copy) replace(b kv.Batch, with, dead []*chunk, rest []*chunk) error {
 	return nil
 }
 
-// ErrDropped is the error of writes to a copy that was dropped.
+// ErrDropped is the error of a write to a copy that was dropped.
 var ErrDropped = errors.New("columnar copy was dropped")
 
 func (c *Copy) drop() error {

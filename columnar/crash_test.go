@@ -18,8 +18,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestCrash rewrites chunks and drops copies on a file system that forgets unsynced data. At many of its operations the machine stops, and the
-// store is opened from the remaining files. Then the copy shows the same rows as the table, and only the blobs of its chunks exist.
+// TestCrash writes chunks anew and drops copies on a file system that loses unsynced data in a crash. It stops the
+// machine at many of the file system's operations, and opens the store from the remaining files. The copy must then
+// show the same rows as the table, and only the blobs of its chunks may exist.
 func TestCrash(t *testing.T) {
 	points := 0
 	for seed := range uint64(4) {
@@ -34,12 +35,12 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// crashes runs one seed, and returns at how many points it has crashed.
+// crashes runs the test with one seed, and returns at how many points it has crashed.
 func crashes(t *testing.T, seed uint64) (points int) {
 	rng := rand.New(rand.NewPCG(seed, 4))
 	mem := vfs.NewCrashableMem()
 	var (
-		mu       sync.Mutex // guards what follows: the store writes in the background, too
+		mu       sync.Mutex // guards the variables below, since the store also writes in the background
 		watching bool
 		clones   []*vfs.MemFS
 		crashing = rand.New(rand.NewPCG(seed, 5))
@@ -59,10 +60,10 @@ func crashes(t *testing.T, seed uint64) (points int) {
 	}))
 	h, c, read := someRows(t, fs, 30)
 	m := &model{t: t, rng: rng, harness: h, targets: []target{{h.catalog.Table("Top"), nil}}}
-	if err := h.store.Flush(t.Context(), 0); err != nil { // the rows are durable, as those of any commit
+	if err := h.store.Flush(t.Context(), 0); err != nil { // makes the rows durable, as commits do
 		t.Fatal(err)
 	}
-	r := c.Open(t.Context(), h.view(read.At), read) // the blobs of the first chunk stay
+	r := c.Open(t.Context(), h.view(read.At), read) // keeps the blobs of the first chunks from being deleted
 	watch(true)
 	for range 20 {
 		switch rng.IntN(6) {
@@ -82,7 +83,7 @@ func crashes(t *testing.T, seed uint64) (points int) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	h.check(t) // closing the Reader has deleted what it alone had
+	h.check(t) // closing the Reader has deleted the blobs that only the Reader used
 	h.close()
 	for _, clone := range clones {
 		again := &harness{tb: t, fs: clone, catalog: h.catalog, tables: h.tables, now: h.now}
@@ -93,7 +94,7 @@ func crashes(t *testing.T, seed uint64) (points int) {
 	return len(clones)
 }
 
-// check compares copies with rows, and blobs with chunks.
+// check compares all copies with the rows of their tables, and the stored blobs with the copies' chunks.
 func (h *harness) check(t *testing.T) {
 	var want []string
 	for _, c := range h.copies.All() {
@@ -117,7 +118,7 @@ func (h *harness) check(t *testing.T) {
 	}
 }
 
-// TestNoRoom: if the store refuses batches, Write fails and the copy stays as it was.
+// TestNoRoom checks that if the store refuses batches, Write returns an error and the copy does not change.
 func TestNoRoom(t *testing.T) {
 	h, c, read := someRows(t, vfs.NewMem(), 30)
 	defer h.close()
@@ -137,7 +138,8 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
-// TestCollectedWhileRead: if the changes since a chunk are collected after a Reader's Release, the Reader goes on with the rows of the table.
+// TestCollectedWhileRead collects the changes since a chunk's timestamp after a Reader's Release. The Reader must then
+// continue with the rows of the table.
 func TestCollectedWhileRead(t *testing.T) {
 	h, c, read := someRows(t, vfs.NewMem(), 60)
 	defer h.close()
@@ -173,7 +175,7 @@ func TestCollectedWhileRead(t *testing.T) {
 			t.Errorf("collected after %d runs: %q, %v, want %q", stop, got, err, want)
 		}
 		if runs >= stop && stop > 0 {
-			// The next round begins with a new copy and new deletions.
+			// The next round begins with a new copy, and with new deletions of rows.
 			h.commit(table.Mutation{Op: table.InsertOrUpdate, Table: top, Columns: top.Columns[:2], Rows: [][]value.Value{{value.OfInt64(1), value.OfString("new")}}})
 			for _, ch := range c.Chunks() {
 				if _, err := c.Write(t.Context(), h.source(top, nil, h.now), ch.Span); err != nil {
@@ -192,11 +194,12 @@ func TestCollectedWhileRead(t *testing.T) {
 	}
 }
 
-// TestSpaces: a database finds no copy of another one, also where the number of its space ends in the byte that marks a version in the store (9).
+// TestSpaces checks that a database finds no copy of another database. This must hold even if the number of its space
+// ends in the byte that marks a version in the store (9).
 func TestSpaces(t *testing.T) {
 	h, c, _ := someRows(t, vfs.NewMem(), 30)
 	h.close()
-	h.open() // the records are in a table file now
+	h.open() // flushes the records into a table file
 	defer h.close()
 	for space := range mvcc.Space(20) {
 		copies, err := Open(mvcc.New(h.store).In(space))
@@ -219,8 +222,8 @@ func TestSpaces(t *testing.T) {
 	}
 }
 
-// TestRefusedDeletion: the store refuses to delete the blobs of a dropped copy when its last Reader is closed, while other goroutines call Swept. The
-// next Sweep deletes them.
+// TestRefusedDeletion lets the store refuse to delete the blobs of a dropped copy when the copy's last Reader is
+// closed, while other goroutines call Swept. The next Sweep must delete the blobs.
 func TestRefusedDeletion(t *testing.T) {
 	h, c, read := someRows(t, vfs.NewMem(), 30)
 	defer h.close()

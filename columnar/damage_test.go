@@ -19,7 +19,8 @@ func isDataLoss(err error) bool {
 	return usererror.CodeOf(err) == codes.DataLoss
 }
 
-// someRows is a table of each kind of column, with a copy, and a read of all.
+// someRows returns a database whose table has columns of every kind and the given number of rows, a copy of the table,
+// and a Read of all rows and columns.
 func someRows(t *testing.T, fs vfs.FS, rows int) (*harness, *Copy, Read) {
 	h := newHarness(t, fs, modelDDL)
 	m := &model{t: t, rng: rand.New(rand.NewPCG(5, 5)), harness: h}
@@ -44,7 +45,8 @@ func someRows(t *testing.T, fs vfs.FS, rows int) (*harness, *Copy, Read) {
 	return h, h.build(src), read
 }
 
-// TestDamage changes random bytes of blobs, and cuts blobs short: a read gives DATA_LOSS or the rows that were stored, and the next one reads the table.
+// TestDamage changes random bytes of blobs, and cuts blobs short. A read must return DATA_LOSS or the rows that were
+// stored, and the next read must take the rows from the table.
 func TestDamage(t *testing.T) {
 	h, c, read := someRows(t, vfs.NewMem(), 60)
 	defer h.close()
@@ -107,7 +109,7 @@ func stored(t *testing.T, h *harness, key []byte) []byte {
 	return bytes.Clone(val)
 }
 
-// store stores a value, or deletes the key if it is nil.
+// store stores a value under a key. If the value is nil, it deletes the key.
 func store(t *testing.T, h *harness, key, val []byte) {
 	t.Helper()
 	b := h.store.NewBatch()
@@ -121,7 +123,8 @@ func store(t *testing.T, h *harness, key, val []byte) {
 	}
 }
 
-// TestMalformed: decoding a malformed blob with a right checksum fails, or returns an array whose values can be read.
+// TestMalformed decodes malformed blobs with a right checksum. decode must return an error, or an array all of whose
+// values can be read.
 func TestMalformed(t *testing.T) {
 	h, c, read := someRows(t, vfs.NewMem(), 20)
 	defer h.close()
@@ -145,7 +148,8 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// TestBadRecord: a chunk with a malformed record is deleted with its blobs, and reads use the rows of the table.
+// TestBadRecord checks that a chunk with a malformed record is deleted together with its blobs, and that reads take
+// the rows from the table.
 func TestBadRecord(t *testing.T) {
 	fs := vfs.NewMem()
 	h, c, read := someRows(t, fs, 20)
@@ -165,7 +169,7 @@ func TestBadRecord(t *testing.T) {
 	}
 }
 
-// blobKeys are the keys of all blobs that are stored.
+// blobKeys returns the keys of all stored blobs.
 func blobKeys(t *testing.T, h *harness) (keys []string) {
 	t.Helper()
 	prefix := spacePrefix(columnName, testSpace)

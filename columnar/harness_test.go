@@ -20,7 +20,7 @@ import (
 
 const testSpace mvcc.Space = 7
 
-// harness is a database without transactions: each commit gets the next timestamp.
+// harness is a database without transactions, for tests. Each commit gets the next timestamp.
 type harness struct {
 	tb      testing.TB
 	fs      vfs.FS
@@ -66,7 +66,7 @@ func (h *harness) close() {
 	}
 }
 
-// concat compiles a || b, of two columns.
+// concat is a compiler of SQL that supports only a || b, where a and b are columns.
 type concat struct{ schema.Compiler }
 
 func (concat) CompileExpr(_ *schema.Catalog, t *schema.Table, sql string, _ *value.Type) (*schema.Expr, error) {
@@ -88,7 +88,7 @@ func (concat) CompileExpr(_ *schema.Catalog, t *schema.Table, sql string, _ *val
 	return e, nil
 }
 
-// commit applies mutations at the next timestamp. It reports whether they were accepted.
+// commit applies mutations at the next timestamp. It reports whether the table has accepted them.
 func (h *harness) commit(muts ...table.Mutation) bool {
 	h.now++
 	w := &writer1{view: view{h.rows, mvcc.Latest}, batch: h.rows.NewBatch(), at: h.now}
@@ -155,7 +155,7 @@ func (h *harness) source(t *schema.Table, x *schema.Index, at mvcc.Timestamp) So
 	return Source{Projection: p, View: h.view(at), At: at}
 }
 
-// build writes chunks until the copy is complete.
+// build writes chunks until the copy covers all keys, and returns the copy.
 func (h *harness) build(src Source) *Copy {
 	c := h.copies.Make(src.ID())
 	for {
@@ -204,7 +204,7 @@ func textOf(p *table.Projection, vals []value.Value) string {
 	return b.String()
 }
 
-// fromCopy reads the same rows through a copy.
+// fromCopy reads the same rows as fromRows, but through the copy c. It calls between after each run.
 func (h *harness) fromCopy(c *Copy, read Read, between func(*Reader)) (rows []string, err error) {
 	r := c.Open(context.Background(), h.view(read.At), read)
 	defer func() {
@@ -228,7 +228,7 @@ func (h *harness) fromCopy(c *Copy, read Read, between func(*Reader)) (rows []st
 	}
 }
 
-// rowsOf returns the rows of a Reader's run as text.
+// rowsOf returns the n rows of a Reader's current run as text.
 func rowsOf(read Read, r *Reader, n int) (rows []string, err error) {
 	vals := make([]value.Value, len(read.Columns))
 	for row := range n {

@@ -11,7 +11,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// keys computes the keys of the rows of a chunk from its key columns.
+// keys computes the keys of a chunk's rows from the columns of the key.
 type keys struct {
 	layout  *table.Layout
 	columns []arrow.Array // one for each part of the key
@@ -34,7 +34,8 @@ func (k *keys) at(i int) (key []byte, err error) {
 	return k.key, nil
 }
 
-// find returns the first row in [from, to) whose key is not below bound; to if there is none. It searches near from first.
+// find returns the first row in [from, to) whose key is not below bound; to if there is none. It is fast if that row
+// is near from.
 func (k *keys) find(bound []byte, from, to int) (int, error) {
 	step := 1
 	for from < to {

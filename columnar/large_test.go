@@ -12,8 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestLargeRows: a chunk of large rows ends early, and a row that is larger than MaxBytes is a chunk by itself. The memory of Write and of a
-// Reader is charged and bounded.
+// TestLargeRows checks that a chunk of large rows ends early, and that a row larger than MaxBytes gets a chunk of its
+// own. The memory that Write and a Reader use must be charged and limited.
 func TestLargeRows(t *testing.T) {
 	h := newHarness(t, vfs.NewMem(), `CREATE TABLE T (Id INT64 NOT NULL, Data BYTES(MAX)) PRIMARY KEY (Id)`)
 	defer h.close()
@@ -43,7 +43,8 @@ func TestLargeRows(t *testing.T) {
 	if reserved := budget.Usage().Reserved; reserved > 0 {
 		t.Errorf("%d bytes are charged after the chunks were written", reserved)
 	}
-	// A change of a few bytes has the chunks merged; none of their rows is copied with others.
+	// After a change of a few bytes, a read merges the chunks with the change. None of the chunks' rows may be copied
+	// into a batch with other rows.
 	h.commit(table.Mutation{Op: table.InsertOrUpdate, Table: tab, Columns: tab.Columns, Rows: [][]value.Value{{value.OfInt64(3), value.OfBytes([]byte("small"))}}})
 	read := Read{Projection: src.Projection, At: h.now, Memory: account}
 	read.Spans, _ = src.Spans(table.KeySet{All: true})
@@ -62,7 +63,7 @@ func TestLargeRows(t *testing.T) {
 	if reserved := budget.Usage().Reserved; reserved > 0 {
 		t.Errorf("%d bytes are charged after the read", reserved)
 	}
-	// Without room, a read and a write are refused.
+	// If there is not enough memory, a read and a write must return an error.
 	small := memory.NewBudget(4 << 20).Open(memory.Request)
 	read.Memory, src.Memory = small, small
 	if _, err := h.fromCopy(c, read, nil); !usererror.IsExhausted(err) {

@@ -7,32 +7,34 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// A read at a timestamp T takes two sorted inputs and merges them by key. The one is the rows of a chunk, which are those that a read at the
-// chunk's own timestamp sees. The other is a cursor over the keys that were written after that timestamp, up to T. The cursor gives the newest
-// version of each such key that is not newer than T.
+// A read at a timestamp T merges two sorted inputs by key. The first input is the rows of a chunk, as a read at the
+// chunk's own timestamp sees them. The second input is a cursor over the keys that were written after that timestamp,
+// up to T. The cursor gives the newest version of each such key that is not newer than T.
 //
 //	chunk     a1  b1  c1  d1  e1
 //	changes           c2  d-      f2      (d was deleted)
 //	read      a1  b1  c2      e1  f2
 //
-// Where both have a key, the changed version replaces the row of the chunk, or removes it. A key that only the changes have is a new row. So
-// the cost of a read grows with the number of changes, and commits do no work for the copy.
+// If both inputs have a key, the changed version replaces the row of the chunk, or removes the row if it is a
+// deletion. A key that is only in the second input is a new row. So the cost of a read grows with the number of
+// changes, and commits do no work for the copy.
 //
-// Between two changes the rows of the chunk are as they were copied. From minSlice rows on, the read returns slices of the chunk's arrays, which
-// copy nothing. Fewer rows are appended to a batch together with the changed rows around them, so that many changes do not make many tiny batches.
+// Between two changes, the rows of the chunk are unchanged. If there are at least minSlice of them, the read returns
+// slices of the chunk's arrays, without copying rows. If there are fewer, the rows are appended to a batch together
+// with the changed rows around them, so that many changes do not make many tiny batches.
 //
-// The columns of the chunk are decoded late: the key column when the first change or the first bound of a range is looked up in it, the wanted
-// columns when the first row is returned.
+// The columns of the chunk are decoded late: the columns of the key when the first change or the first bound of a
+// range is looked up in them, and the columns that the read needs when the first row is returned.
 //
-// If the cursor fails, for example because the versions since the chunk's timestamp were collected, left tells which ranges were not returned
-// yet. The Reader then reads these from the rows of the table.
+// If the cursor fails, for example because the versions since the chunk's timestamp were collected, the method left
+// returns the ranges that were not returned yet. The Reader then reads these ranges from the table.
 const (
 	minSlice    = 1024
 	maxMerged   = 8192    // rows of a batch
 	mergedBytes = 1 << 20 // size of a batch
 )
 
-// merge reads the rows of a chunk in some ranges, as they are at the timestamp of the read.
+// merge reads the rows of a chunk in some key ranges, as they are at the timestamp of the read.
 type merge struct {
 	*Reader
 	chunk   *chunk
@@ -40,15 +42,15 @@ type merge struct {
 	changes *mvcc.Cursor
 
 	begun    bool // from and to are set for the current span
-	from, to int  // the rows of the chunk in the current span that are not yet read
-	pending  bool // changes is on a changed row that is not yet merged, in the current span or after it
-	change   bool // the pending row is in the current span, and comes before row at or replaces it
+	from, to int  // the rows of the chunk in the current span that were not read yet
+	pending  bool // whether changes is on a changed row, in the current span or after it, that was not merged yet
+	change   bool // whether the pending row is in the current span, and either comes before row at or replaces it
 	at       int
 	lastKey  []byte // the key of the last change merged in the current span; empty before the first
 }
 
-// openMerge begins to read the spans of a segment that has a chunk. The error is mvcc.ErrCollected if some changes since the chunk's timestamp may
-// have been collected.
+// openMerge begins to read the spans of a segment that has a chunk. The error is mvcc.ErrCollected if some of the
+// changes since the chunk's timestamp may have been collected.
 func (r *Reader) openMerge(s segment) (*merge, error) {
 	changes, err := r.copy.rows.Changes(s.spans[0].Start, s.spans[len(s.spans)-1].End, s.chunk.at, r.read.At)
 	if err != nil {
@@ -64,7 +66,8 @@ func (r *Reader) openMerge(s segment) (*merge, error) {
 
 func (m *merge) close() error { return m.changes.Close() }
 
-// left returns the ranges to read from the table after changes has failed: those with no rows returned or in the batch.
+// left returns the ranges that must be read from the table after the cursor changes has failed: those of which no rows
+// were returned or are in the batch.
 func (m *merge) left() []table.Span {
 	spans := append([]table.Span(nil), m.spans...)
 	if len(m.lastKey) > 0 {
@@ -73,7 +76,7 @@ func (m *merge) left() []table.Span {
 	return spans
 }
 
-// next makes the next run and returns its number of rows. more is false at the end of the segment.
+// next makes the next run and returns the number of rows in it. more is false at the end of the segment.
 func (m *merge) next() (n int, more bool, err error) {
 	m.emptyBatch()
 	for len(m.spans) > 0 {
@@ -99,7 +102,7 @@ func (m *merge) next() (n int, more bool, err error) {
 	return m.flush(), false, m.charge()
 }
 
-// begin begins the first of the remaining spans: it finds the span's rows in the chunk, and its first change.
+// begin begins the first of the remaining spans. It finds the rows of the chunk in this span, and the first change.
 func (m *merge) begin() (err error) {
 	span := m.spans[0]
 	m.from, m.to, m.lastKey = m.to, int(m.chunk.rows), m.lastKey[:0] // begin after the rows of the span before
@@ -121,7 +124,7 @@ func (m *merge) begin() (err error) {
 	return m.advance()
 }
 
-// advance finds the next change of the current span, and its place among the rows of the chunk.
+// advance finds the next change in the current span, and its position among the rows of the chunk.
 func (m *merge) advance() (err error) {
 	m.change = false
 	for !m.pending {
@@ -156,8 +159,9 @@ func (m *merge) find(bound []byte, from, to int) (int, error) {
 	return keys.find(bound, from, to)
 }
 
-// emitUnchanged handles the rows before the next change. If they are at least minSlice, it makes them the run and returns their number. Fewer rows are added to
-// the batch. If there are many and the batch has rows, it returns the batch first.
+// emitUnchanged handles the rows of the chunk before the next change. If they are at least minSlice, it makes them the
+// run and returns their number; but if the batch has rows, it returns those first. If they are fewer, it adds them to
+// the batch.
 func (m *merge) emitUnchanged() (n int, err error) {
 	to := m.to
 	if m.change {
@@ -187,8 +191,8 @@ func (m *merge) emitUnchanged() (n int, err error) {
 	return 0, nil
 }
 
-// applyChange merges the next change: it skips the chunk's row with the same key, if there is one, and adds the changed row to the batch unless that was
-// deleted.
+// applyChange merges the next change. If the chunk has a row with the same key, it skips that row. Unless the change
+// is a deletion, it adds the changed row to the batch.
 func (m *merge) applyChange() error {
 	key := m.changes.Key()
 	if m.at < m.to {
@@ -205,7 +209,7 @@ func (m *merge) applyChange() error {
 		}
 	}
 	if !m.changes.Deleted() {
-		if _, _, err := m.decoder.Find(key); err != nil { // a second time, since Release may have moved the key
+		if _, _, err := m.decoder.Find(key); err != nil { // Find is called again, since Release may have moved the key
 			return err
 		}
 		if err := m.decoder.Append(m.batch.Columns, m.changes.Value()); err != nil {
@@ -218,7 +222,7 @@ func (m *merge) applyChange() error {
 	return m.advance()
 }
 
-// batchBytes estimates the bytes of the rows in the batch.
+// batchBytes estimates the number of bytes of the rows in the batch.
 func (m *merge) batchBytes() (n int64) {
 	if m.batchRows == 0 {
 		return 0

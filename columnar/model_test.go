@@ -17,9 +17,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestModel writes and deletes random rows of a table and of one that is interleaved in it, with indexes. It rewrites, renews and drops chunks of
-// copies of all of them, collects old versions, flushes and restarts. It compares the copies with the tables at random timestamps, for random keys
-// and columns. Some Readers stay open during all that. A failing seed replays.
+// TestModel writes and deletes random rows of a table and of an interleaved table, which have indexes. It writes,
+// renews and drops chunks of copies of all of these, collects old versions, flushes and restarts. Then it compares the
+// copies with the tables at random timestamps, for random keys and columns. Some Readers stay open all the time. A
+// failed run can be repeated with its seed.
 func TestModel(t *testing.T) {
 	randomtest.Run(t, 25, 5, 300, func(seed uint64) (step, end func()) {
 		m := newModel(t, seed)
@@ -70,7 +71,7 @@ func (m *model) step() {
 
 func pick[T any](rng *rand.Rand, from ...T) T { return from[rng.IntN(len(from))] }
 
-// values of every type: NULL, common ones and those beyond Arrow's types.
+// value returns a random value of a type: NULL, a common value, or one that Arrow's type cannot hold.
 func (m *model) value(t *value.Type) value.Value {
 	n := m.rng.IntN(5)
 	if n == 4 {
@@ -132,7 +133,7 @@ func (m *model) write() {
 	rowKeys := map[string]bool{}
 	for range 1 + m.rng.IntN(12) {
 		row := m.row(mut.Columns)
-		if key := fmt.Sprint(textOfAll(mut.Columns, row)[:len(t.Key)]); !rowKeys[key] { // a commit writes a key once
+		if key := fmt.Sprint(textOfAll(mut.Columns, row)[:len(t.Key)]); !rowKeys[key] { // a commit must not write a key twice
 			rowKeys[key] = true
 			mut.Rows = append(mut.Rows, row)
 		}
@@ -149,7 +150,7 @@ func textOfAll(columns []*schema.Column, row []value.Value) (list []string) {
 	return list
 }
 
-// keySet is a random one: everything, keys, ranges with few or all parts.
+// keySet returns a random key set: all keys, single keys, or ranges whose bounds have few or all parts of the key.
 func (m *model) keySet(l *table.Layout) (ks table.KeySet) {
 	if m.rng.IntN(3) == 0 {
 		ks.All = true
@@ -173,7 +174,7 @@ func (m *model) keySet(l *table.Layout) (ks table.KeySet) {
 	return ks
 }
 
-// randomRead is a read of random keys and columns, at a timestamp that may be too old.
+// randomRead returns a copy and a read of random keys and columns, at a timestamp that may be too old.
 func (m *model) randomRead() (*Copy, Read) {
 	to := pick(m.rng, m.targets...)
 	src := m.source(to.t, to.x, m.now)
@@ -213,7 +214,7 @@ func (m *model) compare(read Read, got []string, err error, want []string, wantE
 	}
 }
 
-// openRead is a Reader that is read from bit by bit.
+// openRead is a Reader from which the test reads one run now and then.
 type openRead struct {
 	read   Read
 	reader *Reader
@@ -230,7 +231,7 @@ func (m *model) beginRead() {
 	m.reads = append(m.reads, &openRead{read: read, want: want, reader: c.Open(context.Background(), m.view(read.At), read)})
 }
 
-// goOn reads a run of each open Reader, and may have it let go of the engine.
+// goOn reads a run from each open Reader. Sometimes it also calls Release.
 func (m *model) goOn() {
 	m.reads = slices.DeleteFunc(m.reads, func(o *openRead) bool {
 		n, err := o.reader.Next()
@@ -263,7 +264,7 @@ func (m *model) endReads() {
 	}
 }
 
-// writeChunk writes a chunk of what is missing, of what one or two chunks cover, or of any range.
+// writeChunk writes a chunk. Its span is a range without a chunk, or the range of one or two chunks, or any range.
 func (m *model) writeChunk() {
 	to := pick(m.rng, m.targets...)
 	src := m.source(to.t, to.x, max(m.now-mvcc.Timestamp(m.rng.IntN(3)), m.horizon))
@@ -296,7 +297,7 @@ func (m *model) writeChunk() {
 	m.checkChunks(c)
 }
 
-// checkChunks: ranges are disjoint and in order.
+// checkChunks checks that the ranges of the chunks are disjoint and in order.
 func (m *model) checkChunks(c *Copy) {
 	end := ""
 	for _, ch := range c.Chunks() {

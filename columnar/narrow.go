@@ -8,9 +8,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 )
 
-// Whole numbers that differ little are stored in few bytes: the smallest number (8 bytes), a width (1 byte: 1, 2 or 4), and for each number its
-// difference to the smallest one, in as many bytes as the width says. Offsets are stored as a width (1 byte) and the differences between
-// neighbours. All numbers are little-endian. Both forms are smaller than LZ4 blocks and are read several times as fast.
+// Whole numbers that differ little are stored in few bytes: the smallest number (8 bytes), a width (1 byte: 1, 2 or
+// 4), and for each number its difference from the smallest one, in as many bytes as the width says. Offsets are stored
+// as a width (1 byte), followed by the differences between neighbouring offsets. All numbers are little-endian. Both
+// forms are smaller than LZ4 blocks, and are several times as fast to read.
 
 // form is the type of the elements in a buffer of an array.
 type form uint8
@@ -40,7 +41,7 @@ func formOf(dt arrow.DataType, buffer int) form {
 	return formBytes
 }
 
-// width returns the bytes of an element of the buffer.
+// width returns the number of bytes of an element of the buffer.
 func (f form) width() uint64 {
 	switch f {
 	case formOffsets, formInt32:
@@ -53,10 +54,11 @@ func (f form) width() uint64 {
 	return 1
 }
 
-// narrowHead is the size in bytes of the smallest number and the width.
+// narrowHead is the number of bytes of the smallest number and the width.
 const narrowHead = 9
 
-// appendNarrow appends numbers in the narrow form and returns true, if that makes them at most half as wide.
+// appendNarrow appends numbers in the narrow form and returns true. If that does not make them at most half as wide,
+// it appends nothing and returns false.
 func appendNarrow(dst, raw []byte, f form) (_ []byte, ok bool) {
 	switch f {
 	case formInt32:
@@ -118,7 +120,8 @@ func appendWidth(dst []byte, n uint64, width int) []byte {
 	return binary.LittleEndian.AppendUint32(dst, uint32(n))
 }
 
-// widen decodes numbers that appendNarrow has encoded. It returns false if they do not fill to exactly.
+// widen decodes numbers that appendNarrow has encoded, and stores them in to. It returns false if they do not fill to
+// exactly.
 func widen(to, from []byte, f form) bool {
 	if len(from) < narrowHead {
 		return false
@@ -182,7 +185,7 @@ func widenTo[T any](to []T, from []byte, width int, of func(int64) T) bool {
 	return true
 }
 
-// appendLengths appends the differences between offsets, the first of which is 0.
+// appendLengths appends the differences between neighbouring offsets. The first offset must be 0.
 func appendLengths(dst, raw []byte) []byte {
 	offsets := arrow.Int32Traits.CastFromBytes(raw)
 	longest := int32(0)
@@ -197,7 +200,8 @@ func appendLengths(dst, raw []byte) []byte {
 	return dst
 }
 
-// sumLengths decodes offsets that appendLengths has encoded. It returns false if they do not fill to exactly, or if they overflow.
+// sumLengths decodes offsets that appendLengths has encoded, and stores them in to. It returns false if they do not
+// fill to exactly, or if they overflow.
 func sumLengths(to, from []byte) bool {
 	if len(from) == 0 || len(to) < 4 {
 		return false

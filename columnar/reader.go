@@ -21,11 +21,13 @@ type Read struct {
 	*table.Projection
 	Spans []table.Span   // sorted and disjoint, as table.Layout.Spans makes them; may include points
 	At    mvcc.Timestamp // the timestamp at which the view, a snapshot, reads
-	// Memory is an account of the request. The Reader charges its memory to further accounts of the same budget; nil counts nothing.
+	// Memory is the request's memory account. The Reader charges its memory to further accounts of the same budget. If
+	// Memory is nil, it charges nothing.
 	Memory *memory.Account
 }
 
-// Reader returns the rows of a Read in runs. A run is a number of consecutive rows, with one array for each column. One goroutine may use a Reader.
+// Reader returns the rows of a Read in runs. A run is a number of consecutive rows, with one array for each column.
+// Only one goroutine may use a Reader.
 type Reader struct {
 	ctx  context.Context
 	copy *Copy // nil if there is no copy
@@ -34,9 +36,9 @@ type Reader struct {
 	dir  *directory
 
 	segments []segment   // segments not yet begun
-	merge    *merge      // reads the current segment, if that is a chunk
+	merge    *merge      // reads the current segment, if that has a chunk
 	rows     *table.Rows // reads the current segment, if that has no chunk
-	fill     int         // bytes of rows to read from the table next
+	fill     int         // how many bytes of rows the next read from the table takes
 
 	batch     *columnar.Batch // rows that were decoded or merged; nil before the first
 	batchRows int
@@ -50,13 +52,14 @@ type Reader struct {
 	err     error
 }
 
-// A segment is a part of a read that is read from one chunk, or from the table if chunk is nil.
+// A segment is a part of a read whose rows come from one chunk, or from the table if chunk is nil.
 type segment struct {
 	chunk *chunk
 	spans []table.Span // ranges, not points
 }
 
-// Open begins a read. The Reader must be closed. A nil Copy has no chunks, so all rows are read from the table.
+// Open begins a read. The caller must close the Reader. If c is nil, there is no copy, and all rows are read from the
+// table.
 func (c *Copy) Open(ctx context.Context, view table.View, read Read) *Reader {
 	r := &Reader{ctx: ctx, copy: c, view: view, read: read, arrays: make([]arrow.Array, len(read.Columns)), fill: firstFill, memory: read.Memory.Beside(memory.Stream)}
 	if c == nil {
@@ -68,7 +71,7 @@ func (c *Copy) Open(ctx context.Context, view table.View, read Read) *Reader {
 	return r
 }
 
-// plan divides the spans of a read into segments. A chunk older than the horizon cannot be used.
+// plan divides the spans of a read into segments. It does not use chunks whose timestamp is below the horizon.
 func (d *directory) plan(read Read, horizon mvcc.Timestamp) []segment {
 	var list []segment
 	wanted := wantedOf(read.Projection)
@@ -111,13 +114,13 @@ func minBound(a, b []byte) []byte {
 	return b
 }
 
-// wanted is a column that a read needs, or may need.
+// wanted identifies a column that a read needs, or may need.
 type wanted struct {
 	id         schema.ColumnID
 	definition string
 }
 
-// wantedOf returns the columns of a projection and those of its key.
+// wantedOf returns the columns that a projection reads and the columns of its key.
 func wantedOf(p *table.Projection) (list []wanted) {
 	for _, c := range p.Columns {
 		list = append(list, wanted{c.ID, c.ComputedFrom()})
@@ -128,7 +131,7 @@ func wantedOf(p *table.Projection) (list []wanted) {
 	return list
 }
 
-// has reports whether the chunk has all columns of a list and no known damage.
+// has reports whether the chunk has all columns in list and no known damage.
 func (c *chunk) has(list []wanted) bool {
 	if c.damaged.Load() {
 		return false
@@ -141,16 +144,17 @@ func (c *chunk) has(list []wanted) bool {
 	return true
 }
 
-// Estimate is an estimate of the rows that a Read would read, from the directory alone.
+// Estimate estimates how many rows a Read would read. It is made from the directory alone, without reading chunks.
 type Estimate struct {
 	Chunks int
-	Rows   int64 // estimated rows of these chunks in the spans of the read, without later changes
-	// Whole counts the rows of the chunks that lie completely in the spans. Partial counts the rows of the other chunks, in the spans or not.
+	Rows   int64 // estimated number of rows of these chunks in the spans of the read, without later changes
+	// Whole is the number of rows of the chunks that lie completely in the spans. Partial is the number of all rows of
+	// the other chunks, in the spans or not.
 	Whole, Partial int64
 	Rest           []table.Span // ranges that must be read from the table
 }
 
-// Estimate returns an estimate for a Read. A nil Copy has no chunks.
+// Estimate returns an estimate for a Read. If c is nil, there are no chunks.
 func (c *Copy) Estimate(read Read) (e Estimate) {
 	if c == nil {
 		e.Rest = table.Ranges(read.Spans)
@@ -171,16 +175,17 @@ func (c *Copy) Estimate(read Read) (e Estimate) {
 			e.Partial += s.chunk.rows
 		}
 	}
-	e.Rows = e.Whole + e.Partial/2 // only the keys would tell how many of the partial ones are in the spans
+	e.Rows = e.Whole + e.Partial/2 // how many of the partial rows are in the spans is unknown without reading the keys
 	return e
 }
 
-// within reports whether all rows of the blobs lie in a span.
+// within reports whether all rows of the chunk's blobs lie in the span s.
 func (c *chunk) within(s table.Span) bool {
 	return !c.startCut && bytes.Compare(s.Start, c.start) <= 0 && bytes.Compare(c.end, s.End) <= 0
 }
 
-// The first read from the table takes firstFill bytes of rows. Each later one takes twice as many, up to fullFill.
+// firstFill and fullFill are numbers of bytes. The first read from the table takes firstFill bytes of rows. Each
+// further read takes twice as many, up to fullFill.
 const (
 	firstFill = 32 << 10
 	fullFill  = 1 << 20
@@ -201,11 +206,12 @@ func (r *Reader) Next() (n int, err error) {
 	}
 }
 
-// Array returns column i of the run. It is valid until the next call of Next. Its type is the Arrow type that value/columnar uses without Options.
-// If that type cannot hold all values of the column's type, the array may instead hold values as they are stored in rows (columnar.IsStored).
+// Array returns column i of the run. It is valid until the next call of Next. The array's type is the one that
+// value/columnar uses without Options. If that type cannot hold all values of the column's type, the array may instead
+// hold values in the form in which rows store them (see columnar.IsStored).
 func (r *Reader) Array(i int) arrow.Array { return r.arrays[i] }
 
-// step goes on with the current segment, or begins the next one. It may return 0 rows before the end.
+// step continues with the current segment, or begins the next one. It may return 0 rows before the end.
 func (r *Reader) step() (n int, err error) {
 	switch {
 	case r.merge != nil:
@@ -233,7 +239,7 @@ func (r *Reader) step() (n int, err error) {
 func (r *Reader) stepChunk() (n int, err error) {
 	n, more, err := r.merge.next()
 	if errors.Is(err, mvcc.ErrCollected) {
-		// The rest is read from the table, where the versions at the read's timestamp may still exist.
+		// The remaining ranges are read from the table, where the versions at the read's timestamp may still exist.
 		r.segments = slices.Insert(r.segments, 0, segment{spans: r.merge.left()})
 		more, err = false, nil
 		n = r.merge.flush()
@@ -266,7 +272,7 @@ func (r *Reader) stepRows() (n int, err error) {
 	return r.flush(), nil
 }
 
-// emptyBatch empties the batch. It makes one if there is none.
+// emptyBatch removes the rows from the batch. If there is no batch yet, it makes one.
 func (r *Reader) emptyBatch() {
 	if r.batch == nil {
 		r.batch = batchOf(r.read.Columns)
@@ -275,7 +281,7 @@ func (r *Reader) emptyBatch() {
 	r.batchRows = 0
 }
 
-// flush makes the rows of the batch the run.
+// flush makes the rows of the batch the current run, and returns their number.
 func (r *Reader) flush() (n int) {
 	if n = r.batchRows; n == 0 {
 		return 0
@@ -287,7 +293,7 @@ func (r *Reader) flush() (n int) {
 	return n
 }
 
-// slice makes the rows [from, to) of the chunk the run.
+// slice makes the rows [from, to) of the chunk the current run, and returns their number.
 func (r *Reader) slice(from, to int) (n int) {
 	for i := range r.arrays {
 		a := r.columns.wanted[i]
@@ -299,7 +305,7 @@ func (r *Reader) slice(from, to int) (n int) {
 	return to - from
 }
 
-// charge charges the memory that the Reader holds now, if that is more than was charged before.
+// charge charges the memory that the Reader holds now, if that is more than what was charged before.
 func (r *Reader) charge() error {
 	size := int64(0)
 	if r.batch != nil {
@@ -318,8 +324,8 @@ func (r *Reader) charge() error {
 	return err
 }
 
-// Release closes the Reader's iterator in the storage engine, for a caller that is about to wait for long. The run stays valid, and Next goes on
-// after it.
+// Release closes the Reader's iterator in the storage engine. Call it before a long wait. The current run stays valid,
+// and Next continues after it.
 func (r *Reader) Release() {
 	switch {
 	case r.merge != nil:
@@ -329,7 +335,7 @@ func (r *Reader) Release() {
 	}
 }
 
-// Close ends the read. The run is no longer valid.
+// Close ends the read. The arrays of the last run are no longer valid.
 func (r *Reader) Close() error {
 	var err error
 	if r.merge != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestChangesOverChunk: a copy of more than one chunk shows, at its timestamp and at later ones, what the table shows.
+// TestChangesOverChunk checks that a copy with several chunks shows the same rows as the table, at the timestamp of
+// the copy and at later ones.
 func TestChangesOverChunk(t *testing.T) {
 	h := newHarness(t, vfs.NewMem(), `CREATE TABLE T (Id INT64 NOT NULL, Name STRING(MAX), Stamp TIMESTAMP) PRIMARY KEY (Id DESC)`)
 	defer h.close()
@@ -60,7 +61,8 @@ func TestChangesOverChunk(t *testing.T) {
 	}
 }
 
-// TestReleaseBehindChanges: after Release a Reader has no iterator open, also after the last changed row of a chunk.
+// TestReleaseBehindChanges checks that after Release a Reader has no iterator open, even after the last changed row of
+// a chunk.
 func TestReleaseBehindChanges(t *testing.T) {
 	h := newHarness(t, vfs.NewMem(), `CREATE TABLE T (Id INT64 NOT NULL) PRIMARY KEY (Id)`)
 	tab := h.catalog.Table("T")
@@ -75,20 +77,20 @@ func TestReleaseBehindChanges(t *testing.T) {
 	read := Read{Projection: src.Projection, At: h.now}
 	read.Spans, _ = src.Spans(table.KeySet{All: true})
 	r := c.Open(t.Context(), h.view(read.At), read)
-	for range 2 { // what has changed, and the rows of the chunk
+	for range 2 { // the first run has the changed rows, the second the rows of the chunk
 		if n, err := r.Next(); n != 1 || err != nil {
 			t.Fatal(n, err)
 		}
 	}
 	r.Release()
-	h.close() // fails if an iterator is open
+	h.close() // fails if an iterator is still open
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestDroppedDatabase: if the database is dropped before a read has loaded a column, the read fails with the error of reads of the table, and
-// reports no damage.
+// TestDroppedDatabase drops the database before a read has loaded a column. The read must fail with the same error as
+// reads of the table, and must not report damage.
 func TestDroppedDatabase(t *testing.T) {
 	h := newHarness(t, vfs.NewMem(), `CREATE TABLE T (Id INT64 NOT NULL, Name STRING(MAX)) PRIMARY KEY (Id)`)
 	defer h.close()

@@ -7,7 +7,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// The record of a chunk:
+// The record of a chunk has this form:
 //
 //	version (1 byte), flags, timestamp, rows, start, end, number of columns,
 //	for each column: number, definition, flags, bytes as Arrow's buffers, bytes of the blob
@@ -18,11 +18,11 @@ const recordVersion = 1
 // Flags of a record.
 const (
 	isDead   = 1 << iota // the chunk was replaced
-	startCut             // the blobs have rows before start, since a newer chunk covers that range
+	startCut             // the blobs have rows before start, because a newer chunk covers that range
 )
 
 // Flags of a column.
-const isStored = 1 // the array holds the values as stored in rows, since their Arrow type cannot hold all of them
+const isStored = 1 // the array holds values in the form of stored rows, because their Arrow type cannot hold all of them
 
 func appendRecord(dst []byte, c *chunk, dead bool) []byte {
 	flags := uint64(0)
@@ -56,7 +56,8 @@ func appendBytes(dst, b []byte) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
 }
 
-// fields reads the fields of a record or of a blob's head. After a missing or malformed field, bad is set and all further fields are zero.
+// fields reads the fields of a record or of a blob's head one after the other. After a missing or malformed field, bad
+// is set and all further fields are zero.
 type fields struct {
 	rest []byte
 	bad  bool
@@ -83,7 +84,8 @@ func (f *fields) bytes() []byte {
 	return b
 }
 
-// parseRecord parses a record. ok is false if the record is malformed.
+// parseRecord parses a chunk's record. dead says that the record is marked as dead. ok is false if the record is
+// malformed.
 func parseRecord(val []byte) (c *chunk, dead, ok bool) {
 	if len(val) == 0 || val[0] != recordVersion {
 		return nil, false, false

@@ -11,17 +11,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// A Source provides the rows of a table, or the entries of an index, at a timestamp, for chunks to be written.
+// A Source gives the rows of a table, or the entries of an index, at a timestamp. Chunks are written from it.
 type Source struct {
-	*table.Projection // to all columns that a copy has: see Columns
+	*table.Projection // the projection to all columns that a copy has, which the function Columns returns
 	View              table.View
 	At                mvcc.Timestamp  // the timestamp at which View reads
-	Memory            *memory.Account // account of the work; the memory to write a chunk is charged beside it; nil counts nothing
-	Rows              int             // maximum rows of a chunk, if not 0 and below MaxRows
+	Memory            *memory.Account // account of the work, beside which the memory for writing a chunk is charged; nil charges nothing
+	Rows              int             // maximum number of rows of a chunk, if it is not 0 and below MaxRows
 }
 
-// Columns returns the projection to all columns in a copy of a table, or of its index x if that is not nil. They include generated columns that the
-// table does not store, since their values are computed from the row.
+// Columns returns the projection to all columns that a copy of a table has, or of its index x if that is not nil. They
+// include generated columns that the table does not store; their values are computed from the row.
 func Columns(t *schema.Table, x *schema.Index) (*table.Projection, error) {
 	if x == nil {
 		return table.NewProjection(t, nil, t.Columns)

@@ -16,10 +16,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// Verify reads a copy and calls report for each fault: a blob that cannot be read, or a chunk whose rows differ from those of the table or index at
-// the chunk's timestamp. Nothing may write to the database meanwhile. p is the projection to all columns, or nil if the table or index is not known.
-// at returns a view at a timestamp. Verify does not compare the rows of a chunk if its timestamp can no longer be read, or if it has other columns
-// than the table. It returns an error if it could not go on.
+// Verify reads a copy and calls report for each fault: a blob that cannot be read, or a chunk whose rows differ from
+// those of the table or index at the chunk's timestamp. Nothing may write to the database during the call. p is the
+// projection to all columns, or nil if the table or index is unknown. The function at returns a view at a timestamp.
+// Verify does not compare the rows of a chunk if the chunk's timestamp can no longer be read, or if the chunk has
+// other columns than the table. It returns an error if it could not verify everything.
 func (c *Copy) Verify(ctx context.Context, p *table.Projection, at func(mvcc.Timestamp) table.View, report func(error)) error {
 	dir := c.acquire()
 	defer c.release(dir)
@@ -71,7 +72,7 @@ func (c *Copy) verifyBlobs(ch *chunk, report func(error)) error {
 	return nil
 }
 
-// verifyRows reads the same rows from the copy and from the table, and fails at the first difference.
+// verifyRows reads the same rows from the copy and from the table, and returns an error at the first difference.
 func (c *Copy) verifyRows(ctx context.Context, view table.View, read Read) error {
 	got, want := side{Reader: c.Open(ctx, view, read)}, side{Reader: (*Copy)(nil).Open(ctx, view, read)}
 	defer got.Close()
@@ -106,7 +107,7 @@ func (c *Copy) verifyRows(ctx context.Context, view table.View, read Read) error
 	}
 }
 
-// side reads a Reader row by row.
+// side reads a Reader row by row, for a comparison with another side.
 type side struct {
 	*Reader
 	row, rows int
@@ -120,7 +121,7 @@ func (s *side) next() (more bool, err error) {
 	return s.rows > 0, err
 }
 
-// append appends the value of column i in the current row, encoded as in stored rows.
+// append appends the value of column i in the current row, in the form in which rows store it.
 func (s *side) append(dst []byte, i int, c *schema.Column) ([]byte, error) {
 	var a arrow.Array = s.Array(i)
 	v, err := columnar.StoredValueAt(a, s.row, c.Type)
@@ -130,7 +131,7 @@ func (s *side) append(dst []byte, i int, c *schema.Column) ([]byte, error) {
 	return value.AppendRow(append(dst, 1), v, c.Type), nil
 }
 
-// Orphans returns a message for each blob that belongs to no record of a chunk.
+// Orphans returns a message for each blob to which no chunk's record refers.
 func (c *Copies) Orphans(ctx context.Context) (list []string, err error) {
 	named := map[schema.TableID]map[uint64][]schema.ColumnID{}
 	for _, tableCopy := range c.All() {
@@ -153,7 +154,7 @@ func (c *Copies) Orphans(ctx context.Context) (list []string, err error) {
 	return list, errors.Join(it.Error(), ctx.Err())
 }
 
-// named returns the columns of the copy's chunks by chunk number, including those of dead chunks.
+// named returns, by chunk number, the columns of all chunks for which there is a record, including dead chunks.
 func (c *Copy) named() map[uint64][]schema.ColumnID {
 	c.mu.Lock()
 	defer c.mu.Unlock()

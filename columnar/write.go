@@ -15,17 +15,18 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// A chunk has at most MaxRows rows. It has at most MaxBytes in Arrow's buffers, unless it is a single larger row.
+// A chunk has at most MaxRows rows. Its Arrow buffers take at most MaxBytes bytes, unless it is a single larger row.
 const (
 	MaxRows  = 32 << 10
 	MaxBytes = 8 << 20
 )
 
-// Write writes one chunk of the rows at src.At and makes it part of the copy. The chunk begins at the start of span, or at the start
-// of the chunk that contains it. The chunk ends at the end of span, or earlier if there are more rows than a chunk takes: then the
-// caller goes on at its end. The new chunk replaces the chunks in its range. Write reads the rows from the copy itself, merged with
-// later changes, and from the table where the copy has no chunk. If there is no room on disk, the error is kv.ErrRefused, and nothing
-// has changed. The error is ErrDropped if the copy was dropped meanwhile.
+// Write writes one chunk of the rows at src.At and makes it part of the copy. The chunk begins at the start of span,
+// or at the start of the chunk that contains it. The chunk ends at the end of span, or earlier if there are more rows
+// than a chunk may have; then the caller continues at the end of the chunk. The new chunk replaces the chunks in its
+// range. Write reads the rows from the copy itself, merged with later changes, and from the table where the copy has
+// no chunk. If there is not enough space on disk, the error is kv.ErrRefused, and nothing has changed. If the copy was
+// dropped in the meantime, the error is ErrDropped.
 func (c *Copy) Write(ctx context.Context, src Source, span table.Span) (Chunk, error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -78,7 +79,8 @@ func (w *writer) fill(ctx context.Context, span table.Span) (end []byte, err err
 	}
 }
 
-// stepRows is the number of rows that appendRows adds at a time. It halves the step when the chunk would become too large.
+// stepRows is the number of rows that appendRows adds at a time. If the chunk would become too large, appendRows
+// halves the number.
 const stepRows = 256
 
 // appendRows adds rows of r's current run, which has n rows, until the chunk is full. It returns the number of rows added.
@@ -131,7 +133,7 @@ func (w *writer) charge(ctx context.Context, size int64) error {
 	return err
 }
 
-// endBehind returns the bound just after the key of row i.
+// endBehind returns the bound just after the key of row i in the batch.
 func (w *writer) endBehind(i int) ([]byte, error) {
 	k := newKeys(w.src.Layout)
 	for part := range k.columns {
@@ -145,7 +147,7 @@ func (w *writer) endBehind(i int) ([]byte, error) {
 	return table.Ranges([]table.Span{{Start: key}})[0].End, nil
 }
 
-// placeOf returns the index of the column that holds a part of the key.
+// placeOf returns the index of the column that holds the given part of the key.
 func (w *writer) placeOf(part int) int {
 	for i, c := range w.src.Columns {
 		if c == w.src.Key[part].Column {
@@ -171,7 +173,7 @@ func (w *writer) commit(span table.Span) (Chunk, error) {
 			rest = append(rest, old)
 		case bytes.Compare(old.end, span.End) <= 0:
 			dead = append(dead, old)
-		default: // the old chunk extends beyond the new one
+		default: // the old chunk extends beyond the end of the new one
 			narrow := *old
 			narrow.start, narrow.startCut = span.End, true
 			with = append(with, &narrow)
@@ -186,7 +188,7 @@ func (w *writer) commit(span table.Span) (Chunk, error) {
 	return made.describe(), nil
 }
 
-// put adds the blobs of a chunk to a batch, and the columns to the chunk.
+// put adds the blobs of a chunk to a batch, and adds the columns to the chunk.
 func (w *writer) put(b kv.Batch, to *chunk) error {
 	if w.rows == 0 {
 		return nil
@@ -209,7 +211,7 @@ func (w *writer) put(b kv.Batch, to *chunk) error {
 	return nil
 }
 
-// sizeOf returns the bytes of the values in [from, to) of an array.
+// sizeOf returns how many bytes the values [from, to) of an array take.
 func sizeOf(a arrow.ArrayData, from, to int) int64 {
 	n, offset := int64(to-from), a.Offset()
 	size := n / 8
@@ -231,7 +233,8 @@ func sizeOf(a arrow.ArrayData, from, to int) int64 {
 	return size
 }
 
-// ends returns the range of the values in [from, to) of an array within its buffer of bytes, or within its list elements.
+// ends returns where the values [from, to) of an array begin and end: in the array's buffer of bytes or, for lists,
+// among the elements.
 func ends(a arrow.ArrayData, from, to int) (first, last int) {
 	if from == to {
 		return 0, 0
@@ -243,11 +246,12 @@ func ends(a arrow.ArrayData, from, to int) (first, last int) {
 // Renewal is the result of Renew.
 type Renewal struct {
 	Renewed int     // number of chunks with a new timestamp
-	Changed []Chunk // chunks in which rows have changed, which must be written anew
+	Changed []Chunk // chunks in which rows have changed, and which must be written anew
 }
 
-// Renew looks for changes in the chunks that are older than before. If a chunk has none, Renew gives it the timestamp src.At, which must not be
-// below before. A chunk also counts as changed if versions have been collected that Renew would need to see.
+// Renew looks for changes in the chunks whose timestamps are below the parameter before. If nothing has changed in a
+// chunk, Renew gives the chunk the timestamp src.At, which must be at least before. A chunk also counts as changed if
+// versions that Renew would need to see may have been collected.
 func (c *Copy) Renew(ctx context.Context, src Source, before mvcc.Timestamp) (Renewal, error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -286,8 +290,8 @@ func (c *Copy) Renew(ctx context.Context, src Source, before mvcc.Timestamp) (Re
 	return done, c.sweep()
 }
 
-// Changed counts the rows in the range of a chunk that have changed after its timestamp and up to src.At. It stops counting at limit. The error
-// is mvcc.ErrCollected if some of these changes may have been collected.
+// Changed returns how many rows in the range of a chunk have changed after the chunk's timestamp and up to src.At. It
+// stops counting at limit. The error is mvcc.ErrCollected if some of these changes may have been collected.
 func (c *Copy) Changed(ctx context.Context, src Source, of Chunk, limit int) (int, error) {
 	return c.changed(ctx, src, &chunk{at: of.At, start: of.Span.Start, end: of.Span.End}, limit)
 }

@@ -47,8 +47,8 @@ func init() {
 	add(feature{name: exported, alone: true, read: func(w *world, s *state) *reading { return w.exportReading(s.m) }})
 }
 
-// flightContext returns a context with the Flight headers that name the database. It asks for timestamps in
-// microseconds, since nanoseconds cannot express extreme ones.
+// flightContext returns a context with the Flight headers that name the database. The headers ask for timestamps in
+// microseconds, since a timestamp in nanoseconds cannot hold the extreme values.
 func (w *world) flightContext(headers ...string) context.Context {
 	return metadata.AppendToOutgoingContext(w.ctx, append([]string{"database", databaseName, "timestamp-unit", "us"}, headers...)...)
 }
@@ -97,7 +97,7 @@ func cellsOfBatch(b arrow.RecordBatch) (rows [][]cell, err error) {
 	return rows, nil
 }
 
-// microseconds rounds the timestamps of rows down to microseconds.
+// microseconds rounds the timestamps in rows down to microseconds.
 func (g *target) microseconds(rows [][]cell) {
 	for i, name := range g.columns {
 		if g.t.column(name).kind != timeKind {
@@ -111,7 +111,8 @@ func (g *target) microseconds(rows [][]cell) {
 	}
 }
 
-// wantMicroseconds is want with timestamps in microseconds.
+// wantMicroseconds returns the rows that a reading of the target must give, with timestamps rounded down to
+// microseconds.
 func (g *target) wantMicroseconds(m *model) []string {
 	t := m.table(g.t.name)
 	var rows [][]cell
@@ -126,7 +127,7 @@ func (g *target) wantMicroseconds(m *model) []string {
 	return lines(rows)
 }
 
-// flightReading reads columns over Flight: of a query, or of a READ.
+// flightReading returns a reading that reads columns over Flight, either the result of a query or that of a READ.
 func (w *world) flightReading(m *model, read bool) *reading {
 	g := w.target(m)
 	text, involved, way := g.sql(hint(w.rng)), w.targetFeatures(g), flightSQL
@@ -191,7 +192,8 @@ func (w *world) ticket(t *flight.Ticket) (rows [][]cell, err error) {
 	return rows, r.Err()
 }
 
-// batches returns the rows of an operation as Arrow record batches, one batch or one for each row. Timestamps are text.
+// batches returns the rows of an operation as Arrow record batches: all rows in one batch, or one batch for each row.
+// Timestamps are text.
 func (w *world) batches(o *operation) (list []arrow.RecordBatch, err error) {
 	t := w.now().m.table(o.table)
 	var fields []arrow.Field
@@ -229,7 +231,8 @@ func (w *world) batches(o *operation) (list []arrow.RecordBatch, err error) {
 	return list, nil
 }
 
-// rowsToLoad returns a random write of rows without commit timestamps.
+// rowsToLoad returns a random write whose operation has rows without commit timestamps, so that they can be loaded
+// over Flight or from a file.
 func (w *world) rowsToLoad(way string, atomic bool, kinds ...verb) *write {
 	x := w.operationsOf(1, way, atomic, kinds...)
 	if x == nil {
@@ -275,13 +278,13 @@ func (w *world) loadFlight() *write {
 	return x
 }
 
-// tempDir makes a directory on the machine's disk, for files of exports and imports.
+// tempDir makes a directory on the machine's disk, for files of exports and imports. remove deletes it.
 func (w *world) tempDir() (dir string, remove func(), err error) {
 	dir, err = os.MkdirTemp("", "crossings")
 	return dir, func() { _ = os.RemoveAll(dir) }, err
 }
 
-// importFile returns a write that writes rows into a file and imports the file.
+// importFile returns a write that puts rows into a file and imports the file.
 func (w *world) importFile() *write {
 	x := w.rowsToLoad(imported, false, insert, insertOrUpdate, replace)
 	if x == nil || len(w.open) > 0 {
@@ -346,7 +349,7 @@ func (w *world) importFile() *write {
 	return x
 }
 
-// withColumns returns a schema with some columns of another one.
+// withColumns returns a schema that has only the named columns of another schema.
 func withColumns(of *arrow.Schema, names []string) *arrow.Schema {
 	var fields []arrow.Field
 	for _, name := range names {
@@ -356,13 +359,13 @@ func withColumns(of *arrow.Schema, names []string) *arrow.Schema {
 	return arrow.NewSchema(fields, nil)
 }
 
-// exportReading returns a reading that exports a table and reads the files.
+// exportReading returns a reading that exports a table and then reads the rows from the exported files.
 func (w *world) exportReading(m *model) *reading {
 	g := &target{t: pick(w.rng, m.tables)}
 	for _, c := range g.t.writable() { // computed columns are not exported
 		g.columns = append(g.columns, c.name)
 	}
-	if g.name = g.t.name; !sameColumns(g.t, w.now().m.table(g.name)) { // an export takes the present columns
+	if g.name = g.t.name; !sameColumns(g.t, w.now().m.table(g.name)) { // an export uses the present columns, not those at an older timestamp
 		return nil
 	}
 	format, over, involved := pick(w.rng, file.Formats), w.rng.IntN(2) == 0, w.targetFeatures(g)

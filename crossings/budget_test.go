@@ -8,7 +8,7 @@ func init() {
 	add(feature{name: budget, alone: true})
 }
 
-// idle checks that no memory is charged to requests while none runs.
+// idle checks that no memory is charged to requests when no request is running.
 func (w *world) idle() {
 	w.endAll()
 	synctest.Wait()

@@ -15,7 +15,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// A cell is a value in the text form of the API; the zero value is NULL. The type comes from its column.
+// A cell is a value in the text form that the API uses; the zero cell is NULL. The type of the value is that of its
+// column.
 type cell struct {
 	set  bool
 	text string
@@ -56,10 +57,10 @@ type kind struct {
 	name   string // in DDL
 	code   spannerpb.TypeCode
 	values []string // includes extreme ones
-	// compare orders two values that are not NULL.
+	// compare compares two values that are not NULL.
 	compare func(a, b cell) int
 	literal func(c cell) string
-	key     bool // it can be part of a key
+	key     bool // whether the kind can be the type of a key column
 }
 
 var (
@@ -67,7 +68,7 @@ var (
 		func(a, b cell) int { return cmp.Compare(a.int(), b.int()) },
 		func(c cell) string { return "CAST('" + c.text + "' AS INT64)" }, true}
 	floatKind = &kind{"FLOAT64", spannerpb.TypeCode_FLOAT64, []string{"0", "-0", "0", "-0", "1.5", "-1.5", "NaN", "Infinity", "-Infinity", "5e-324", "1.7976931348623157e+308"},
-		func(a, b cell) int { return cmp.Compare(a.float(), b.float()) }, // NaN first, and the zeros are equal
+		func(a, b cell) int { return cmp.Compare(a.float(), b.float()) }, // NaN comes first, and the two zeros are equal
 		func(c cell) string { return "CAST('" + c.text + "' AS FLOAT64)" }, true}
 	numericKind = &kind{"NUMERIC", spannerpb.TypeCode_NUMERIC, []string{"0", "1.5", "-1.5", "0.000000001", "99999999999999999999999999999.999999999", "-99999999999999999999999999999.999999999"},
 		func(a, b cell) int { return rat(a).Cmp(rat(b)) },
@@ -104,7 +105,7 @@ func bytesLiteral(c cell) string {
 	return b.String() + `"`
 }
 
-// random returns a random value, sometimes NULL.
+// random returns a random value of the kind, which is sometimes NULL.
 func (k *kind) random(rng *rand.Rand) cell {
 	if rng.IntN(6) == 0 {
 		return cell{}
@@ -125,7 +126,7 @@ func (k *kind) order(a, b cell) int {
 	return k.compare(a, b)
 }
 
-// normal returns the form of a value that all equal key values share: the two zeros become one.
+// normal returns the same cell for all values that are equal as keys: it replaces -0 by 0.
 func (k *kind) normal(c cell) cell {
 	if k == floatKind && c.text == "-0" {
 		return textCell("0")
@@ -149,7 +150,7 @@ func (k *kind) spannerType() *spannerpb.Type {
 	return t
 }
 
-// wire returns the value as the API encodes it.
+// wire returns the value in the encoding of the API.
 func (k *kind) wire(c cell) *structpb.Value {
 	switch {
 	case !c.set:
@@ -184,6 +185,6 @@ func line(cells []cell) string {
 	return strings.Join(words, " ")
 }
 
-// toBytes converts a value of STRING to BYTES, and toText converts it back.
+// toBytes converts a value of STRING to BYTES, and toText converts a value of BYTES to STRING.
 func toBytes(c cell) cell { return textCell(base64.StdEncoding.EncodeToString([]byte(c.text))) }
 func toText(c cell) cell  { return textCell(string(decoded(c))) }

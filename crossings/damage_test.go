@@ -25,7 +25,7 @@ func init() {
 	}})
 }
 
-// sent collects the messages of a load.
+// sent records the Flight messages that load rows.
 type sent struct{ messages []*flight.FlightData }
 
 func (s *sent) Send(m *flight.FlightData) error {
@@ -33,8 +33,8 @@ func (s *sent) Send(m *flight.FlightData) error {
 	return nil
 }
 
-// loadDamaged loads rows over Flight with some bytes of a message changed, in a transaction that is rolled back. It
-// must leave no row and no charged memory.
+// loadDamaged loads rows over Flight, in a transaction that is rolled back, after it has changed some bytes of a
+// message. No row may remain in the table, and no memory may remain charged.
 func (w *world) loadDamaged() {
 	x := w.rowsToLoad(flightLoad, true, insert, insertOrUpdate, replace)
 	if x == nil {
@@ -85,7 +85,7 @@ func (w *world) loadDamaged() {
 	}
 }
 
-// ingestMessages returns the messages that load batches into a table in a transaction.
+// ingestMessages returns the Flight messages that load batches into a table in a transaction.
 func ingestMessages(table string, transaction []byte, list []arrow.RecordBatch) ([]*flight.FlightData, error) {
 	command := &flightpb.CommandStatementIngest{Table: table, TransactionId: transaction, TableDefinitionOptions: &flightpb.CommandStatementIngest_TableDefinitionOptions{
 		IfExists:   flightpb.CommandStatementIngest_TableDefinitionOptions_TABLE_EXISTS_OPTION_APPEND,

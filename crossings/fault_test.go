@@ -42,8 +42,8 @@ func init() {
 	add(feature{name: checkpoint, alone: true, happen: (*world).copyFiles})
 }
 
-// collect lets time pass until old versions are collected. Open transactions read again and again meanwhile, so that
-// they are not idle.
+// collect lets time pass until old versions are collected. During this time, open transactions read again and again,
+// so that they do not become idle.
 func (w *world) collect() {
 	w.happened(of(collection), 0)
 	for range 2 {
@@ -55,7 +55,8 @@ func (w *world) collect() {
 	w.advance(25 * time.Minute)
 }
 
-// age commits transactions that are older than the kept record of what others have written since.
+// age lets transactions become so old that the server no longer keeps the record of what others have written since
+// they began, and then commits them.
 func (w *world) age() {
 	for range 2 {
 		w.openOne()
@@ -142,7 +143,7 @@ func (w *world) kill() {
 	w.happened(of(killed), 0)
 }
 
-// fillDisk fills the disk for a while.
+// fillDisk lets the disk be full for a while.
 func (w *world) fillDisk() {
 	w.endAll()
 	w.note("-- the disk is full")
@@ -178,7 +179,7 @@ func (w *world) fillDisk() {
 	w.fail("the store takes no writes, though there is room: %v", w.store.Writable())
 }
 
-// check verifies the stored data, as crowfoot check does.
+// check verifies the stored data in the same way as the command crowfoot check.
 func (w *world) check(files *disktest.Disk) {
 	w.t.Helper()
 	w.note("-- check")
@@ -198,7 +199,7 @@ func (w *world) check(files *disktest.Disk) {
 	w.countAll(checked)
 }
 
-// countAll counts that a feature has met all features of the tables.
+// countAll counts a feature as combined with each feature of the tables.
 func (w *world) countAll(name string) {
 	m := w.now().m
 	for _, t := range m.tables {
@@ -214,7 +215,7 @@ func (w *world) countAll(name string) {
 	}
 }
 
-// copyFiles makes a checkpoint and opens it.
+// copyFiles makes a checkpoint of the store, and starts a server on the copy.
 func (w *world) copyFiles() {
 	w.note("-- checkpoint")
 	to := w.newName("copied")

@@ -7,20 +7,22 @@ import (
 	"strings"
 )
 
-// A feature is something of which the test wants every combination with every other one. Everything that takes part in
-// the random test has a feature. One without functions takes part through others: a kind of index, for example, through
-// the readings that use it.
+// A feature is something that the test should combine with every other feature. Everything that takes part in the
+// random test has a feature. A feature without functions takes part through others; for example, a kind of index takes
+// part in the readings that use such an index.
 type feature struct {
 	name string
-	// change returns a random schema change that adds, changes or removes the feature; nil if none is possible now.
+	// change returns a random schema change that adds, changes or removes the feature; nil if none is possible at the
+	// moment.
 	change func(w *world) *change
-	// write returns a random write; nil if none is possible now.
+	// write returns a random write that uses the feature; nil if none is possible at the moment.
 	write func(w *world) *write
-	// read returns a random reading of a state; nil if none is possible there.
+	// read returns a random reading of a state that uses the feature; nil if none is possible in that state.
 	read func(w *world, s *state) *reading
-	// happen causes an event of time, process or disk.
+	// happen causes the event that the feature stands for, such as a restart or a full disk.
 	happen func(w *world)
-	// alone says that no two features with alone can meet, since a reading is made in one way.
+	// alone says that the feature is a way to make a reading. A reading is made in one way, so two features with alone
+	// can never occur together.
 	alone bool
 }
 
@@ -40,7 +42,7 @@ func bit(name string) int {
 	return i
 }
 
-// of returns the set of the named features.
+// of returns the set of the features with these names.
 func of(names ...string) (s set) {
 	for _, name := range names {
 		i := bit(name)
@@ -52,7 +54,7 @@ func of(names ...string) (s set) {
 func (s set) with(o set) set          { return set{s[0] | o[0], s[1] | o[1]} }
 func (s set) and(names ...string) set { return s.with(of(names...)) }
 
-// all lists the features of a set.
+// all returns the numbers of the features in a set.
 func (s set) all() (list []int) {
 	for word, b := range s {
 		for ; b != 0; b &= b - 1 {
@@ -70,7 +72,7 @@ func (s set) String() string {
 	return strings.Join(names, ", ")
 }
 
-// pairs counts, for each two features, the readings in which both took part.
+// pairs counts for each two features in how many readings both took part.
 type pairs map[[2]int]int
 
 func (p pairs) count(s set) {
@@ -82,7 +84,7 @@ func (p pairs) count(s set) {
 	}
 }
 
-// report returns a table of the pairs, and lists the pairs that never met.
+// report returns a table of the counts, and a list of the pairs that never took part in the same reading.
 func (p pairs) report() string {
 	var out, never strings.Builder
 	met, total := 0, 0
@@ -107,7 +109,7 @@ func (p pairs) report() string {
 	return fmt.Sprintf("%d of %d pairs of %d features have met: how many readings both took part in\n%s\nnever met:\n%s", met, total, len(features), out.String(), never.String())
 }
 
-// short prints a number in at most four characters.
+// short formats a number with at most four characters.
 func short(n int) string {
 	switch {
 	case n == 0:

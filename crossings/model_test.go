@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A model is the expected contents of the database: plain tables of rows, without indexes, plans, copies or versions.
-// Once it is a state of the history it does not change.
+// A model is the expected contents of the database. It has plain tables of rows, and no indexes, plans, copies or
+// versions. Once a model belongs to a state of the history, it does not change.
 type model struct {
 	tables    []*table
 	functions map[string]function
@@ -17,17 +17,17 @@ type model struct {
 	roles     map[string]map[string]bool // tables and views that the role may read
 	streamed  time.Time                  // when the change stream was created; zero if there is none
 	columnar  bool                       // the database's own columnar_policy
-	events    int                        // number of events so far, see world.events
+	events    int                        // number of events up to now, see world.events
 }
 
-// A function computes MOD(x, 1000) * times + plus.
+// A function is an SQL function in the database, which computes MOD(x, 1000) * times + plus.
 type function struct {
 	times, plus int64
 	features    set
 }
 
 type table struct {
-	id       int    // stays the same when the table is renamed
+	id       int    // the number of the table, which a renaming does not change
 	name     string // with the named schema, if it is in one
 	synonym  string
 	key      []keyPart
@@ -52,11 +52,11 @@ type column struct {
 	name     string
 	kind     *kind
 	notNull  bool
-	standard *cell // the value of its DEFAULT, nil for none
+	standard *cell // the value of its DEFAULT; nil if it has none
 	sequence bool  // its default is a value of the sequence
 	commit   bool  // allow_commit_timestamp
 	computed *expression
-	stored   bool // its value is stored, not computed by reads
+	stored   bool // whether its value is stored, instead of computed by reads
 	features set
 }
 
@@ -84,13 +84,14 @@ type check struct {
 	limit        int64
 }
 
-// foreign is a foreign key from one column to the key of a table.
+// foreign is a foreign key from one column to the key of another table.
 type foreign struct {
 	name, column, to string
 	cascade          bool
 }
 
-// A view has some columns of a table. If except is not nil, it has only the rows that meet except: column != value.
+// A view shows some columns of a table. If except is not nil, the view has only the rows that satisfy it; except has
+// the form column != value.
 type view struct {
 	name, table string
 	columns     []string
@@ -102,11 +103,11 @@ type view struct {
 // A row has a cell for each column that is not computed.
 type row struct {
 	cells    map[string]cell
-	features set // how and with which values it was last written
-	written  int // number of events before the write
+	features set // how the row was last written, and with which values
+	written  int // number of events before the row was written
 }
 
-// Cells whose values become known with the commit.
+// commitTime and unknown are cells whose values become known with the commit.
 var (
 	commitTime = cell{true, "\x00commit timestamp"}
 	unknown    = cell{true, "\x00unknown"}
@@ -158,7 +159,7 @@ func (t *table) inKey(name string) bool {
 	return slices.ContainsFunc(t.key, func(p keyPart) bool { return p.column == name })
 }
 
-// writable returns the columns for which a write gives values.
+// writable returns the columns to which a write gives values.
 func (t *table) writable() (list []*column) {
 	for _, c := range t.columns {
 		if c.computed == nil {
@@ -190,7 +191,7 @@ func (t *table) keyText(get func(string) cell) string {
 	return line(cells)
 }
 
-// sorted returns the rows in the order of some key columns, then of the table's key.
+// sorted returns the rows, sorted by the key parts in by, and then by the table's key.
 func (m *model) sorted(t *table, by []keyPart) []*row {
 	list := make([]*row, 0, len(t.rows))
 	for _, r := range t.rows {
@@ -226,7 +227,7 @@ const (
 
 var verbs = []string{"insert", "insert or update", "update", "replace", "delete", "update where", "delete where"}
 
-// An operation is a part of a write: rows to write or delete, or a change of all rows that meet a predicate.
+// An operation is a part of a write. It writes or deletes rows, or changes all rows that satisfy a predicate.
 type operation struct {
 	verb    verb
 	table   string
@@ -255,12 +256,12 @@ func (o *operation) String() string {
 	return text
 }
 
-// A refusal is the reason for which a write must fail.
+// A refusal is the reason why a write must fail.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-// apply applies an operation to the model; by holds the features of the write.
+// apply applies an operation to the model. by is the set of the features of the write.
 func (m *model) apply(o *operation, by set) error {
 	t := m.table(o.table)
 	switch o.verb {
@@ -307,7 +308,7 @@ func (m *model) applyRow(o *operation, t *table, cells []cell, by set) error {
 	return nil
 }
 
-// put writes columns of a row; old is nil for a new row.
+// put sets columns of a row. old is the row before, or nil for a new row.
 func (m *model) put(t *table, old *row, given map[string]cell, by set) {
 	r := &row{cells: map[string]cell{}, features: by, written: m.events}
 	for _, c := range t.writable() {
@@ -329,7 +330,8 @@ func (m *model) put(t *table, old *row, given map[string]cell, by set) {
 	t.rows[t.keyOf(r)] = r
 }
 
-// remove deletes a row, with its children and with the rows that refer to it, where these are ON DELETE CASCADE.
+// remove deletes a row. Where ON DELETE CASCADE says so, it also deletes the children of the
+// row and the rows that refer to it.
 func (m *model) remove(t *table, r *row) error {
 	for _, child := range m.children(t) {
 		for _, c := range m.sorted(child, nil) {
@@ -362,7 +364,7 @@ func (m *model) remove(t *table, r *row) error {
 	return nil
 }
 
-// isChild reports whether a row of an interleaved table belongs to a row of its parent.
+// isChild reports whether child, a row of an interleaved table, is a child of r, a row of the parent table.
 func (m *model) isChild(parent *table, r, child *row) bool {
 	for _, p := range parent.key {
 		if child.cells[p.column] != r.cells[p.column] {
@@ -372,7 +374,8 @@ func (m *model) isChild(parent *table, r, child *row) bool {
 	return true
 }
 
-// broken returns the rule that rows break, or nil. References to other rows count only at the end of a transaction.
+// broken returns an error for a rule that rows violate, or nil. If ended is false, the transaction has not ended yet,
+// and references to other rows need not be valid.
 func (m *model) broken(ended bool) error {
 	for _, t := range m.tables {
 		for _, r := range t.rows {
@@ -432,7 +435,8 @@ func (m *model) repeats(t *table, x *index) bool {
 	return false
 }
 
-// entry returns the key of an index entry for a row, and whether NULL_FILTERED leaves the entry out.
+// entry returns the key of the index entry of a row. filtered says that the index has no such entry, because it is
+// NULL_FILTERED.
 func (m *model) entry(t *table, x *index, r *row) (cells []cell, filtered bool) {
 	for _, p := range x.key {
 		v := t.column(p.column).kind.normal(m.value(t, r, p.column))
@@ -442,7 +446,8 @@ func (m *model) entry(t *table, x *index, r *row) (cells []cell, filtered bool) 
 	return cells, filtered
 }
 
-// matching returns the rows that meet a predicate, or all rows for nil, in the order of the key.
+// matching returns the rows that satisfy a predicate, in the order of the key. If the predicate is nil, it returns all
+// rows.
 func (m *model) matching(t *table, p *predicate) (list []*row) {
 	for _, r := range m.sorted(t, nil) {
 		if p == nil || p.holds(t.column(p.column).kind, m.value(t, r, p.column)) {
@@ -452,7 +457,7 @@ func (m *model) matching(t *table, p *predicate) (list []*row) {
 	return list
 }
 
-// committed sets the cells that wait for the commit timestamp.
+// committed replaces the cells that hold commitTime by the commit timestamp.
 func (m *model) committed(at time.Time) {
 	for _, t := range m.tables {
 		for key, r := range t.rows {

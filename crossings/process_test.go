@@ -27,14 +27,14 @@ import (
 const (
 	dataDir      = "data"
 	databaseName = database.DefaultInstance + "/databases/crossings"
-	// requestBytes is the memory budget of all requests together.
+	// requestBytes is the memory budget in bytes of all requests together.
 	requestBytes = 256 << 20
-	// endpoint is the name of the single server. A dialer ignores it and connects to that server.
+	// endpoint is the address that clients are given. Their dialer ignores it and connects to the only server.
 	endpoint = "passthrough:///crowfoot"
 )
 
-// A process is a server with its clients. All of it runs in the test's bubble: connections are in memory, the disk is
-// in memory, and the clock is the bubble's.
+// A process is a server with its clients. All of it runs in the test's synctest bubble: connections and the disk are
+// in memory, and the clock is that of the bubble.
 type process struct {
 	disk      *disktest.Disk
 	dir       string
@@ -52,7 +52,7 @@ type process struct {
 	log       errorLog
 }
 
-// errorLog collects the errors that the server logs, to explain a failure.
+// errorLog records the errors that the server logs, to explain a failure of the test.
 type errorLog struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -120,7 +120,7 @@ func (p *process) spanner(ctx context.Context) (*spanner.Client, error) {
 	return p.client, err
 }
 
-// sessionOf returns the session of a role, "" for none.
+// sessionOf returns the session for a role, and creates it if necessary; "" stands for no role.
 func (p *process) sessionOf(ctx context.Context, role string) (string, error) {
 	if name := p.sessions[role]; name != "" {
 		return name, nil
@@ -133,7 +133,7 @@ func (p *process) sessionOf(ctx context.Context, role string) (string, error) {
 	return s.Name, nil
 }
 
-// stop ends the server as SIGTERM does.
+// stop ends the server in the same way as SIGTERM does.
 func (p *process) stop() error {
 	var errs []error
 	if p.client != nil {

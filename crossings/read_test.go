@@ -14,14 +14,14 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// A reading is a request for rows whose answer the model predicts.
+// A reading is a request for rows, together with the answer that the model predicts.
 type reading struct {
 	what     string
-	involves func(m *model) set // the features that take part in it; get adds further ones to found
+	involves func(m *model) set // the features that take part in the reading; get adds further ones to found
 	found    set
 	want     func(m *model) []string
 	ordered  bool
-	get      func(at time.Time) ([][]cell, error) // runs the request; a zero at reads now
+	get      func(at time.Time) ([][]cell, error) // runs the request; a zero at means a strong read
 }
 
 func (r *reading) features(m *model) set { return r.involves(m).with(r.found) }
@@ -58,7 +58,7 @@ func init() {
 	add(feature{name: ordered, read: func(w *world, s *state) *reading { return w.orderedQuery(s.m) }})
 }
 
-// compare runs a reading of a state and compares it with the model.
+// compare runs a reading of a state and compares the answer with the model of the state.
 func (w *world) compare(r *reading, s *state) {
 	w.t.Helper()
 	at, stale := time.Time{}, s != w.now()
@@ -92,7 +92,7 @@ func (w *world) compare(r *reading, s *state) {
 	w.met.count(features)
 }
 
-// differs returns an error that shows how rows differ from the model's.
+// differs returns an error that shows how rows differ from those that the model predicts; nil if they do not.
 func (r *reading) differs(m *model, rows [][]cell) error {
 	got, want := lines(rows), r.want(m)
 	if !r.ordered {
@@ -153,8 +153,8 @@ func selectorAt(at time.Time) *spannerpb.TransactionSelector {
 	return &spannerpb.TransactionSelector{Selector: &spannerpb.TransactionSelector_SingleUse{SingleUse: &spannerpb.TransactionOptions{Mode: &spannerpb.TransactionOptions_ReadOnly_{ReadOnly: ro}}}}
 }
 
-// sql runs a query as a role. If chunks is not nil, it is set to the number of chunks of columnar copies that the query
-// has read.
+// sql runs a query as a role. If chunks is not nil, sql sets it to the number of chunks of columnar copies that the
+// query has read.
 func (w *world) sql(text, role string, at time.Time, chunks *int) ([][]cell, error) {
 	session, err := w.sessionOf(w.ctx, role)
 	if err != nil {
@@ -176,7 +176,7 @@ func (w *world) sql(text, role string, at time.Time, chunks *int) ([][]cell, err
 	return cellsOf(reply.Rows), nil
 }
 
-// A target is the rows and columns of a table that a reading reads.
+// A target says which rows and columns of a table a reading reads.
 type target struct {
 	t       *table
 	name    string // the table's name or its synonym
@@ -207,7 +207,7 @@ func (w *world) target(m *model) *target {
 	return g
 }
 
-// rows returns the rows of the target, in the order of the index or the key.
+// rows returns the target's rows in the model, in the order of the index or of the key.
 func (g *target) rows(m *model) (list []*row) {
 	t := m.table(g.t.name)
 	var by []keyPart
@@ -241,7 +241,8 @@ func (g *target) want(m *model) (list []string) {
 	return lines(rows)
 }
 
-// targetFeatures returns the features that take part in any reading of the target, because of its schema and rows.
+// targetFeatures returns a function that gives the features which take part in any reading of the target, because of
+// the target's schema and rows.
 func (w *world) targetFeatures(g *target) func(m *model) set {
 	events := w.events
 	return func(m *model) set {
@@ -285,7 +286,7 @@ func (w *world) targetFeatures(g *target) func(m *model) set {
 	}
 }
 
-// wholeTable reads all rows and columns of a table.
+// wholeTable returns a reading of all rows and columns of a table.
 func (w *world) wholeTable(t *table) *reading {
 	g := &target{t: t, name: t.name}
 	for _, c := range t.columns {
@@ -294,7 +295,7 @@ func (w *world) wholeTable(t *table) *reading {
 	return w.query(w.now().m, "@{FORCE_INDEX=_BASE_TABLE, SCAN_METHOD=NO_COLUMNAR}", g, of(byTable))
 }
 
-// sql returns the query for the target, with hint after the table.
+// sql returns the text of a query that reads the target. It puts hint after the name of the table.
 func (g *target) sql(hint string) string {
 	text := "SELECT " + strings.Join(g.columns, ", ") + " FROM " + g.name + hint
 	var where []string
@@ -312,7 +313,7 @@ func (g *target) sql(hint string) string {
 	return text
 }
 
-// query returns a query of a target; for a nil g it draws one.
+// query returns a reading that queries a target. If g is nil, it chooses a random target.
 func (w *world) query(m *model, hint string, g *target, features set) *reading {
 	if g == nil {
 		g = w.target(m)
@@ -326,7 +327,8 @@ func (w *world) query(m *model, hint string, g *target, features set) *reading {
 
 func (w *world) anyQuery(m *model) *reading { return w.query(m, "", nil, set{}) }
 
-// orderedQuery returns a query with ORDER BY the key, which may or may not be the order of a scan.
+// orderedQuery returns a reading by a query with ORDER BY the key. This may or may not be the order in which the query
+// scans.
 func (w *world) orderedQuery(m *model) *reading {
 	g := w.target(m)
 	r := w.query(m, "", g, of(ordered))
@@ -359,7 +361,8 @@ func (w *world) indexQuery(m *model) *reading {
 	return w.query(m, "@{FORCE_INDEX="+hinted(g.index.name)+"}", g, of(byIndex))
 }
 
-// hinted returns the name of an index for a hint. A name with a named schema must be a string there.
+// hinted returns the name of an index in the form that a hint needs. If the name includes a named schema, that is a
+// string.
 func hinted(name string) string {
 	if schemaOf(name) != "" {
 		return "'" + name + "'"
@@ -367,7 +370,7 @@ func hinted(name string) string {
 	return name
 }
 
-// held returns the columns that the index holds.
+// held returns the names of the columns that the index holds.
 func (g *target) held() (names []string) {
 	for _, p := range slices.Concat(g.index.key, g.t.key) {
 		if !slices.Contains(names, p.column) {
@@ -377,7 +380,8 @@ func (g *target) held() (names []string) {
 	return append(names, g.index.storing...)
 }
 
-// columnQuery reads columnar copies if there are any, and compares with a read without them.
+// columnQuery returns a reading that uses columnar copies, if there are any, and that compares the answer with one
+// without copies.
 func (w *world) columnQuery(m *model) *reading {
 	g := w.target(m)
 	hint := "@{SCAN_METHOD=COLUMNAR}"
@@ -399,7 +403,7 @@ func (w *world) columnQuery(m *model) *reading {
 	return r
 }
 
-// readRequest returns a READ of the target.
+// readRequest returns a reading that sends a READ request for the target.
 func (w *world) readRequest(g *target, keys *spannerpb.KeySet, features set) *reading {
 	involved := w.targetFeatures(g)
 	req := &spannerpb.ReadRequest{Table: g.name, Columns: g.columns, KeySet: keys}
@@ -457,7 +461,7 @@ func wireInts(n int64) *structpb.ListValue {
 	return &structpb.ListValue{Values: []*structpb.Value{intKind.wire(intCell(n))}}
 }
 
-// readSome reads some keys, not all of which exist.
+// readSome returns a reading of several keys, some of which do not exist.
 func (w *world) readSome(m *model, g *target) *reading {
 	keys := &spannerpb.KeySet{}
 	wanted := map[string]bool{}
@@ -493,7 +497,7 @@ func (w *world) readByIndex(m *model) *reading {
 	return w.readRequest(g, &spannerpb.KeySet{All: true}, of(readIndex))
 }
 
-// partition returns a reading that reads the partitions of a query or a READ.
+// partition returns a reading that reads all partitions of a query or of a READ.
 func (w *world) partition(m *model) *reading {
 	g := w.target(m)
 	text, involved, query := g.sql(""), w.targetFeatures(g), w.rng.IntN(2) == 0
@@ -550,7 +554,7 @@ func hint(rng *rand.Rand) string {
 	return pick(rng, []string{"", "@{FORCE_INDEX=_BASE_TABLE}", "@{SCAN_METHOD=COLUMNAR}", "@{SCAN_METHOD=NO_COLUMNAR}"})
 }
 
-// aggregation counts the rows for each value of a column, or all rows.
+// aggregation returns a reading that counts the rows for each value of a column, or all rows.
 func (w *world) aggregation(m *model) *reading {
 	g := w.target(m)
 	var names []string

@@ -13,11 +13,12 @@ type change struct {
 	statements []string
 	features   set
 	apply      func(m *model)
-	// violated reports whether existing rows or stored values must make the change fail; nil if they never do.
+	// violated reports whether the change must fail because of existing rows or stored values. It is nil if they can
+	// never be the reason for a failure.
 	violated func(m *model) bool
 }
 
-// alter returns a change of one table, which keeps its name.
+// alter returns a schema change by an ALTER TABLE statement that does not rename the table.
 func (t *table) alter(sql string, features set, apply func(t *table)) *change {
 	name := t.name
 	return &change{statements: []string{"ALTER TABLE " + name + " " + sql}, features: features, apply: func(m *model) { apply(m.table(name)) }}
@@ -68,16 +69,16 @@ func (t *table) ddl() string {
 	return text
 }
 
-// newName returns a name that no object has had.
+// newName returns a name that no object has, or has had before.
 func (w *world) newName(kind string) string {
 	w.number++
 	return fmt.Sprint(kind, w.number)
 }
 
-// schemaOf returns the named schema of a table followed by a dot, "" if it is in none.
+// schemaOf returns the named schema in a table's name, followed by a dot; "" if there is none.
 func schemaOf(name string) string { return name[:strings.IndexByte(name, '.')+1] }
 
-// newTable returns a random table; parent is nil for a root table.
+// newTable returns a random table. If parent is nil, it is a root table.
 func (w *world) newTable(name string, parent *table) *table {
 	t := &table{id: w.number, name: name, rows: map[string]*row{}, features: schemaFeatures(name)}
 	w.number++
@@ -139,7 +140,7 @@ func (t *table) columnsOf(k *kind) (names []string) {
 	return names
 }
 
-// newColumn returns a random column that can be added to a table with rows.
+// newColumn returns a random column such as can be added to a table that has rows.
 func (w *world) newColumn(t *table) *column {
 	c := &column{name: w.newName("C"), kind: pick(w.rng, plainKinds)}
 	switch w.rng.IntN(10) {
@@ -164,7 +165,7 @@ func (w *world) newColumn(t *table) *column {
 	return c
 }
 
-// newExpression returns a random expression of other columns for a generated column.
+// newExpression returns a random expression for a generated column, computed from other columns.
 func (w *world) newExpression(t *table) (e *expression, k *kind, features set) {
 	one := func(k *kind) string {
 		names := t.columnsOf(k)
@@ -209,7 +210,7 @@ func (w *world) newExpression(t *table) (e *expression, k *kind, features set) {
 	return nil, nil, set{}
 }
 
-// of returns the result of the function.
+// of returns the result of the function for the argument v.
 func (f function) of(v cell) cell {
 	if !v.set {
 		return v
@@ -221,7 +222,7 @@ func (f function) ddl(create, name string) string {
 	return fmt.Sprintf("%s FUNCTION %s(x INT64) RETURNS INT64 AS (MOD(x, 1000) * %d + %d)", create, name, f.times, f.plus)
 }
 
-// dependsOn reports whether a column is computed by a function, directly or through other columns.
+// dependsOn reports whether a column is computed with a function, directly or through other columns.
 func (t *table) dependsOn(c *column, function string) bool {
 	if c.computed == nil {
 		return false
@@ -229,7 +230,8 @@ func (t *table) dependsOn(c *column, function string) bool {
 	return c.computed.function == function || slices.ContainsFunc(c.computed.uses, func(name string) bool { return t.dependsOn(t.column(name), function) })
 }
 
-// kept reports whether values of a column are stored elsewhere than in its own cells: in an index, or computed.
+// kept reports whether values of a column are stored not only in the row's own cells: in an index, or as a stored
+// generated column.
 func (t *table) kept(c *column) bool {
 	return c.stored || slices.ContainsFunc(t.indexes, func(x *index) bool { return x.has(c.name) })
 }
@@ -282,7 +284,7 @@ func (w *world) addColumn(m *model) *change {
 	})
 }
 
-// fill sets the value of a new column in all rows.
+// fill sets the value of a new column in all rows of the model.
 func (t *table) fill(c *column) {
 	for key, r := range t.rows {
 		n := &row{cells: map[string]cell{}, features: r.features, written: r.written}
@@ -322,7 +324,7 @@ func (w *world) dropColumn(m *model) *change {
 	})
 }
 
-// alterColumn changes a column from STRING to BYTES or back, or adds or removes NOT NULL.
+// alterColumn returns a change of a column: from STRING to BYTES or back, or of NOT NULL.
 func (w *world) alterColumn(m *model) *change {
 	t := pick(w.rng, m.tables)
 	c := *pick(w.rng, t.columns)
@@ -425,7 +427,7 @@ func (w *world) dropIndex(m *model) *change {
 	}}
 }
 
-// alterIndex adds a column to those that an index stores, or removes one.
+// alterIndex returns a change that adds a column to those that an index stores, or removes one of these.
 func (w *world) alterIndex(m *model) *change {
 	t := pick(w.rng, m.tables)
 	if len(t.indexes) == 0 {
@@ -582,7 +584,7 @@ func (w *world) dropTable(m *model) *change {
 	}}
 }
 
-// replaceFunction replaces the body of a function.
+// replaceFunction returns a change that replaces the body of a function.
 func (w *world) replaceFunction(m *model) *change {
 	name := pick(w.rng, sortedKeys(m.functions))
 	f := function{w.rng.Int64N(4) + 1, w.rng.Int64N(100), of(replacedFunction)}

@@ -18,7 +18,7 @@ func init() {
 	add(feature{name: changeStream, alone: true, change: (*world).changeStream, read: (*world).streamReading})
 }
 
-// changeStream creates the change stream, or drops it.
+// changeStream returns a change that creates the change stream, or one that drops it.
 func (w *world) changeStream() *change {
 	if !w.now().m.streamed.IsZero() {
 		if w.rng.IntN(4) > 0 {
@@ -30,7 +30,7 @@ func (w *world) changeStream() *change {
 		apply: func(m *model) { m.streamed = time.Unix(0, 0) }} // became sets the time
 }
 
-// A streamRecord is a change stream's record of one changed row.
+// A streamRecord is one changed row in a record of the change stream.
 type streamRecord struct {
 	at         time.Time
 	sequence   string
@@ -43,8 +43,9 @@ func (r *streamRecord) key(t *table) string {
 	return t.keyText(func(name string) cell { return jsonCell(t.column(name).kind, r.keys[name]) })
 }
 
-// streamReading returns a reading that reads the change stream and compares its records with the history. Every
-// difference between two states must be in a record between them, and each record must hold the row after the change.
+// streamReading returns a reading that reads the change stream and compares the stream's records with the history.
+// Every difference between two successive states must be in a record between them, and each record must hold the row
+// after the change.
 func (w *world) streamReading(s *state) *reading {
 	if s != w.now() || s.m.streamed.IsZero() {
 		return nil
@@ -71,7 +72,7 @@ func (w *world) streamReading(s *state) *reading {
 	}
 }
 
-// compareRecords compares records with the history, and returns the features of their rows.
+// compareRecords compares records with the history, and returns the features of the rows in the records.
 func (w *world) compareRecords(records []streamRecord, begin, end time.Time) (involved set, err error) {
 	for i, s := range w.states {
 		if i == 0 || !s.from.After(begin) || s.from.After(end) {
@@ -118,7 +119,7 @@ func (w *world) compareRecords(records []streamRecord, begin, end time.Time) (in
 	return involved, nil
 }
 
-// missingRecord returns a row that differs between two states but has no record, "" if there is none.
+// missingRecord returns a row that differs between two states but has no record; "" if there is no such row.
 func missingRecord(before, after *model, recorded map[string]bool) string {
 	for _, t := range after.tables {
 		was := before.table(t.name)
@@ -155,7 +156,7 @@ func jsonCell(k *kind, v any) cell {
 	return textCell(fmt.Sprint(v))
 }
 
-// records reads all partitions of the stream.
+// records reads the records of all partitions of the stream between two timestamps.
 func (w *world) records(begin, end time.Time) (all []streamRecord, err error) {
 	type partition struct {
 		token string
@@ -225,7 +226,7 @@ func recordsOf(f []*structpb.Value) (list []streamRecord, err error) {
 	return list, err
 }
 
-// stream reads all rows of a query of one column with ExecuteStreamingSql.
+// stream runs a query with ExecuteStreamingSql and returns the values of its only column.
 func (w *world) stream(text string) (values []*structpb.Value, err error) {
 	session, err := w.sessionOf(w.ctx, "")
 	if err != nil {

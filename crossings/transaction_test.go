@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// A transaction stays open while other things happen.
+// A transaction is a read-write transaction that stays open while other steps are done.
 type transaction struct {
 	w       *world
 	session string
@@ -20,13 +20,13 @@ type transaction struct {
 	token   *spannerpb.MultiplexedSessionPrecommitToken
 
 	mode       string
-	base       *model       // its snapshot; nil before its first statement, and always if it reads with locks
+	base       *model       // the state of its snapshot; nil before its first statement, and always nil if it reads with locks
 	operations []*operation // the operations that it has written
 	reads      []transactionRead
 }
 
 // transactionRead is a query of a transaction with its answer. before is the number of operations that the transaction
-// had written.
+// had written before the query.
 type transactionRead struct {
 	sql    string
 	want   func(m *model) []string
@@ -107,7 +107,7 @@ func (tx *transaction) rollback() {
 	_, _ = tx.w.data.Rollback(tx.w.ctx, &spannerpb.RollbackRequest{Session: tx.session, TransactionId: tx.id})
 }
 
-// transact begins a transaction that stays open, or continues one.
+// transact begins a transaction that stays open for some steps, or does the next step of an open one.
 func (w *world) transact() {
 	if len(w.open) == 0 || len(w.open) < 3 && w.rng.IntN(3) == 0 {
 		w.openOne()
@@ -146,7 +146,8 @@ func (w *world) openOne() {
 	tx.read()
 }
 
-// view returns what the transaction must see: the newest state, or the state of its snapshot, with its own operations.
+// view returns what the transaction must see: the newest state or, if it reads a snapshot, the state of its snapshot,
+// with its own first operations applied.
 func (tx *transaction) view(operations int) (*model, error) {
 	m := tx.base
 	if tx.mode == pessimistic {
@@ -155,7 +156,7 @@ func (tx *transaction) view(operations int) (*model, error) {
 	return tx.on(m, operations)
 }
 
-// on returns a model with the first operations of the transaction applied.
+// on returns a copy of a model to which the first operations of the transaction are applied.
 func (tx *transaction) on(m *model, operations int) (*model, error) {
 	m = m.clone()
 	for _, o := range tx.operations[:operations] {
@@ -166,7 +167,7 @@ func (tx *transaction) on(m *model, operations int) (*model, error) {
 	return m, nil
 }
 
-// first records the state of the transaction's snapshot.
+// first records the present state as that of the transaction's snapshot, if the transaction has none yet.
 func (tx *transaction) first() {
 	if tx.base == nil {
 		tx.base = tx.w.now().m
@@ -232,14 +233,15 @@ func (tx *transaction) write() {
 	case refused != nil && tx.mode == pessimistic:
 		w.fail("T%x: %s succeeded, and had to be refused: %v", tx.id, o, refused)
 		tx.drop()
-	case refused != nil: // it may be valid after the writes of others, or the commit fails
+	case refused != nil: // either it is valid after the writes of others, or the commit must fail
 		tx.drop()
 	default:
 		tx.operations = append(tx.operations, o)
 	}
 }
 
-// refused handles the error of a statement, which the model may or may not expect. It ends the transaction.
+// refused ends the transaction after a statement has failed with err. The argument refused is the error that the model
+// expects, or nil.
 func (tx *transaction) refused(what string, err, refused error) {
 	if refused == nil {
 		tx.abandon(what, err)
@@ -251,7 +253,8 @@ func (tx *transaction) refused(what string, err, refused error) {
 	tx.drop()
 }
 
-// abandon ends the transaction after an error that the model does not predict: the transaction was aborted, or is too old.
+// abandon ends the transaction after an error that the model does not predict. Such an error is allowed if the
+// transaction was aborted, or is too old.
 func (tx *transaction) abandon(what string, err error) {
 	w := tx.w
 	w.note("T%x: %v", tx.id, err)
@@ -269,7 +272,7 @@ func (tx *transaction) drop() {
 	tx.w.open = slices.DeleteFunc(tx.w.open, func(o *transaction) bool { return o == tx })
 }
 
-// end commits the transaction and compares the outcome with the model, in which the committed transactions run one
+// end commits the transaction and compares the outcome with the model. In the model, committed transactions run one
 // after the other.
 func (tx *transaction) end() {
 	w := tx.w
@@ -296,7 +299,7 @@ func (tx *transaction) end() {
 	w.became(after, at)
 }
 
-// effect returns the model after the commit, or the reason for which the commit must fail.
+// effect returns the model after the commit, or the reason why the commit must fail.
 func (tx *transaction) effect(now *model) (*model, error) {
 	if len(tx.operations) == 0 {
 		return now, nil
@@ -327,8 +330,8 @@ func (tx *transaction) effect(now *model) (*model, error) {
 	return after, err
 }
 
-// effectOnSnapshot returns the effect of a transaction whose writes follow from its snapshot. It fails if another
-// transaction has written these rows since.
+// effectOnSnapshot returns the effect of a transaction whose writes depend on its snapshot. It returns an error if
+// another transaction has written the same rows since the snapshot.
 func (tx *transaction) effectOnSnapshot(now *model) (*model, error) {
 	wrote, err := tx.on(tx.base, len(tx.operations))
 	if err != nil {

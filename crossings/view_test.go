@@ -74,8 +74,9 @@ func (w *world) changeView() *change {
 	}}
 }
 
-// viewReading returns a reading of a view as a role. It may add a condition that fails with an error for the rows that
-// the view leaves out, so that the reading fails if the server evaluates the condition for such a row.
+// viewReading returns a reading of a view as a role. Sometimes it adds a condition to the query whose evaluation gives
+// an error for rows that the view leaves out. So the reading fails if the server evaluates the condition for such a
+// row.
 func (w *world) viewReading(m *model, role string) *reading {
 	if len(m.views) == 0 {
 		return nil
@@ -119,7 +120,8 @@ func (m *model) may(role string, v view) bool {
 	return role == "" || m.roles[role][v.name] && (v.definer || m.roles[role][v.table])
 }
 
-// allowed checks the answer to a role. If the reading had to be denied and was, it returns the rows of the model.
+// allowed checks whether a role got or was denied an answer as it must be. If the answer had to be denied and was,
+// allowed returns the rows of the model, so that the comparison succeeds.
 func (w *world) allowed(rows [][]cell, err error, g *target, role string, may bool) ([][]cell, error) {
 	denied := status.Code(err) == codes.PermissionDenied
 	if denied == may {
@@ -147,7 +149,7 @@ func errorOr(err error) error {
 	return err
 }
 
-// changeRole creates a role, or grants or revokes a privilege.
+// changeRole returns a change that creates a role, or grants or revokes a privilege.
 func (w *world) changeRole() *change {
 	m := w.now().m
 	name := pick(w.rng, []string{"reader", "writer"})

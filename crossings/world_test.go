@@ -18,8 +18,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A world is a server with the history of its database's expected contents. One goroutine draws each next step, and
-// waits for it.
+// A world is a server with the history of what its database must contain. One goroutine chooses the steps at random,
+// one after the other, and waits for each.
 type world struct {
 	*process
 	t      *testing.T
@@ -28,7 +28,7 @@ type world struct {
 	met    pairs
 	number int // number in the last name
 
-	states []*state // from the oldest that can be read to the newest
+	states []*state // from the oldest state that can still be read to the newest
 	events []event
 	open   []*transaction
 	given  map[string]bool // values that the sequence has given out
@@ -38,14 +38,14 @@ type world struct {
 	failed bool
 }
 
-// A state is the expected contents of the database in a span of time.
+// A state is what the database must contain in a span of time.
 type state struct {
 	m           *model
-	from, until time.Time // until is zero for the newest
+	from, until time.Time // until is zero for the newest state
 	changed     bool      // made by a schema change
 }
 
-// An event has happened to a table, or to all tables if table is 0.
+// An event is something that has happened to a table, or to all tables if table is 0.
 type event struct {
 	features set
 	table    int
@@ -68,7 +68,7 @@ func newWorld(t *testing.T, seed uint64, met pairs) *world {
 			parent = m.tables[0]
 		}
 		tab := w.newTable(name, parent)
-		if m.tables = append(m.tables, tab); i == 0 && w.rng.IntN(3) == 0 { // with so many rows that queries read its copy without a hint
+		if m.tables = append(m.tables, tab); i == 0 && w.rng.IntN(3) == 0 { // with so many rows that queries read its columnar copy without a hint
 			tab.columnar = "enabled"
 		}
 		statements = append(statements, tab.ddl())
@@ -89,7 +89,7 @@ func newWorld(t *testing.T, seed uint64, met pairs) *world {
 	return w
 }
 
-// beginning creates some objects that most histories should have from the start.
+// beginning creates some objects that most histories should contain from the start.
 func (w *world) beginning() {
 	for range 3 {
 		if c := w.createIndex(w.now().m); c != nil {
@@ -106,7 +106,7 @@ func (w *world) beginning() {
 	}
 }
 
-// boot starts a server on a disk.
+// boot starts a server on the files of a disk.
 func (w *world) boot(disk *disktest.Disk) {
 	w.t.Helper()
 	p, err := start(disk, dataDir)
@@ -118,7 +118,7 @@ func (w *world) boot(disk *disktest.Disk) {
 
 func (w *world) now() *state { return w.states[len(w.states)-1] }
 
-// note records a step for the report of a failure.
+// note records a step. If the test fails, it prints the recorded steps.
 func (w *world) note(format string, args ...any) {
 	w.steps = append(w.steps, fmt.Sprintf(format, args...))
 }
@@ -129,7 +129,7 @@ func (w *world) fail(format string, args ...any) {
 	w.t.Errorf("seed %d: "+format, append([]any{w.seed}, args...)...)
 }
 
-// step does one random thing, or several in a row.
+// step does one random thing, or several one after the other.
 func (w *world) step() {
 	w.counts["steps"]++
 	switch n := w.rng.IntN(20); {
@@ -147,7 +147,7 @@ func (w *world) step() {
 	}
 }
 
-// drawn calls f with random features until f returns true, or 20 times.
+// drawn calls f with random features for which takes returns true. It stops when f returns true, or after 20 calls.
 func (w *world) drawn(takes func(f *feature) bool, f func(*feature) bool) {
 	var list []*feature
 	for i := range features {
@@ -188,7 +188,8 @@ func (w *world) happenOne() {
 	w.drawn(func(f *feature) bool { return f.happen != nil }, func(f *feature) bool { f.happen(w); return true })
 }
 
-// readOne runs a random reading of a state, mostly of the newest, and compares it with the model.
+// readOne chooses a random reading of a state, mostly of the newest one, runs it and compares the answer with the
+// model.
 func (w *world) readOne() {
 	s := w.now()
 	if w.rng.IntN(4) == 0 {
@@ -204,7 +205,7 @@ func (w *world) readOne() {
 	})
 }
 
-// became adds a state to the history, which is valid from a timestamp on.
+// became adds a state to the history. The state is valid from the timestamp at on.
 func (w *world) became(m *model, at time.Time) {
 	if last := w.now(); !at.After(last.from) {
 		if !sameRows(last.m, m) {
@@ -231,7 +232,7 @@ func sameRows(a, b *model) bool {
 	return len(a.tables) == len(b.tables) && missingRecord(a, b, nil) == ""
 }
 
-// happened records an event. It counts for the rows that exist now, and not for rows that are written later.
+// happened records an event. The event counts for the rows that exist now, and not for rows that are written later.
 func (w *world) happened(features set, table int) {
 	w.events = append(w.events, event{features, table})
 	m := w.now().m.clone()
@@ -306,7 +307,8 @@ func (w *world) do(x *write) (before, after *model) {
 	return before, after
 }
 
-// ended compares the outcome of a transaction with the one that the model predicts.
+// ended compares the outcome of a write or transaction with what the model predicts: after is the expected model, and
+// refused the expected error.
 func (w *world) ended(what string, after *model, at time.Time, err, refused error) {
 	w.t.Helper()
 	switch code := status.Code(err); {
@@ -326,7 +328,7 @@ func (w *world) ended(what string, after *model, at time.Time, err, refused erro
 	}
 }
 
-// learn reads the values that the sequence has given to rows. Each must be new.
+// learn reads from the server which values the sequence has given to rows. No value may occur twice.
 func (w *world) learn(m *model) {
 	w.t.Helper()
 	for _, t := range m.tables {
@@ -352,7 +354,7 @@ func (w *world) learn(m *model) {
 					w.fail("the sequence gives %s again", cells[0])
 				}
 				w.given[cells[0].text] = true
-				r.cells[c.name] = cells[0] // this row exists only in this state
+				r.cells[c.name] = cells[0] // this copy of the row belongs only to this state
 			}
 		}
 	}
@@ -405,7 +407,7 @@ func (w *world) advance(d time.Duration) {
 	w.forget()
 }
 
-// crash starts the server on the files that a kill has left.
+// crash starts a server on the files that remain after the server was killed.
 func (w *world) crash(files *disktest.Disk) {
 	w.t.Helper()
 	if err := w.stop(); err != nil {
@@ -414,7 +416,7 @@ func (w *world) crash(files *disktest.Disk) {
 	w.boot(files)
 }
 
-// agrees fails unless all tables have the rows of a model now.
+// agrees returns an error unless each table has, at present, the rows of the model.
 func (w *world) agrees(m *model) error {
 	for _, t := range m.tables {
 		r := w.wholeTable(t)
@@ -429,7 +431,7 @@ func (w *world) agrees(m *model) error {
 	return nil
 }
 
-// close checks everything once more, after a kill.
+// close ends the run: it kills the server and checks everything once more.
 func (w *world) close() {
 	w.t.Helper()
 	w.idle()

@@ -10,13 +10,13 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// A write is a transaction of some operations, sent in one of the ways in which clients write.
+// A write is a transaction of some operations that is sent in one of the ways in which clients write.
 type write struct {
 	way        string
 	features   set
 	operations []*operation
 	run        func() (at time.Time, err error)
-	atomic     bool // it is written completely or not at all, so that it may be refused
+	atomic     bool // whether it is written completely or not at all, so that it may be refused
 	untimed    bool // the timestamp that run returns may be later than the commit's
 }
 
@@ -45,7 +45,7 @@ func text(list []*operation) string {
 	return strings.Join(texts, "; ")
 }
 
-// operation returns a random operation of one of these kinds.
+// operation returns a random operation whose verb is one of kinds.
 func (w *world) operation(m *model, kinds ...verb) *operation {
 	t := pick(w.rng, m.tables)
 	o := &operation{verb: pick(w.rng, kinds), table: t.name}
@@ -62,7 +62,7 @@ func (w *world) operation(m *model, kinds ...verb) *operation {
 			c := pick(w.rng, free)
 			o.column, o.to = c.name, w.value(c)
 		} else if t.columnar != "" && len(t.rows) > 500 && (o.where == nil || len(m.matching(t, o.where)) > 500) && w.rng.IntN(4) > 0 {
-			return nil // mostly keep the rows if there are many
+			return nil // if there are many rows, mostly keep them
 		}
 		return o
 	case remove:
@@ -107,8 +107,8 @@ func (w *world) value(c *column) cell {
 	}
 }
 
-// keyCells returns a random key, in the order of the table's key. Often it is an existing key, or, in a child table, a
-// key under an existing parent.
+// keyCells returns a random key, in the order of the table's key columns. Often it is the key of an existing row or,
+// in a child table, a key under an existing parent row.
 func (w *world) keyCells(m *model, t *table) []cell {
 	from := t
 	if t.parent != "" && w.rng.IntN(8) > 0 {
@@ -153,8 +153,8 @@ func (w *world) predicate(t *table) *predicate {
 	return p
 }
 
-// operationsOf returns a write with up to n random operations of these kinds; nil if none is possible. way is the
-// feature of the way to write.
+// operationsOf returns a write with up to n random operations whose verbs are among kinds; nil if none is possible.
+// way is the name of the feature that stands for the way of writing.
 func (w *world) operationsOf(n int, way string, atomic bool, kinds ...verb) *write {
 	m := w.now().m
 	x := &write{way: way, features: of(way), atomic: atomic}
@@ -241,8 +241,8 @@ func readWrite() *spannerpb.TransactionOptions {
 	return &spannerpb.TransactionOptions{Mode: &spannerpb.TransactionOptions_ReadWrite_{ReadWrite: &spannerpb.TransactionOptions_ReadWrite{}}}
 }
 
-// commit commits mutations, together with the writes of the transaction id; if id is nil, the mutations are a
-// transaction by themselves.
+// commit commits mutations. If id is not nil, it is the id of a transaction, whose writes are committed with the
+// mutations. If id is nil, the mutations are a transaction of their own.
 func (w *world) commit(muts []*spannerpb.Mutation, id []byte) (at time.Time, err error) {
 	session, err := w.sessionOf(w.ctx, "")
 	if err != nil {
@@ -278,7 +278,7 @@ type parameter struct {
 	cell cell
 }
 
-// statements returns operations as DML, with parameters or literals.
+// statements returns operations as DML statements, whose values are parameters or literals.
 func (w *world) statements(list []*operation) (all []statement) {
 	m := w.now().m
 	for _, o := range list {
@@ -317,7 +317,7 @@ func (w *world) statements(list []*operation) (all []statement) {
 	return all
 }
 
-// sql returns the predicate in SQL. operand prints its constant.
+// sql returns the predicate as SQL. The function operand prints the predicate's constant.
 func (p *predicate) sql(t *table, operand func(*column, cell) string) string {
 	if p.operator == "IS NULL" {
 		return p.column + " IS NULL"
@@ -325,7 +325,7 @@ func (p *predicate) sql(t *table, operand func(*column, cell) string) string {
 	return p.column + " " + p.operator + " " + operand(t.column(p.column), p.value)
 }
 
-// nameOf returns the name of a table or its synonym.
+// nameOf returns the name of a table, or sometimes its synonym.
 func (w *world) nameOf(t *table) string {
 	if t.synonym != "" && w.rng.IntN(3) == 0 {
 		return t.synonym
@@ -362,7 +362,7 @@ func (w *world) runDML() *write {
 	return distinct(x)
 }
 
-// distinct keeps one row of each INSERT statement, so that no key repeats in it.
+// distinct keeps only one row of each INSERT, so that no key occurs twice in a statement.
 func distinct(x *write) *write {
 	for _, o := range x.operations {
 		if o.verb == insert || o.verb == insertOrUpdate {
@@ -410,7 +410,7 @@ func (w *world) runPartitioned() *write {
 	if x == nil || len(w.open) > 0 {
 		return nil
 	}
-	for _, t := range w.now().m.tables { // the statement must not cascade, nor fail for some of its rows only
+	for _, t := range w.now().m.tables { // the statement must neither cascade nor fail for only some of its rows
 		if t.name == x.operations[0].table && (len(w.now().m.children(t)) > 0 || slices.ContainsFunc(t.indexes, func(x *index) bool { return x.unique })) {
 			return nil
 		}
@@ -426,7 +426,7 @@ func (w *world) runPartitioned() *write {
 	return x
 }
 
-// fill inserts so many rows into the first table that queries read its columnar copy without a hint.
+// fill inserts so many rows into the first table that queries read the table's columnar copy without a hint.
 func (w *world) fill() {
 	t := w.now().m.tables[0]
 	x := &write{way: mutations, features: of(mutations, manyRows), atomic: true}

@@ -1,13 +1,13 @@
 package kv
 
 // Format is the number of the format of all stored data: the engine's files and the records in them. A release opens
-// stores of every format up to LastFormat. Package database has the steps that rewrite records, and kv/pebble upgrades the
-// engine's files. A new format is needed if an older release could not read, or would misread, what this one writes.
+// stores of every format up to LastFormat. Package database has the steps that rewrite records, and kv/pebble upgrades
+// the engine's files. A release needs a new format if older releases could not read, or would misread, what it writes.
 //
 //	1  the first
 //	2  adds sessions, outcomes of commits and running operations. A schema version is stored as its changes, where format 1 stores a whole
 //	   catalog. A file of its own records how much of the log was synced (see kv/pebble)
-//	3  adds change streams to schema versions, and stores their records with the commits that they are about
+//	3  adds change streams to schema versions. Their records are stored together with the commits that they describe
 //	4  adds views, sequences, roles and other objects to schema versions, and properties of columns that make values (identity, ON UPDATE).
 //	   It stores the counters of sequences. Releases of format 3 would ignore all of these: they would write rows without keys from sequences,
 //	   and let roles do anything

@@ -1,11 +1,9 @@
-// Package kv is the lowest interface: an ordered map from bytes to bytes with
-// atomic durable batches and consistent snapshots. kv/pebble is the embedded
-// engine; kv/tikv will be the distributed one.
+// Package kv is the interface to the storage engine: an ordered map from bytes to bytes with atomic durable batches
+// and consistent snapshots. Package kv/pebble implements it on a local directory; kv/tikv will be a distributed engine.
 //
-// Keys order by bytes.Compare. Engines may know the form mvcc gives to keys
-// (see mvcc: the last byte of a key tells the length of its version suffix) to
-// build bloom filters on what comes before, and to know which versions are old;
-// they must not depend on it for order.
+// Keys order by bytes.Compare. Engines may use the form that package mvcc gives to keys, where the last byte tells the
+// length of the version suffix. They use it to build bloom filters on the bytes before the suffix, and to find out how
+// old versions are. The order of keys must not depend on it.
 //
 // Imports of this module: nothing.
 package kv
@@ -19,17 +17,19 @@ type Reader interface {
 	NewIter(lower, upper []byte) (Iterator, error)
 }
 
-// Iterator walks over keys. It is positioned by one of the Seeks or First or Last;
-// Key and Value are good until the next move.
+// Iterator walks over keys. SeekGE, SeekPrefixGE, SeekLT, First or Last positions it. Key and Value are valid until
+// the next move.
 type Iterator interface {
 	SeekGE(key []byte) bool
-	// SeekPrefixGE is SeekGE for a reader that only wants keys with key's logical key; it may use bloom filters.
+	// SeekPrefixGE moves like SeekGE, for a reader that only wants keys with the same logical key as key. It may use
+	// bloom filters, so it may miss keys with other logical keys.
 	SeekPrefixGE(key []byte) bool
 	SeekLT(key []byte) bool
 	First() bool
 	Last() bool
 	Next() bool
-	// NextPrefix moves to the first key with another logical key. Not after SeekPrefixGE or a move backwards.
+	// NextPrefix moves to the first key with another logical key. It must not be called after SeekPrefixGE or after a
+	// move backwards.
 	NextPrefix() bool
 	Prev() bool
 	Valid() bool
@@ -42,37 +42,40 @@ type Iterator interface {
 // Store is an open store.
 type Store interface {
 	Reader
-	// PointIter returns an iterator that may only be used with SeekPrefixGE and Next. It sees every batch whose
-	// Commit has returned. Engines may reuse closed ones for the next caller.
+	// PointIter returns an iterator that may only be used with SeekPrefixGE and Next. It sees every batch whose Commit
+	// has returned. An engine may hand out a closed iterator again to a later caller.
 	PointIter() (Iterator, error)
-	// RecentIter is PointIter for many seeks of keys that were written lately. It may leave out versions below oldest, which is a
-	// timestamp as mvcc encodes it in keys. It shows all others.
+	// RecentIter returns an iterator as PointIter does, for a reader that seeks many keys which were written lately.
+	// The iterator may leave out versions below oldest, a timestamp as package mvcc encodes it in keys. It shows all
+	// other versions.
 	RecentIter(oldest uint64) (Iterator, error)
-	// ChangedIter is NewIter for a reader that only wants versions at or above since, which is a timestamp as mvcc encodes it in keys. It
-	// may leave out older ones, and shows all others. The cost is proportional to the amount of data newer than since, as far as the engine
-	// can tell.
+	// ChangedIter returns an iterator as NewIter does, for a reader that only wants versions at or above since, a
+	// timestamp as package mvcc encodes it in keys. The iterator may leave out older versions. It shows all other
+	// versions. The cost is proportional to the amount of data newer than since, as far as the engine can tell.
 	ChangedIter(lower, upper []byte, since uint64) (Iterator, error)
-	// Snapshot returns the state as it is now.
+	// Snapshot returns a view of the store as it is at this moment.
 	Snapshot() Snapshot
 	// NewBatch returns an empty batch.
 	NewBatch() Batch
-	// ApproximateSize estimates the size in bytes of [lower, upper) in tables on disk. It does not count data that is not yet in tables.
+	// ApproximateSize estimates the size in bytes of the keys and values in [lower, upper) in table files on disk. It
+	// does not count data that is not yet in table files.
 	ApproximateSize(lower, upper []byte) (uint64, error)
-	// Flush writes the data that is only in the log and in memory to tables, and waits for it. It does nothing if that is less than
-	// atLeast bytes.
+	// Flush writes the data that is only in the log and in memory to table files, and returns when that is done. It
+	// does nothing if there are fewer than atLeast bytes of such data.
 	Flush(ctx context.Context, atLeast uint64) error
-	// FreeSpace begins to free the disk space of data in [lower, upper) that a committed DeleteRange has deleted, and does not wait for
-	// the end. Without the call, the space may stay taken until much more has been written. It does nothing for little data.
+	// FreeSpace begins to free the disk space of data in [lower, upper) that a committed DeleteRange has deleted, and
+	// returns at once. Without this call, the data may stay on disk until much more has been written. FreeSpace does
+	// nothing if there is little data.
 	FreeSpace(lower, upper []byte)
-	// Format returns the format of the stored data. A new store has LastFormat.
+	// Format returns the format of the stored data. The format of a new store is LastFormat.
 	Format() Format
-	// Upgrade takes the store to the next format: it calls run, which rewrites the records, and then stores the format durably. If that
-	// is cut short, the store still has its old format, and Upgrade is called again when the store is next opened. So run must accept
-	// records that it has already rewritten. From the moment when run begins, a release that does not know the next format refuses the
-	// store.
+	// Upgrade converts the store to the next format: it calls run, which rewrites the records, and then stores the
+	// format durably. If the process ends in between, the store keeps its old format, and the caller must call Upgrade
+	// again after the next Open. So run must accept records that were already rewritten. From the moment when run
+	// begins, a release that does not know the next format refuses the store.
 	Upgrade(next Format, run func() error) error
-	// Writable returns nil if the store accepts writes. Otherwise the error says why it refuses them for the time being, for example
-	// because the disk is full. Reads go on.
+	// Writable returns nil if the store accepts writes. Otherwise it returns an error that says why the store refuses
+	// writes for the time being, for example because the disk is full. Reads still work then.
 	Writable() error
 	Close() error
 }
@@ -90,15 +93,15 @@ type Batch interface {
 	DeleteRange(lower, upper []byte) error
 	// Len is the number of bytes collected.
 	Len() int
-	// UseReserve marks a small batch that the store must accept while the disk is nearly full: reads need it, or it makes room, or it
-	// is a record about a database.
+	// UseReserve marks a small batch that the store must accept even while the disk is nearly full. It is for batches
+	// that reads need, that free disk space, or that hold a record about a database.
 	UseReserve()
-	// Commit applies the batch and returns when the batch is durable. The batch must not be used afterwards. After an error that is not
-	// ErrRefused, it is unknown what the store has kept, and the store accepts no other batch. Many goroutines may commit at once, and
-	// engines sync their batches together.
+	// Commit applies the batch and returns when the batch is durable. The batch must not be used afterwards. After an
+	// error other than ErrRefused, it is unknown whether the batch was written, and the store accepts no other batch.
+	// Many goroutines may commit at once, and engines sync their batches together.
 	Commit() error
-	// CommitNoSync applies the batch and does not wait until it is durable. It is for changes that can be repeated, such as garbage
-	// collection.
+	// CommitNoSync applies the batch and returns before it is durable. It is only for changes that can be made again
+	// after a crash, such as garbage collection.
 	CommitNoSync() error
 	Close() error
 }

@@ -2,7 +2,7 @@ package mvcc
 
 import "github.com/crowfoot-db/crowfoot/kv"
 
-// Batch collects versions of one space that become visible, and durable, together.
+// Batch collects versions of the keys of one space. Commit makes all of them visible, and durable, together.
 type Batch struct {
 	versions *Versions
 	b        kv.Batch
@@ -14,31 +14,34 @@ func (v *Versions) NewBatch() *Batch {
 	return &Batch{versions: v, b: v.store.kv.NewBatch()}
 }
 
-// Put adds a version.
+// Put adds a version of key to the batch: the value val, written at ts.
 func (b *Batch) Put(key, val []byte, ts Timestamp) error {
 	b.key = b.versions.appendVersion(b.key[:0], key, ts)
 	b.val = append(append(b.val[:0], liveMark), val...)
 	return b.b.Put(b.key, b.val)
 }
 
-// Delete adds a tombstone.
+// Delete adds a tombstone of key at ts to the batch.
 func (b *Batch) Delete(key []byte, ts Timestamp) error {
 	b.key = b.versions.appendVersion(b.key[:0], key, ts)
 	return b.b.Put(b.key, nil)
 }
 
-// Erase removes all versions of the keys in [start, end), so no read in the past finds them. It is for dropped schema objects.
+// Erase removes all versions of the keys in [start, end), so that reads in the past do not find them either. It serves
+// to delete the data of dropped schema objects.
 func (b *Batch) Erase(start, end []byte) error {
 	return b.b.DeleteRange(b.versions.bound(nil, start), b.versions.end(nil, end))
 }
 
-// KV returns the batch below, for records that are committed with these versions.
+// KV returns the kv.Batch that holds the versions. A caller may add other records to it, which are then committed
+// together with the versions.
 func (b *Batch) KV() kv.Batch { return b.b }
 
 // Commit applies the batch and returns when it is durable.
 func (b *Batch) Commit() error { return b.b.Commit() }
 
-// CommitNoSync applies the batch and does not wait until it is durable. It is for changes that can be repeated after a crash.
+// CommitNoSync applies the batch and returns before it is durable. It is only for changes that can be made again after
+// a crash.
 func (b *Batch) CommitNoSync() error { return b.b.CommitNoSync() }
 
 // Close must be called once, after Commit or instead of it.

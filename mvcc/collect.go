@@ -11,25 +11,24 @@ import (
 )
 
 const (
-	// collectSteps is the number of versions that one iterator reads. An open iterator keeps the files of tables that a
-	// compaction has replaced from being deleted.
+	// collectSteps is the number of versions that one iterator reads before it is closed. An iterator must not stay
+	// open for long, because it keeps files from being deleted that a compaction has replaced.
 	collectSteps = 10_000
-	// collectBatch is the number of deletions in one batch.
+	// collectBatch is the number of deletions that one batch collects before it is applied.
 	collectBatch = 512
 )
 
-// Collected counts the versions that a collection has read and deleted.
+// Collected holds the numbers of versions that one collection has read (Seen) and deleted.
 type Collected struct{ Seen, Deleted int }
 
-// Horizon returns the oldest timestamp that may be read.
+// Horizon returns the oldest timestamp at which the space may be read.
 func (v *Versions) Horizon() Timestamp { return Timestamp(v.horizon.Load()) }
 
-// Collect deletes the versions that no read at or above olderThan can see. These
-// are the versions hidden by a newer one at or below olderThan, and tombstones
-// there that hide nothing any more. It also deletes all versions of the keys for
-// which dead, if it is not nil, returns true: keys of dropped tables that lie
-// among others. Reads and commits go on beside it. If ctx ends, the store is
-// consistent, and the next call deletes the rest. Calls must not overlap.
+// Collect deletes the versions that no read at or above olderThan can see. These are of two kinds: versions for which
+// the same key has a newer version at or below olderThan, and tombstones at or below olderThan once no older version
+// of the key is left. Collect also deletes all versions of the keys for which dead, if not nil, returns true; these
+// are keys of dropped tables that lie between other keys. Reads and commits can run at the same time. If ctx ends, the
+// store is consistent, and the next call deletes the remaining versions. Calls must not overlap.
 func (v *Versions) Collect(ctx context.Context, olderThan Timestamp, dead func(key []byte) bool) (Collected, error) {
 	var done Collected
 	if v.horizonErr != nil {
@@ -57,22 +56,23 @@ func (v *Versions) Collect(ctx context.Context, olderThan Timestamp, dead func(k
 	return done, nil
 }
 
-// collector carries one collection from step to step.
+// collector is the state of one collection between its steps.
 type collector struct {
 	versions  *Versions
 	olderThan Timestamp
 	isDead    func(key []byte) bool // or nil
 	done      *Collected
 	b         kv.Batch
-	n         int // deletions in b
+	n         int // number of deletions in b
 
-	prefix    []byte // of the key being looked at
-	dead      bool   // delete all versions of the key
-	covered   bool   // delete the following versions of the key: a newer one is at or below olderThan
-	tombstone []byte // the version that hides the following ones, if it is a tombstone: delete it after them
+	prefix    []byte // prefix of the key whose versions are being read
+	dead      bool   // whether to delete all versions of the key
+	covered   bool   // whether to delete the following versions of the key, because a newer one is at or below olderThan
+	tombstone []byte // the stored key of the tombstone that hides the following versions, to be deleted after them; else empty
 }
 
-// step collects among collectSteps versions, beginning at the store's key from. It returns the key to go on at, or nil at the end.
+// step examines collectSteps versions, beginning at the stored key from, and deletes those that may go. next is the
+// stored key at which the next step begins; nil if all versions were examined.
 func (c *collector) step(from []byte) (next []byte, err error) {
 	store := c.versions.store.kv
 	it, err := store.NewIter(from, c.versions.end(nil, nil))
@@ -106,7 +106,7 @@ func (c *collector) step(from []byte) (next []byte, err error) {
 	return next, c.flush(1)
 }
 
-// look decides whether one version is deleted. The versions of a key come newest first.
+// look decides whether the version at which it stands is deleted. The versions of a key come newest first.
 func (c *collector) look(it kv.Iterator) error {
 	key := it.Key()
 	prefix, ts, err := splitVersion(key)
@@ -138,7 +138,8 @@ func (c *collector) look(it kv.Iterator) error {
 	return nil
 }
 
-// endKey deletes the tombstone of the key before, if there is one. The versions that it hid were deleted before.
+// endKey deletes the tombstone of the key whose versions were read last, if there is one. The versions that the
+// tombstone hid were deleted before.
 func (c *collector) endKey() error {
 	if len(c.tombstone) == 0 {
 		return nil
@@ -154,7 +155,8 @@ func (c *collector) delete(key []byte) error {
 	return c.b.Delete(key)
 }
 
-// flush applies the deletions of the batch if there are at least atLeast. It does not sync, since the deletions can be repeated.
+// flush applies the deletions of the batch if there are at least atLeast of them. It does not sync, since a deletion
+// that a crash undoes is made again by the next collection.
 func (c *collector) flush(atLeast int) error {
 	if c.n < atLeast {
 		return nil
@@ -167,28 +169,30 @@ func (c *collector) flush(atLeast int) error {
 	return nil
 }
 
-// begin begins a batch. The batch may use the disk's reserve, since deletions make room.
+// begin begins a new batch. The batch may use the disk's reserve, since deletions free disk space.
 func (c *collector) begin() {
 	c.b, c.n = c.versions.store.kv.NewBatch(), 0
 	c.b.UseReserve()
 }
 
-// horizonKey returns the key of the record that stores the horizon. The horizon is stored so that a longer retention does not, after a
-// restart, allow reads at timestamps whose versions were collected.
+// horizonKey returns the key of the record that stores the horizon. The record is needed when a restart brings a
+// longer retention: without it, reads would be allowed at timestamps whose versions were already collected.
 func (v *Versions) horizonKey() []byte {
 	key := append(make([]byte, spaceLen, 32), "mvcc/horizon/"...)
 	return append(binary.BigEndian.AppendUint32(key, uint32(v.space)), 0)
 }
 
-// dropped is the horizon of a space that was dropped.
+// dropped is the horizon of a space that was dropped; it is above every timestamp of a read.
 const dropped = Timestamp(math.MaxInt64)
 
-// Drop deletes a space with all its versions, and forgets its Versions. Open iterators go on. Other reads fail with gone, and so do cursors that
-// go on after Release. Without the error, they would take the deleted keys for keys that never existed. Nothing may collect the space any more.
+// Drop adds to b the deletion of a space with all its versions, and removes the space's Versions from the Store.
+// Iterators that are open continue to work. All later reads of the space fail with the error gone, and so does a
+// cursor that continues after Release; without the error, they would take the deleted keys for keys that never
+// existed. The caller must not collect the space any more.
 func (s *Store) Drop(b kv.Batch, space Space, gone error) error {
 	v := s.In(space)
 	v.gone = gone
-	v.horizon.Store(int64(dropped)) // before anything is deleted, as Collect does
+	v.horizon.Store(int64(dropped)) // set before anything is deleted, as in Collect
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.spaces, space)
@@ -198,13 +202,14 @@ func (s *Store) Drop(b kv.Batch, space Space, gone error) error {
 	return b.DeleteRange(v.bound(nil, nil), v.end(nil, nil))
 }
 
-// FreeSpace begins to free the disk space of the keys in [start, end) that a batch has erased or dropped. A nil bound is an end of the space.
+// FreeSpace begins to free the disk space of the keys in [start, end), after a batch has erased or dropped them. A nil
+// start or end is the start or end of the space.
 func (v *Versions) FreeSpace(start, end []byte) {
 	v.store.kv.FreeSpace(v.bound(nil, start), v.end(nil, end))
 }
 
-// raiseHorizon stores and publishes a new horizon. It does not sync: the deletions follow the record in the log, so a crash cannot keep them and
-// lose the record.
+// raiseHorizon stores and publishes a new horizon. It does not sync: the later deletions follow this record in the
+// log, so a crash cannot keep the deletions and lose the record.
 func (v *Versions) raiseHorizon(to Timestamp) error {
 	b := v.store.kv.NewBatch()
 	defer b.Close()

@@ -6,35 +6,35 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// maxSteps is the number of versions of one key that a cursor steps over before it seeks. A step is some ten times cheaper than a seek.
+// maxSteps is the number of versions of one key that a cursor steps over before it seeks instead. A step is about ten
+// times cheaper than a seek.
 const maxSteps = 4
 
-// Cursor walks over the live keys of a range at one timestamp. It begins before
-// the first key (in reverse, after the last).
+// Cursor walks over the live keys of a range at one timestamp. It begins before the first key (in reverse, after the
+// last).
 //
-// A forward cursor rests on the version that it shows, and the iterator owns the
-// bytes of key and value. A reverse cursor meets the versions of a key oldest
-// first. So it copies the newest one that it may show, and then rests on a version
-// of the key before.
+// A forward cursor leaves its iterator on the version that it shows, and the iterator owns the bytes of key and value.
+// A reverse cursor reads the versions of a key from oldest to newest. So it copies the newest version that it may
+// show, and leaves its iterator on a version of the preceding key.
 type Cursor struct {
 	versions *Versions
 	it       kv.Iterator
 	at       Timestamp
-	since    Timestamp // the cursor skips keys without a version above it; everything if it skips none
+	since    Timestamp // the cursor skips keys that have no version above since; the value everything skips none
 	reverse  bool
 	deleted  bool // ShowDeleted was called
 	state    cursorState
 
-	prefix  []byte // space and logical key of the row shown
+	prefix  []byte // space and logical key of the row that the cursor shows
 	value   []byte
 	version Timestamp
-	// tombstone says that the version shown is one.
+	// tombstone says that the version that the cursor shows is a tombstone.
 	tombstone bool
 	seek      []byte // scratch; in state cursorSkip, the key to seek
 	err       error
 
-	prefixBuf, valueBuf []byte // reverse scans, and Release, copy here
-	lower, upper        []byte // of the range
+	prefixBuf, valueBuf []byte // reverse scans and Release copy the current key and value to these
+	lower, upper        []byte // bounds of the range
 }
 
 type cursorState uint8
@@ -42,7 +42,7 @@ type cursorState uint8
 const (
 	cursorStart   cursorState = iota
 	cursorSkip                // SkipTo was called
-	cursorOn                  // forward: the iterator is on the version shown
+	cursorOn                  // forward: the iterator is on the version that the cursor shows
 	cursorWaiting             // reverse: the iterator is on an unread version, or before the first
 	cursorDone
 )
@@ -53,12 +53,13 @@ func (v *Versions) Scan(start, end []byte, at Timestamp, reverse bool) (*Cursor,
 	return v.scan(start, end, Cursor{at: at, since: everything, reverse: reverse})
 }
 
-// everything is below all timestamps.
+// everything is a value of Cursor.since that is below all timestamps.
 const everything Timestamp = -1
 
-// Changes returns a cursor over the keys in [start, end) that have changed after since and up to at. For each such key it shows the newest
-// version at or below at, also if that is a tombstone (see Deleted). A nil end is the end of the space. The cost is proportional to the number
-// of changes. The error is ErrCollected if some of the changes may have been collected: a read at since would fail with it, too.
+// Changes returns a cursor over those keys in [start, end) that have changed after since and up to at. For each such
+// key it shows the newest version at or below at, even if that is a tombstone (see Deleted). A nil end is the end of
+// the space. The cost is proportional to the number of changes. The error is ErrCollected if some of the changes may
+// have been collected, which is the case if a read at since would fail with ErrCollected.
 func (v *Versions) Changes(start, end []byte, since, at Timestamp) (*Cursor, error) {
 	return v.scan(start, end, Cursor{at: at, since: since, deleted: true})
 }
@@ -77,7 +78,8 @@ func (v *Versions) scan(start, end []byte, c Cursor) (*Cursor, error) {
 		}
 		c.it, c.state = it, cursorStart
 	}
-	// After the iterator was made: Collect raises the horizon before it deletes versions, so if the iterator misses some, this sees it.
+	// readable must run after the iterator was made. Collect raises the horizon before it deletes versions. So if the
+	// iterator misses versions, readable sees the new horizon.
 	if err := c.readable(); err != nil {
 		_ = c.Close()
 		return nil, err
@@ -92,7 +94,7 @@ func (c *Cursor) newIter() (kv.Iterator, error) {
 	return c.versions.store.kv.ChangedIter(c.lower, c.upper, uint64(c.since)+1)
 }
 
-// readable fails if versions that the cursor must show may have been collected.
+// readable returns ErrCollected if versions that the cursor must show may have been collected.
 func (c *Cursor) readable() error {
 	if c.since == everything {
 		return c.versions.readable(c.at)
@@ -100,7 +102,7 @@ func (c *Cursor) readable() error {
 	return c.versions.readable(c.since)
 }
 
-// Next moves to the next key to show. It returns false at the end or on an error.
+// Next moves to the next key that the cursor shows. It returns false at the end or on an error.
 func (c *Cursor) Next() bool {
 	if c.it == nil && c.state != cursorDone && !c.reopen() {
 		return false
@@ -122,7 +124,8 @@ func (c *Cursor) Next() bool {
 	return c.settle(ok)
 }
 
-// settle moves forward from the newest version of a key to the first key to show, on its newest version at or below c.at.
+// settle moves forward, from the newest version of a key, to the first key that the cursor must show. It stops at that
+// key's newest version at or below c.at.
 func (c *Cursor) settle(ok bool) bool {
 	for ok {
 		key := c.it.Key()
@@ -153,7 +156,8 @@ func (c *Cursor) settle(ok bool) bool {
 	return c.stop(c.it.Error())
 }
 
-// older moves from a version that is too new to the first one at or below c.at, or to the next key.
+// older moves from a version that is too new to the newest version of the key at or below c.at or, if there is none,
+// to the next key.
 func (c *Cursor) older(prefix []byte) bool {
 	c.seek = append(c.seek[:0], prefix...)
 	for range maxSteps {
@@ -162,13 +166,13 @@ func (c *Cursor) older(prefix []byte) bool {
 		}
 		next, ts, err := splitVersion(c.it.Key())
 		if err != nil || ts <= c.at || !bytes.Equal(next, c.seek) {
-			return true // settle judges it
+			return true // settle examines the version
 		}
 	}
 	return c.it.SeekGE(appendSuffix(c.seek, c.at))
 }
 
-// prev moves back to the key before that is live at c.at.
+// prev moves back to the preceding key that is live at c.at.
 func (c *Cursor) prev() bool {
 	if c.state == cursorDone {
 		return false
@@ -189,8 +193,9 @@ func (c *Cursor) prev() bool {
 	return c.stop(c.it.Error())
 }
 
-// gather reads the versions of the key that the iterator is on, oldest first, and copies the newest one at or below c.at. It leaves the iterator
-// on the key before. live is false if no version is at or below c.at, or if the newest one is a tombstone.
+// gather reads the versions of the key at which the iterator stands, oldest first, and copies the newest one at or
+// below c.at. It leaves the iterator on the preceding key. live is false if no version is at or below c.at, or if the
+// copied one is a tombstone.
 func (c *Cursor) gather() (live bool, err error) {
 	key := c.it.Key()
 	prefix, ts, err := splitVersion(key)
@@ -217,7 +222,8 @@ func (c *Cursor) gather() (live bool, err error) {
 			return live, nil
 		}
 	}
-	// There are many old versions, so seek the newest one at or below c.at. It exists, since all versions so far are at or below c.at.
+	// The key has many old versions, so seek the newest one at or below c.at. There is one, since all versions so far
+	// are at or below c.at.
 	c.seek = appendSuffix(append(c.seek[:0], c.prefix...), c.at)
 	if !c.it.SeekGE(c.seek) {
 		return false, c.it.Error()
@@ -232,7 +238,7 @@ func (c *Cursor) gather() (live bool, err error) {
 	return live, nil
 }
 
-// keep copies the version that the iterator is on.
+// keep copies the version at which the iterator stands. live is false if the version is a tombstone.
 func (c *Cursor) keep(ts Timestamp) (live bool, err error) {
 	value, err := c.it.Value()
 	if err != nil || len(value) == 0 {
@@ -251,11 +257,12 @@ func (c *Cursor) stop(err error) bool {
 	return false
 }
 
-// ShowDeleted makes the cursor also show deleted keys, with empty values, as long as their tombstones are kept. It must be called before the
-// first Next. It has no effect on reverse cursors.
+// ShowDeleted makes the cursor also show deleted keys, with empty values, as long as the store still has their
+// tombstones. Call it before the first Next. It has no effect on reverse cursors.
 func (c *Cursor) ShowDeleted() { c.deleted = !c.reverse }
 
-// SkipTo makes the next call of Next find the first key at or after key. It never moves back, and has no effect on reverse cursors.
+// SkipTo makes the next call of Next move to the first key at or after key. The cursor never moves back. SkipTo has no
+// effect on reverse cursors.
 func (c *Cursor) SkipTo(key []byte) {
 	if c.state == cursorDone || c.reverse {
 		return
@@ -267,8 +274,9 @@ func (c *Cursor) SkipTo(key []byte) {
 	c.state = cursorSkip
 }
 
-// Release closes the cursor's iterator, which keeps files and memory of the engine from being freed. Key and Value stay valid until the next
-// move. The next move goes on after the current key, and fails with ErrCollected if versions have been collected meanwhile.
+// Release closes the cursor's iterator, because an open iterator keeps the engine from freeing files and memory. Key
+// and Value stay valid until the next move. The next move goes to the key after the current one, and fails with
+// ErrCollected if versions were collected in the meantime.
 func (c *Cursor) Release() {
 	if c.it == nil {
 		return
@@ -293,7 +301,7 @@ func (c *Cursor) reopen() bool {
 		return c.stop(err)
 	}
 	c.it = it
-	if err := c.readable(); err != nil { // as in scan
+	if err := c.readable(); err != nil { // after newIter, as in scan
 		return c.stop(err)
 	}
 	if c.state == cursorWaiting {
@@ -308,16 +316,17 @@ func (c *Cursor) Key() []byte { return c.prefix[spaceLen:] }
 // Value returns the value of the version shown. It is valid until the next move.
 func (c *Cursor) Value() []byte { return c.value }
 
-// Version returns the timestamp of the commit that wrote the version shown.
+// Version returns the timestamp of the commit that wrote the version that the cursor shows.
 func (c *Cursor) Version() Timestamp { return c.version }
 
-// Deleted reports whether the version shown is a tombstone. Only cursors of Changes, and those with ShowDeleted, show tombstones.
+// Deleted reports whether the version that the cursor shows is a tombstone. Only cursors of Changes, and those with
+// ShowDeleted, show tombstones.
 func (c *Cursor) Deleted() bool { return c.tombstone }
 
 // Err returns the error that ended the scan early, or nil.
 func (c *Cursor) Err() error { return c.err }
 
-// Close must be called once.
+// Close closes the cursor and frees its iterator. It must be called once.
 func (c *Cursor) Close() error {
 	if c.it == nil {
 		return nil // the range was empty, or Release has closed the iterator

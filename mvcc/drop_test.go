@@ -10,7 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
 )
 
-// TestDrop: reads of a dropped space fail at every timestamp, also at Latest, and so do queries of the changes in it.
+// TestDrop checks that every read of a dropped space fails, at old timestamps and at Latest. Queries of the changes in
+// the space must fail, too.
 func TestDrop(t *testing.T) {
 	store, err := pebble.Open("data", vfs.NewMem())
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
 )
 
-// TestEnds: Ends returns the first and last keys of a range, also deleted ones. From accepts a place among the versions of a key, or anywhere else.
+// TestEnds checks that Ends returns the first and last key of a range, even if they are deleted. It also checks that
+// From accepts positions between two versions of a key as well as positions between keys.
 func TestEnds(t *testing.T) {
 	store, err := pebble.Open("data", vfs.NewMem())
 	if err != nil {

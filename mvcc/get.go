@@ -10,9 +10,8 @@ import (
 // seekKeys pools buffers for the keys that point reads seek.
 var seekKeys = sync.Pool{New: func() any { return new([]byte) }}
 
-// Get returns the newest version of key at or below at, its value appended to
-// buf[:0]. ok is false if there is none, or if it is a tombstone: then version
-// is the tombstone's timestamp.
+// Get returns the newest version of key at or below the timestamp at. It appends the value to buf[:0]. ok is false if
+// there is no version, or if it is a tombstone; in the second case, version is the timestamp of the tombstone.
 func (v *Versions) Get(key []byte, at Timestamp, buf []byte) (val []byte, version Timestamp, ok bool, err error) {
 	it, err := v.store.kv.PointIter()
 	if err != nil {
@@ -29,12 +28,13 @@ func (v *Versions) Get(key []byte, at Timestamp, buf []byte) (val []byte, versio
 	if ok {
 		val = append(buf[:0], stored...)
 	}
-	// After the read: Collect raises the horizon before it deletes versions, so if the read missed some, this sees it.
+	// readable must run after the read. Collect raises the horizon before it deletes versions. So if the read missed
+	// versions, readable sees the new horizon.
 	return val, version, ok, v.readable(at)
 }
 
-// lookUp finds the newest version of a key that is not newer than seek, which is a version of the key. The iterator owns the value. ok is
-// false if there is no such version, or if it is a tombstone.
+// lookUp finds the newest version of a key that is at or below the timestamp of seek, which is the stored key of a
+// version. The iterator owns the bytes of the value. ok is false if there is no such version, or if it is a tombstone.
 func lookUp(it kv.Iterator, seek []byte) (val []byte, version Timestamp, ok bool, err error) {
 	if !it.SeekPrefixGE(seek) {
 		return nil, 0, false, it.Error()
@@ -47,7 +47,8 @@ func lookUp(it kv.Iterator, seek []byte) (val []byte, version Timestamp, ok bool
 	return stored[min(1, len(stored)):], timestampAt(found, len(found)-suffixLen), len(stored) > 0, nil
 }
 
-// readable fails unless a read at this timestamp, or a query of the changes since, would still find all versions that it needs.
+// readable returns an error unless the space still has all versions that a read at this timestamp needs, or a query of
+// the changes since then.
 func (v *Versions) readable(at Timestamp) error {
 	if v.horizonErr != nil {
 		return v.horizonErr
@@ -61,7 +62,7 @@ func (v *Versions) readable(at Timestamp) error {
 	return nil
 }
 
-// Gone returns the error of all reads if the space was dropped, else nil.
+// Gone returns the error that all reads of the space return if the space was dropped, else nil.
 func (v *Versions) Gone() error {
 	if Timestamp(v.horizon.Load()) == dropped {
 		return v.gone
@@ -69,8 +70,9 @@ func (v *Versions) Gone() error {
 	return nil
 }
 
-// ChangedSince reports whether any key in [start, end) has a version above since. As with Changes, the error is ErrCollected if some of these
-// versions may have been collected: a tombstone is deleted when no version is left that it hides.
+// ChangedSince reports whether any key in [start, end) has a version above since. The error is ErrCollected if some of
+// these versions may have been collected: Collect deletes a tombstone when the key has no older version left, so no
+// trace of the deletion remains.
 func (v *Versions) ChangedSince(start, end []byte, since Timestamp) (bool, error) {
 	c, err := v.Changes(start, end, since, Latest)
 	if err != nil {
@@ -80,11 +82,11 @@ func (v *Versions) ChangedSince(start, end []byte, since Timestamp) (bool, error
 	return changed, errors.Join(c.Err(), c.Close())
 }
 
-// KeyChangedSince is ChangedSince for one key.
+// KeyChangedSince reports whether key has a version above since. Its errors are those of ChangedSince.
 func (v *Versions) KeyChangedSince(key []byte, since Timestamp) (bool, error) {
 	_, version, _, err := v.Get(key, Latest, nil)
 	if err == nil {
-		err = v.readable(since) // after the read, as in Get
+		err = v.readable(since) // must run after the read, as in Get
 	}
 	return version > since, err
 }

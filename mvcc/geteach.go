@@ -2,12 +2,14 @@ package mvcc
 
 import "github.com/crowfoot-db/crowfoot/kv"
 
-// GetEach reads each key as Get does and calls found(i, val, ok) for keys[i]. val is valid until found returns. GetEach ends early when found
-// returns false. Keys in descending order cost the least, because a forward seek first tries the next keys, which are not wanted.
+// GetEach reads each key as Get does and calls found(i, val, ok) for keys[i]. val is valid until found returns.
+// GetEach ends early when found returns false. Keys in descending order cost the least: before a forward seek, the
+// iterator first tries the next few keys, which GetEach does not need.
 //
-// since says that most keys have a version at or above it; 0 means unknown. GetEach first looks for each key among such versions, which are in
-// few files if they were written lately. A version that it finds there is the newest, since it leaves out only older ones. It reads a key that
-// it does not find there as Get does.
+// since is a hint: most keys have a version at or above since; 0 means that nothing is known. GetEach first looks for
+// a key among such versions. If they were written lately, they are in few files, so that this is fast. A version that
+// it finds there is the newest of the key, since the search leaves out only older versions. If GetEach does not find
+// the key there, it reads the key as Get does.
 func (v *Versions) GetEach(keys [][]byte, at, since Timestamp, found func(i int, val []byte, ok bool) bool) error {
 	e := each{versions: v, at: at, since: since}
 	defer e.close()
@@ -28,7 +30,7 @@ type each struct {
 	versions           *Versions
 	at, since          Timestamp
 	recent, whole      kv.Iterator // nil until they are needed
-	recentHits, misses int         // keys found and not found by recent
+	recentHits, misses int         // how many keys were found, and not found, with recent
 	seek               []byte
 }
 
@@ -59,10 +61,12 @@ func (e *each) get(key []byte) (val []byte, ok bool, err error) {
 	return val, ok, err
 }
 
-// minRecent is the number of keys that GetEach looks up among recent versions before it decides whether to go on with that.
+// minRecent is the number of keys that GetEach looks up among recent versions before it decides whether to continue to
+// do so.
 const minRecent = 16
 
-// pays reports whether get should look among recent versions first: since is known, and most keys so far were found there.
+// pays reports whether get should first look among recent versions. It should if since is known and most keys so far
+// were found there.
 func (e *each) pays() bool {
 	return e.since > 0 && (e.recentHits+e.misses < minRecent || e.recentHits > e.misses)
 }
@@ -70,7 +74,7 @@ func (e *each) pays() bool {
 func (e *each) close() {
 	for _, it := range []kv.Iterator{e.recent, e.whole} {
 		if it != nil {
-			_ = it.Close() // lookUp has checked its errors
+			_ = it.Close() // lookUp has already checked the iterator's errors
 		}
 	}
 }

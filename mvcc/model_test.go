@@ -17,8 +17,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/randomtest"
 )
 
-// TestModel writes random versions of few keys, collects and erases some, and restarts now and then, which makes files that are soon
-// compacted. It compares reads at random timestamps, of single keys and of many, with a plain list of versions. A failing seed replays.
+// TestModel writes random versions of few keys, collects and erases some of them, and restarts the store now and then,
+// so that many files are written and compacted. It compares reads at random timestamps, of single keys and of many,
+// with a plain list of versions. A failed run can be repeated with its seed.
 func TestModel(t *testing.T) {
 	randomtest.Run(t, 60, 10, 200, func(seed uint64) (step, end func()) {
 		m := &model{t: t, rng: rand.New(rand.NewPCG(seed, 3)), fs: vfs.NewMem(), keys: map[string][]version{}}
@@ -120,7 +121,8 @@ func (m *model) timestamp() mvcc.Timestamp {
 	return mvcc.Timestamp(m.rng.Int64N(int64(m.now) + 2))
 }
 
-// refused reports whether a read at ts must fail, and checks that it did.
+// refused reports whether a read at ts must fail. It reports a test error if the read failed but need not have, or the
+// other way round.
 func (m *model) refused(ts mvcc.Timestamp, err error) bool {
 	if refused := errors.Is(err, mvcc.ErrCollected); refused != (ts < m.horizon) {
 		m.t.Errorf("read at %d, horizon %d: %v", ts, m.horizon, err)
@@ -141,7 +143,8 @@ func (m *model) get() {
 	}
 }
 
-// getEach reads keys with GetEach. Its argument since may be right for many of the keys or for none.
+// getEach reads keys with GetEach and compares the results with the model. It chooses since at random, so the hint is
+// right for many of the keys or for none.
 func (m *model) getEach() {
 	ts := m.timestamp()
 	since := mvcc.Timestamp(m.rng.Int64N(int64(min(ts, m.now)) + 2))
@@ -180,7 +183,7 @@ func (m *model) getEach() {
 	}
 }
 
-// erase removes all versions of some keys, as dropping a table does.
+// erase removes all versions of the keys in a random range, as dropping a table does.
 func (m *model) erase() {
 	start, end := m.name(), m.name()
 	if start >= end {
@@ -219,7 +222,7 @@ func (m *model) scan() {
 		if m.rng.IntN(4) == 0 {
 			c.Release()
 		}
-		if m.rng.IntN(20) == 0 { // a scan that has let go may be refused then, and shows no fewer rows
+		if m.rng.IntN(20) == 0 { // a scan that was released may fail with ErrCollected at its next move, but must not show fewer rows
 			m.collect()
 		}
 		if n == skipAt && !reverse {
@@ -251,8 +254,8 @@ func (m *model) scan() {
 	}
 }
 
-// changes reads the changes between two timestamps, and calls Release and SkipTo now and then. After a Release, the rest may fail, if versions
-// were collected meanwhile.
+// changes reads the changes between two timestamps and compares them with the model. It calls Release and SkipTo now
+// and then. After a Release, the next move may fail if versions were collected in the meantime.
 func (m *model) changes() {
 	since, at := m.timestamp(), m.timestamp()
 	if since > at {
@@ -304,7 +307,8 @@ func (m *model) changes() {
 	}
 }
 
-// changed compares ChangedSince and KeyChangedSince with the model, for a range and a key of it.
+// changed compares the results of ChangedSince for a range, and of KeyChangedSince for a key in the range, with the
+// model.
 func (m *model) changed() {
 	start, end := m.name(), m.name()
 	since := m.timestamp()
@@ -330,7 +334,8 @@ func (m *model) collect() {
 	m.horizon = max(m.horizon, to)
 }
 
-// TestCollectInSteps collects more versions than fit into one step, of many keys and of one. It also stops a collection and continues it.
+// TestCollectInSteps collects more versions than fit into one step: first versions of many keys, then of one. It also
+// stops a collection in the middle and continues it.
 func TestCollectInSteps(t *testing.T) {
 	store, err := pebble.Open("data", vfs.NewMem())
 	if err != nil {

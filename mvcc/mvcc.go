@@ -1,26 +1,22 @@
-// Package mvcc keeps every version of a key for as long as reads in the past
-// may want it. A write never replaces bytes: it adds a version at its commit
-// timestamp, and a delete adds a tombstone. A read at T sees, of each key, the
-// newest version at or below T.
+// Package mvcc keeps every version of a key for as long as reads in the past may need it. A write never replaces
+// bytes: it adds a version at the write's commit timestamp, and a delete adds a tombstone. A read at T sees, of each
+// key, the newest version at or below T.
 //
-// A version is one key-value of the store below:
+// Each version is one key-value pair in the kv.Store:
 //
 //	key    space (4 bytes, big endian) | logical key, ends in 00 | ^timestamp (8 bytes, big endian) | 09
 //	value  01 and the value, or nothing at all for a tombstone
 //
-// The timestamp is inverted so that newer versions come first; the last byte
-// tells the store how long the suffix is. Keys are ordered by bytes.Compare
-// throughout. For that, no logical key may begin with another one: see package
-// table, which makes them.
+// The timestamp is inverted so that newer versions come first. The last byte tells the store how long the suffix is.
+// Keys are ordered by bytes.Compare everywhere. So that this order is also the order of the logical keys, no logical
+// key may begin with another one. Package table, which makes the keys, ensures that.
 //
-// A space is the keys of one database. Space 0 holds records about the store,
-// unversioned (a name, ending in 00): packages mvcc and txn keep theirs under
-// "mvcc/" and "txn/".
+// A space holds the keys of one database. Space 0 holds records about the store, without versions. The key of such a
+// record is a name that ends in 00; the names of package mvcc begin with "mvcc/", those of package txn with "txn/".
 //
-// It promises that a read at T gives the same answer for ever, or ErrCollected
-// once the versions it needs may be gone. The same holds for a query of the
-// changes since T, because a deleted key leaves no trace once it was collected.
-// It leaves out locks, and which timestamps may be read: both are in package txn.
+// The package promises that a read at T always gives the same answer, or ErrCollected once the versions that the read
+// needs may have been deleted. A query of the changes since T fails in the same way, because a collected tombstone
+// leaves no trace of the deletion. Package txn takes the locks and decides which timestamps requests may read.
 //
 // Imports of this module: kv.
 package mvcc
@@ -38,18 +34,19 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// Space is the number of a database in its store.
+// Space is the number of a database in its store. It is the first part of each stored key.
 type Space uint32
 
-// ErrCollected is the error of a read at a timestamp whose versions may have been collected, and of a query of the changes since then.
+// ErrCollected is the error of a read at a timestamp whose versions may have been deleted by Collect, and of a query
+// of the changes since such a timestamp.
 var ErrCollected = errors.New("versions at this timestamp have been collected")
 
 const (
 	spaceLen  = 4
 	suffixLen = 9
-	// suffixMark ends every versioned key; nothing else ends in it.
+	// suffixMark is the last byte of every key that has a version. Keys without a version never end in it.
 	suffixMark = 0x09
-	// liveMark begins the value of a version that is not a tombstone.
+	// liveMark is the first byte of the value of a version that is not a tombstone.
 	liveMark = 0x01
 )
 
@@ -66,20 +63,20 @@ func New(store kv.Store) *Store {
 	return &Store{kv: store, spaces: map[Space]*Versions{}}
 }
 
-// KV returns the store below.
+// KV returns the kv.Store that holds the versions.
 func (s *Store) KV() kv.Store { return s.kv }
 
 // Versions holds the versions of one space. It may be used by many goroutines.
 type Versions struct {
 	store *Store
 	space Space
-	// horizon is the oldest timestamp that may be read. Collect raises it before it deletes anything.
+	// horizon is the oldest timestamp at which the space may be read. Collect raises it before it deletes anything.
 	horizon    atomic.Int64
 	horizonErr error
-	gone       error // the error of reads once the space was dropped; set before horizon
+	gone       error // the error of all reads after the space was dropped; set before horizon
 }
 
-// In returns the Versions of a space. It returns the same one for each call.
+// In returns the Versions of a space. All calls for one space return the same Versions.
 func (s *Store) In(space Space) *Versions {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,19 +92,19 @@ func (s *Store) In(space Space) *Versions {
 // Space returns the space of the versions.
 func (v *Versions) Space() Space { return v.space }
 
-// KV returns the store below, for records about the space.
+// KV returns the kv.Store that holds the versions, for records about the space.
 func (v *Versions) KV() kv.Store { return v.store.kv }
 
-// After appends to dst the bound that lies after key and all its versions. key ends in a sentinel byte, which After raises
-// by one. key+"\x00" is not that bound, since versions of key come after it.
+// After appends to dst the bound that lies after key and all its versions. key ends in a sentinel byte, and After
+// increases that byte by one. key+"\x00" would be no such bound, since the versions of key sort after it.
 func After(dst, key []byte) []byte {
 	dst = append(dst, key...)
 	dst[len(dst)-1]++
 	return dst
 }
 
-// bound appends the store's key for a logical bound. It adds a final 00 if there is none, so that the store never takes the bound
-// for a version. That does not change the range, since all logical keys end in 00.
+// bound appends the stored form of a logical bound. It adds a final 00 if the bound has none, so that the store never
+// takes the bound for a version. This does not change the range, since all logical keys end in 00.
 func (v *Versions) bound(dst, bound []byte) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, uint32(v.space))
 	dst = append(dst, bound...)
@@ -117,7 +114,7 @@ func (v *Versions) bound(dst, bound []byte) []byte {
 	return dst
 }
 
-// end is bound for the end of a range, where nil means the end of the space.
+// end appends the stored form of the end of a range; a nil end is the end of the space.
 func (v *Versions) end(dst, end []byte) []byte {
 	if end == nil {
 		return binary.BigEndian.AppendUint32(dst, uint32(v.space)+1)
@@ -125,7 +122,7 @@ func (v *Versions) end(dst, end []byte) []byte {
 	return v.bound(dst, end)
 }
 
-// appendVersion appends the store's key of one version.
+// appendVersion appends the stored key of one version of key.
 func (v *Versions) appendVersion(dst, key []byte, ts Timestamp) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, uint32(v.space))
 	dst = append(dst, key...)
@@ -137,7 +134,7 @@ func appendSuffix(dst []byte, ts Timestamp) []byte {
 	return append(dst, suffixMark)
 }
 
-// splitVersion splits a key of the store into its prefix, which is the space and the logical key, and its timestamp.
+// splitVersion splits a stored key into its prefix (the space and the logical key) and its timestamp.
 func splitVersion(key []byte) (prefix []byte, ts Timestamp, err error) {
 	n := len(key) - suffixLen
 	if n <= spaceLen || key[len(key)-1] != suffixMark {
@@ -150,7 +147,8 @@ func timestampAt(key []byte, n int) Timestamp {
 	return Timestamp(^binary.BigEndian.Uint64(key[n:]) & math.MaxInt64)
 }
 
-// Ends returns the first and the last key in [start, end) that have a stored version; nil if there is none.
+// Ends returns the first and the last key in [start, end) that have a stored version, tombstones included; nil if
+// there is none.
 func (v *Versions) Ends(start, end []byte) (first, last []byte, err error) {
 	it, err := v.store.kv.NewIter(v.bound(nil, start), v.end(nil, end))
 	if err != nil {
@@ -165,8 +163,8 @@ func (v *Versions) Ends(start, end []byte) (first, last []byte, err error) {
 	return first, last, errors.Join(err, it.Error())
 }
 
-// From returns the first key in [place, end) that has a stored version; nil if there is none. place may be any bytes, except a stored key
-// followed by more bytes.
+// From returns the first key in [place, end) that has a stored version; nil if there is none. place need not be a key;
+// it may be any bytes except a stored key with more bytes behind it.
 func (v *Versions) From(place, end []byte) (key []byte, err error) {
 	it, err := v.store.kv.NewIter(v.bound(nil, place), v.end(nil, end))
 	if err != nil {
@@ -188,13 +186,14 @@ func logicalKey(stored []byte) ([]byte, error) {
 	return bytes.Clone(prefix[spaceLen:]), nil
 }
 
-// Flush writes the versions that are only in memory to tables, so that Size counts them. It does nothing if they are fewer than atLeast bytes.
+// Flush writes the versions that are only in memory to table files, so that Size counts them. It does nothing if these
+// versions take fewer than atLeast bytes.
 func (v *Versions) Flush(ctx context.Context, atLeast uint64) error {
 	return v.store.kv.Flush(ctx, atLeast)
 }
 
-// Size estimates the bytes of all versions of keys in [start, end). The bounds may be any bytes. Versions that are not yet in tables do not
-// count: see Flush.
+// Size estimates the disk space in bytes of all versions of keys in [start, end). The bounds may be any bytes. Size
+// does not count versions that are not yet in table files (see Flush).
 func (v *Versions) Size(start, end []byte) (uint64, error) {
 	return v.store.kv.ApproximateSize(v.bound(nil, start), v.end(nil, end))
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
 )
 
-// TestScripts runs testdata. Keys are written without their sentinel; a bound is a key, or ends in % to be taken as
-// it is, or in > to be just after a key. Commands:
+// TestScripts runs testdata. In scripts, keys are written without their sentinel byte. A bound is a key, or bytes
+// followed by % that are used unchanged, or a key followed by > for the bound just after that key. Commands:
 //
 //	write ts=T           lines "KEY=VALUE" or "KEY" (a delete), in one batch
 //	get at=T KEY...      value and version of each
@@ -53,7 +53,7 @@ func (s *script) open(t *testing.T) {
 
 func key(name string) []byte { return append([]byte(name), 0) }
 
-// name is the inverse of key.
+// name returns the name in the script of a stored key: the key without its sentinel byte.
 func name(key []byte) string { return strings.TrimSuffix(string(key), "\x00") }
 
 func (s *script) run(t *testing.T, d *datadriven.TestData) string {
@@ -102,7 +102,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	return out.String()
 }
 
-// timestamp is an argument, by default Latest.
+// timestamp returns the value of an argument as a Timestamp, or Latest if the command does not have it.
 func timestamp(d *datadriven.TestData, arg string) mvcc.Timestamp {
 	for _, a := range d.CmdArgs {
 		if a.Key == arg {

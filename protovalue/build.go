@@ -7,7 +7,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// These structs hold all messages of one value side by side, so that one allocation makes an array of them.
+// Each of these structs holds all the messages that make up one value, so that one allocation can make an array of
+// values.
 type (
 	nullValue struct {
 		value structpb.Value
@@ -32,15 +33,15 @@ type (
 	}
 )
 
-// builder makes the values of an outline.
+// builder makes the values that an outline describes.
 type builder struct {
 	data   []byte
 	values []encoded
 	made   int // the number of values made
 
-	// nulls to elements hold the messages of the segment. used and inLists count those that were made. To update a
-	// counter is cheaper than to cut a slice, because each write of a slice costs a write barrier of the garbage
-	// collector.
+	// nulls to elements hold the messages of the current segment. used and inLists count how many of these were made.
+	// The builder uses counters because updating a counter is cheaper than cutting a slice: each write of a slice
+	// costs a write barrier of the garbage collector.
 	nulls    []nullValue
 	bools    []boolValue
 	numbers  []numberValue
@@ -54,12 +55,12 @@ type builder struct {
 	blockAt int
 }
 
-// segment is the number of values that are allocated together. A segment takes whole values of the message until it has
-// at least that many. No message points into another segment, so a message that is kept keeps only its own segment in
-// memory.
+// segment is the number of values that are allocated together. A segment takes whole values of the message until it
+// has at least this many. No message points into another segment. So if a message is kept, only its own segment stays
+// in memory.
 const segment = 32
 
-// build makes the values of the message.
+// build makes the values that the outline describes. data is the encoded message.
 func (o *outline) build(data []byte) []*structpb.Value {
 	made := make([]*structpb.Value, len(o.roots))
 	b := builder{data: data, values: o.values}
@@ -98,7 +99,7 @@ func (b *builder) allocate(values []encoded) {
 	b.used, b.inLists = [list + 1]int{}, 0
 }
 
-// next makes the next value, with its elements.
+// next makes the next value of the outline, including its elements.
 func (b *builder) next() *structpb.Value {
 	e := b.values[b.made]
 	b.made++
@@ -131,7 +132,7 @@ func (b *builder) next() *structpb.Value {
 	return &v.value
 }
 
-// list makes the next n values as the elements of a list.
+// list makes the next n values of the outline, which are the elements of a list.
 func (b *builder) list(n int) []*structpb.Value {
 	if n == 0 {
 		return nil // like package proto
@@ -146,14 +147,15 @@ func (b *builder) list(n int) []*structpb.Value {
 }
 
 const (
-	// textBlock is the largest size of a block of text in bytes. Short strings are slices of a block, which also holds
-	// the bytes between them.
+	// textBlock is the largest size in bytes of a block of text. Short strings are slices of a block. A block also
+	// holds the bytes of the message between the strings.
 	textBlock = 2 << 10
-	// maxShared is the largest length of a string that is a slice of a block.
+	// maxShared is the largest length in bytes of a string that is a slice of a block. Longer strings get memory of
+	// their own.
 	maxShared = textBlock / 4
 )
 
-// text returns the text of the current value.
+// text returns the text of the value e, which is the current one.
 func (b *builder) text(e encoded) string {
 	at, n := int(e.at), int(e.n)
 	if n > maxShared {
@@ -165,8 +167,8 @@ func (b *builder) text(e encoded) string {
 	return b.block[at-b.blockAt:][:n]
 }
 
-// blockEnd returns the end of a block that begins with the current value. It ends before a string that is too long for
-// a block.
+// blockEnd returns the end of a block that begins with the text of the current value. The block ends before the first
+// string that is too long for a block.
 func (b *builder) blockEnd(begin int) (end int) {
 	values := b.values[b.made-1:]
 	for i := range values {

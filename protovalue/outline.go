@@ -6,18 +6,18 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// outline holds the positions of the values in an encoded message. Reading it checks the encoding, so build cannot
-// fail.
+// outline holds the positions of the values in an encoded message. The method read checks the encoding, so that the
+// method build cannot fail.
 type outline struct {
-	values []encoded // in order; the elements of a list follow the list
-	roots  []uint32  // for each value of the message itself, the index in values after it and its elements
+	values []encoded // in order; a list is followed by its elements
+	roots  []uint32  // for each value of the repeated field, the index in values after the value and its elements
 }
 
-// encoded is the position of a google.protobuf.Value.
+// encoded is the position of an encoded google.protobuf.Value.
 type encoded struct {
 	kind kind
 	at   uint32 // of a string, the start of its text; of other kinds, the byte after the tag
-	n    uint32 // the bytes of a string, or the elements of a list
+	n    uint32 // the number of bytes of a string, or of elements of a list
 }
 
 type kind uint8
@@ -42,12 +42,13 @@ const (
 	listTag    = 6<<3 | byte(protowire.BytesType)
 )
 
-// maxDepth is the largest nesting depth of lists. Spanner permits STRUCTs of 15 levels
-// (https://cloud.google.com/spanner/quotas#query_limits), and each may be in an ARRAY.
+// maxDepth is the largest nesting depth of lists. Spanner allows STRUCTs to be nested 15 levels deep
+// (https://cloud.google.com/spanner/quotas#query_limits), and each level may be in an ARRAY, so lists from Spanner are
+// not nested deeper.
 const maxDepth = 64
 
-// read reads the values of the field, and returns the other fields. It returns false if package proto must decode data:
-// see Decode.
+// read reads the values in the field with the given number, and returns the other fields. It returns false if package
+// proto must decode the message (see Decode).
 func (o *outline) read(data []byte, field protowire.Number) (rest []byte, ok bool) {
 	valuesTag := byte(field)<<3 | byte(protowire.BytesType)
 	for at := 0; at < len(data); {
@@ -120,8 +121,8 @@ func (o *outline) list(data []byte, at, end, depth int) bool {
 	return true
 }
 
-// length reads a length at data[at]. It returns where the content with that length begins and ends, which must not be
-// after end.
+// length reads a length at data[at]. It returns where the contents with that length begin and end. ok is false if they
+// would end after end.
 func length(data []byte, at, end int) (begin, behind int, ok bool) {
 	if at < end && data[at] < 0x80 {
 		begin, behind = at+1, at+1+int(data[at])

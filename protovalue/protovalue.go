@@ -15,19 +15,20 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// Decode decodes the values of a message whose repeated field has the number field, from 1 to 15, and is of type
-// google.protobuf.Value. It returns the encoded other fields as rest. It does not keep data.
+// Decode decodes an encoded message that has a repeated field of type google.protobuf.Value. field is the number of
+// this field, from 1 to 15. Decode returns the values of the field, and the other fields, still encoded, as rest. The
+// results do not refer to data.
 //
-// It returns false if package proto must decode the message, because it is malformed or unusual: it contains a
-// google.protobuf.Struct, lists nested deeper than 64 levels, a value without a kind or with several kinds, or an
-// encoding that is longer than necessary.
+// ok is false if the caller must decode the message with package proto, because the message is malformed or unusual.
+// It is unusual if it contains a google.protobuf.Struct, lists nested deeper than 64 levels, a value without a kind or
+// with several kinds, or an encoding that is longer than necessary.
 //
 // Strings of up to maxShared bytes are slices of shared blocks, which have at most textBlock bytes. The messages of
 // neighbouring values share arrays. An array holds at least 32 values of the message, or one value if that is a list
-// with more. So a string that you keep keeps up to 2 KiB in memory. A value that you keep also keeps its 32 neighbours
-// with their contents.
+// with more. So if you keep a string, up to 2 KiB stay in memory. If you keep a value, its 32 neighbours stay in
+// memory, too, with their contents.
 func Decode(data []byte, field protowire.Number) (values []*structpb.Value, rest []byte, ok bool) {
-	if len(data) > math.MaxInt32 { // more than the positions of an outline can hold
+	if len(data) > math.MaxInt32 { // positions in an outline have 32 bits
 		return nil, nil, false
 	}
 	o := outlines.Get().(*outline)
@@ -41,8 +42,8 @@ func Decode(data []byte, field protowire.Number) (values []*structpb.Value, rest
 // outlines holds unused outlines for reuse.
 var outlines = sync.Pool{New: func() any { return new(outline) }}
 
-// maxKept is the largest capacity of the slices of an outline that is kept for reuse: a megabyte. Servers send messages
-// of about that size.
+// maxKept is the largest capacity, in elements, of an outline's slices that are kept for reuse. Such slices take a
+// megabyte of memory, and serve for the messages of the size that servers usually send.
 const maxKept = 64 << 10
 
 func (o *outline) release() {

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// lists returns n lists, each within the next.
+// lists returns a value of n lists, each of which is the only element of the list around it.
 func lists(n int) *structpb.Value {
 	v := structpb.NewNullValue()
 	for range n {
@@ -19,7 +19,8 @@ func lists(n int) *structpb.Value {
 	return v
 }
 
-// message encodes values as the elements of field, with another field in front and one behind.
+// message encodes values as the elements of the field with the given number, with one other field before and one after
+// them. rest is the encoding of the other fields.
 func message(t *testing.T, field protowire.Number, values ...*structpb.Value) (data, rest []byte) {
 	t.Helper()
 	front := protowire.AppendString(protowire.AppendTag(nil, 15, protowire.BytesType), "front")
@@ -35,8 +36,8 @@ func message(t *testing.T, field protowire.Number, values ...*structpb.Value) (d
 	return append(data, behind...), append(front, behind...)
 }
 
-// TestDecode decodes messages whose values are in different fields. Package resultset compares Decode with package proto
-// for random and for malformed messages.
+// TestDecode decodes messages whose values are in fields with different numbers. (Tests in package resultset compare
+// Decode with package proto for random and for malformed messages.)
 func TestDecode(t *testing.T) {
 	want := []*structpb.Value{
 		structpb.NewNullValue(), structpb.NewBoolValue(true), structpb.NewNumberValue(1.5), structpb.NewStringValue("é"),
@@ -56,7 +57,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestLeft lists what package proto must decode.
+// TestLeft checks that Decode leaves unusual messages to package proto, by returning false.
 func TestLeft(t *testing.T) {
 	for name, v := range map[string]*structpb.Value{
 		"no kind":  {},

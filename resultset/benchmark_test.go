@@ -10,8 +10,9 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 )
 
-// BenchmarkUnmarshal compares Unmarshal with package proto, in nanoseconds and allocations per row. It decodes rows of
-// TPC-H's table CUSTOMER (https://www.tpc.org/tpch), records of a change stream, and a point read.
+// BenchmarkUnmarshal compares Unmarshal with package proto of protobuf. It reports nanoseconds and allocations per
+// row. The decoded messages hold rows of TPC-H's table CUSTOMER (https://www.tpc.org/tpch), records of a change
+// stream, or the row of a point read.
 func BenchmarkUnmarshal(b *testing.B) {
 	for _, c := range []struct {
 		name string
@@ -44,7 +45,7 @@ func BenchmarkUnmarshal(b *testing.B) {
 	}
 }
 
-// customers returns n rows of 8 columns.
+// customers returns a result with n rows of 8 columns.
 func customers(n int) *spannerpb.PartialResultSet {
 	m := &spannerpb.PartialResultSet{ResumeToken: []byte("a token of a result")}
 	for i := range n {
@@ -58,7 +59,7 @@ func customers(n int) *spannerpb.PartialResultSet {
 	return m
 }
 
-// records returns n rows of a change stream, each a data_change_record
+// records returns a result with n rows of a change stream, each of which is a data_change_record
 // (https://cloud.google.com/spanner/docs/change-streams/details#data-change-records).
 func records(n int) *spannerpb.PartialResultSet {
 	column := func(name, kind string, key bool) any {

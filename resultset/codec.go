@@ -4,11 +4,12 @@
 //
 //	client, err := spanner.NewClientWithConfig(ctx, database, spanner.ClientConfig{}, resultset.ClientOption())
 //
-// It works with any Spanner endpoint. Nothing else changes: package proto encodes and decodes all other messages. It
-// also decodes a result that is malformed or contains something that this package does not know. So results and errors
-// are those of package proto.
+// This works with any Spanner endpoint. Package proto still encodes and decodes all other messages. It also decodes a
+// result that is malformed or contains something that this package does not know. So results and errors are always the
+// same as those of package proto.
 //
-// Values that arrive together share memory, which stays in use as long as one of them does: see Unmarshal.
+// Values that arrive together share memory. The memory stays in use as long as one of these values does (see
+// Unmarshal).
 //
 // Imports of this module: protovalue.
 package resultset
@@ -35,12 +36,12 @@ func ClientOption() option.ClientOption {
 // is not ready for use.
 type Codec struct{ messages encoding.CodecV2 }
 
-// NewCodec makes a codec. It serves connections that are made without the official client.
+// NewCodec makes a codec for connections that are made without the official client.
 func NewCodec() *Codec { return &Codec{encoding.GetCodecV2(proto.Name)} }
 
 // Name returns "", so that requests have the content type application/grpc, like those of the official clients. The
-// name "proto" would give application/grpc+proto. The protocol permits that
-// (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md), but Google's servers answer it with 404
+// name "proto" would give the content type application/grpc+proto. The protocol permits this content type
+// (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md), but Google's servers answer such requests with 404
 // (https://github.com/googleapis/googleapis.github.io/issues/27).
 func (*Codec) Name() string { return "" }
 
@@ -67,7 +68,8 @@ func (c *Codec) Unmarshal(data mem.BufferSlice, v any) error {
 }
 
 // buffers holds buffers for messages that come in several pieces. gRPC's own pool has buffers of a megabyte for
-// messages of more than 32 KiB. To allocate and clear such a buffer costs more than to decode the message.
+// messages of more than 32 KiB. Allocating and clearing such a buffer costs more than decoding the message, so this
+// pool has buffers of the needed size.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // maxBuffer is the largest size, in bytes, of a buffer that is kept for reuse.

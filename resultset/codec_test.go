@@ -59,8 +59,8 @@ func TestContentType(t *testing.T) {
 
 const database = "projects/p/instances/i/databases/d"
 
-// TestOfficialClient checks that the official client reads, writes and runs transactions with the option as it does
-// without. It reads rows of all kinds, and values that are split over several messages.
+// TestOfficialClient checks that the official client reads, writes and runs transactions with ClientOption in the same
+// way as without. It reads rows of all kinds, and values that are split over several messages.
 func TestOfficialClient(t *testing.T) {
 	crowfoot.ForTest(t, database, "CREATE TABLE T (Id INT64, Text STRING(MAX), List ARRAY<STRING(MAX)>, Number FLOAT64, Flag BOOL) PRIMARY KEY (Id)")
 	ctx := context.Background()

@@ -12,11 +12,11 @@ import (
 // (https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#partialresultset).
 const valuesField = 2
 
-// Unmarshal decodes a message as proto.Unmarshal does. It does not keep data.
+// Unmarshal decodes a message as proto.Unmarshal does. The result does not refer to data.
 //
-// Values share memory (see protovalue.Decode): a string that you keep, even a Go string from a row, keeps up to 2 KiB in
-// memory. A message that you keep also keeps its 32 neighbours with their contents. If you keep little of a large result
-// for long, copy it: strings.Clone, proto.Clone.
+// Values share memory (see protovalue.Decode). If you keep a string, even a Go string from a row, up to 2 KiB stay in
+// memory. If you keep a message, its 32 neighbours stay in memory, too, with their contents. So if you keep a small
+// part of a large result for long, copy that part with strings.Clone or proto.Clone.
 func Unmarshal(data []byte, m *spannerpb.PartialResultSet) error {
 	values, rest, ok := protovalue.Decode(data, valuesField)
 	if !ok {

@@ -17,8 +17,8 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 )
 
-// compare decodes bytes with both packages. The results must be equal in every respect, including some that proto.Equal
-// ignores: nil or empty slices, and the places of unknown fields.
+// compare decodes bytes with both packages. The results must be equal in every respect, including details that
+// proto.Equal ignores: whether a slice is nil or empty, and in which message unknown fields are.
 func compare(t *testing.T, data []byte) {
 	t.Helper()
 	kept := bytes.Clone(data)
@@ -47,12 +47,12 @@ func compare(t *testing.T, data []byte) {
 	}
 }
 
-// dirty returns a message with contents that decoding must remove.
+// dirty returns a message with old contents, which decoding into the message must remove.
 func dirty() *spannerpb.PartialResultSet {
 	return &spannerpb.PartialResultSet{Last: true, ResumeToken: []byte("old"), Values: []*structpb.Value{structpb.NewBoolValue(true)}}
 }
 
-// same compares values by their Go structs.
+// same reports whether two values are equal as Go structs, including unknown fields.
 func same(a, b *structpb.Value) bool {
 	if reflect.TypeOf(a.Kind) != reflect.TypeOf(b.Kind) || !bytes.Equal(a.ProtoReflect().GetUnknown(), b.ProtoReflect().GetUnknown()) {
 		return false
@@ -81,7 +81,7 @@ func encode(t testing.TB, m proto.Message) []byte {
 	return data
 }
 
-// randomValue usually returns a value as Spanner sends it, and sometimes another one.
+// randomValue mostly returns a value such as Spanner sends, and sometimes one that Spanner never sends.
 func randomValue(r *rand.Rand, depth int) *structpb.Value {
 	switch n := r.IntN(20); {
 	case n < 2:
@@ -104,7 +104,7 @@ func randomValue(r *rand.Rand, depth int) *structpb.Value {
 	return structpb.NewStringValue(strings.Repeat([]string{"a", "é", "日本", "\x00"}[r.IntN(4)], r.IntN([]int{2, 10, 300, 3000}[r.IntN(4)])))
 }
 
-// randomMessage returns a message with rows and some of the other fields.
+// randomMessage returns a message with random rows and some of the message's other fields.
 func randomMessage(r *rand.Rand) *spannerpb.PartialResultSet {
 	m := &spannerpb.PartialResultSet{ChunkedValue: r.IntN(4) == 0, Last: r.IntN(4) == 0}
 	for range r.IntN([]int{1, 3, 40, 300}[r.IntN(4)]) {
@@ -127,7 +127,8 @@ func randomMessage(r *rand.Rand) *spannerpb.PartialResultSet {
 	return m
 }
 
-// TestRandomMessages compares Unmarshal with package proto for random messages, and for altered and shortened ones.
+// TestRandomMessages compares Unmarshal with package proto for random messages, and for such messages after bytes were
+// changed or cut off.
 func TestRandomMessages(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 1000 {
@@ -156,10 +157,10 @@ const (
 	listTag    = 6<<3 | byte(protowire.BytesType)
 )
 
-// maxDepth is the depth up to which protovalue decodes lists itself.
+// maxDepth is the nesting depth up to which protovalue decodes lists itself instead of leaving them to package proto.
 const maxDepth = 64
 
-// unusual returns malformed messages, and messages that a server may send but Spanner does not.
+// unusual returns malformed messages, and valid messages that Spanner never sends, by name.
 func unusual(t testing.TB) map[string][]byte {
 	value := func(fields ...byte) []byte { return protowire.AppendBytes([]byte{valuesTag}, fields) }
 	nested := func(depth int) []byte {
@@ -219,7 +220,7 @@ func TestUnusual(t *testing.T) {
 	}
 }
 
-// TestHugeValues decodes a value of 5 MB, and a list with many elements.
+// TestHugeValues compares Unmarshal with package proto for a value of 5 MB, and for a list with many elements.
 func TestHugeValues(t *testing.T) {
 	long := structpb.NewStringValue(strings.Repeat("long ", 1<<20))
 	compare(t, encode(t, &spannerpb.PartialResultSet{Values: []*structpb.Value{structpb.NewStringValue("a"), long, structpb.NewStringValue("b")}}))
@@ -230,8 +231,8 @@ func TestHugeValues(t *testing.T) {
 	compare(t, encode(t, &spannerpb.PartialResultSet{Values: []*structpb.Value{structpb.NewListValue(list), long}}))
 }
 
-// TestAppend checks that appending to a list does not overwrite its neighbour. Clients append to join the chunks of a
-// list.
+// TestAppend checks that appending to a list does not overwrite the list's neighbour in memory. Clients append to a
+// list to join its chunks.
 func TestAppend(t *testing.T) {
 	m := &spannerpb.PartialResultSet{}
 	for i := range 3 {
@@ -248,7 +249,7 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-// TestKept checks that a string or value that is kept does not keep the whole message in memory.
+// TestKept checks that keeping one string or value does not keep the whole message in memory.
 func TestKept(t *testing.T) {
 	m := new(spannerpb.PartialResultSet)
 	for i := range 8000 {

@@ -7,21 +7,23 @@ import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
 )
 
-// maxAhead is the largest size in bytes of the rows that are read ahead. Other rows are read when Reopen asks for them.
+// maxAhead is the largest total size in bytes of the row values that ReadAhead keeps. Reopen reads the remaining rows
+// one by one.
 const maxAhead = 512 << 10
 
-// ahead holds rows that Rows has read together from a BatchView, before Reopen asks for each of them by its key.
+// ahead holds the rows that ReadAhead has read in one call from a BatchView. Reopen later asks for each of these rows
+// by its key.
 type ahead struct {
 	keys   []byte     // all keys, one after the other
 	points []aheadRow // in the order of the calls of Expect
-	next   int        // the first point that was not asked for yet
+	next   int        // the index in points of the first key that Reopen has not asked for
 	vals   []byte     // the values of the rows that were found
 
 	order  []int32  // indexes into points, by descending key
 	sorted [][]byte // the keys of order
 }
 
-// aheadRow is a key, and the row that was read there.
+// aheadRow is a key that was announced, and the row that was read at this key.
 type aheadRow struct {
 	key, val slot
 	read, ok bool
@@ -32,14 +34,14 @@ type slot struct{ from, to int }
 
 func (s slot) of(b []byte) []byte { return b[s.from:s.to:s.to] }
 
-// Forget drops all keys that were announced and all rows that were read ahead.
+// Forget drops all keys that Expect has announced, and all rows that were read ahead.
 func (r *Rows) Forget() {
 	if a := r.ahead; a != nil {
 		a.keys, a.points, a.next = a.keys[:0], a.points[:0], 0
 	}
 }
 
-// Expect announces a key: after the keys announced before, Reopen will ask for the row at this one.
+// Expect announces a key for which Reopen will ask, after the keys that were announced before.
 func (r *Rows) Expect(key []byte) {
 	if r.ahead == nil {
 		r.ahead = new(ahead)
@@ -50,8 +52,9 @@ func (r *Rows) Expect(key []byte) {
 	a.points = append(a.points, aheadRow{key: slot{from, len(a.keys)}})
 }
 
-// ReadAhead reads the announced rows in descending order of their keys. Most of them should have been written at or
-// after since; 0 means that this is unknown. It returns the number of bytes that it keeps for the rows.
+// ReadAhead reads the rows at the announced keys with one call of view.GetEach. since is a hint: most of the rows
+// should have been written at or after since; 0 means that nothing is known. kept is the memory in bytes that the keys
+// and the rows take.
 func (r *Rows) ReadAhead(view BatchView, since mvcc.Timestamp) (kept int, err error) {
 	a := r.ahead
 	if a == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// batchMemory is a mapWriter that can read keys together.
+// batchMemory is a mapWriter that is also a BatchView.
 type batchMemory struct {
 	*mapWriter
 	each [][]byte
@@ -35,8 +35,9 @@ func (m *batchMemory) GetEach(ctx context.Context, keys [][]byte, _ mvcc.Timesta
 	return nil
 }
 
-// TestReadAhead checks that rows that were read together equal those that are read one by one. Only some keys may be
-// read again: rows that were too large, the rows after them, and keys that were not expected.
+// TestReadAhead checks that ReadAhead followed by Reopen gives the same rows as Reopen alone. It also checks that
+// Reopen reads only these keys from the View: a row that is too large, the rows after it, and keys that were not
+// announced with Expect.
 func TestReadAhead(t *testing.T) {
 	const missing = 100
 	for _, c := range []struct {

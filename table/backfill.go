@@ -8,10 +8,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// FillColumns computes and stores new columns of t in the rows of a chunk. It includes rows that were inserted into the
-// chunk's range since it was found. A generated column gets the value of its expression. Another column gets its
-// default if the row has no value. FillColumns locks the rows exclusively. If the rows become larger than
-// ChunkWriteBytes, it returns an error (usererror.IsTooLarge), unless the chunk has one row only.
+// FillColumns computes and stores new columns of t in the rows of a chunk. It includes rows that were inserted into
+// the chunk's range since it was found. A generated column gets the value of its expression. Another column gets its
+// default if the row has no value. FillColumns locks the rows exclusively. If its writes exceed ChunkWriteBytes, it
+// returns an error (usererror.IsTooLarge), unless the chunk has one row only.
 func FillColumns(ctx context.Context, w Writer, tables *Descriptors, t *schema.Table, columns []*schema.Column, now time.Time, chunk Chunk) error {
 	c := newFiller(w, tables, now, &chunk)
 	g, err := c.target(t)
@@ -37,8 +37,8 @@ func FillColumns(ctx context.Context, w Writer, tables *Descriptors, t *schema.T
 	})
 }
 
-// newFiller makes the Changes for a chunk of a back-fill. It sets no limits for a single row, because several commits
-// may have made that row larger than one commit may be.
+// newFiller makes the Changes for a chunk of a back-fill. It sets no limit for a chunk of one row, because several
+// earlier commits may have made the row larger than what one commit may write.
 func newFiller(w Writer, tables *Descriptors, now time.Time, chunk *Chunk) *Changes {
 	c := NewChanges(w, tables, now)
 	c.maxCount, c.maxBytes = math.MaxInt64, ChunkWriteBytes

@@ -10,7 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// benchTable makes the table of the points benchmark: an id and ten strings of 100 characters.
+// benchTable makes the same table as the points benchmark (package bench): an id and ten columns of strings with 100
+// characters.
 func benchTable(tb testing.TB, indexes ...string) (*schema.Table, *Descriptors, *mapWriter) {
 	s := newScript()
 	var columns strings.Builder
@@ -120,10 +121,10 @@ func BenchmarkPointToWire(b *testing.B) {
 	}
 }
 
-// BenchmarkBlindWrites upserts rows with all columns given, so that nothing is read.
+// BenchmarkBlindWrites upserts rows with values for all columns, so that no existing row is read.
 func BenchmarkBlindWrites(b *testing.B) { benchmarkApply(b, nil, InsertOrUpdate) }
 
-// BenchmarkSingleInsert commits one row, as most commits do.
+// BenchmarkSingleInsert measures a commit that inserts one row, because most commits write one row.
 func BenchmarkSingleInsert(b *testing.B) {
 	t, tables, m := benchTable(b)
 	muts := []Mutation{benchRows(t, 1)}

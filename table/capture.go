@@ -10,23 +10,24 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A Change is one change of one row of a table that change streams watch.
+// A Change is a change of one row of a table that at least one change stream watches.
 type Change struct {
 	Table   *schema.Table
 	Watches []*Watch
 	Op      Op // Insert, Update or Delete
-	// Key is the logical key of the row. PendingKey are the places in it that the commit fills, as Writer.Put
-	// describes.
+	// Key is the logical key of the row. PendingKey lists the positions of commit timestamps in Key that the commit
+	// fills in (see Writer.Put).
 	Key        []byte
 	PendingKey []Pending
-	// Old and New are the row before and after the change, by ordinal. Old is nil for Insert, and New is nil for
-	// Delete.
+	// Old and New are the row before and after the change: one value for each column, indexed by
+	// schema.Column.Ordinal. Old is nil for Insert, and New is nil for Delete.
 	Old, New []value.Value
-	// Written says, by ordinal, which columns an Insert or Update has given a value, even if it is the old value.
+	// Written says for each column, indexed by Ordinal, whether an Insert or Update gave it a value, even the value
+	// that it had before.
 	Written []bool
 }
 
-// Row returns New, or Old for a deletion. Either has the values of the key.
+// Row returns New, or Old for a deletion. Both hold the values of the key columns.
 func (c *Change) Row() []value.Value {
 	if c.New != nil {
 		return c.New
@@ -34,7 +35,7 @@ func (c *Change) Row() []value.Value {
 	return c.Old
 }
 
-// A Watch is a change stream that watches a table, and the columns that it watches.
+// A Watch is a change stream together with the columns of one table that it watches.
 type Watch struct {
 	Stream *schema.ChangeStream
 	// Key lists the columns of the primary key, and Columns the other columns that the stream watches. Both are sorted
@@ -42,7 +43,7 @@ type Watch struct {
 	Key, Columns []*schema.Column
 }
 
-// NewWatch prepares the Watch of a table from the catalog's Watcher.
+// NewWatch makes the Watch of table t from by, the catalog's entry for a change stream that watches t.
 func NewWatch(t *schema.Table, by schema.Watcher) *Watch {
 	w := &Watch{Stream: by.Stream, Columns: slices.Clone(by.Columns)}
 	for _, p := range t.Key {
@@ -54,8 +55,8 @@ func NewWatch(t *schema.Table, by schema.Watcher) *Watch {
 	return w
 }
 
-// captureWrite reports a row that write has written to the change streams. A REPLACE of an existing row is a deletion
-// and an insert.
+// captureWrite hands the row that write has just written to the change streams. A REPLACE of an existing row counts as
+// a deletion and an insert.
 func (c *Changes) captureWrite(ctx context.Context, b *rowBuilder, key []byte, old []value.Value) error {
 	switch {
 	case b.watches == nil:
@@ -70,8 +71,8 @@ func (c *Changes) captureWrite(ctx context.Context, b *rowBuilder, key []byte, o
 	return c.capture(ctx, b.target, Insert, key, nil, b.row, b.written)
 }
 
-// capture hands a change of a row of g to the change streams that watch it. c.pendKey are the pending timestamps in the
-// key, unless the row is deleted.
+// capture hands a change of a row of g to the change streams that watch the table. If the row was not deleted,
+// c.pendKey must list the pending commit timestamps in its key.
 func (c *Changes) capture(ctx context.Context, g *target, op Op, key []byte, old, row []value.Value, written []bool) error {
 	if g.watches == nil {
 		return nil
@@ -93,7 +94,8 @@ func (c *Changes) capture(ctx context.Context, g *target, op Op, key []byte, old
 	return nil
 }
 
-// pendingInKey returns the places of pending commit timestamps in the key of a row that this transaction has written.
+// pendingInKey returns the positions of pending commit timestamps in the key of a row that this transaction has
+// written.
 func (g *target) pendingInKey(row []value.Value) []Pending {
 	for _, p := range g.table.Key {
 		if row[p.Column.Ordinal].IsPending() {

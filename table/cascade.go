@@ -8,37 +8,38 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// actions records what the mutations of one commit do to tables with foreign keys ON DELETE CASCADE, and finds
-// conflicts. In one commit, the mutations may not both write a value that such a foreign key refers to and delete its
-// row. Nor may they write a row that such a foreign key deletes. Their order does not matter: Spanner does not let it
-// decide. DML statements of one transaction may do both, because each takes effect before the next begins. Source:
+// actions records what the mutations of one commit do to tables that have foreign keys with ON DELETE CASCADE, and
+// finds conflicts. Two combinations in one commit are errors, in whatever order: to write a value that such a foreign
+// key refers to and to delete the referenced row; and to write a row that a cascade of the same commit deletes. DML
+// statements of one transaction may do both, because each statement takes effect before the next begins. Source:
 // https://cloud.google.com/spanner/docs/foreign-keys/overview.
 type actions struct {
 	values []writtenValue
 	rows   []writtenRow
-	// gone holds, by reference.name, the referenced keys whose rows were deleted.
+	// gone holds the referenced keys whose rows were deleted, each as reference.name returns it.
 	gone map[string]bool
-	// deleted holds the keys of the rows that were deleted because they referred to a key in gone.
+	// deleted holds the keys of the rows that a cascade deleted, because they referred to a key in gone.
 	deleted map[string]bool
 }
 
-// writtenValue is a row of a referenced table that was written. column is the first written column to which a foreign
-// key refers.
+// writtenValue is a row of a referenced table that the commit has written. column is the first written column to which
+// a foreign key refers.
 type writtenValue struct {
 	column *schema.Column
 	table  *schema.Table
 	key    []byte
 }
 
-// writtenRow is a row of a referencing table.
+// writtenRow is a row of a referencing table that the commit has written.
 type writtenRow struct {
 	table *schema.Table
 	key   []byte
-	// references names, by reference.name, the keys to which the row referred before and after the write.
+	// references lists the keys to which the row referred before and after the write, each as reference.name returns
+	// it.
 	references []string
 }
 
-// newActions returns nil if the mutations cannot conflict: all of them are deletes, or none is.
+// newActions returns nil if the mutations cannot conflict: if all of them are deletes, or if none is a delete.
 func newActions(muts []Mutation) *actions {
 	deletes := 0
 	for i := range muts {
@@ -52,14 +53,16 @@ func newActions(muts []Mutation) *actions {
 	return &actions{gone: map[string]bool{}, deleted: map[string]bool{}}
 }
 
-// cascades holds a table's foreign keys ON DELETE CASCADE, both from and to the table.
+// cascades holds a table's own foreign keys ON DELETE CASCADE (from), and the columns of the table to which such
+// foreign keys refer.
 type cascades struct {
 	from []*foreignKey
-	// referenced are the columns of the table that such foreign keys refer to.
+	// referenced lists the columns of this table that foreign keys ON DELETE CASCADE refer to.
 	referenced []*schema.Column
 }
 
-// newCascades returns nil if no foreign key from or to the table is ON DELETE CASCADE.
+// newCascades makes the cascades of a table from its foreign keys and from those that refer to the table. It returns
+// nil if none of them is ON DELETE CASCADE.
 func newCascades(from, to []*foreignKey) *cascades {
 	var c cascades
 	for _, fk := range from {
@@ -78,10 +81,10 @@ func newCascades(from, to []*foreignKey) *cascades {
 	return &c
 }
 
-// name identifies the key to which r refers, among all foreign keys.
+// name returns a text that identifies the foreign key and the key to which r refers.
 func (r reference) name() string { return r.fk.Name + "\x00" + string(r.fk.from.span(r.values).Start) }
 
-// wrote records that b.row was written at key. old is the row that it replaced, or nil.
+// wrote records that b.row was written at key. old is the row that b.row replaced, or nil.
 func (a *actions) wrote(b *rowBuilder, key []byte, old []value.Value) {
 	if a == nil || b.cascades == nil {
 		return
@@ -109,7 +112,7 @@ func (a *actions) wrote(b *rowBuilder, key []byte, old []value.Value) {
 	a.rows = append(a.rows, row)
 }
 
-// cascaded records that the row to which r refers was deleted.
+// cascaded records that the row to which r refers was deleted, so that the cascade deletes the referring rows.
 func (a *actions) cascaded(r reference) {
 	if a != nil {
 		a.gone[r.name()] = true
@@ -123,7 +126,7 @@ func (a *actions) removed(key []byte) {
 	}
 }
 
-// checkActions returns an error if the mutations of the commit conflict, as described at actions.
+// checkActions returns an error if the mutations of the commit conflict (the type actions says which do).
 func (c *Changes) checkActions() error {
 	if c.actions == nil {
 		return nil

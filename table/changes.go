@@ -10,33 +10,34 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Changes writes rows through a Writer: those of one commit's mutations or of one DML statement. When it writes a row,
-// it also writes the row's index entries and computes its defaults and generated columns. When it deletes a row, it
-// also deletes the row's children. A later change may repair a violation: a missing parent, a unique key that is taken,
-// a CHECK, a foreign key. Changes records such a violation, and Finish checks it again. Call Finish after the last
-// change.
+// Changes writes the rows of one commit's mutations or of one DML statement through a Writer. When it writes a row, it
+// also writes the row's index entries and computes its defaults and generated columns. When it deletes a row, it also
+// deletes the row's children. A later change may repair a violation of four kinds: a missing parent, a unique key that
+// is taken, a CHECK, a foreign key. So Changes only records such a violation, and Finish checks again. Call Finish
+// after the last change.
 //
-// A Changes serves one goroutine. After an error the transaction must undo the writes.
+// Only one goroutine may use a Changes. After an error, the transaction must undo the writes.
 type Changes struct {
 	w     Writer
 	now   time.Time
 	count int64 // mutations
-	bytes int64 // of keys and values, in bytes
-	// maxCount and maxBytes limit count and bytes.
+	bytes int64 // size of the keys and values written, in bytes
+	// maxCount and maxBytes are the limits of count and bytes; beyond them a write fails.
 	maxCount, maxBytes int64
-	// dml says that SQL sees the rows, so that virtual columns must be computed, too.
+	// dml is set for a DML statement. SQL sees the rows that it writes, so their virtual columns must be computed,
+	// too.
 	dml     bool
 	tables  *Descriptors
-	targets []*target   // of the tables that were written so far, which are few
+	targets []*target   // one for each table that was written so far; they are few
 	last    *rowBuilder // the builder of the last row
 	// proposer makes the rows that Propose returns; nil before the first call.
 	proposer *rowBuilder
 	pending  []func(ctx context.Context) error
-	deleted  []deletion // what Delete mutations have deleted
+	deleted  []deletion // the keys and ranges that Delete mutations have deleted
 	written  []Written
-	touched  map[string]bool // keys that INSERT OR UPDATE has written
+	touched  map[string]bool // keys of rows that INSERT OR UPDATE has written
 	actions  *actions        // nil for DML
-	parent   []byte          // the key of the last parent row that checkParent found; further children of it need no read
+	parent   []byte          // the key of the last parent row that checkParent found, so that further children of it need no read
 	change   *Change         // reused for each captured change; nil before the first
 
 	// Buffers for keys and values, reused for each row.
@@ -46,14 +47,14 @@ type Changes struct {
 	parts              []value.Value
 }
 
-// deletion is what a Delete mutation has deleted.
+// deletion holds the keys and ranges that one Delete mutation has deleted.
 type deletion struct {
 	table *schema.Table
 	spans []Span
 }
 
-// NewChanges begins the changes of one DML statement over tables of one schema version. A value for a column with
-// allow_commit_timestamp may not be later than now.
+// NewChanges returns the Changes of one DML statement. tables has the tables of one schema version. now is the current
+// time: a value for a column with allow_commit_timestamp must not be later.
 func NewChanges(w Writer, tables *Descriptors, now time.Time) *Changes {
 	room := make([]byte, keyRoom+valueRoom)
 	return &Changes{
@@ -63,23 +64,25 @@ func NewChanges(w Writer, tables *Descriptors, now time.Time) *Changes {
 	}
 }
 
-// Initial buffer sizes, in bytes. They suffice for the key and the value of most rows.
+// keyRoom and valueRoom are the initial sizes of buffers, in bytes. They suffice for the key and the value of most
+// rows.
 const (
 	keyRoom   = 64
 	valueRoom = 448
 )
 
-// Count returns the number of mutations so far.
+// Count returns the number of mutations counted so far.
 func (c *Changes) Count() int64 { return c.count }
 
-// Bytes returns the size of the keys and values written so far. It includes index entries and the keys of deleted rows.
+// Bytes returns the size in bytes of the keys and values written so far. It includes index entries and the keys of
+// deleted rows.
 func (c *Changes) Bytes() int64 { return c.bytes }
 
-// Written counts the rows that were inserted or updated in a table.
+// Written counts the rows of one table that were inserted or updated.
 type Written struct {
 	Table *schema.Table
 	Rows  int64
-	Bytes int64 // of their keys and values, without index entries
+	Bytes int64 // size of the keys and values of these rows, without index entries
 }
 
 // Written returns the rows and bytes written so far, by table.
@@ -96,8 +99,8 @@ func (c *Changes) wrote(t *schema.Table, rows int64, bytes int) {
 	c.written = append(c.written, Written{t, rows, int64(bytes)})
 }
 
-// Insert inserts a row and returns it, by ordinal. It is an error if the row exists. The rows that methods of Changes
-// return are valid until the next call.
+// Insert inserts a row and returns the whole row, one value for each column, indexed by Ordinal. It fails if a row
+// with this key exists. The rows that methods of Changes return are valid until the next call.
 func (c *Changes) Insert(ctx context.Context, t *schema.Table, columns []*schema.Column, vals []value.Value) ([]value.Value, error) {
 	b, err := c.builder(t, Insert, columns)
 	if err != nil {
@@ -106,8 +109,8 @@ func (c *Changes) Insert(ctx context.Context, t *schema.Table, columns []*schema
 	return b.row, c.insert(ctx, b, vals)
 }
 
-// Propose returns the row that an insert of these values would write, with its defaults and generated columns. ON
-// CONFLICT looks at it. Propose does not check or write anything.
+// Propose returns the row that an insert of these values would write, with its defaults and generated columns. INSERT
+// ... ON CONFLICT reads that row as "excluded". Propose does not check or write anything.
 func (c *Changes) Propose(t *schema.Table, columns []*schema.Column, vals []value.Value) ([]value.Value, error) {
 	if b := c.proposer; b == nil || b.table != t || !sameColumns(b.columns, columns) {
 		g, err := c.target(t)
@@ -130,7 +133,7 @@ func (c *Changes) InsertProposed(ctx context.Context) error {
 	return c.insertRow(ctx, c.proposer)
 }
 
-// InsertOrIgnore inserts a row unless one with its key exists.
+// InsertOrIgnore inserts a row, unless a row with the same key exists.
 func (c *Changes) InsertOrIgnore(ctx context.Context, t *schema.Table, columns []*schema.Column, vals []value.Value) (row []value.Value, inserted bool, err error) {
 	b, err := c.builder(t, Insert, columns)
 	if err != nil {
@@ -149,8 +152,8 @@ func (c *Changes) InsertOrIgnore(ctx context.Context, t *schema.Table, columns [
 	return b.row, true, c.write(ctx, b, key, nil, b.inserts)
 }
 
-// InsertOrUpdate inserts a row, or sets the given columns of the row that exists. It is an error to do so twice for one
-// key.
+// InsertOrUpdate inserts a row, or sets the given columns if the row exists. It fails if it was already called for a
+// row with the same key.
 func (c *Changes) InsertOrUpdate(ctx context.Context, t *schema.Table, columns []*schema.Column, vals []value.Value) (row []value.Value, inserted bool, err error) {
 	b, err := c.builder(t, InsertOrUpdate, columns)
 	if err != nil {
@@ -174,7 +177,7 @@ func (c *Changes) InsertOrUpdate(ctx context.Context, t *schema.Table, columns [
 	return b.row, inserted, err
 }
 
-// Update sets columns of a row that a Rows of this transaction has read. The columns must not be key columns.
+// Update sets columns of a row that the same transaction has read through Rows. columns must not contain key columns.
 func (c *Changes) Update(ctx context.Context, t *schema.Table, old Stored, columns []*schema.Column, vals []value.Value) ([]value.Value, error) {
 	g, err := c.target(t)
 	if err != nil {
@@ -188,7 +191,7 @@ func (c *Changes) Update(ctx context.Context, t *schema.Table, old Stored, colum
 	return g.row, c.update(ctx, c.last, old, vals)
 }
 
-// Delete deletes a row that a Rows of this transaction has read, and its children.
+// Delete deletes a row that the same transaction has read through Rows, and the children of the row.
 func (c *Changes) Delete(ctx context.Context, t *schema.Table, old Stored) error {
 	g, err := c.target(t)
 	if err != nil {
@@ -200,7 +203,7 @@ func (c *Changes) Delete(ctx context.Context, t *schema.Table, old Stored) error
 	return c.delete(ctx, g, old)
 }
 
-// Get reads a row for Update or Delete, and locks it exclusively.
+// Get reads the row at key, for a later Update or Delete, and locks the row exclusively.
 func (c *Changes) Get(ctx context.Context, key []byte) (s Stored, ok bool, err error) {
 	val, ok, err := c.w.Get(ctx, key, LockExclusive)
 	if !ok || err != nil {
@@ -209,7 +212,7 @@ func (c *Changes) Get(ctx context.Context, key []byte) (s Stored, ok bool, err e
 	return Stored{Key: bytes.Clone(key), Value: bytes.Clone(val)}, true, nil
 }
 
-// Finish repeats the checks that failed when a change was made. It returns an error if one fails again.
+// Finish repeats the checks that failed when a change was made. It returns an error if a check fails again.
 func (c *Changes) Finish(ctx context.Context) error {
 	if err := c.checkActions(); err != nil {
 		return err
@@ -224,7 +227,7 @@ func (c *Changes) Finish(ctx context.Context) error {
 	return nil
 }
 
-// later makes Finish run check.
+// later makes Finish call check.
 func (c *Changes) later(check func(ctx context.Context) error) { c.pending = append(c.pending, check) }
 
 func (c *Changes) target(t *schema.Table) (*target, error) {
@@ -242,7 +245,7 @@ func (c *Changes) target(t *schema.Table) (*target, error) {
 	return g, nil
 }
 
-// builder returns the builder of rows with these columns.
+// builder returns a rowBuilder for this table, operation and list of columns. It reuses the last one if that fits.
 func (c *Changes) builder(t *schema.Table, op Op, columns []*schema.Column) (*rowBuilder, error) {
 	if b := c.last; b != nil && b.table == t && b.op == op && sameColumns(b.columns, columns) {
 		return b, nil
@@ -263,7 +266,7 @@ func sameColumns(a, b []*schema.Column) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// add counts n more mutations. It returns an error if they exceed the limit.
+// add counts n more mutations. It returns an error if the count exceeds the limit.
 func (c *Changes) add(n int64) error {
 	if c.count += n; c.count > c.maxCount {
 		return usererror.TooManyMutations(MaxMutations)
@@ -285,13 +288,13 @@ func (c *Changes) remove(ctx context.Context, key []byte) error {
 	return c.w.Delete(ctx, key)
 }
 
-// rowKey makes the key of g.row, in c.key.
+// rowKey makes the key of g.row in the buffer c.key and returns it. It returns an error if the key is too long.
 func (c *Changes) rowKey(g *target) ([]byte, error) {
 	c.key, c.pendKey = g.layout.appendRowKey(c.key[:0], g.row, c.pendKey[:0])
 	return c.key, g.layout.checkKeySize(len(c.key), g.row)
 }
 
-// keyLock returns the lock that a write of the key from rowKey must take.
+// keyLock returns the lock that a write must take for the key that rowKey made last.
 func (c *Changes) keyLock() Lock {
 	if len(c.pendKey) > 0 {
 		return LockWriterSharedTimestamp
@@ -306,7 +309,7 @@ func (c *Changes) insert(ctx context.Context, b *rowBuilder, vals []value.Value)
 	return c.insertRow(ctx, b)
 }
 
-// insertRow inserts b.row, which is complete.
+// insertRow inserts b.row, in which all columns are set. It fails if the row exists.
 func (c *Changes) insertRow(ctx context.Context, b *rowBuilder) error {
 	key, err := c.rowKey(b.target)
 	if err != nil {
@@ -322,7 +325,7 @@ func (c *Changes) insertRow(ctx context.Context, b *rowBuilder) error {
 	return c.write(ctx, b, key, nil, b.inserts)
 }
 
-// upsert writes the row that fillNew has made. If key already has a row, upsert updates that row instead.
+// upsert writes the row that fillNew has made at key. If a row exists at key, upsert updates that row instead.
 func (c *Changes) upsert(ctx context.Context, b *rowBuilder, key []byte, vals []value.Value) (inserted bool, err error) {
 	val, ok, err := c.w.Get(ctx, key, c.keyLock())
 	if err != nil {
@@ -335,7 +338,7 @@ func (c *Changes) upsert(ctx context.Context, b *rowBuilder, key []byte, vals []
 	return true, c.write(ctx, b, key, nil, b.inserts)
 }
 
-// update sets columns of the row old, whose bytes may belong to the Writer.
+// update sets columns of the row old. The bytes of old may belong to the Writer.
 func (c *Changes) update(ctx context.Context, b *rowBuilder, old Stored, vals []value.Value) error {
 	if err := b.decode(b.old, old); err != nil {
 		return err
@@ -360,7 +363,8 @@ func (b *rowBuilder) changedKeyColumn() string {
 	return ""
 }
 
-// write stores b.row, which is complete, at key. old is the row that it replaces, or nil.
+// write stores b.row, in which all columns are set, at key. old is the row that b.row replaces, or nil. count is the
+// number of mutations that the write counts as.
 func (c *Changes) write(ctx context.Context, b *rowBuilder, key []byte, old []value.Value, count int64) error {
 	if err := c.add(count); err != nil {
 		return err
@@ -388,7 +392,8 @@ func (c *Changes) write(ctx context.Context, b *rowBuilder, key []byte, old []va
 	return c.checkForeignKeys(ctx, b.target, old)
 }
 
-// checkParent checks that the parent of g.row exists. If not, Finish checks again, since a later change may write it.
+// checkParent checks that the parent row of g.row exists. If the parent is missing, Finish checks again, since a later
+// change may write it.
 func (c *Changes) checkParent(ctx context.Context, g *target, key []byte) error {
 	c.parts = c.parts[:0]
 	lock := LockCheck

@@ -12,7 +12,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// checkValue refuses a value that the column may not hold. It checks the column's current definition and, while an
+// checkValue returns an error if column col may not hold v. It checks the column's current definition and, while an
 // ALTER COLUMN is under way, also the new one.
 func (c *Changes) checkValue(t *schema.Table, col *schema.Column, v value.Value) error {
 	if err := c.checkAs(t, col, v); err != nil || col.Becoming == nil {
@@ -21,7 +21,7 @@ func (c *Changes) checkValue(t *schema.Table, col *schema.Column, v value.Value)
 	return c.checkAs(t, col.Becoming, retyped(v, col.Becoming.Type))
 }
 
-// checkValues is checkValue for columns of a row.
+// checkValues calls checkValue for each of the given columns of a row.
 func (c *Changes) checkValues(t *schema.Table, columns []*schema.Column, row []value.Value) error {
 	for _, col := range columns {
 		if err := c.checkValue(t, col, row[col.Ordinal]); err != nil {
@@ -31,8 +31,9 @@ func (c *Changes) checkValues(t *schema.Table, columns []*schema.Column, row []v
 	return nil
 }
 
-// retyped converts a value, or the elements of an array, to the new type of a column. A column may change among STRING,
-// BYTES and PROTO, and between INT64 and ENUM. A number that does not fit into an ENUM stays an INT64.
+// retyped converts a value, or the elements of an array, to the new type of a column. The type of a column can change
+// among STRING, BYTES and PROTO, and between INT64 and ENUM. A number that is no value of the ENUM stays an INT64, and
+// isNumber finds it.
 func retyped(v value.Value, t *value.Type) value.Value {
 	switch {
 	case v.IsNull() || v.IsPending() || v.Kind() == t.Kind && t.Elem == nil:
@@ -62,7 +63,7 @@ func enumOf(v value.Value) value.Value {
 	return v
 }
 
-// checkAs is checkValue for one definition of a column.
+// checkAs returns an error if v does not fit this one definition of the column.
 func (c *Changes) checkAs(t *schema.Table, col *schema.Column, v value.Value) error {
 	switch {
 	case v.IsPending():
@@ -115,12 +116,13 @@ func checkElement(t *schema.Table, col *schema.Column, e value.Value) error {
 	return checkScalar(t, col, col.Type.Elem, e)
 }
 
-// isNumber reports whether v is a number that enumOf has left an INT64.
+// isNumber reports whether v is still an INT64 although t is an ENUM, because the ENUM has no such number.
 func isNumber(v value.Value, t *value.Type) bool {
 	return t.Kind == value.Enum && v.Kind() == value.Int64
 }
 
-// checkScalar checks a value, or an element of an array, of the type is.
+// checkScalar returns an error if the column may not hold v. v is the column's value or an element of its array, and
+// has the type is.
 func checkScalar(t *schema.Table, col *schema.Column, is *value.Type, v value.Value) error {
 	if is.Kind == value.Enum {
 		if !hasNumber(is, v.AsInt64()) {
@@ -131,12 +133,13 @@ func checkScalar(t *schema.Table, col *schema.Column, is *value.Type, v value.Va
 	return checkText(t, col, v)
 }
 
-// hasNumber reports whether an ENUM type has a number.
+// hasNumber reports whether the ENUM type t has a value with this number.
 func hasNumber(t *value.Type, number int64) bool {
 	return number == int64(int32(number)) && t.Enumeration().Values().ByNumber(protoreflect.EnumNumber(number)) != nil
 }
 
-// maxCell is the size limit of a cell in bytes. A JSON or PROTO value may be that large.
+// maxCell is the largest size of one value in bytes (10 MiB). It applies to JSON and PROTO, whose types have no length
+// of their own.
 const maxCell = 10 << 20
 
 func checkText(t *schema.Table, col *schema.Column, v value.Value) error {
@@ -152,7 +155,7 @@ func checkText(t *schema.Table, col *schema.Column, v value.Value) error {
 	default:
 		return nil
 	}
-	// A string has at most as many characters as bytes.
+	// A string has at most as many characters as bytes, so one with few bytes needs no count of characters.
 	if limit <= 0 || int64(len(v.AsBytes())) <= limit {
 		return nil
 	}
@@ -162,7 +165,7 @@ func checkText(t *schema.Table, col *schema.Column, v value.Value) error {
 	return nil
 }
 
-// textLength returns the length of a value as limits count it: of a STRING in characters, otherwise in bytes.
+// textLength returns the length of a value in the unit of length limits: characters for STRING, bytes for other types.
 func textLength(v value.Value) int64 {
 	if v.Kind() == value.String {
 		return int64(utf8.RuneCount(v.AsBytes()))
@@ -170,11 +173,12 @@ func textLength(v value.Value) int64 {
 	return int64(len(v.AsBytes()))
 }
 
-// safeKeyBytes is an encoded length at which a key is certainly within the limit. The encoding of a part is at most 8
-// bytes shorter than the size that the limit counts for it.
+// safeKeyBytes is an encoded length in bytes up to which a key is certainly within the limit MaxKeyBytes. The encoding
+// of a key part is at most 8 bytes shorter than the size that counts towards the limit.
 const safeKeyBytes = MaxKeyBytes - 8*maxStoredParts
 
-// checkKeySize refuses a key over the limit. A STRING or BYTES value counts its bytes, others the size of their type.
+// checkKeySize returns an error if a key is longer than MaxKeyBytes. A STRING or BYTES value counts with its bytes, a
+// value of another type with the fixed size of its type. encoded is the length of the encoded key.
 func (l *Layout) checkKeySize(encoded int, row []value.Value) error {
 	if encoded <= safeKeyBytes {
 		return nil
@@ -208,7 +212,7 @@ func keySize(v value.Value) int {
 	return 8
 }
 
-// checkRow evaluates the CHECKs that read a changed column. If one fails, Finish evaluates it again.
+// checkRow evaluates those CHECK constraints that read a changed column. If one fails, Finish evaluates it again.
 func (c *Changes) checkRow(g *target, key []byte, row []value.Value) error {
 	for _, k := range g.table.Checks {
 		if !anyChanged(k.Expr.Uses, g.changed) && (k.Becoming == nil || !anyChanged(k.Becoming.Expr.Uses, g.changed)) {
@@ -226,8 +230,8 @@ func (c *Changes) checkRow(g *target, key []byte, row []value.Value) error {
 	return nil
 }
 
-// passes reports whether row satisfies a CHECK: its expression is TRUE or NULL. While a schema change redefines the
-// CHECK, the row must satisfy the new expression, too.
+// passes reports whether row satisfies a CHECK, that is, whether the expression of the CHECK is TRUE or NULL. While a
+// schema change redefines the CHECK, the row must satisfy the new expression, too.
 func (g *target) passes(k *schema.Check, row []value.Value) (bool, error) {
 	v, err := g.evaluate(k.Expr, row)
 	if ok := v.IsNull() || v.AsBool(); !ok || err != nil || k.Becoming == nil {

@@ -2,43 +2,44 @@ package table
 
 import "context"
 
-// Long work on a table proceeds in chunks, each in a transaction of its own. A chunk must be small enough not to hold
-// up other transactions. Its buffered writes must stay far below the limit of a commit (MaxCommitBytes). Yet it must be
-// large enough that its sync to disk costs little in proportion.
+// Long work on a table proceeds in chunks, each in a transaction of its own. A chunk must be small, so that it does
+// not delay other transactions for long, and so that its buffered writes stay far below the limit of a commit
+// (MaxCommitBytes). It must also be large, so that its sync to disk costs little in proportion.
 const (
-	// ChunkRows and ChunkBytes limit what a chunk reads.
+	// ChunkRows and ChunkBytes limit the rows, and the bytes of keys and values, that a chunk reads.
 	ChunkRows  = 1000
 	ChunkBytes = 4 << 20
-	// ChunkWriteBytes limits what a chunk writes: keys and values, index entries included.
+	// ChunkWriteBytes limits the bytes that a chunk writes: keys and values, index entries included.
 	ChunkWriteBytes = 16 << 20
 )
 
-// Limits bounds the rows of a chunk, and the bytes of their keys and values. A chunk takes its first row even if that
-// is larger.
+// Limits bounds the rows of a chunk, and the bytes of their keys and values. A chunk takes its first row even if this
+// row alone exceeds Bytes.
 type Limits struct{ Rows, Bytes int64 }
 
-// FullChunk holds the limits of most chunks.
+// FullChunk holds the limits of a chunk of normal size.
 var FullChunk = Limits{Rows: ChunkRows, Bytes: ChunkBytes}
 
-// Chunk is a run of rows of a table, or of entries of an index, in key order: those after the key After, up to and
-// including the key Last.
+// Chunk is a run of consecutive rows of a table, or of entries of an index, in key order. It begins after the key
+// After and ends with the key Last.
 type Chunk struct {
-	After []byte // nil begins at the first row
+	After []byte // nil: the chunk begins at the first row
 	Last  []byte // equals After if there are no more rows
-	Rows  int64  // the rows that need work
-	Bytes int64  // of the keys and values of all rows in the run
-	More  bool   // there may be rows after Last
+	Rows  int64  // the number of rows that the caller must handle
+	Bytes int64  // size of the keys and values of all rows in the run
+	More  bool   // whether there may be rows after Last
 }
 
-// FindChunk finds the next chunk of the rows or entries of a layout.
+// FindChunk returns the next chunk of rows or entries of a layout. The parameter after is the last key of the chunk
+// before; nil for the first chunk.
 func FindChunk(ctx context.Context, view View, l *Layout, after []byte, limits Limits) (Chunk, error) {
 	rows := Read{Projection: &Projection{Layout: l}, Spans: []Span{l.rest(after)}, Partial: true, AllowPending: true}.Open(ctx, view)
 	defer rows.Close()
 	return limits.readChunk(rows, after, func() (bool, error) { return true, nil })
 }
 
-// readChunk reads rows until the chunk is full. A chunk has at most limits.Rows rows for which wanted returns true, and at
-// most ChunkRows rows with limits.Bytes bytes in all.
+// readChunk reads rows until the chunk is full. The chunk has at most limits.Rows rows for which wanted returns true.
+// In all it has at most ChunkRows rows and about limits.Bytes bytes.
 func (limits Limits) readChunk(rows *Rows, after []byte, wanted func() (bool, error)) (Chunk, error) {
 	c := Chunk{After: after, Last: after}
 	var last []byte
@@ -69,14 +70,15 @@ func (limits Limits) readChunk(rows *Rows, after []byte, wanted func() (bool, er
 	}
 }
 
-// Span returns the range of the chunk's keys in the space of its layout.
+// Span returns the range of keys that the chunk covers. l is the layout of the chunk's rows.
 func (c *Chunk) Span(l *Layout) Span {
 	span := l.rest(c.After)
 	span.End = afterKey(c.Last)
 	return span
 }
 
-// rest returns the part of the layout's space after the key after, or all of the space if after is nil.
+// rest returns the range of those keys of the layout that follow the key after. If after is nil, it is the range of all
+// keys of the layout.
 func (l *Layout) rest(after []byte) Span {
 	span, _ := l.Space()
 	if after != nil {

@@ -4,8 +4,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Fill appends the next rows to columns, straight from their stored bytes. columns has one column for each of the
-// projection. Fill stops once the appended rows have size stored bytes. It returns the number of rows; 0 at the end.
+// Fill appends the next rows to columns, directly from their stored bytes. columns has one entry for each column of
+// the projection. Fill stops once the stored bytes of the appended rows reach size. It returns the number of rows; 0
+// means that no rows are left.
 func (r *Rows) Fill(columns []value.Column, size int) (rows int, err error) {
 	for size > 0 {
 		ok, err := r.Next()
@@ -21,9 +22,9 @@ func (r *Rows) Fill(columns []value.Column, size int) (rows int, err error) {
 	return rows, nil
 }
 
-// FillBatch is Fill with a limit: it appends at most most rows, of about size stored bytes. It stops after a large row,
-// while that row is still charged. It returns the number of appended rows even if there is an error. DataSize does not
-// count these rows.
+// FillBatch is Fill with a limit on the rows: it appends no more rows than the parameter most, and about size stored
+// bytes. It stops after a large row, while that row is still charged to the request's memory. It returns the number of
+// appended rows even if there is an error. Rows.DataSize does not count these rows.
 func (r *Rows) FillBatch(columns []value.Column, most, size int) (rows int, err error) {
 	for rows < most && size > 0 {
 		ok, err := r.Next()
@@ -42,7 +43,8 @@ func (r *Rows) FillBatch(columns []value.Column, most, size int) (rows int, err 
 	return rows, nil
 }
 
-// decodeTo is appendTo, but does not count the bytes of data.
+// decodeTo appends each value of the row to its column in columns. Unlike appendTo, it does not count the bytes of
+// data.
 func (l *located) decodeTo(columns []value.Column) (err error) {
 	for i := range l.p.sources {
 		s, to := &l.p.sources[i], columns[i]
@@ -65,7 +67,7 @@ func (l *located) decodeTo(columns []value.Column) (err error) {
 	return nil
 }
 
-// appendTo appends each value of the row to its column in columns.
+// appendTo appends each value of the row to its column in columns, and counts the bytes of data in l.data.
 func (l *located) appendTo(columns []value.Column) (err error) {
 	size := 0
 	for i := range l.p.sources {

@@ -15,8 +15,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestErrorsComeThrough lets each call on the Writer fail in turn. The error must never be lost or replaced by another
-// one.
+// TestErrorsComeThrough lets each call on the Writer fail in turn and checks that Apply returns exactly this error.
 func TestErrorsComeThrough(t *testing.T) {
 	script := newScript()
 	if err := script.ddl(modelDDL); err != nil {
@@ -49,7 +48,7 @@ func TestErrorsComeThrough(t *testing.T) {
 	}
 }
 
-// TestReadErrorsComeThrough is the same test for reads.
+// TestReadErrorsComeThrough lets each call on the View fail in turn and checks that a read returns exactly this error.
 func TestReadErrorsComeThrough(t *testing.T) {
 	s, tab := small(t, "CREATE INDEX I ON T (S)")
 	ctx := context.Background()
@@ -73,7 +72,7 @@ func TestReadErrorsComeThrough(t *testing.T) {
 	}
 }
 
-// TestDamagedRows reads keys and values that no version of Crowfoot writes.
+// TestDamagedRows checks that reading damaged keys and values, which no version of Crowfoot writes, gives an error.
 func TestDamagedRows(t *testing.T) {
 	s, tab := small(t, "")
 	p, _ := NewProjection(tab, nil, tab.Columns)
@@ -95,7 +94,7 @@ func TestDamagedRows(t *testing.T) {
 		spans, _ := p.Spans(KeySet{All: true})
 		_, err := Read{Projection: p, Spans: spans}.Open(context.Background(), s.m).Next()
 		if name == "key without end" {
-			// The key looks as if a row were interleaved here.
+			// The changed key looks as if a row of another table were interleaved at this position.
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -107,7 +106,8 @@ func TestDamagedRows(t *testing.T) {
 	}
 }
 
-// TestBadValues writes values to columns that the layers above should refuse, and some that they let through.
+// TestBadValues checks the errors for values that do not fit their columns: invalid UTF-8, a pending timestamp in an
+// array, a JSON value that is too long, and values of a wrong type, which callers should never pass.
 func TestBadValues(t *testing.T) {
 	s := newScript()
 	if err := s.ddl("CREATE TABLE T (Id INT64, S STRING(9), A ARRAY<STRING(9)>, J JSON) PRIMARY KEY (Id)"); err != nil {

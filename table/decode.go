@@ -6,8 +6,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A Decoder appends stored rows to columns, like Rows.Fill. It serves a reader that finds the rows itself. It serves
-// one goroutine.
+// A Decoder appends stored rows to columns, as Rows.Fill does, for a caller that reads keys and values itself. Only
+// one goroutine may use it.
 type Decoder struct {
 	row  located
 	skip []byte
@@ -20,9 +20,9 @@ func NewDecoder(p *Projection) *Decoder {
 	return d
 }
 
-// Find looks at a key in the projection's space. own is true if the key belongs to a row or entry of the projection;
-// then Append may follow. If it belongs to another table or index, skip is the next bound at which the projection's
-// keys may continue.
+// Find looks at a key in the projection's space. own is true if it is the key of a row or entry of the projection;
+// then the caller may call Append. If the key belongs to another table or index, skip is the next bound at which keys
+// of the projection may follow.
 func (d *Decoder) Find(key []byte) (own bool, skip []byte, err error) {
 	switch at := d.row.p.walk(key, d.row.offsets); at.where {
 	case ownKey:
@@ -36,8 +36,8 @@ func (d *Decoder) Find(key []byte) (own bool, skip []byte, err error) {
 	}
 }
 
-// Append appends the row whose key Find has found and whose value is val. There is one column for each of the
-// projection.
+// Append appends one row: its key is the one of the last Find, and its value is val. columns has one entry for each
+// column of the projection.
 func (d *Decoder) Append(columns []value.Column, val []byte) error {
 	if err := d.row.locate(d.row.key, val); err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// deleteKeys applies a Delete mutation. Each key and each range that it names counts as one mutation.
+// deleteKeys applies a Delete mutation. Each key and each range in the key set counts as one mutation.
 func (c *Changes) deleteKeys(ctx context.Context, t *schema.Table, ks KeySet) error {
 	g, err := c.target(t)
 	if err != nil {
@@ -56,8 +56,8 @@ func (c *Changes) deleteSpan(ctx context.Context, g *target, span Span) error {
 	return c.each(ctx, exclusively(g.layout, span), func(old Stored) error { return c.delete(ctx, g, old) })
 }
 
-// each reads one span and calls do with a copy of each row or entry. do may write. An open cursor need not see such
-// writes, so each collects rows, up to FullChunk at a time, before it calls do.
+// each reads one span and calls do with a copy of each row or entry. do may write. Because an open cursor may miss
+// such writes, each first collects up to FullChunk rows, closes the cursor, and then calls do.
 func (c *Changes) each(ctx context.Context, read Read, do func(Stored) error) error {
 	for {
 		found, more, err := collect(ctx, c.w, read, FullChunk)
@@ -76,23 +76,23 @@ func (c *Changes) each(ctx context.Context, read Read, do func(Stored) error) er
 	}
 }
 
-// afterKey returns the bound between a row and the rows interleaved in it.
+// afterKey returns the bound that lies after the row at key and before the rows interleaved in it.
 func afterKey(key []byte) []byte { return appendBound(nil, key[:len(key)-1], afterRow) }
 
-// exclusively returns a read of a layout's rows or entries in span that locks them exclusively.
+// exclusively returns a Read that reads the rows or entries of a layout in span and locks them exclusively.
 func exclusively(l *Layout, span Span) Read {
 	read := whole(l, span)
 	read.Lock = LockExclusive
 	return read
 }
 
-// whole returns a read of all rows or entries of a layout in span.
+// whole returns a Read of all rows or entries of a layout in span.
 func whole(l *Layout, span Span) Read {
 	return Read{Projection: &Projection{Layout: l}, Spans: []Span{span}, AllowPending: true}
 }
 
-// collect copies rows or entries of a read: at least one, and no more than the limits permit. more says that there may
-// be others.
+// collect copies rows or entries of a read: at least one if there is any, and no more than limits permits. more says
+// that there may be further ones.
 func collect(ctx context.Context, view View, read Read, limits Limits) (found []Stored, more bool, err error) {
 	rows := read.Open(ctx, view)
 	defer rows.Close()
@@ -107,7 +107,7 @@ func collect(ctx context.Context, view View, read Read, limits Limits) (found []
 }
 
 // delete deletes one row with its index entries and children, and the rows that refer to it by foreign keys ON DELETE
-// CASCADE. It does not change old.
+// CASCADE. It does not modify the bytes of old.
 func (c *Changes) delete(ctx context.Context, g *target, old Stored) error {
 	c.parent = nil
 	if !g.needsOld {
@@ -137,16 +137,16 @@ func (c *Changes) delete(ctx context.Context, g *target, old Stored) error {
 	return nil
 }
 
-// childRule says when a child under ON DELETE NO ACTION is an error.
+// childRule says when the existence of a child row under ON DELETE NO ACTION is an error.
 type childRule uint8
 
 const (
-	ifParentGone childRule = iota // if, after all changes, the child still exists and its parent does not
+	ifParentGone childRule = iota // an error if, after all changes, the child still exists and its parent does not
 	always                        // at once
 )
 
-// deleteChildren deletes the rows interleaved in the row of g at key. If their tables say ON DELETE NO ACTION, it
-// applies rule instead.
+// deleteChildren deletes the rows that are interleaved in the row of g at key. For child tables with ON DELETE NO
+// ACTION, it instead checks rule, which says when a remaining child is an error.
 func (c *Changes) deleteChildren(ctx context.Context, g *target, key []byte, rule childRule) error {
 	for _, child := range g.children {
 		if child.Interleave == schema.InterleaveIn {
@@ -169,7 +169,7 @@ func (c *Changes) deleteChildren(ctx context.Context, g *target, key []byte, rul
 	return nil
 }
 
-// under returns the span of the rows of g that are interleaved in the parent row at key.
+// under returns the span of the rows of table g that are interleaved in the parent row at key.
 func (g *target) under(key []byte) Span {
 	prefix := append(bytes.Clone(key[:len(key)-1]), g.layout.markers[len(g.layout.markers)-1].id...)
 	return prefixSpan(prefix)

@@ -10,8 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Descriptors caches what writers of rows derive from one schema version. It holds a descriptor of each table that was
-// written, made at the first write. It lives as long as the version does. Many goroutines may use it at once.
+// Descriptors caches what writers derive from the tables of one schema version. The first write to a table makes the
+// table's descriptor. A Descriptors lives as long as the schema version. Many goroutines may use it at once.
 type Descriptors struct {
 	catalog *schema.Catalog
 	byTable sync.Map // *schema.Table to *descriptor
@@ -23,7 +23,7 @@ func NewDescriptors(c *schema.Catalog) *Descriptors { return &Descriptors{catalo
 // Catalog returns the catalog that the tables belong to.
 func (d *Descriptors) Catalog() *schema.Catalog { return d.catalog }
 
-// of finds or makes the descriptor of a table.
+// of returns the descriptor of a table. It makes the descriptor at the first call.
 func (d *Descriptors) of(t *schema.Table) (*descriptor, error) {
 	if found, ok := d.byTable.Load(t); ok {
 		return found.(*descriptor), nil
@@ -36,28 +36,28 @@ func (d *Descriptors) of(t *schema.Table) (*descriptor, error) {
 	return found.(*descriptor), nil
 }
 
-// descriptor holds what writers of rows derive from the definition of a table. To make it takes longer than a commit of
-// one row. A descriptor is immutable.
+// descriptor holds what writers derive from the definition of one table. Making a descriptor takes longer than
+// committing one row, so it is cached. A descriptor is immutable.
 type descriptor struct {
 	table    *schema.Table
 	layout   *Layout
-	parent   *Layout // of the parent table, if every row must have a parent row; else nil
+	parent   *Layout // layout of the parent table, if every row must have a parent row; else nil
 	children []*schema.Table
-	stored   []*schema.Column // the columns that stand in rows' values, by ID
+	stored   []*schema.Column // the columns that are stored in the rows' values, sorted by ID
 	indexes  []*indexTarget
 	whole    *Projection // decodes all stored columns, those of the key included
-	// floatKeys lists the columns of the primary key whose values a key cannot hold exactly (see asKeys).
+	// floatKeys lists the columns of the primary key whose values a key cannot represent exactly (see asKeys).
 	floatKeys []*schema.Column
-	// foreign and referencedBy are the enforced foreign keys from and to the table.
+	// foreign and referencedBy are the enforced foreign keys from this table and those that refer to it.
 	foreign, referencedBy []*foreignKey
 	cascades              *cascades // nil if no foreign key from or to the table is ON DELETE CASCADE
-	// computed lists all generated columns, each after those that it reads. written lists only those that keys, rows,
-	// index entries and checks need, and the generated columns that these read.
+	// computed lists all generated columns. Each comes after the generated columns that it reads. written lists only
+	// those that keys, rows, index entries or checks need, with the generated columns that these read.
 	computed, written []*schema.Column
 	// watches are the change streams that watch the table; nil if none does.
 	watches []*Watch
-	// needsOld says that a writer must read an old row before it overwrites or deletes it. That is so if the table has
-	// children, indexes, foreign keys or change streams.
+	// needsOld says that a writer must read an old row before it overwrites or deletes that row. This is so if the
+	// table has children, indexes, foreign keys or change streams.
 	needsOld bool
 }
 
@@ -111,9 +111,10 @@ type indexTarget struct {
 	index   *schema.Index
 	layout  *Layout
 	storing []*schema.Column // by ID
-	// exact lists the columns that an entry's value may hold: storing, and the key columns for which isExact is true.
+	// exact lists the columns that an entry's value can hold: those in storing, and the key columns for which isExact
+	// is true.
 	exact []*schema.Column
-	uses  []bool // by ordinal: whether the entry depends on the column
+	uses  []bool // by Ordinal: whether the index entry depends on the column
 }
 
 func newIndexTarget(x *schema.Index) *indexTarget {
@@ -136,11 +137,12 @@ func newIndexTarget(x *schema.Index) *indexTarget {
 	return t
 }
 
-// isExact reports whether an index entry also holds a column of its key in its value. It does so where the encoding in
-// the key loses something of the value.
+// isExact reports whether an index entry holds a column of its key a second time, in its value. It does if the
+// encoding in the key loses a part of the value's information, such as the sign of a zero.
 func isExact(c *schema.Column) bool { return c.KeyOrdinal < 0 && value.KeyLoses(c.Type) }
 
-// appendValue appends the value of the index's entry for row, and adds the places of commit timestamps to pending.
+// appendValue appends the value part of the index entry for row to dst. It adds the positions of pending commit
+// timestamps to pending.
 func (x *indexTarget) appendValue(dst []byte, row []value.Value, pending []Pending) ([]byte, []Pending) {
 	columns := x.storing
 	if len(x.exact) > len(columns) {
@@ -158,8 +160,8 @@ func sortByID(columns []*schema.Column) {
 	slices.SortFunc(columns, func(a, b *schema.Column) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// orderGenerated lists the generated columns that are wanted and the generated columns that these read. Each column
-// comes after those that it reads.
+// orderGenerated lists the generated columns for which wanted returns true, and the generated columns that they read,
+// directly or not. Each column comes after those that it reads.
 func orderGenerated(t *schema.Table, wanted func(*schema.Column) bool) (order []*schema.Column, err error) {
 	const visiting, done = 1, 2
 	state := make([]uint8, len(t.Columns))
@@ -191,7 +193,7 @@ func orderGenerated(t *schema.Table, wanted func(*schema.Column) bool) (order []
 	return order, nil
 }
 
-// writes reports whether a row, a key, an index entry or a check needs the column.
+// writes reports whether a row's value, a key, an index entry or a check needs the column.
 func (d *descriptor) writes(c *schema.Column) bool {
 	if c.Stored || c.KeyOrdinal >= 0 {
 		return true

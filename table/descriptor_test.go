@@ -7,8 +7,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// TestDescriptors lets many goroutines write a table for the first time. They must share one descriptor. A later
-// version of the schema must have another.
+// TestDescriptors lets many goroutines write one table for the first time and checks that they share one descriptor. A
+// later schema version must have a descriptor of its own.
 func TestDescriptors(t *testing.T) {
 	script := newScript()
 	if err := script.ddl("CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)"); err != nil {

@@ -1,12 +1,14 @@
-// Package table converts rows to keys and values and back. It owns their layout: Layout for keys, rowVersion for
-// values. It reads: a KeySet becomes spans, and Read returns Rows, which go straight from stored bytes to the wire. It
-// writes: Changes writes a row with its index entries, defaults and generated columns, and checks its parent, children
-// and constraints. And it does the work of a schema change on existing rows.
+// Package table converts rows to keys and values and back. It defines their form: Layout describes the keys, and the
+// comment of rowVersion the values. To read, Layout.Spans turns a KeySet into spans of keys, and a Read opens Rows,
+// which encode stored bytes directly in wire form. To write, Changes writes a row with its index entries, defaults and
+// generated columns, and checks its parent, children and constraints. The package also does the work of a schema
+// change on existing rows: it fills new columns and indexes, and validates constraints.
 //
-// It promises that all writes keep rows and index entries in step, whichever API they come through, and that reading
+// It promises two things. All writes, whichever API they come through, keep rows and index entries consistent. Reading
 // allocates nothing per row.
 //
-// It leaves out transactions. A View or Writer, which txn implements, locks, buffers and versions the keys and values.
+// Transactions are not part of this package: a View or Writer, which package txn implements, locks keys, buffers
+// writes and reads versions.
 //
 // Imports of this module: memory, mvcc, schema, usererror, value.
 package table

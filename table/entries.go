@@ -9,7 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// writeEntries brings the index entries of g.row up to date. old is the row before the change, or nil.
+// writeEntries updates the index entries of g.row, which was just changed. old is the row before the change, or nil.
 func (c *Changes) writeEntries(ctx context.Context, g *target, old []value.Value) error {
 	for _, x := range g.indexes {
 		if old != nil && !x.affected(g.changed) {
@@ -41,8 +41,8 @@ func (x *indexTarget) holds(row []value.Value) bool {
 	return true
 }
 
-// writeEntry replaces the entry of the row old by the entry of row. It counts one mutation for an entry that it
-// deletes. For an entry that it writes, it counts one for each declared key column and for each STORING column with a
+// writeEntry replaces the index entry of the row old by the entry of row. It counts one mutation if it deletes an
+// entry. If it writes an entry, it counts one mutation for each declared key column and for each STORING column with a
 // new value.
 func (c *Changes) writeEntry(ctx context.Context, x *indexTarget, old, row []value.Value) error {
 	had := old != nil && x.holds(old)
@@ -89,7 +89,7 @@ func (c *Changes) removeEntry(ctx context.Context) error {
 	return c.remove(ctx, c.entryKey)
 }
 
-// changes counts the columns of an entry's value that differ between old and row.
+// changes returns how many columns in the value of the index entry differ between the rows old and row.
 func (x *indexTarget) changes(old, row []value.Value) int {
 	n := 0
 	for _, c := range x.exact {
@@ -114,8 +114,8 @@ func (c *Changes) removeEntries(ctx context.Context, g *target, old []value.Valu
 	return nil
 }
 
-// checkUnique locks the declared key of a UNIQUE index's new entry and checks that no other entry has it. If one has,
-// Finish checks again, since a later change may delete it.
+// checkUnique locks the declared key of a new entry of a UNIQUE index and checks that no other entry has the same
+// declared key. If one has, Finish checks again, since a later change may delete that entry.
 func (c *Changes) checkUnique(ctx context.Context, x *indexTarget, key []byte, row []value.Value) error {
 	if !x.index.ChecksUnique() {
 		return nil
@@ -140,7 +140,8 @@ func (c *Changes) checkUnique(ctx context.Context, x *indexTarget, key []byte, r
 	return nil
 }
 
-// keysIn counts the keys of the layout in span, except the key except. It stops at most keys.
+// keysIn counts the keys of the layout in span, without the key except. It stops when the count has reached the
+// parameter most.
 func keysIn(ctx context.Context, view View, l *Layout, span Span, lock Lock, except []byte, most int) (n int, err error) {
 	cur, err := view.Scan(ctx, span, ScanOptions{Lock: lock})
 	if err != nil {
@@ -161,7 +162,7 @@ func keysIn(ctx context.Context, view View, l *Layout, span Span, lock Lock, exc
 	return n, cur.Err()
 }
 
-// entryColumns lists the columns that an entry of x holds, both key and STORING.
+// entryColumns lists the columns that an entry of x holds: key columns, suffix and STORING columns.
 func entryColumns(x *schema.Index) []*schema.Column {
 	columns := make([]*schema.Column, 0, len(x.Key)+len(x.Suffix)+len(x.Storing))
 	for _, p := range x.Key {

@@ -7,17 +7,18 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// An EntryMaker walks over the rows of a table in a View and makes an index's entries for them. It decodes only the
-// columns that the index holds. It must be closed.
+// An EntryMaker walks over the rows of a table in a View and makes the index entry of each row. It decodes only the
+// columns that the index holds. The caller must close it.
 type EntryMaker struct {
 	index    *indexTarget
 	rows     *Rows
-	vals     []value.Value // of the projection's columns
-	row      []value.Value // by ordinal; columns that the index does not hold are not set
+	vals     []value.Value // the values of the projection's columns
+	row      []value.Value // indexed by Ordinal; columns that the index does not hold are not set
 	key, val []byte
 }
 
-// MakeEntries begins after the row whose stored key is after, or at the first row if after is nil.
+// MakeEntries returns an EntryMaker that begins after the row whose stored key is after, or at the first row if after
+// is nil.
 func MakeEntries(ctx context.Context, view View, x *schema.Index, after []byte) (*EntryMaker, error) {
 	m := &EntryMaker{index: newIndexTarget(x), row: make([]value.Value, len(x.Table.Columns))}
 	var columns []*schema.Column
@@ -43,8 +44,8 @@ func (m *EntryMaker) RowKey() []byte { return m.rows.Key() }
 // RowSize returns the size of the current row's key and value in bytes.
 func (m *EntryMaker) RowSize() int { return m.rows.StoredSize() }
 
-// Entry returns the index entry for the current row. It is valid until the next call. ok is false if the row has no
-// entry.
+// Entry returns the index entry of the current row. The slices are valid until the next call. ok is false if the index
+// has no entry for the row.
 func (m *EntryMaker) Entry() (key, val []byte, ok bool, err error) {
 	m.vals = m.rows.Values(m.vals[:0])
 	for i, c := range m.rows.read.Columns {

@@ -16,8 +16,8 @@ type Expired struct {
 }
 
 // FindExpired finds the expired rows in the next chunk of a table or of one of its indexes (see ExpiryLayout). A row
-// has expired if the column of t's row deletion policy lies before the time before. FindExpired reads only expired rows
-// if the primary key or an index begins with that column. Otherwise it reads the whole table.
+// has expired if its value in the column of t's row deletion policy is earlier than the time before. If the primary
+// key or an index begins with that column, FindExpired reads only expired rows; otherwise it reads the whole table.
 func FindExpired(ctx context.Context, view View, t *schema.Table, before time.Time, after []byte, limits Limits) (found []Expired, chunk Chunk, err error) {
 	if before.Unix() < value.MinTimestampSeconds {
 		return nil, chunk, nil
@@ -53,7 +53,7 @@ func ExpiryLayout(t *schema.Table) *Layout {
 	return TableLayout(t)
 }
 
-// expiry says where to look for the expired rows of a table: in the table, or in an index.
+// expiry says where and how to look for the expired rows of a table: in the table itself or in an index.
 type expiry struct {
 	*Projection // reads the policy's column and, in an index, the primary key
 	spans       []Span
@@ -79,8 +79,8 @@ func newExpiry(t *schema.Table, before value.Value) (*expiry, error) {
 	return e, err
 }
 
-// expiryIndex returns an index that begins with the policy's column and holds every row that can expire. It returns nil
-// if there is none, or if the primary key begins with the column.
+// expiryIndex returns an index that begins with the policy's column and has an entry for every row that can expire. It
+// returns nil if there is no such index, or if the primary key begins with the column.
 func expiryIndex(t *schema.Table) *schema.Index {
 	column := t.RowDeletionPolicy.Column
 	if beginsWith(t.Key, column) {
@@ -98,7 +98,7 @@ func beginsWith(key []schema.KeyPart, c *schema.Column) bool {
 	return len(key) > 0 && key[0].Column == c
 }
 
-// leavesOut reports whether the index leaves out rows because of a NULL in another column than c.
+// leavesOut reports whether the index has no entries for rows that are NULL in some column other than c.
 func leavesOut(x *schema.Index, c *schema.Column) bool {
 	for _, n := range x.NotNullColumns {
 		if n != c {
@@ -108,8 +108,8 @@ func leavesOut(x *schema.Index, c *schema.Column) bool {
 	return false
 }
 
-// expiredKeys returns a key set with all rows whose column lies before a time. It is a range without NULLs if the key
-// begins with the column, else all keys.
+// expiredKeys returns a key set that covers all rows whose value in column is earlier than the value before. If the
+// key begins with column, the set is one range without NULLs; otherwise it is all keys.
 func expiredKeys(key []schema.KeyPart, column *schema.Column, before value.Value) KeySet {
 	if !beginsWith(key, column) {
 		return KeySet{All: true}
@@ -127,7 +127,8 @@ func isBefore(at, limit value.Value) bool {
 	return !at.IsNull() && value.Compare(at, limit, value.TimestampType) < 0
 }
 
-// rowKey returns the table key of the current row of rows, or of the row to which the current index entry belongs.
+// rowKey returns the table key of the current row of rows. If rows reads an index, it is the key of the row to which
+// the current entry belongs.
 func (e *expiry) rowKey(rows *Rows, vals []value.Value) []byte {
 	if e.Index == nil {
 		return bytes.Clone(rows.Key())
@@ -135,9 +136,9 @@ func (e *expiry) rowKey(rows *Rows, vals []value.Value) []byte {
 	return e.table.AppendKey(nil, vals[:len(vals)-1])
 }
 
-// DeleteExpired deletes the given rows of t that still exist and are still expired, with their index entries and
-// children. It returns their number. Writing more than the given number of bytes, or more than MaxCommitBytes, is an
-// error.
+// DeleteExpired deletes those of the given rows of t that still exist and are still expired, with their index entries
+// and children. It returns how many it deleted. It fails if it writes more than the given number of bytes, or more
+// than MaxCommitBytes.
 func DeleteExpired(ctx context.Context, w Writer, tables *Descriptors, t *schema.Table, before time.Time, rows []Expired, bytes int64) (deleted int, err error) {
 	c := NewChanges(w, tables, time.Time{})
 	c.maxBytes = min(bytes, MaxCommitBytes)

@@ -9,7 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// foreignKey is a foreign key prepared for its checks.
+// foreignKey is a foreign key with the layouts and column orders that its checks need.
 type foreignKey struct {
 	*schema.ForeignKey
 	from, to side
@@ -19,7 +19,7 @@ func newForeignKey(fk *schema.ForeignKey) *foreignKey {
 	return &foreignKey{fk, newSide(fk.Table, fk.Index, fk.Columns), newSide(fk.Referenced, fk.ReferencedIndex, fk.ReferencedColumns)}
 }
 
-// newForeignKeys prepares the foreign keys of list that are enforced.
+// newForeignKeys makes a foreignKey for each foreign key of list that is enforced.
 func newForeignKeys(list []*schema.ForeignKey) (enforced []*foreignKey) {
 	for _, fk := range list {
 		if !fk.NotEnforced {
@@ -29,11 +29,11 @@ func newForeignKeys(list []*schema.ForeignKey) (enforced []*foreignKey) {
 	return enforced
 }
 
-// side is the referencing or the referenced side of a foreign key. It names the table or index in which to look for
-// rows with given values in the key's columns.
+// side is the referencing or the referenced side of a foreign key. It holds the layout of the table or index in which
+// to look for rows that have given values in the foreign key's columns.
 type side struct {
-	layout *Layout // its key begins with the columns
-	order  []int   // for each of these key parts, the position of its column in the foreign key
+	layout *Layout // its key begins with the foreign key's columns, in any order
+	order  []int   // order[i] is the position in the foreign key of the column in key part i
 }
 
 func newSide(t *schema.Table, index *schema.Index, columns []*schema.Column) side {
@@ -57,15 +57,15 @@ func (s side) span(values []value.Value) Span {
 	return span
 }
 
-// reference is a key that a foreign key refers to.
+// reference is a foreign key together with the values of one key to which it refers.
 type reference struct {
 	fk *foreignKey
-	// values of the foreign key's columns, in their order; none is NULL.
+	// values holds the values of the foreign key's columns, in the order of the foreign key; none is NULL.
 	values []value.Value
-	gone   bool // the row that held it was deleted, not updated
+	gone   bool // whether the referenced row was deleted and not updated
 }
 
-// foreignValues returns the values of columns in row. ok is false if one is NULL: such a row refers to nothing.
+// foreignValues returns the values of columns in row. ok is false if a value is NULL; then the row refers to nothing.
 func foreignValues(columns []*schema.Column, row []value.Value) (vals []value.Value, ok bool) {
 	vals = make([]value.Value, len(columns))
 	for i, c := range columns {
@@ -77,8 +77,8 @@ func foreignValues(columns []*schema.Column, row []value.Value) (vals []value.Va
 	return vals, true
 }
 
-// referencing returns the span of the rows that refer to the key, and the layout of the table or index where that span
-// lies.
+// referencing returns the span of the rows that refer to the key of r. l is the layout of the table or index in which
+// the span lies.
 func (r reference) referencing() (*Layout, Span) {
 	span := r.fk.from.span(r.values)
 	if span.IsPoint() {
@@ -87,7 +87,7 @@ func (r reference) referencing() (*Layout, Span) {
 	return r.fk.from.layout, span
 }
 
-// found reports whether there is a row with the key that r refers to.
+// found reports whether the row to which r refers exists.
 func (r reference) found(ctx context.Context, view View) (bool, error) {
 	span := r.fk.to.span(r.values)
 	if span.IsPoint() {
@@ -98,8 +98,8 @@ func (r reference) found(ctx context.Context, view View) (bool, error) {
 	return n > 0, err
 }
 
-// checkForeignKeys checks that the rows exist to which g.row refers. It also handles the rows that refer to values of
-// old that g.row no longer has.
+// checkForeignKeys checks that the rows to which g.row refers exist. It also handles the rows that refer to values
+// that old had and that g.row no longer has.
 func (c *Changes) checkForeignKeys(ctx context.Context, g *target, old []value.Value) error {
 	for _, fk := range g.foreign {
 		if !anyChanged(fk.Columns, g.changed) {
@@ -122,8 +122,8 @@ func (c *Changes) checkForeignKeys(ctx context.Context, g *target, old []value.V
 	return nil
 }
 
-// checkReferenced checks that the row exists to which r refers. If not, Finish checks again, since a later change may
-// write it.
+// checkReferenced checks that the row to which r refers exists. If the row is missing, Finish checks again, since a
+// later change may write it.
 func (c *Changes) checkReferenced(ctx context.Context, r reference) error {
 	if ok, err := r.found(ctx, c.w); ok || err != nil {
 		return err
@@ -141,7 +141,7 @@ func (c *Changes) checkReferenced(ctx context.Context, r reference) error {
 	return nil
 }
 
-// referencesTo lists the keys of the row old to which other rows may refer and which row, its replacement, no longer
+// referencesTo lists the keys of the row old to which other rows may refer and which its replacement row no longer
 // has. row is nil if old was deleted.
 func (c *Changes) referencesTo(g *target, old, row []value.Value) []reference {
 	var list []reference
@@ -164,8 +164,8 @@ func sameValues(columns []*schema.Column, a, b []value.Value) bool {
 	return true
 }
 
-// releaseReference handles the rows that refer to values that a row no longer has. ON DELETE CASCADE deletes them.
-// Otherwise another row must have the values when Finish checks.
+// releaseReference handles the rows that refer to values that a row no longer has. ON DELETE CASCADE deletes the
+// referring rows. Otherwise another row must have the values when Finish checks them.
 func (c *Changes) releaseReference(ctx context.Context, r reference) error {
 	l, span := r.referencing()
 	if r.gone && r.fk.Cascade {
@@ -187,8 +187,8 @@ func (c *Changes) releaseReference(ctx context.Context, r reference) error {
 	return nil
 }
 
-// deleteReferencing deletes the rows of r's referencing table that have a key in span of layout l. Each counts as a
-// mutation.
+// deleteReferencing deletes the rows of r's referencing table that have a key or index entry in span of layout l. Each
+// deleted row counts as a mutation.
 func (c *Changes) deleteReferencing(ctx context.Context, r reference, l *Layout, span Span) error {
 	g, err := c.target(r.fk.Table)
 	if err != nil {
@@ -196,7 +196,7 @@ func (c *Changes) deleteReferencing(ctx context.Context, r reference, l *Layout,
 	}
 	return c.each(ctx, exclusively(l, span), func(s Stored) error {
 		old, ok, err := c.baseRow(ctx, g, l, s)
-		if !ok || err != nil { // a cascade along another path may have deleted it
+		if !ok || err != nil { // a cascade along another foreign key may have deleted the row
 			return err
 		}
 		if err := c.add(1); err != nil {
@@ -207,7 +207,7 @@ func (c *Changes) deleteReferencing(ctx context.Context, r reference, l *Layout,
 	})
 }
 
-// baseRow reads the row of g to which s belongs. s is a row or an index entry of layout l.
+// baseRow returns the row of g to which s belongs. s is a row of g or an index entry; l is the layout of s.
 func (c *Changes) baseRow(ctx context.Context, g *target, l *Layout, s Stored) (Stored, bool, error) {
 	key := s.Key
 	if l.Index != nil {

@@ -21,12 +21,13 @@ func (s *byteSource) Uint64() uint64 {
 	n := copy(b[:2], s.data)
 	s.data = s.data[n:]
 	s.drawn++
-	// The number must spread over all bits, because IntN uses the high ones. It must also change for ever, because IntN
-	// may reject numbers.
+	// The number must use all its bits, because IntN uses the high ones. Each call must give another number, because
+	// IntN calls again until it accepts one.
 	return (binary.LittleEndian.Uint64(b[:])<<32 + s.drawn) * 0x9E3779B97F4A7C15
 }
 
-// FuzzMutations applies a commit, which the fuzzer chooses, to a store and to the model.
+// FuzzMutations applies commits to a store and to the model of TestModel and compares the results. The fuzzer's bytes
+// choose the commits.
 func FuzzMutations(f *testing.F) {
 	for i := range byte(4) {
 		f.Add([]byte{i, 50 * i, 99, i, 7, 3, 5, 1, 2, 200, i, 180, 4, 100, i, 77, 31, 8, 250, 60, 20, 10, i, 90})
@@ -52,7 +53,8 @@ func FuzzMutations(f *testing.F) {
 	})
 }
 
-// FuzzKeySets reads key sets, which the fuzzer chooses, from a store with a few rows.
+// FuzzKeySets reads key sets from a store with a few rows and compares the result with the model. The fuzzer's bytes
+// choose the key sets.
 func FuzzKeySets(f *testing.F) {
 	f.Add(uint64(1), []byte{1, 2, 3, 4, 5, 6, 7, 8, 9})
 	f.Add(uint64(2), []byte{200, 9, 100, 40, 50, 60, 70, 80, 90, 250, 3})

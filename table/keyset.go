@@ -8,23 +8,23 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// KeySet names rows of a table, or entries of an index, by key. It covers all rows that any of its fields covers.
-// Values have the types of Layout.Key.
+// KeySet names rows of a table, or entries of an index, by key. It covers all rows that any of its fields covers. The
+// values in Keys and Ranges have the types of the columns in Layout.Key.
 type KeySet struct {
 	All    bool
 	Keys   [][]value.Value
 	Ranges []KeyRange
 }
 
-// KeyRange holds the keys from Start to End in stored order: for parts in descending order the larger value comes
-// first. If Start or End has fewer parts than a key, it stands for all keys that begin with these parts.
+// KeyRange holds the keys from Start to End in stored order: in a descending key part, larger values come first. A
+// Start or End with fewer parts than a key stands for all keys that begin with these parts.
 type KeyRange struct {
 	Start, End         []value.Value
 	StartOpen, EndOpen bool
 }
 
 // Spans returns the sorted, disjoint spans that ks covers. A whole key of a table becomes a point (see Span.IsPoint),
-// which is read with Get and not with Scan.
+// so that it is read with View.Get instead of View.Scan.
 func (l *Layout) Spans(ks KeySet) ([]Span, error) {
 	if ks.All {
 		if err := l.checkKeySet(ks); err != nil {
@@ -70,7 +70,8 @@ func (l *Layout) checkKeySet(ks KeySet) error {
 	return nil
 }
 
-// checkKey refuses a key with the wrong number of parts. A key of an index may include the suffix, whole or in part.
+// checkKey returns an error if a key has fewer than least values or too many. The key of an index entry may include
+// values for some or all columns of the suffix, in order.
 func (l *Layout) checkKey(k []value.Value, least int) error {
 	if len(k) < least || len(k) > len(l.Key) {
 		return usererror.WrongKeyParts(l.Name(), l.declared, len(k), keyText(k))
@@ -90,7 +91,7 @@ func (l *Layout) checkRange(r KeyRange) error {
 	return l.checkKey(r.End, 0)
 }
 
-// keySpan makes the span of one key. It appends the span's bytes to arena.
+// keySpan returns the span of one key in a key set. It appends the span's bytes to arena.
 func (l *Layout) keySpan(k []value.Value, arena []byte) (Span, []byte) {
 	at := len(arena)
 	arena = l.appendPrefix(arena, k)
@@ -113,7 +114,8 @@ func (l *Layout) rangeSpan(r KeyRange, arena []byte) (Span, []byte) {
 	return s, arena
 }
 
-// appendRangeBound makes the bound before, or after, all rows whose keys begin with k.
+// appendRangeBound makes the bound that lies before (or, if after is set, behind) all rows whose keys begin with k. It
+// appends the bound's bytes to arena.
 func (l *Layout) appendRangeBound(arena []byte, k []value.Value, after bool) (bound, out []byte) {
 	at := len(arena)
 	arena = l.appendPrefix(arena, k)
@@ -127,7 +129,7 @@ func (l *Layout) appendRangeBound(arena []byte, k []value.Value, after bool) (bo
 	return arena[at:len(arena):len(arena)], arena
 }
 
-// mergeSpans sorts spans and unites those that overlap or repeat. It reuses their memory.
+// mergeSpans sorts spans and merges those that overlap, touch or repeat. The result reuses the memory of spans.
 func mergeSpans(spans []Span) []Span {
 	if !slices.IsSortedFunc(spans, compareSpans) {
 		slices.SortFunc(spans, compareSpans)
@@ -148,7 +150,8 @@ func mergeSpans(spans []Span) []Span {
 
 func compareSpans(a, b Span) int { return bytes.Compare(a.Start, b.Start) }
 
-// joins reports whether next overlaps s or begins where s ends. next must not start before s.
+// joins reports whether s and next can be merged: next overlaps s or begins where s ends. next must not start before
+// s.
 func (s Span) joins(next Span) bool {
 	if s.IsPoint() {
 		return bytes.Equal(s.Start, next.Start)
@@ -157,7 +160,7 @@ func (s Span) joins(next Span) bool {
 	return c < 0 || c == 0 && !next.IsPoint()
 }
 
-// Within returns the parts of spans, which are sorted and disjoint, that lie in the range limit.
+// Within returns what the spans and the range limit have in common. spans must be sorted and disjoint.
 func Within(spans []Span, limit Span) []Span {
 	var cut []Span
 	for _, s := range spans {
@@ -180,8 +183,8 @@ func Within(spans []Span, limit Span) []Span {
 	return cut
 }
 
-// After returns the parts of spans, which are sorted and disjoint, that a scan has yet to read after the row at key. A
-// reverse scan reads towards the front.
+// After returns what a scan over spans has still to read after it has read the row at key. spans must be sorted and
+// disjoint. A reverse scan still has to read the keys before key.
 func After(spans []Span, key []byte, reverse bool) []Span {
 	if reverse {
 		return Within(spans, Span{End: key})

@@ -13,8 +13,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestLargeRows checks that a large row is charged while it is the current one, whether Get or a scan has found it. A
-// row must be refused if there is no memory for it.
+// TestLargeRows checks that a large row is charged to the request's memory while it is the current row, whether it was
+// found by Get or by a scan. If the memory does not suffice, the read must fail.
 func TestLargeRows(t *testing.T) {
 	sizes := []int{10, 1 << 20, 10, 2 << 20}
 	s, p := rowsOf(t, sizes)
@@ -70,8 +70,8 @@ func rowsOf(t *testing.T, sizes []int) (*script, *Projection) {
 	return s, p
 }
 
-// TestLargeRowsKeepTheirCharge checks that a scan reuses its charge from one large row to the next while another
-// request waits for memory.
+// TestLargeRowsKeepTheirCharge checks that a scan keeps its charge when it moves from one large row to the next, even
+// though another request waits for memory.
 func TestLargeRowsKeepTheirCharge(t *testing.T) {
 	s, p := rowsOf(t, []int{1 << 20, 1<<20 - 1, 10})
 	synctest.Test(t, func(t *testing.T) {

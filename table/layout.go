@@ -11,8 +11,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// These bytes end a key, or the bound of a range of keys. After a complete key part comes 0x00 (the end), another key
-// part (0x01 to 0xFE) or the ID of a table or index (0x02 to 0xF4). So if P is a key that was cut after some part:
+// These bytes mark the end of a key or of a bound of a range of keys. After a complete key part comes 0x00 (the end),
+// another key part (0x01 to 0xFE) or the ID of a table or index (0x02 to 0xF4). So if P is a key that was cut after
+// some part:
 //
 //	P 00       is the key of the row P itself, the first key that begins with P
 //	P 01 00    sorts after that row and before the rows interleaved in it
@@ -25,24 +26,26 @@ const (
 	afterPrefix = 0xFF
 )
 
-// Layout describes the keys of a table's rows or of an index's entries. It makes them from values and reads them:
+// Layout describes the keys of a table's rows or of an index's entries, encodes them from values and decodes them. A
+// key consists of:
 //
 //	ID of the root table, its key parts, [ID of its child, the child's further key parts], ..., 00
 //
-// The keys of an index that is interleaved in a table continue the keys of that table, as a child's do. The keys of any
-// other index begin with its own ID. A Layout is immutable.
+// The keys of an index that is interleaved in a table begin with the key parts of that table, as the keys of a child
+// table do. The keys of any other index begin with the ID of the index. A Layout is immutable.
 type Layout struct {
 	Table *schema.Table
 	Index *schema.Index // nil for the rows of the table themselves
-	// Key lists all parts of the stored key. For an index these are the declared parts and then the suffix.
+	// Key lists all parts of the stored key. For an index these are the declared parts, followed by the suffix, which
+	// holds the parts of the primary key that are not declared.
 	Key []schema.KeyPart
 
-	declared int // the number of parts of Key that a user gives in a key set
+	declared int // the number of parts of Key that a key in a KeySet must give
 	markers  []marker
 	columns  []int // for each column of Table, by Ordinal, its position in Key; -1 if it is not in the key
 }
 
-// marker is the ID of a table or index in a key. It stands in front of the key part number before.
+// marker is the ID of a table or index inside a key. The ID comes before the key part with the index before.
 type marker struct {
 	before int
 	id     []byte
@@ -93,14 +96,14 @@ func keyColumns(t *schema.Table, key []schema.KeyPart) []int {
 	return columns
 }
 
-// An ID up to shortIDs is one byte, ID + 1, from 0x02 on. A longer ID is the byte 0xF0 + its length, and then its
-// bytes.
+// An ID up to shortIDs is encoded in one byte, ID + 1, so from 0x02 on. A larger ID is encoded as the byte 0xF0 + the
+// number of its bytes, followed by its bytes.
 const (
 	shortIDs = 0xEE
 	longID   = 0xF0
 )
 
-// appendID appends a table's or index's ID so that IDs sort as numbers do.
+// appendID appends the ID of a table or index, encoded so that the bytes sort as the numbers do.
 func appendID(dst []byte, id schema.TableID) []byte {
 	if id <= shortIDs {
 		return append(dst, byte(id)+1)
@@ -112,7 +115,8 @@ func appendID(dst []byte, id schema.TableID) []byte {
 	return append(dst, b[4-n:]...)
 }
 
-// decodeID reads the ID at the start of key, which may be the rest of a longer key. It returns false if there is no ID.
+// decodeID decodes the ID at the start of key; more bytes may follow. It returns false if key does not start with an
+// ID.
 func decodeID(key []byte) (schema.TableID, bool) {
 	if len(key) == 0 || key[0] <= afterRow || key[0] > longID+4 {
 		return 0, false
@@ -145,17 +149,17 @@ func (l *Layout) ID() schema.TableID {
 	return l.Table.ID
 }
 
-// KeySetColumns returns the key parts that a key in a KeySet must give, in order. A key of an index may also give the
-// parts of the suffix.
+// KeySetColumns returns the key parts that a key in a KeySet must give, in order. A key for an index may also give
+// parts of the suffix after them.
 func (l *Layout) KeySetColumns() []schema.KeyPart { return l.Key[:l.declared] }
 
-// AppendKey appends the key of the row or entry with these key parts. vals has one value for each part of Key.
+// AppendKey appends the key of the row or entry with these key parts. vals has one value for each element of l.Key.
 func (l *Layout) AppendKey(dst []byte, vals []value.Value) []byte {
 	return append(l.appendPrefix(dst, vals), keyEnd)
 }
 
-// appendPrefix appends the prefix that all keys with these first key parts share. It includes an ID that follows the
-// last of the parts.
+// appendPrefix appends the prefix that is common to all keys with these first key parts. The prefix includes the table
+// or index ID that follows the last of the parts, if there is one.
 func (l *Layout) appendPrefix(dst []byte, vals []value.Value) []byte {
 	markers := l.markers
 	for i := 0; ; i++ {
@@ -170,8 +174,8 @@ func (l *Layout) appendPrefix(dst []byte, vals []value.Value) []byte {
 	}
 }
 
-// appendRowKey is AppendKey for a whole row, whose values are by ordinal. It appends the places of pending commit
-// timestamps to pending.
+// appendRowKey appends the key of a whole row, whose values are indexed by Ordinal. It appends the positions of
+// pending commit timestamps to pending.
 func (l *Layout) appendRowKey(dst []byte, row []value.Value, pending []Pending) ([]byte, []Pending) {
 	start := len(dst)
 	markers := l.markers
@@ -192,8 +196,8 @@ func (l *Layout) appendRowKey(dst []byte, row []value.Value, pending []Pending) 
 	}
 }
 
-// maxStoredParts is the largest number of parts in a stored key: 16 of an index, then 16 of the primary key of its
-// table.
+// maxStoredParts is the largest number of parts in a stored key: 16 parts of an index, followed by 16 parts of the
+// primary key of its table.
 const maxStoredParts = 32
 
 // DecodeKey decodes the key of a row or entry and appends the values of its parts to dst.
@@ -213,8 +217,8 @@ func (l *Layout) DecodeKey(dst []value.Value, key []byte) ([]value.Value, error)
 	return dst, nil
 }
 
-// DecodeStart decodes the key parts at the start of a key or of a range's bound. It returns their values and the number
-// of bytes that they take; 0 if the key does not lie in the layout's space.
+// DecodeStart decodes the complete key parts at the start of a key or of a range's bound. It returns their values and
+// the number of bytes that they take. The number is 0 if key is not in the key range of the layout.
 func (l *Layout) DecodeStart(key []byte) (vals []value.Value, length int) {
 	markers, rest := l.markers, key
 	for i := 0; ; i++ {
@@ -267,8 +271,8 @@ func Layouts(c *schema.Catalog) iter.Seq[*Layout] {
 	}
 }
 
-// Locate finds the table or index in which a key, or the bound of a range, lies. It returns its layout and the values
-// of the key parts at the start of key; nil if the key lies in no table or index.
+// Locate finds the table or index in which a key, or the bound of a range, lies. It returns the layout of that table
+// or index, and the values of the key parts at the start of key. found is nil if the key lies in no table or index.
 func Locate(c *schema.Catalog, key []byte) (found *Layout, vals []value.Value) {
 	length := 0
 	for {
@@ -288,15 +292,15 @@ func Locate(c *schema.Catalog, key []byte) (found *Layout, vals []value.Value) {
 	}
 }
 
-// Space returns the smallest span that holds all keys of the table or index. If alone is true, the span holds only
-// these keys and the keys of what is interleaved in the table.
+// Space returns the smallest span that holds all keys of the table or index. alone is true if the span holds no other
+// keys than these and the keys of what is interleaved in the table.
 func (l *Layout) Space() (span Span, alone bool) {
 	prefix := l.appendPrefix(nil, nil)
 	return prefixSpan(prefix), len(l.markers) == 1
 }
 
-// Reaches reports whether keys of the table or index can lie in the range r. A nil Start or End of r stands for that
-// end of the database.
+// Reaches reports whether keys of the table or index can lie in the range r. A nil Start of r stands for the start of
+// the database, a nil End for its end.
 func (l *Layout) Reaches(r Span) bool {
 	space, _ := l.Space()
 	if bytes.Compare(r.Start, space.Start) <= 0 {
@@ -305,8 +309,8 @@ func (l *Layout) Reaches(r Span) bool {
 	return bytes.Compare(r.Start, space.End) < 0 && (r.End == nil || bytes.Compare(l.next(r.Start), r.End) < 0)
 }
 
-// next returns the first position at or after from where a key of the layout can lie. from is a bound in the layout's
-// space.
+// next returns the first position at or after the bound from at which a key of the layout can lie. from must lie in
+// the layout's space.
 func (l *Layout) next(from []byte) []byte {
 	var offsets [maxStoredParts]int
 	at := l.walk(from, offsets[:len(l.Key)])
@@ -320,7 +324,7 @@ func prefixSpan(prefix []byte) Span {
 	return Span{Start: appendBound(nil, prefix, keyEnd), End: appendBound(nil, prefix, afterPrefix)}
 }
 
-// appendBound appends the bound made of a prefix and keyEnd, afterRow or afterPrefix.
+// appendBound appends the bound that consists of prefix and one of the ends keyEnd, afterRow or afterPrefix.
 func appendBound(dst, prefix []byte, end byte) []byte {
 	dst = append(dst, prefix...)
 	if end != keyEnd {
@@ -329,21 +333,21 @@ func appendBound(dst, prefix []byte, end byte) []byte {
 	return append(dst, keyEnd)
 }
 
-// where says how the position of a key relates to the keys of a layout.
+// where says how a key lies relative to the keys of a layout.
 type where uint8
 
 const (
 	ownKey    where = iota
-	badKey          // malformed, or not in the layout's space
-	beforeOwn       // a row of a table above, or something interleaved in it that sorts before the rows of this layout
-	afterOwn        // something interleaved in a row of a table above that sorts after the rows of this layout, or something interleaved in these
+	badKey          // malformed, or outside of the span that Space returns
+	beforeOwn       // a row of an ancestor table, or a row interleaved in that row which sorts before the rows of this layout
+	afterOwn        // a row in an ancestor row that sorts after the rows of this layout, or a row interleaved in a row of this layout
 )
 
-// place is the result of walk: where a key lies, and how many of its bytes decide that.
+// place is the result of walk: where a key lies, and how many of its bytes walk needed to decide that.
 type place struct {
 	where  where
 	length int
-	marker int // for beforeOwn: the marker that a key of the layout would have at length
+	marker int // for beforeOwn: the index of the marker that a key of the layout would have at offset length
 }
 
 // Owns reports whether key is the key of a row or entry of the layout.
@@ -352,7 +356,7 @@ func (l *Layout) Owns(key []byte) bool {
 	return l.walk(key, buf[:len(l.Key)]).where == ownKey
 }
 
-// walk writes the offsets at which the parts of key begin to offsets. It stops where key differs from the keys of this
+// walk stores in offsets the offset at which each part of key begins. It stops where key differs from the keys of this
 // layout.
 func (l *Layout) walk(key []byte, offsets []int) place {
 	n, m := 0, 0
@@ -384,8 +388,9 @@ func (l *Layout) walk(key []byte, offsets []int) place {
 	return place{where: afterOwn, length: n}
 }
 
-// PrefixLen returns the length in bytes of the first parts of a key of the layout, or of a bound of a range of such
-// keys. It includes an ID that follows the last of the parts.
+// PrefixLen returns the length in bytes of the first parts key parts of key, which is a key of the layout or a bound
+// of a range of such keys. The length includes the table or index ID that follows the last of these parts, if there is
+// one.
 func (l *Layout) PrefixLen(key []byte, parts int) int {
 	n, markers := 0, l.markers
 	for i := 0; ; i++ {
@@ -404,7 +409,8 @@ func (l *Layout) PrefixLen(key []byte, parts int) int {
 	}
 }
 
-// misplaced returns where a key lies whose bytes from the position of marker m on are rest.
+// misplaced says where a key lies that does not have marker m of the layout. rest holds the key's bytes from the
+// position of marker m on.
 func (l *Layout) misplaced(rest []byte, m int) where {
 	switch {
 	case m == 0 || len(rest) == 0:
@@ -415,8 +421,8 @@ func (l *Layout) misplaced(rest []byte, m int) where {
 	return afterOwn
 }
 
-// appendSkip appends the first bound after key at which keys of this layout can lie again. p is the result of walk for
-// key, and neither ownKey nor badKey.
+// appendSkip appends the first bound after key at which keys of this layout can follow. p is the result of walk for
+// key; it must be beforeOwn or afterOwn.
 func (l *Layout) appendSkip(dst, key []byte, p place) []byte {
 	if p.where == afterOwn {
 		return appendBound(dst, key[:p.length], afterPrefix)

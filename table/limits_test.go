@@ -13,7 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// small makes a table with a key and one column.
+// small makes a table T with a key column and one STRING column. more is further DDL.
 func small(t *testing.T, more string) (*script, *schema.Table) {
 	t.Helper()
 	s := newScript()
@@ -74,8 +74,8 @@ func TestCommitSizeLimit(t *testing.T) {
 	wantFault(t, err, codes.InvalidArgument, "maximum total bytes-size")
 }
 
-// TestParentScanSkipsChildren checks that the steps of reading parents depend on the number of parents, not of
-// children.
+// TestParentScanSkipsChildren checks that the number of cursor steps of a scan of parents depends on the number of
+// parents, and not on the number of children that lie between them.
 func TestParentScanSkipsChildren(t *testing.T) {
 	s, tab := small(t, "CREATE TABLE C (Id INT64, K INT64) PRIMARY KEY (Id, K), INTERLEAVE IN PARENT T ON DELETE CASCADE")
 	child := s.catalog.Table("C")
@@ -103,7 +103,7 @@ func TestParentScanSkipsChildren(t *testing.T) {
 	}
 }
 
-// TestParentsAreLookedUpOnce checks that successive children of one parent look it up once.
+// TestParentsAreLookedUpOnce checks that writing successive children of one parent reads the parent row only once.
 func TestParentsAreLookedUpOnce(t *testing.T) {
 	s, tab := small(t, "CREATE TABLE C (Id INT64, K INT64) PRIMARY KEY (Id, K), INTERLEAVE IN PARENT T ON DELETE CASCADE")
 	child := s.catalog.Table("C")

@@ -9,13 +9,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A loader makes keys and values of rows straight from columns of input. It works for tables where a row's key and
-// value are all that is written, and follow from the row's own columns: see isPlain.
+// A loader encodes keys and values of rows directly from columns of input. It works only for tables where a write
+// consists of the row's key and value alone, and both follow from the row's own columns (see isPlain).
 type loader struct {
 	*rowBuilder
-	columns []loadedColumn // the columns of the mutation
-	key     []value.Source // a source for each part of the key
-	stored  []loadedColumn // the columns that stand in rows' values, by ID
+	columns []loadedColumn // all columns of the mutation
+	key     []value.Source // the input column of each key part
+	stored  []loadedColumn // the columns that are stored in rows' values, sorted by ID
 }
 
 // loadedColumn is a column of a mutation.
@@ -23,21 +23,21 @@ type loadedColumn struct {
 	column *schema.Column
 	source value.Source
 	check  loadCheck
-	id     []byte // the column ID, encoded as in rows' values
+	id     []byte // the column ID, encoded as in the rows' values
 }
 
 // loadCheck says what must be checked before a value of a column is written.
 type loadCheck uint8
 
 const (
-	checkNull  loadCheck = iota // whether the value is NULL
-	checkShort                  // also whether it is valid text and no longer than the column permits
+	checkNull  loadCheck = iota // only that the value is not NULL where NULL is not allowed
+	checkShort                  // also that the text is valid and not longer than the column permits
 	checkWhole                  // all checks of checkValue
 )
 
-// isPlain reports whether the rows of a mutation can be written without looking at a whole row or at other rows. That
-// is so if no column is generated, has a default or a CHECK, and if there are no parents, index entries, foreign keys
-// or change streams.
+// isPlain reports whether the rows of a mutation can be encoded column by column, without other rows. This is so if no
+// column is generated or has a default or a CHECK, and if the table has no parent, index entries, foreign keys or
+// change streams.
 func (b *rowBuilder) isPlain() bool {
 	d := b.descriptor
 	if !b.blind && b.op != Insert || len(d.indexes)+len(d.foreign)+len(d.watches)+len(b.generated)+len(b.refreshed)+len(b.table.Checks) > 0 || d.parent != nil {
@@ -51,7 +51,7 @@ func (b *rowBuilder) isPlain() bool {
 	return true
 }
 
-// mutateColumns applies a mutation whose rows come as columns.
+// mutateColumns applies a mutation whose input comes as columns (Mutation.Sources) instead of rows.
 func (c *Changes) mutateColumns(ctx context.Context, b *rowBuilder, m *Mutation) error {
 	if b.isPlain() && (c.actions == nil || b.cascades == nil) {
 		return c.load(ctx, newLoader(b, m), m.Count)
@@ -101,7 +101,7 @@ func checkOf(c *schema.Column) loadCheck {
 	return checkWhole
 }
 
-// load writes count rows.
+// load writes count rows, in runs of limited size.
 func (c *Changes) load(ctx context.Context, l *loader, count int) error {
 	if count == 0 {
 		return nil
@@ -128,7 +128,7 @@ func (c *Changes) load(ctx context.Context, l *loader, count int) error {
 	return nil
 }
 
-// run checks the next rows and makes a Run of their keys and values.
+// run checks the next rows of the input and makes a Run of their keys and values.
 func (l *loader) run(c *Changes, count int) (*Run, error) {
 	var r *Run
 	for row := range count {
@@ -147,11 +147,11 @@ func (l *loader) run(c *Changes, count int) (*Run, error) {
 	return r, nil
 }
 
-// rowBytesSpread is the room that a run reserves for each row, in bytes, beyond the size of its first row. Longer rows
-// enlarge the buffer.
+// rowBytesSpread is the number of bytes that a run reserves for each row beyond the size of its first row, because
+// rows differ in length. The buffer grows if rows are longer still.
 const rowBytesSpread = 16
 
-// rowBytes estimates how many bytes a row takes.
+// rowBytes estimates how many bytes the key and value of a row take.
 func (l *loader) rowBytes(row int) int {
 	n := 16
 	for _, c := range l.columns {
@@ -162,7 +162,7 @@ func (l *loader) rowBytes(row int) int {
 	return n
 }
 
-// checkAt is checkValue for the value of one row.
+// checkAt checks the value of one row in this column as far as l.check demands.
 func (l *loadedColumn) checkAt(c *Changes, t *schema.Table, row int) error {
 	if !l.source.IsNull(row) {
 		switch l.check {
@@ -217,7 +217,8 @@ func (l *loader) appendKey(dst []byte, row int) []byte {
 	}
 }
 
-// checkKeySizeAt is checkKeySize for a row.
+// checkKeySizeAt returns an error if the key of a row of the input is longer than MaxKeyBytes. encoded is its encoded
+// length.
 func (l *loader) checkKeySizeAt(encoded, row int) error {
 	if encoded <= safeKeyBytes {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// mapWriter is a Writer over a sorted map. It calls trace, if set, for each write.
+// mapWriter is a Writer that keeps its rows in a sorted map. It calls trace, if that is set, for each write.
 type mapWriter struct {
 	rows    *btree.Map[string, string]
 	pending map[string]pendingRow
@@ -28,11 +28,12 @@ type mapWriter struct {
 	// captured counts the calls of Capture.
 	captured int
 	trace    func(op string, key, val []byte)
-	// failAt counts calls down to the one that fails; 0 lets none fail.
+	// failAt makes a call fail: each call subtracts one, and the call that reaches 0 fails. If failAt begins at 0, no
+	// call fails.
 	failAt int
 }
 
-// pendingRow holds the places of pending commit timestamps in a row.
+// pendingRow holds the positions of pending commit timestamps in the key and in the value of a row.
 type pendingRow struct{ key, val []Pending }
 
 func newMemory() *mapWriter {
@@ -41,7 +42,7 @@ func newMemory() *mapWriter {
 
 var errInjected = errors.New("injected")
 
-// fails counts a call and reports whether it must fail.
+// fails counts down failAt for one call and reports whether this call must fail.
 func (m *mapWriter) fails() bool {
 	m.failAt--
 	return m.failAt == 0
@@ -59,7 +60,8 @@ func (m *mapWriter) Get(_ context.Context, key []byte, _ Lock) ([]byte, bool, er
 	return bytesOf(val), ok, nil
 }
 
-// checkBound panics on a bound that the layers below could mistake for a key with a version.
+// checkBound panics if a bound does not end in 00, because package mvcc could take such a bound for a key with a
+// version.
 func checkBound(key []byte) {
 	if len(key) == 0 || key[len(key)-1] != keyEnd {
 		panic(fmt.Sprintf("key or bound %x does not end in 00", key))
@@ -120,13 +122,13 @@ func (m *mapWriter) PutRun(ctx context.Context, r *Run, fresh bool) ([]byte, err
 	return nil, nil
 }
 
-// Capture discards the change: package changestream tests what is done with changes.
+// Capture discards the change. The tests of package changestream check what happens with changes.
 func (m *mapWriter) Capture(_ context.Context, c *Change) (int, error) {
 	m.captured++
 	return 0, nil
 }
 
-// commit fills in the commit timestamp.
+// commit replaces the pending timestamps in keys and values by ts.
 func (m *mapWriter) commit(ts mvcc.Timestamp) {
 	for key, p := range m.pending {
 		val, _ := m.rows.Delete(key)
@@ -142,7 +144,7 @@ func (m *mapWriter) commit(ts mvcc.Timestamp) {
 	clear(m.pending)
 }
 
-// attempt runs f. If f fails, attempt undoes its writes.
+// attempt runs f. If f fails, attempt undoes the writes of f.
 func (m *mapWriter) attempt(f func() error) error {
 	before := m.rows.Copy()
 	err := f()
@@ -174,7 +176,7 @@ func (c *memoryCursor) Next() bool {
 	ok := false
 	switch {
 	case c.reverse && !c.begun:
-		// This is the last key before the end.
+		// The reverse cursor begins here at the last key before its end.
 		if ok = c.iter.Seek(c.end); ok {
 			ok = c.iter.Prev()
 		} else {

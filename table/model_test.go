@@ -37,8 +37,9 @@ CREATE UNIQUE NULL_FILTERED INDEX DeepUnique ON Deep (V);
 CREATE INDEX CascIn ON Casc (A, S DESC, V), INTERLEAVE IN P;
 `
 
-// TestModel applies random commits to tables and to plain maps that know the rules. Both must agree on which commits
-// fail, on every row and index entry, and on the rows in key sets.
+// TestModel applies random commits to a store and to the model, which holds rows in plain maps and implements the
+// rules in a simple way. It checks that both agree on which commits fail, on every row and index entry, and on the
+// rows in random key sets.
 func TestModel(t *testing.T) {
 	seeds := []uint64{*seed}
 	if *seed == 0 {
@@ -52,8 +53,8 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// floatDDL has columns of floats in each part of keys, indexes and entries. Floats may be equal in SQL and differ in
-// bytes.
+// floatDDL has FLOAT64 and FLOAT32 columns in every position of keys, index keys and entries' values. Its tests store
+// floats that are equal in SQL but differ in their bytes, such as 0 and -0.
 const floatDDL = `
 CREATE TABLE K (F FLOAT64, H FLOAT32, V FLOAT64, W FLOAT32, A ARRAY<FLOAT64>) PRIMARY KEY (F, H DESC);
 CREATE TABLE Child (F FLOAT64, H FLOAT32, B FLOAT64, V INT64) PRIMARY KEY (F, H DESC, B), INTERLEAVE IN PARENT K ON DELETE CASCADE;
@@ -64,15 +65,15 @@ CREATE UNIQUE NULL_FILTERED INDEX OneW ON K (W, F) STORING (V);
 CREATE INDEX ByB ON Child (B DESC);
 `
 
-// TestModelOfFloats is TestModel with zeros of both signs and several NaNs. The copies in indexes must show the same
-// values as the rows.
+// TestModelOfFloats runs the model test with zeros of both signs and several NaNs. Reads through an index must show
+// the same values as reads of the table.
 func TestModelOfFloats(t *testing.T) {
 	for s := range modelSeeds(30) {
 		t.Run(fmt.Sprint(s), func(t *testing.T) { runModel(t, floatDDL, s, 120) })
 	}
 }
 
-// modelSeeds returns the number of seeds of a model test. Short tests use only some of them.
+// modelSeeds returns how many seeds a model test runs: all, or a sixth of them in a short test run.
 func modelSeeds(all uint64) uint64 {
 	if testing.Short() {
 		return all / 6
@@ -123,7 +124,7 @@ func (m *model) verify(t *testing.T, store *mapWriter) {
 	}
 }
 
-// agree checks that the result of a commit is one of those that the model permits.
+// agree checks that the error of a commit is one of those that the model allows.
 func (m *model) agree(t *testing.T, err error, want []codes.Code, muts []Mutation) {
 	t.Helper()
 	if !slices.Contains(want, usererror.CodeOf(err)) {
@@ -131,7 +132,7 @@ func (m *model) agree(t *testing.T, err error, want []codes.Code, muts []Mutatio
 	}
 }
 
-// model holds the rows of tables in maps, by the text of their keys.
+// model holds the expected rows of all tables in maps, by the text of their keys.
 type model struct {
 	catalog *schema.Catalog
 	r       *rand.Rand
@@ -166,7 +167,7 @@ func (m *model) randomValue(t *value.Type) value.Value {
 	return values[m.r.IntN(len(values))]
 }
 
-// modelValues returns the values of a type that the model uses, without NULL.
+// modelValues returns the non-NULL values of a type from which the model's random rows are made.
 func modelValues(t *value.Type) (values []value.Value) {
 	switch t.Kind {
 	case value.String:
@@ -240,7 +241,7 @@ func (m *model) randomRows(mut *Mutation) {
 	}
 }
 
-// someAsColumns turns some of the mutations into ones whose rows come as columns.
+// someAsColumns converts a random half of the mutations, other than deletes, to ones whose input comes as columns.
 func (m *model) someAsColumns(muts []Mutation) []Mutation {
 	muts = slices.Clone(muts)
 	for i := range muts {
@@ -251,7 +252,7 @@ func (m *model) someAsColumns(muts []Mutation) []Mutation {
 	return muts
 }
 
-// asColumns returns a mutation whose rows come as columns.
+// asColumns returns an equal mutation whose input comes as columns (Mutation.Sources) instead of rows.
 func asColumns(mut Mutation) Mutation {
 	mut.Count, mut.Sources = len(mut.Rows), make([]value.Source, len(mut.Columns))
 	for i, c := range mut.Columns {
@@ -287,7 +288,7 @@ func (s valueSource) AppendKey(dst []byte, row int, desc bool) []byte {
 	return value.AppendKey(dst, s.values[row], desc)
 }
 
-// randomRow returns one of the rows of t, or sometimes none.
+// randomRow returns a random row that t has in the model. Sometimes it returns nil, and always if t is empty.
 func (m *model) randomRow(t *schema.Table) []value.Value {
 	if len(m.rows[t]) == 0 || m.r.IntN(5) == 0 {
 		return nil
@@ -325,7 +326,8 @@ func (m *model) randomKeySet(l *Layout, most int) KeySet {
 
 func modelKey(t *schema.Table, row []value.Value) string { return keyText(keyOf(row, t.Key)) }
 
-// commit applies mutations. It returns the codes that a commit may return: OK, or the codes of its violations.
+// commit applies mutations to the model. It returns the codes that the real commit may return: OK, or one code for
+// each constraint that the commit violates.
 func (m *model) commit(muts []Mutation) []codes.Code {
 	before := map[*schema.Table]map[string][]value.Value{}
 	for t, rows := range m.rows {
@@ -371,7 +373,7 @@ func (m *model) mutate(mut *Mutation, deleted map[string]bool) codes.Code {
 	return codes.OK
 }
 
-// everyKey lists rows with all keys that random values can have.
+// everyKey returns rows that together have all keys that random rows can have.
 func (m *model) everyKey(l *Layout) [][]value.Value {
 	rows := [][]value.Value{make([]value.Value, len(l.Table.Columns))}
 	for _, p := range l.Key {
@@ -431,14 +433,14 @@ func (m *model) mutateRow(mut *Mutation, vals []value.Value, deleted map[string]
 	return codes.OK
 }
 
-// delete deletes a row and what cascades from it.
+// delete deletes a row and all rows that ON DELETE CASCADE deletes with it.
 func (m *model) delete(t *schema.Table, key string) {
 	m.deleteChildren(t, key)
 	delete(m.rows[t], key)
 }
 
-// deleteChildren deletes the children of a row under ON DELETE CASCADE. It returns false if the row has children under
-// NO ACTION.
+// deleteChildren deletes the children of a row in tables with ON DELETE CASCADE. It returns false if the row has
+// children in tables with ON DELETE NO ACTION.
 func (m *model) deleteChildren(t *schema.Table, key string) bool {
 	free := true
 	for _, child := range m.catalog.Children(t) {
@@ -544,7 +546,8 @@ func (m *model) read(t *schema.Table, x *schema.Index, ks KeySet) [][]value.Valu
 	return rows
 }
 
-// compare reads all tables and indexes and compares them with the model. It also checks that nothing else is stored.
+// compare reads all tables and indexes of store and compares them with the model. It also checks that the store holds
+// nothing else.
 func (m *model) compare(t *testing.T, store *mapWriter, what string) {
 	t.Helper()
 	total := 0
@@ -559,7 +562,8 @@ func (m *model) compare(t *testing.T, store *mapWriter, what string) {
 	}
 }
 
-// compareKeySet reads a random key set, forward or reverse, with or without limit, in one go or resumed in the middle.
+// compareKeySet reads a random key set and compares the result with the model. The read is forward or reverse, with or
+// without a limit, and either complete or resumed in the middle.
 func (m *model) compareKeySet(t *testing.T, store *mapWriter) {
 	t.Helper()
 	tab := m.anyTable()
@@ -607,7 +611,7 @@ func (m *model) compareRead(t *testing.T, store *mapWriter, tab *schema.Table, x
 	return n
 }
 
-// readAll reads rows. After row number resume, it opens a new read.
+// readAll reads all rows of read. After it has read resume rows, it continues with a new Read.
 func readAll(t *testing.T, store *mapWriter, read Read, resume int) [][]value.Value {
 	t.Helper()
 	var got [][]value.Value
@@ -639,7 +643,8 @@ func readAll(t *testing.T, store *mapWriter, read Read, resume int) [][]value.Va
 	}
 }
 
-// rowsText prints rows, whose values are by ordinal or in the order of columns.
+// rowsText formats rows as text. The values of a row are indexed by Ordinal if byOrdinal is set, else in the order of
+// columns.
 func rowsText(columns []*schema.Column, rows [][]value.Value, byOrdinal bool) string {
 	var b strings.Builder
 	for _, row := range rows {

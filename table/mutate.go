@@ -56,7 +56,7 @@ func (c *Changes) mutateRow(ctx context.Context, b *rowBuilder, vals []value.Val
 	return err
 }
 
-// updateByKey updates the row whose key is among vals.
+// updateByKey updates an existing row. vals holds the values of b.columns, the key included.
 func (c *Changes) updateByKey(ctx context.Context, b *rowBuilder, vals []value.Value) error {
 	clear(b.row)
 	b.set(b.row, vals)
@@ -64,7 +64,7 @@ func (c *Changes) updateByKey(ctx context.Context, b *rowBuilder, vals []value.V
 		return err
 	}
 	for _, p := range b.table.Key {
-		if col := p.Column; !b.given[col.Ordinal] { // a generated key column: computed from given columns
+		if col := p.Column; !b.given[col.Ordinal] { // a generated key column is computed from given columns
 			if err := b.fill(c, b.row, col, col.Generated); err != nil {
 				return err
 			}
@@ -87,7 +87,7 @@ func (c *Changes) updateByKey(ctx context.Context, b *rowBuilder, vals []value.V
 	return c.update(ctx, b, Stored{c.oldKey, val}, vals)
 }
 
-// wasDeleted reports whether an earlier Delete mutation has covered key.
+// wasDeleted reports whether an earlier Delete mutation of this commit covers key.
 func (c *Changes) wasDeleted(t *schema.Table, key []byte) bool {
 	for _, d := range c.deleted {
 		if d.table != t {
@@ -109,7 +109,7 @@ func (s Span) covers(key []byte) bool {
 	return bytes.Compare(s.Start, key) <= 0 && bytes.Compare(key, s.End) < 0
 }
 
-// replace deletes the row at key with its children, if it exists, and writes the new one.
+// replace writes the new row b.row at key. If a row exists there, replace first deletes it with its children.
 func (c *Changes) replace(ctx context.Context, b *rowBuilder, key []byte) error {
 	val, ok, err := c.w.Get(ctx, key, c.keyLock())
 	if err != nil {
@@ -123,7 +123,7 @@ func (c *Changes) replace(ctx context.Context, b *rowBuilder, key []byte) error 
 	if err := c.deleteChildren(ctx, b.target, old.Key, always); err != nil {
 		return err
 	}
-	copy(b.row, row) // the deletion of children may have overwritten the buffers of this table's rows
+	copy(b.row, row) // the deletion of children may have overwritten b.row, which is a shared buffer of this table
 	if err := b.decode(b.old, old); err != nil {
 		return err
 	}

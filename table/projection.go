@@ -9,18 +9,19 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Projection holds what a read needs to turn keys and values of one table or index into columns. A table, or an index,
-// and a list of columns determine it. It is immutable, and valid as long as the catalog that it was made from.
+// Projection holds what a read needs to decode columns from keys and values of one table or index. It depends only on
+// the table or index and the list of columns. It is immutable, and valid as long as the catalog from which it was
+// made.
 type Projection struct {
 	*Layout
-	Columns []*schema.Column // in the order of the result; may repeat
+	Columns []*schema.Column // in the order of the result; a column may repeat
 
-	sources []source          // for each of Columns
-	fields  []schema.ColumnID // the IDs of the columns that stand in a row's value, ascending
-	virtual []virtual         // the virtual columns to compute, each after those that it reads
+	sources []source          // one for each column in Columns
+	fields  []schema.ColumnID // the IDs of the columns that are stored in a row's value, ascending
+	virtual []virtual         // the virtual columns to compute; each comes after those that it reads
 	// pending lists the columns that can hold a pending commit timestamp, with their sources. A read of a row fails
-	// while one of them is pending. They are the columns that the read asks for and, in an index, all columns that the
-	// index holds.
+	// while such a timestamp is pending. For a table they are columns that the read asks for; for an index they are
+	// all columns that the index holds.
 	pending []pendingSource
 }
 
@@ -32,11 +33,11 @@ type pendingSource struct {
 // source says where a read finds the value of a column.
 type source struct {
 	kind  sourceKind
-	place int // the index of the key part, of the field, or of the virtual column
-	field int // the index of the field, for fromEither
+	place int // the index of the key part, of the field, or of the virtual column, depending on kind
+	field int // for fromEither: the index of the field
 	desc  bool
 	typ   *value.Type
-	size  int // the data size of a value if all values of the type have the same, or one of the following
+	size  int // the data size in bytes of each value if all values of the type have the same size; otherwise one of the following
 }
 
 const (
@@ -57,7 +58,7 @@ type sourceKind uint8
 const (
 	fromKey sourceKind = iota
 	fromValue
-	fromEither // in the value of an index entry if the column is there, else in the key (isExact)
+	fromEither // in the value of an index entry if the column is stored there, else in the key (see isExact)
 	computed
 )
 
@@ -65,10 +66,10 @@ const (
 type virtual struct {
 	column *schema.Column
 	args   []source
-	peeks  bool // Generated.Peek computes it
+	peeks  bool // whether Generated.Peek computes the column
 }
 
-// NewProjection makes a projection to columns: of t's rows, or of index's entries if index is not nil.
+// NewProjection makes a projection to columns of the rows of t or, if index is not nil, of the entries of index.
 func NewProjection(t *schema.Table, index *schema.Index, columns []*schema.Column) (*Projection, error) {
 	p := &Projection{Columns: columns}
 	if index == nil {
@@ -101,8 +102,8 @@ func NewProjection(t *schema.Table, index *schema.Index, columns []*schema.Colum
 	return p, nil
 }
 
-// source finds where the value of c is stored. The place of a field is its ColumnID until numberFields runs. depth
-// guards against circles.
+// source finds where the value of c is stored. Until numberFields runs, the place of a field is its ColumnID. depth is
+// the number of generated columns passed on the way to c; a limit on it ends a cycle.
 func (p *Projection) source(c *schema.Column, depth int) (source, error) {
 	if c.Ordinal < 0 {
 		return p.virtualSource(c, depth)
@@ -147,7 +148,7 @@ func (p *Projection) virtualSource(c *schema.Column, depth int) (source, error) 
 	return source{kind: computed, place: len(p.virtual) - 1, typ: c.Type}, nil
 }
 
-// numberFields sorts the fields and replaces the ColumnIDs in sources by their positions among the fields.
+// numberFields sorts the fields, and replaces each ColumnID in sources by the column's index among the fields.
 func (p *Projection) numberFields() {
 	slices.Sort(p.fields)
 	p.fields = slices.Compact(p.fields)
@@ -174,26 +175,26 @@ func (p *Projection) number(s *source) {
 	}
 }
 
-// wireTag is the tag of a value in google.spanner.v1.PartialResultSet: field 2, length-delimited.
+// wireTag is the protobuf tag of one value in google.spanner.v1.PartialResultSet: field 2, length-delimited.
 const wireTag = 2<<3 | 2
 
-// located is one row in its stored form. It knows where the key parts and fields lie, but has not decoded them.
+// located is one row in stored form. It records the positions of the key parts and fields, but has not decoded them.
 type located struct {
 	p        *Projection
 	key, val []byte
-	offsets  []int         // where the key parts begin
-	fields   []field       // where the fields lie in val
+	offsets  []int         // the offsets in key at which the key parts begin
+	fields   []field       // the positions of the fields in val
 	virtual  []value.Value // computed columns
-	data     int64         // bytes of data that appendWire has appended
-	args     []value.Value // arguments of computed columns, kept for reuse
+	data     int64         // the number of bytes of data that appendWire has appended
+	args     []value.Value // buffer for the arguments of computed columns
 	text     textArena
 
-	// These arrays hold the offsets and fields of most projections, so that they need no allocation.
+	// These arrays hold the offsets and fields unless the projection has many, so that most reads need no allocation.
 	someOffsets [4]int
 	someFields  [12]field
 }
 
-// init makes l ready for rows of p; l must not be copied afterwards.
+// init prepares l for rows of p. l must not be copied afterwards, because its slices may refer to its own arrays.
 func (l *located) init(p *Projection) {
 	l.p = p
 	l.offsets, l.fields = l.someOffsets[:], l.someFields[:]
@@ -208,8 +209,8 @@ func (l *located) init(p *Projection) {
 	}
 }
 
-// locate makes l the row at key. It finds the fields of val and computes the virtual columns. The caller has put the
-// offsets of the key parts in l.offsets.
+// locate makes the row at key the current row of l. It finds the fields in val and computes the virtual columns. The
+// caller must have stored the offsets of the key parts in l.offsets.
 func (l *located) locate(key, val []byte) error {
 	l.key, l.val = key, val
 	if len(l.p.fields) > 0 {
@@ -225,7 +226,7 @@ func (l *located) locate(key, val []byte) error {
 	return nil
 }
 
-// locateDeleted is locate for a deleted row, which has no value: all its fields are NULL.
+// locateDeleted makes a deleted row the current row of l. Such a row has no value, so all its fields are NULL.
 func (l *located) locateDeleted(key []byte) {
 	l.key, l.val = key, nil
 	for i := range l.p.fields {
@@ -233,8 +234,8 @@ func (l *located) locateDeleted(key []byte) {
 	}
 }
 
-// from returns where this row holds the column of s: in its key, in its value or computed, and at which index. For
-// fromEither it chooses fromKey or fromValue.
+// from says where this row holds the column of s: in its key, in its value or among the computed values, and at which
+// index. If s.kind is fromEither, the result is fromKey or fromValue.
 func (l *located) from(s *source) (sourceKind, int) {
 	switch {
 	case s.kind != fromEither:
@@ -264,7 +265,7 @@ func (l *located) compute(i int) error {
 }
 
 // peek computes virtual column i from the stored bytes of the column that it reads. The result may refer to these
-// bytes.
+// bytes instead of a copy.
 func (l *located) peek(i int, v *virtual) (err error) {
 	if f := l.fields[v.args[0].place]; f.isNull() {
 		l.virtual[i] = value.Null(v.column.Type.Kind)
@@ -274,7 +275,7 @@ func (l *located) peek(i int, v *virtual) (err error) {
 	return err
 }
 
-// keepVirtual copies the virtual columns that refer to the row's bytes, so that they outlive these.
+// keepVirtual copies the virtual columns that refer to the row's bytes, so that they stay valid when the bytes change.
 func (l *located) keepVirtual() {
 	for i := range l.p.virtual {
 		if l.p.virtual[i].peeks {
@@ -284,7 +285,7 @@ func (l *located) keepVirtual() {
 }
 
 // argument decodes a column from which virtual column v is computed. It does not copy a PROTO if v belongs to a query
-// plan: what a plan computes from a PROTO does not refer to its bytes.
+// plan, because what a plan computes from a PROTO does not refer to the bytes of the PROTO.
 func (l *located) argument(v *virtual, s source) (value.Value, error) {
 	if v.column.Ordinal < 0 && s.kind == fromValue && s.typ.Kind == value.Proto && !l.fields[s.place].isNull() {
 		return value.OfProto(l.fields[s.place].of(l.val)), nil
@@ -292,7 +293,8 @@ func (l *located) argument(v *virtual, s source) (value.Value, error) {
 	return l.decode(s)
 }
 
-// pendingColumn returns the first of the projection's pending columns whose commit timestamp is not known yet, or nil.
+// pendingColumn returns the first column in the projection's pending list whose commit timestamp in this row is not
+// known yet, or nil.
 func (l *located) pendingColumn() *schema.Column {
 	for i := range l.p.pending {
 		if p := &l.p.pending[i]; l.isPending(p.source) {
@@ -302,7 +304,8 @@ func (l *located) pendingColumn() *schema.Column {
 	return nil
 }
 
-// These bytes stand for a commit timestamp that is not known yet, in ascending and in descending order.
+// These bytes stand in a key for a commit timestamp that is not known yet: in an ascending and in a descending key
+// part.
 const (
 	pendingBytes = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
 	pendingDesc  = "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
@@ -326,7 +329,7 @@ func (l *located) isPending(s source) bool {
 	return string(part) == pendingBytes
 }
 
-// appendWire appends columns of the row as fields of a PartialResultSet.
+// appendWire appends the columns of the row that sources name, each as a field of a PartialResultSet.
 func (l *located) appendWire(dst []byte, sources []source) []byte {
 	size := 0
 	for i := range sources {
@@ -354,7 +357,7 @@ func (l *located) appendWire(dst []byte, sources []source) []byte {
 	return dst
 }
 
-// rowSize returns the data size of a stored payload.
+// rowSize returns the data size in bytes of a value whose stored payload is given.
 func (s *source) rowSize(payload []byte) int {
 	switch {
 	case s.size > 0:
@@ -365,7 +368,7 @@ func (s *source) rowSize(payload []byte) int {
 	return value.RowDataSize(payload, s.typ)
 }
 
-// wireSize returns the data size of a key part. field is the part in wire form, as appendWire has appended it.
+// wireSize returns the data size in bytes of a key part. field is the part in wire form, as appendWire appended it.
 func (s *source) wireSize(field []byte) int {
 	if s.size > 0 && !value.IsNullField(field) {
 		return s.size
@@ -373,7 +376,7 @@ func (s *source) wireSize(field []byte) int {
 	return value.WireDataSize(field, s.typ)
 }
 
-// decode returns the value of one column. It does not refer to the row's bytes.
+// decode returns the value of one column. The value does not refer to the row's bytes.
 func (l *located) decode(s source) (value.Value, error) {
 	kind, place := l.from(&s)
 	switch kind {

@@ -10,38 +10,39 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Read reads rows of a table or entries of an index, in key order. A READ request becomes a Read, and so does an SQL
-// query that only scans.
+// Read describes a read of rows of a table or entries of an index, in key order. READ requests use it, and so do SQL
+// queries that only scan.
 type Read struct {
 	*Projection
 	Spans   []Span // sorted and disjoint, as Layout.Spans returns them
 	Limit   int64  // the largest number of rows; 0 is no limit
 	Reverse bool
-	// Deleted permits a read of ranges to return deleted rows as well, as long as the engine still has their keys. Then
-	// a read that looks for the values of a key need not walk past many deleted rows. The Projection must have key
-	// columns only, and Reverse must be false.
+	// Deleted permits a read of ranges to return deleted rows, too, as long as the store still has their keys. Then a
+	// caller that searches for the next value of a key does not have to wait while the read passes many deleted rows.
+	// The Projection must have key columns only, and Reverse must be false.
 	Deleted bool
-	// Partial says that the reader may stop before the end, even without a Limit.
+	// Partial says that the caller may stop before the end of the spans, even without a Limit. It affects what is
+	// locked (see ScanOptions).
 	Partial bool
 	Lock    Lock
-	// AllowPending permits rows with commit timestamps that are not known yet; Values returns these as pending. Without
-	// it, such a row in a column that is read is an error.
+	// AllowPending permits rows with commit timestamps that are not known yet. Rows.Values returns such a timestamp as
+	// a pending value. Without AllowPending, Next fails if a column that is read has such a timestamp.
 	AllowPending bool
-	// Memory is an account of the request. Rows charges a large row to a new account beside it. If Memory is nil,
-	// nothing is charged.
+	// Memory is the request's memory account. Rows charges a large row to a new account beside this one. If Memory is
+	// nil, Rows charges nothing.
 	Memory *memory.Account
 }
 
-// A stored row of more than LargeRow bytes is charged largeRowFactor times its size, from the moment it is found until
-// the next row is. The storage engine holds the block with the row, which is as large and lies outside Go's heap. Get
-// or Values then copies the row once.
+// A stored row of more than LargeRow bytes is charged with largeRowFactor times its size, from when it is found until
+// the next row is found. One half is for the storage engine, which keeps the block with the row in memory outside of
+// Go's heap. The other half is for the copy that Get or Values makes. maxWaiting is explained at hold.
 const (
 	LargeRow       = 64 << 10
 	largeRowFactor = 2
 	maxWaiting     = 1 << 20
 )
 
-// Open begins the read. The Rows must be closed.
+// Open begins the read. The caller must close the returned Rows.
 func (r Read) Open(ctx context.Context, view View) *Rows {
 	rows := &Rows{ctx: ctx, view: view, read: r, left: r.Limit}
 	rows.row.init(r.Projection)
@@ -51,7 +52,7 @@ func (r Read) Open(ctx context.Context, view View) *Rows {
 	return rows
 }
 
-// Reopen begins the read again over other spans and reuses the memory of r. limit is as in Read.
+// Reopen begins the read again over other spans and reuses the memory of r. limit means the same as Read.Limit.
 func (r *Rows) Reopen(spans []Span, limit int64) error {
 	err := r.closeCursor()
 	r.read.Spans, r.read.Limit = spans, limit
@@ -62,21 +63,21 @@ func (r *Rows) Reopen(spans []Span, limit int64) error {
 	return err
 }
 
-// Rows walks over the rows of a Read. It decodes a row only when a method asks for its columns, and directly into the
-// form that this method returns. A row is valid until the next call on Rows or on the View.
+// Rows walks over the rows of a Read. It decodes a row only when a method asks for columns, and directly into the form
+// that this method returns. The current row is valid until the next call of a method of Rows or of the View.
 type Rows struct {
 	ctx    context.Context
 	view   View
 	read   Read
 	row    located
-	next   int    // the number of spans that were begun
-	cursor Cursor // over the current span, or nil
-	left   int64  // the number of rows that may still be returned; -1 for all
-	skip   []byte // buffer for the bound of SkipTo
+	next   int    // the number of spans whose reading has begun
+	cursor Cursor // the cursor over the current span, or nil
+	left   int64  // how many rows may still be returned; -1 for all
+	skip   []byte // buffer for the argument of SkipTo
 	err    error
-	kept   []byte          // a copy of the current row, if Release was called
-	large  *memory.Account // charged for the current row if that is large; nil before the first large row
-	ahead  *ahead          // rows that were read before Reopen asks for them; nil before the first
+	kept   []byte          // a copy of the current row, made by Release
+	large  *memory.Account // charged for the current row if that row is large; nil before the first large row
+	ahead  *ahead          // rows that ReadAhead has read before Reopen asks for them; nil before the first
 }
 
 // Next moves to the next row. It returns false at the end.
@@ -158,7 +159,7 @@ func (r *Rows) get(key []byte) (bool, error) {
 	return true, r.locate(key, val)
 }
 
-// locate makes the row at key the current one. walk has found the parts of key.
+// locate makes the row at key the current row. walk must have stored the offsets of the key's parts in r.row.offsets.
 func (r *Rows) locate(key, val []byte) error {
 	if r.read.Deleted && len(val) == 0 {
 		r.row.locateDeleted(key)
@@ -172,9 +173,10 @@ func (r *Rows) locate(key, val []byte) error {
 	return r.row.locate(key, val)
 }
 
-// hold charges a row of n bytes and releases the charge of the row before. It keeps the old charge if that fits, so
-// that a scan of large rows does not take a new one for each row. A charge of more than maxWaiting bytes does not wait
-// for room, because the engine would hold the block meanwhile.
+// hold charges the request's memory for a row of n bytes and releases the charge for the row before. It keeps the old
+// charge if that fits the new row, so that a scan of large rows does not make a new charge for each row. A charge of
+// more than maxWaiting bytes fails at once instead of waiting for free memory, because the engine would keep the block
+// in memory during the wait.
 func (r *Rows) hold(n int) error {
 	need := int64(n) * largeRowFactor
 	if charged := r.large.Used(); n > LargeRow && need <= charged && need > charged/2 {
@@ -220,8 +222,8 @@ func (r *Rows) advanceCursor() (bool, error) {
 	return false, r.cursor.Err()
 }
 
-// SkipPrefix skips the rows that have the same first parts of the key as the current row. It works in a read of ranges
-// that is not Reverse.
+// SkipPrefix skips the following rows whose first parts key parts equal those of the current row. It works only in a
+// forward read of ranges.
 func (r *Rows) SkipPrefix(parts int) {
 	if r.cursor == nil {
 		return
@@ -230,8 +232,8 @@ func (r *Rows) SkipPrefix(parts int) {
 	r.cursor.SkipTo(r.skip)
 }
 
-// AppendKeyPart appends the bytes of one part of the current row's key. They sort as in the key, or in the opposite
-// order if inverted is set.
+// AppendKeyPart appends the encoded bytes of one part of the current row's key. These bytes sort as the part sorts in
+// the key, or in the opposite order if inverted is set.
 func (r *Rows) AppendKeyPart(dst []byte, part int, inverted bool) []byte {
 	bytes := r.row.key[r.row.offsets[part]:]
 	p := r.read.Key[part]
@@ -253,7 +255,7 @@ func (r *Rows) corrupt(key []byte) error {
 	return fmt.Errorf("malformed key in %s: %x", r.read.Name(), key)
 }
 
-// AppendWire appends the current row's values in wire form, straight from the stored bytes. Each value becomes an
+// AppendWire appends the values of the current row in wire form, directly from the stored bytes. Each value becomes an
 // element of the field `values` of google.spanner.v1.PartialResultSet.
 func (r *Rows) AppendWire(dst []byte) []byte { return r.row.appendWire(dst, r.row.p.sources) }
 
@@ -262,8 +264,8 @@ func (r *Rows) AppendColumn(dst []byte, i int) []byte {
 	return r.row.appendWire(dst, r.row.p.sources[i:i+1])
 }
 
-// Size estimates how many bytes AppendWire appends. For a large row, or one with computed columns, it is an upper
-// bound.
+// Size estimates how many bytes AppendWire would append for the current row. For a row that is large or has computed
+// columns, the estimate is an upper bound.
 func (r *Rows) Size() int {
 	n := len(r.row.key) + len(r.row.val)
 	if n <= LargeRow && len(r.row.virtual) == 0 {
@@ -276,7 +278,7 @@ func (r *Rows) Size() int {
 	return n
 }
 
-// ColumnSize returns an upper bound of the bytes that AppendColumn appends.
+// ColumnSize returns an upper bound of the number of bytes that AppendColumn would append.
 func (r *Rows) ColumnSize(i int) int {
 	s := &r.row.p.sources[i]
 	kind, place := r.row.from(s)
@@ -289,12 +291,12 @@ func (r *Rows) ColumnSize(i int) int {
 	return r.row.virtual[place].WireSize()
 }
 
-// DataSize returns the size of the values, in bytes of data, that AppendWire and AppendColumn have appended so far. It
-// does not count their encoding.
+// DataSize returns the size in bytes of all values that AppendWire and AppendColumn have appended so far, without the
+// overhead of their encoding.
 func (r *Rows) DataSize() int64 { return r.row.data }
 
-// Values appends the current row's values to dst. They do not refer to the row's bytes. If one is malformed, the
-// following Next returns the error.
+// Values appends the values of the current row to dst. The values do not refer to the row's bytes. If a value is
+// malformed, the next call of Next returns the error.
 func (r *Rows) Values(dst []value.Value) []value.Value {
 	for i := range r.row.p.sources {
 		v, err := r.row.decode(r.row.p.sources[i])
@@ -306,11 +308,12 @@ func (r *Rows) Values(dst []value.Value) []value.Value {
 	return dst
 }
 
-// Key returns the stored key of the current row, which is valid until the next move. After takes such a key, and so
-// does Changes if the read is of a table.
+// Key returns the stored key of the current row, which is valid until the next move. The function After takes such a
+// key and, if the read is of a table, so do the methods of Changes.
 func (r *Rows) Key() []byte { return r.row.key }
 
-// Version returns the timestamp of the commit that wrote the current row of a range; 0 if it is unknown.
+// Version returns the timestamp of the commit that wrote the current row. It is 0 if unknown, as for a row that Get
+// has read.
 func (r *Rows) Version() mvcc.Timestamp {
 	if r.cursor == nil {
 		return 0
@@ -329,8 +332,8 @@ func (r *Rows) Stored() Stored {
 // Stored is a row in its stored form. Layout describes the key, rowVersion the value.
 type Stored struct{ Key, Value []byte }
 
-// Release releases the storage engine's resources for a snapshot read of ranges. Call it before the reader waits for
-// long. The current row stays valid, and Next continues after it. In a read-write transaction Release does nothing.
+// Release lets the storage engine free the resources that a snapshot read of ranges holds. Call it before a long wait.
+// The current row stays valid, and Next continues after it. In a read-write transaction, Release does nothing.
 func (r *Rows) Release() {
 	c, ok := r.cursor.(interface{ Release() })
 	if !ok {

@@ -8,29 +8,31 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// rowBuilder makes whole rows from the values that a mutation or a DML statement gives for some columns. It works out
-// once, for all rows, what follows from the list of columns.
+// rowBuilder makes whole rows from the values that a mutation or a DML statement gives for some columns. What depends
+// only on the list of columns is computed once, when the rowBuilder is made.
 type rowBuilder struct {
 	*target
 	op      Op
 	columns []*schema.Column
-	given   []bool // whether the column is given, by ordinal
-	// omitted lists the columns that are not given and not generated. An insert fills them with defaults or NULL.
+	given   []bool // by Ordinal: whether the column is in columns
+	// omitted lists the columns that are neither given nor generated. An insert sets them to their defaults or to
+	// NULL.
 	omitted []*schema.Column
-	// missing is the first omitted column that must have a value and has no default; nil if there is none.
+	// missing is the first omitted column that is NOT NULL and has no default; nil if there is none.
 	missing *schema.Column
-	// refreshed lists the columns that an update sets by ON UPDATE.
+	// refreshed lists the columns that an update sets to their ON UPDATE expression.
 	refreshed []*schema.Column
-	// blind says that a row can be written without reading the row that it replaces.
+	// blind says that a new row can be written without reading the row that it replaces.
 	blind bool
-	// written says, by ordinal, whether an insert gives the column a value: columns that are given, have a default, or
-	// are generated and stored. It is nil if no change stream watches the table.
+	// written says for each column, indexed by Ordinal, whether an insert gives it a value. It does if the column is
+	// given, has a default, or is generated and stored. written is nil if no change stream watches the table.
 	written []bool
-	// inserts and updates are the mutations that an inserted and an updated row count as, without index entries.
+	// inserts and updates are the numbers of mutations that an inserted and an updated row count as, without index
+	// entries.
 	inserts, updates int64
 }
 
-// newRowBuilder makes the builder for mutations and for SQL inserts. Their columns include the key.
+// newRowBuilder makes the rowBuilder for mutations and for SQL inserts. columns must include the key columns.
 func newRowBuilder(g *target, op Op, columns []*schema.Column) (*rowBuilder, error) {
 	b, err := makeRowBuilder(g, op, columns)
 	if err != nil {
@@ -42,7 +44,7 @@ func newRowBuilder(g *target, op Op, columns []*schema.Column) (*rowBuilder, err
 	return b, b.checkKeyGiven()
 }
 
-// newUpdateBuilder makes the builder for an SQL update. Its columns must not include key columns.
+// newUpdateBuilder makes the rowBuilder for an SQL update. columns must not include key columns.
 func newUpdateBuilder(g *target, columns []*schema.Column) (*rowBuilder, error) {
 	for _, c := range columns {
 		if c.KeyOrdinal >= 0 {
@@ -98,8 +100,8 @@ func (b *rowBuilder) setsNonKey() bool {
 	return false
 }
 
-// checkKeyGiven refuses an Update mutation whose columns do not determine the row. They must give each part of the key,
-// or the columns from which a generated part is computed.
+// checkKeyGiven returns an error if the columns of an Update mutation do not determine the row. The columns must
+// include each key column or, for a generated key column, the columns from which it is computed.
 func (b *rowBuilder) checkKeyGiven() error {
 	if b.op != Update {
 		return nil
@@ -124,8 +126,8 @@ func (b *rowBuilder) checkKeyGiven() error {
 	return nil
 }
 
-// isBlind reports whether the new row can be written without reading the old one. That is so if the new row does not
-// depend on the old one, and if the old one has no index entries, children or references that would have to go with it.
+// isBlind reports whether the new row can be written without reading the old one. This is so if the new row does not
+// depend on the old one, and if no index entries, children or references of the old row would have to be deleted.
 func (b *rowBuilder) isBlind() bool {
 	if b.needsOld || b.op == Insert || b.op == Update {
 		return false
@@ -133,7 +135,8 @@ func (b *rowBuilder) isBlind() bool {
 	return b.op == Replace || len(b.omitted) == len(b.refreshed)
 }
 
-// writtenByInsert returns, by ordinal, the columns that get a value in a new row. The other columns are NULL.
+// writtenByInsert returns for each column, indexed by Ordinal, whether it gets a value in a new row. The other columns
+// become NULL.
 func (b *rowBuilder) writtenByInsert() []bool {
 	written := slices.Clone(b.given)
 	for _, c := range b.table.Columns {
@@ -144,8 +147,8 @@ func (b *rowBuilder) writtenByInsert() []bool {
 	return written
 }
 
-// count works out how many mutations a row counts as: the columns given, the columns of the key in any case, and the
-// columns that defaults, ON UPDATE and generated stored columns write.
+// count computes how many mutations a row counts as: the columns given, the key columns in any case, and the columns
+// that defaults, ON UPDATE and stored generated columns set.
 func (b *rowBuilder) count() {
 	var given, filled, refreshed int64
 	for _, c := range b.table.Columns {
@@ -165,7 +168,7 @@ func (b *rowBuilder) count() {
 	b.updates = given + refreshed + int64(len(b.refreshed))
 }
 
-// fillNew makes row the new row with these values, and checks each of its columns.
+// fillNew sets row to the new row that has these values in b.columns, and checks the value of each column.
 func (b *rowBuilder) fillNew(c *Changes, row []value.Value, vals []value.Value) error {
 	clear(row)
 	b.set(row, vals)
@@ -189,7 +192,7 @@ func (b *rowBuilder) fillNew(c *Changes, row []value.Value, vals []value.Value) 
 	return c.checkValues(b.table, b.generated, row)
 }
 
-// propose makes row the new row with these values, without checks.
+// propose sets row to the new row that has these values in b.columns, without checks.
 func (b *rowBuilder) propose(row []value.Value, vals []value.Value) error {
 	clear(row)
 	b.set(row, vals)
@@ -220,14 +223,15 @@ func (b *rowBuilder) set(row []value.Value, vals []value.Value) {
 	b.asKeys(row)
 }
 
-// asKeys replaces the values of the primary key in row by the values that the key can hold.
+// asKeys replaces each primary key value in row by the value that the encoded key represents: -0 becomes 0, and all
+// NaNs become one.
 func (g *target) asKeys(row []value.Value) {
 	for _, c := range g.floatKeys {
 		row[c.Ordinal] = value.AsKey(row[c.Ordinal])
 	}
 }
 
-// fillOmitted puts defaults or NULL in the columns of a new row that are not given.
+// fillOmitted sets the columns of a new row that are not given to their defaults or to NULL.
 func (b *rowBuilder) fillOmitted(row []value.Value) (err error) {
 	for _, col := range b.omitted {
 		if row[col.Ordinal], err = DefaultOf(col); err != nil {
@@ -238,7 +242,8 @@ func (b *rowBuilder) fillOmitted(row []value.Value) (err error) {
 	return nil
 }
 
-// DefaultOf returns the value of a column in a new row that does not give it: the value of its DEFAULT, or NULL.
+// DefaultOf returns the value that a column gets in a new row if the statement gives none: the value of its DEFAULT,
+// or NULL.
 func DefaultOf(c *schema.Column) (value.Value, error) {
 	if c.Default == nil {
 		return value.Null(c.Type.Kind), nil
@@ -254,7 +259,7 @@ func (b *rowBuilder) generateNew(row []value.Value) error {
 	return b.generate(row, b.changed)
 }
 
-// fillUpdate turns row from the old values to the new ones, and checks the columns that change.
+// fillUpdate changes row from the old values to the new ones, and checks the columns that change.
 func (b *rowBuilder) fillUpdate(c *Changes, row []value.Value, vals []value.Value) error {
 	b.set(row, vals)
 	if err := c.checkValues(b.table, b.columns, row); err != nil {
@@ -284,7 +289,7 @@ func (b *rowBuilder) fillUpdate(c *Changes, row []value.Value, vals []value.Valu
 	return nil
 }
 
-// fill sets a column of row to the value of an expression, and checks that value.
+// fill sets column col of row to the value of the expression e, and checks that value.
 func (b *rowBuilder) fill(c *Changes, row []value.Value, col *schema.Column, e *schema.Expr) error {
 	v, err := b.evaluate(e, row)
 	if err != nil {

@@ -13,12 +13,13 @@ import (
 //	01, then for each column: ColumnID (uvarint), length of its payload (uvarint), payload
 //
 // The value of an index entry holds the STORING columns in the same form. It also holds a FLOAT64 or FLOAT32 of the
-// entry's key if the encoding in the key loses something of the value (value.AsKey): an index on a column must show -0
-// where the row does. In a primary key, -0 is 0. A reader skips unknown IDs: those columns were dropped. A missing
-// column is NULL; it may have been added after the row was written.
+// entry's key if the encoding in the key loses a part of the value (see value.AsKey), so that a read through an index
+// shows -0 where the row holds -0. In a primary key, -0 is stored as 0. A reader skips unknown IDs, which belong to
+// dropped columns. A column that is missing is NULL; perhaps it was added after the row was written.
 const rowVersion = 1
 
-// field is the position of a column's payload in a row's value: [start, end). absent means NULL.
+// field is the position of a column's payload in a row's value: the bytes [start, end). The zero field, absent, means
+// NULL.
 type field struct{ start, end uint32 }
 
 var absent = field{}
@@ -26,7 +27,7 @@ var absent = field{}
 func (f field) isNull() bool       { return f.end == 0 }
 func (f field) of(b []byte) []byte { return b[f.start:f.end] }
 
-// findFields finds the positions of the columns ids, which are ascending, in the value of a row.
+// findFields stores in fields the positions of the columns ids in val, the value of a row. ids must be ascending.
 func findFields(val []byte, ids []schema.ColumnID, fields []field) error {
 	if len(val) == 0 || val[0] != rowVersion {
 		return errRow(val)
@@ -75,8 +76,8 @@ func errRow(val []byte) error {
 	return fmt.Errorf("malformed stored row: %x", val[:min(len(val), 32)])
 }
 
-// appendRowValue appends the value of a row or index entry. It holds those of the columns, sorted by ID, that are not
-// NULL in row. The places of commit timestamps are added to pending.
+// appendRowValue appends the value of a row or index entry. The value holds those of columns that are not NULL in row.
+// columns must be sorted by ID. The positions of pending commit timestamps are appended to pending.
 func appendRowValue(dst []byte, columns []*schema.Column, row []value.Value, pending []Pending) ([]byte, []Pending) {
 	start := len(dst)
 	dst = append(dst, rowVersion)

@@ -6,8 +6,8 @@ import (
 	"sort"
 )
 
-// A Run is a sorted list of distinct keys with their values. The slices that its methods return belong to the Run, and
-// do not change.
+// A Run is a list of keys with their values. After Sort, the keys are sorted and distinct. The slices that its methods
+// return belong to the Run, and do not change.
 type Run struct {
 	data []byte // each key, followed by its value
 	rows []runRow
@@ -16,13 +16,14 @@ type Run struct {
 // runRow gives the positions of a key and its value in data: the key is [begin, value), the value is [value, end).
 type runRow struct{ begin, value, end uint32 }
 
-// NewRun makes an empty run with room for the given number of rows and bytes. The caller adds rows and then calls Sort.
+// NewRun makes an empty run with capacity for the given number of rows and bytes. The caller adds rows and then calls
+// Sort.
 func NewRun(rows, bytes int) *Run {
 	return &Run{data: make([]byte, 0, bytes), rows: make([]runRow, 0, rows)}
 }
 
-// Add copies a key and its value into the run. All of them together must have less than 4 GiB; a commit has less, see
-// MaxCommitBytes.
+// Add copies a key and its value into the run. All keys and values of a run together must have less than 4 GiB; those
+// of a commit have at most MaxCommitBytes.
 func (r *Run) Add(key, val []byte) {
 	begin := len(r.data)
 	r.data = append(append(r.data, key...), val...)
@@ -52,13 +53,14 @@ func (r *Run) Value(i int) []byte {
 	return r.data[row.value:row.end:row.end]
 }
 
-// From returns the index of the first key at or after key, starting at index begin. It returns Len if there is none.
+// From returns the index of the first key at or after key among the keys from index begin on. It returns Len if there
+// is none.
 func (r *Run) From(begin int, key []byte) int {
 	return begin + sort.Search(len(r.rows)-begin, func(i int) bool { return bytes.Compare(r.Key(begin+i), key) >= 0 })
 }
 
-// Sort sorts the rows by key. If a key was added more than once, Sort keeps the row that was added last, and returns
-// that key; otherwise it returns nil.
+// Sort sorts the rows by key. If a key was added more than once, Sort keeps only the row that was added last, and
+// returns one such key; otherwise it returns nil.
 func (r *Run) Sort() (twice []byte) {
 	sorted, distinct := true, true
 	for i := 1; i < len(r.rows) && sorted; i++ {

@@ -35,8 +35,8 @@ import (
 //	expire table before=time [bytes=n]  deletes the rows that the last expired has found
 //	dump                                all keys and values
 //
-// A key set item is all, a key [1, "a"] or a range [1] .. (2): brackets are closed ends, parentheses open ones. A
-// failed commit or dml leaves nothing behind.
+// An item of a key set is the word all, a key such as [1, "a"], or a range such as [1] .. (2), where brackets mark
+// closed ends and parentheses open ends. The writes of a failed commit or dml are undone.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
 		s := newScript()
@@ -63,7 +63,7 @@ type script struct {
 	sql     tinySQL
 	m       *mapWriter
 	ts      mvcc.Timestamp
-	found   []Expired // the rows that the last expired has found
+	found   []Expired // the rows that the last command expired has found
 	out     strings.Builder
 }
 
@@ -114,7 +114,7 @@ func (s *script) run(d *datadriven.TestData) error {
 	return fmt.Errorf("unknown command %s", d.Cmd)
 }
 
-// settle runs one transaction, prints its writes, and commits it.
+// settle runs f as one transaction, prints its writes, and commits them.
 func (s *script) settle(d *datadriven.TestData, f func() error) error {
 	if !d.HasArg("quiet") {
 		s.m.trace = s.print
@@ -257,7 +257,7 @@ func keyColumnsOf(l *Layout) []*schema.Column {
 	return columns
 }
 
-// object returns the table, or the table and index, named table or table@index.
+// object returns the table, and the index if any, that name denotes. name is "table" or "table@index".
 func (s *script) object(name string) (*schema.Table, *schema.Index, *Layout) {
 	name, index, ok := strings.Cut(name, "@")
 	t := s.catalog.Table(name)
@@ -304,7 +304,7 @@ func (s *script) read(ctx context.Context, d *datadriven.TestData) error {
 	}
 }
 
-// showRow prints a row in wire form. The row must be the same as from Values.
+// showRow prints the current row as AppendWire encodes it. It returns an error if Values gives other values.
 func (s *script) showRow(rows *Rows, columns []*schema.Column) error {
 	var set spannerpb.PartialResultSet
 	if err := proto.Unmarshal(rows.AppendWire(nil), &set); err != nil {
@@ -348,7 +348,7 @@ var validationKinds = map[string]schema.ValidationKind{
 	"parents": schema.ValidateParents, "foreign-key": schema.ValidateForeignKey, "unique": schema.ValidateUnique,
 }
 
-// change runs a step of a schema change in chunks of two rows.
+// change runs a step of a schema change in chunks of two rows, until no rows are left.
 func (s *script) change(ctx context.Context, d *datadriven.TestData) error {
 	limits := Limits{Rows: 2, Bytes: ChunkBytes}
 	t, x, _ := s.object(d.CmdArgs[0].Key)
@@ -378,7 +378,7 @@ func (s *script) change(ctx context.Context, d *datadriven.TestData) error {
 	})
 }
 
-// fill makes the entries of an index for the next two rows.
+// fill writes the entries of index x for the next two rows.
 func (s *script) fill(ctx context.Context, x *schema.Index, after []byte) (c Chunk, err error) {
 	entries, err := MakeEntries(ctx, s.m, x, after)
 	if err != nil {
@@ -556,7 +556,7 @@ func show(v value.Value, t *value.Type) string {
 	return string(b)
 }
 
-// lineParser parses words, column lists and JSON arrays at the front of a line.
+// lineParser parses words, column lists and JSON arrays from the start of a line; rest holds what was not parsed yet.
 type lineParser struct{ rest string }
 
 func (p *lineParser) done() bool {
@@ -581,7 +581,7 @@ func (p *lineParser) columns(t *schema.Table) []*schema.Column {
 	return columns
 }
 
-// json parses a JSON array, which may have parentheses instead of brackets.
+// json parses a JSON array. Parentheses may stand in place of its brackets; open is true if it begins with one.
 func (p *lineParser) json() (items []any, open bool, err error) {
 	p.done()
 	text := p.rest
@@ -607,7 +607,7 @@ func (p *lineParser) row(columns []*schema.Column) ([]value.Value, error) {
 	return valuesOf(items, columns)
 }
 
-// valuesOf makes values from JSON. Values without a column are INT64.
+// valuesOf converts items of a JSON array to the types of columns. An item without a column becomes an INT64.
 func valuesOf(items []any, columns []*schema.Column) ([]value.Value, error) {
 	vals := make([]value.Value, len(items))
 	for i, item := range items {

@@ -8,18 +8,19 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// target is a table that one Changes writes: its descriptor, and buffers for the current rows.
+// target is a table that a Changes writes: the table's descriptor, and buffers for the current row.
 type target struct {
 	*descriptor
-	generated []*schema.Column // either computed or written
-	read      located          // the positions of the stored columns in the row that decode reads
+	generated []*schema.Column // the descriptor's columns computed or written, depending on virtual in newTarget
+	read      located          // the positions of the stored columns in the row that decode last decoded
 	old       []value.Value
 	row       []value.Value
-	changed   []bool // by ordinal: whether the column of row is written
+	changed   []bool // by Ordinal: whether the change writes the column of row
 	args      []value.Value
 }
 
-// newTarget makes the target of a table. If virtual is true, it computes virtual columns even if no write needs them.
+// newTarget makes the target of a table. If virtual is true, its rows get values in all virtual columns, even those
+// that no write needs.
 func newTarget(d *descriptor, virtual bool) *target {
 	t := d.table
 	g := &target{descriptor: d, generated: d.written}
@@ -33,7 +34,7 @@ func newTarget(d *descriptor, virtual bool) *target {
 	return g
 }
 
-// decode decodes a stored row into row, by ordinal, and computes its virtual columns.
+// decode decodes the stored row s into row, which is indexed by Ordinal, and computes the virtual columns.
 func (g *target) decode(row []value.Value, s Stored) error {
 	if at := g.layout.walk(s.Key, g.read.offsets); at.where != ownKey {
 		return fmt.Errorf("malformed key in %s: %x", g.layout.Name(), s.Key)
@@ -51,11 +52,12 @@ func (g *target) decode(row []value.Value, s Stored) error {
 	return g.generate(row, nil)
 }
 
-// generate computes the generated columns of row that are not stored, and the stored ones that read a changed column.
-// It marks in changed the columns that may now have another value. If changed is nil, no column has changed.
+// generate computes the generated columns of row: those that are not stored, and those that are stored and read a
+// changed column. In changed, it marks the columns whose values may now differ. A nil changed means that no column has
+// changed.
 func (g *target) generate(row []value.Value, changed []bool) error {
 	for _, c := range g.generated {
-		// In a new row every column counts as changed, even one that is computed from no other column.
+		// In a new row, every column counts as changed, even a column that is computed from no other column.
 		affected := changed != nil && (changed[c.Ordinal] || anyChanged(c.Generated.Uses, changed))
 		if stored := c.Stored || c.KeyOrdinal >= 0; stored && !affected {
 			continue
@@ -77,8 +79,9 @@ func (g *target) generate(row []value.Value, changed []bool) error {
 	return nil
 }
 
-// checkBecoming refuses a row while a schema change redefines a generated column, if the new expression gives another
-// value than the current one. Such a column is stored in the row, in a key or in an index.
+// checkBecoming returns an error while a schema change redefines a generated column, if the new expression gives
+// another value for row than the current one. Only columns that are stored in the row, in a key or in an index are
+// checked.
 func (g *target) checkBecoming(c *schema.Column, row []value.Value) error {
 	if c.Becoming == nil || c.Becoming.Generated == nil {
 		return nil
@@ -102,7 +105,7 @@ func anyChanged(columns []*schema.Column, changed []bool) bool {
 	return false
 }
 
-// evaluate computes an expression over row.
+// evaluate computes the value of an expression for row.
 func (g *target) evaluate(e *schema.Expr, row []value.Value) (value.Value, error) {
 	g.args = g.args[:0]
 	for _, c := range e.Uses {

@@ -8,7 +8,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// keyText prints a key, or its beginning, for people: {Int64(1), String("a")}.
+// keyText formats a key, or the first parts of a key, for error messages: {Int64(1), String("a")}.
 func keyText(key []value.Value) string {
 	var b strings.Builder
 	b.WriteByte('{')
@@ -22,7 +22,7 @@ func keyText(key []value.Value) string {
 	return b.String()
 }
 
-// rowText prints the key of a row, whose values are by ordinal.
+// rowText formats the key of a row for error messages. The values of row are indexed by Ordinal.
 func (l *Layout) rowText(row []value.Value) string { return keyText(keyOf(row, l.Key)) }
 
 func keyOf(row []value.Value, parts []schema.KeyPart) []value.Value {
@@ -33,7 +33,7 @@ func keyOf(row []value.Value, parts []schema.KeyPart) []value.Value {
 	return key
 }
 
-// KeyText prints a stored key for an error.
+// KeyText formats a stored key of this layout for an error message.
 func (l *Layout) KeyText(key []byte) string { return l.storedText(key) }
 
 // storedText prints a stored key.
@@ -51,7 +51,7 @@ var kindNames = map[value.Kind]string{
 	value.Numeric: "Numeric", value.UUID: "Uuid", value.Enum: "Enum",
 }
 
-// maxShown is the number of bytes of a text in a key that an error shows.
+// maxShown is the largest number of bytes of a text value that an error message shows of a key.
 const maxShown = 64
 
 func writePart(b *strings.Builder, v value.Value) {

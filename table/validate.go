@@ -12,8 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Validate checks that the next chunk of a table's rows, or of an index's entries, meets a condition of a schema
-// change. It returns an error for the first row or entry that does not.
+// Validate checks that the rows in the next chunk of a table, or the entries in the next chunk of an index, meet the
+// condition v of a schema change. It returns an error for the first row or entry that violates the condition.
 func Validate(ctx context.Context, view View, v schema.Validation, now time.Time, after []byte, limits Limits) (Chunk, error) {
 	if v.Kind == schema.ValidateUnique {
 		return validateUnique(ctx, view, v.Index, after, limits)
@@ -38,7 +38,7 @@ func Validate(ctx context.Context, view View, v schema.Validation, now time.Time
 	})
 }
 
-// validated lists the columns that a validation reads.
+// validated lists the columns that the validation reads.
 func validated(v schema.Validation) []*schema.Column {
 	switch v.Kind {
 	case schema.ValidateCheck:
@@ -61,7 +61,7 @@ func validated(v schema.Validation) []*schema.Column {
 	return []*schema.Column{v.Column}
 }
 
-// asWritten returns the validated column with the type that existing rows have.
+// asWritten returns a copy of the validated column that has the old type, with which existing rows were written.
 func asWritten(v schema.Validation) *schema.Column {
 	c := *v.Column
 	c.Type = v.Old.Type
@@ -77,7 +77,7 @@ type validator struct {
 	now     time.Time
 }
 
-// row checks one row. vals are the values of the columns that validated lists.
+// row checks one row. vals are the values of the columns that the function validated lists.
 func (v *validator) row(ctx context.Context, key []byte, vals []value.Value) error {
 	switch v.Kind {
 	case schema.ValidateNotNull:
@@ -118,7 +118,7 @@ func (v *validator) row(ctx context.Context, key []byte, vals []value.Value) err
 	return nil
 }
 
-// sameValue reports whether two values of a type are stored alike.
+// sameValue reports whether two values of type t have the same stored form.
 func sameValue(a, b value.Value, t *value.Type) bool {
 	if a.IsNull() || b.IsNull() {
 		return a.IsNull() && b.IsNull()
@@ -126,8 +126,8 @@ func sameValue(a, b value.Value, t *value.Type) bool {
 	return bytes.Equal(value.AppendRow(nil, a, t), value.AppendRow(nil, b, t))
 }
 
-// text checks the length of a value or of an array's elements. If the column becomes STRING, it also checks that the
-// bytes are valid UTF-8.
+// text checks the length of a value or of an array's elements. If the column becomes a STRING, text also checks that
+// the bytes are valid UTF-8.
 func (v *validator) text(key []byte, val value.Value) error {
 	if val.IsNull() {
 		return nil
@@ -168,8 +168,8 @@ func (v *validator) vector(key []byte, val value.Value) error {
 	return nil
 }
 
-// enum checks that the new type of a column has a value, or the elements of an array, among its numbers. The column
-// changes to ENUM or INT64.
+// enum checks a value, or the elements of an array, of a column that changes to ENUM or INT64: the new type must have
+// a value with the same number.
 func (v *validator) enum(key []byte, val value.Value) error {
 	if val.IsNull() {
 		return nil
@@ -211,7 +211,8 @@ func (v *validator) foreignKey(ctx context.Context, key []byte, vals []value.Val
 	return usererror.ReferencedKeyNotFound(v.ForeignKey.Name, v.Table.FullName(), v.ForeignKey.Referenced.FullName(), v.layout.storedText(key))
 }
 
-// validateUnique compares each entry of an index with the one before it.
+// validateUnique compares the declared key of each entry of an index with that of the entry before it. Equal keys are
+// an error.
 func validateUnique(ctx context.Context, view View, x *schema.Index, after []byte, limits Limits) (Chunk, error) {
 	p, err := NewProjection(x.Table, x, nil)
 	if err != nil {
@@ -220,7 +221,7 @@ func validateUnique(ctx context.Context, view View, x *schema.Index, after []byt
 	declared := func(key []byte) []byte { return key[:p.PrefixLen(key, len(x.Key))] }
 	var last []byte // the declared key of the previous entry
 	if after != nil {
-		_, live, err := view.Get(ctx, after, LockShared) // it may have been deleted since the previous chunk was read
+		_, live, err := view.Get(ctx, after, LockShared) // the entry at after may have been deleted since the previous chunk was read
 		if err != nil {
 			return Chunk{}, err
 		}

@@ -16,7 +16,7 @@ type FindingKind string
 const (
 	Unreadable     FindingKind = "cannot be read"
 	Malformed      FindingKind = "malformed row or entry"
-	BadCopy        FindingKind = "wrong columnar copy" // package columnar finds it
+	BadCopy        FindingKind = "wrong columnar copy" // found by package columnar
 	BadValue       FindingKind = "value that its column may not have"
 	WrongGenerated FindingKind = "wrong value of a generated column"
 	BrokenCheck    FindingKind = "row that breaks a CHECK constraint"
@@ -32,12 +32,12 @@ const (
 type Finding struct {
 	Kind   FindingKind
 	Object string // the table or index
-	Detail string // the key, and what else is known
+	Detail string // the key, and what else is known about the error
 }
 
-// Verifier compares the rows of tables with their schema, with their index entries, and with the parent rows and
-// referenced rows that they need. It reads each row and each entry once and looks up what belongs to it. So its memory
-// does not grow with the data. After it has reported a finding, it goes on.
+// Verifier checks the rows of tables: against the schema, against their index entries, and for the parent rows and
+// referenced rows that they need. It reads each row and each entry once and looks up related rows by key, so its
+// memory does not grow with the data. It continues after a finding.
 type Verifier struct {
 	View   View
 	Tables *Descriptors
@@ -65,7 +65,7 @@ func (v *Verifier) Entries(ctx context.Context, x *schema.Index) (entries int64,
 	return v.each(ctx, e.x.layout, func(s Stored) { e.entry(ctx, s) })
 }
 
-// each calls f for every row, or entry, of a layout and returns their number. f may keep nothing of its argument.
+// each calls f for every row or entry of a layout and returns how many there were. f must not keep its argument.
 func (v *Verifier) each(ctx context.Context, l *Layout, f func(Stored)) (n int64, err error) {
 	span, _ := l.Space()
 	cur, err := v.View.Scan(ctx, span, ScanOptions{})
@@ -117,7 +117,7 @@ func (r *rowVerifier) row(ctx context.Context, s Stored) {
 	}
 }
 
-// values verifies that the columns may hold their values.
+// values verifies that each column may hold its value in this row.
 func (r *rowVerifier) values(key []byte) {
 	row, check := r.target.row, Changes{now: r.Now}
 	for _, c := range r.table.Columns {
@@ -138,7 +138,7 @@ func (r *rowVerifier) values(key []byte) {
 	}
 }
 
-// constraints verifies that the row's parent and the rows to which it refers exist.
+// constraints verifies that the row's parent row and the rows to which it refers exist.
 func (r *rowVerifier) constraints(ctx context.Context, key []byte) {
 	row := r.target.row
 	if r.parent != nil {
@@ -185,7 +185,7 @@ func (r *rowVerifier) entry(ctx context.Context, key []byte, x *indexTarget) {
 	}
 }
 
-// sameFields reports whether two stored values hold the same columns with the same bytes. It compares only the given
+// sameFields reports whether two stored values hold the same bytes in each of the given columns. It ignores other
 // columns, because an entry may still hold STORING columns that were dropped.
 func sameFields(a, b []byte, columns []*schema.Column) (bool, error) {
 	ids := make([]schema.ColumnID, len(columns))
@@ -239,14 +239,14 @@ func (e *entryVerifier) entry(ctx context.Context, s Stored) {
 		return
 	}
 	if err := e.decode(e.row, Stored{e.key, val}); err != nil {
-		return // Rows reports it
+		return // Verifier.Rows reports the missing row
 	}
 	if e.key, _ = l.appendRowKey(e.key[:0], e.row, nil); !e.x.holds(e.row) || !bytes.Equal(e.key, s.Key) {
 		e.report(SurplusEntry, l, "%s: its row has other values", l.storedText(s.Key))
 	}
 }
 
-// unique reports a duplicate if the declared key equals the one of the previous entry.
+// unique reports a duplicate if this entry and the previous one have the same declared key.
 func (e *entryVerifier) unique(key []byte, parts []value.Value) {
 	if !e.x.index.Unique || len(e.x.index.Suffix) == 0 {
 		return

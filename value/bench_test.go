@@ -27,7 +27,8 @@ var benchValues = []struct {
 
 func isKeyType(t *Type) bool { return t.Kind != JSON && t.Kind != Array }
 
-// TestReadPathDoesNotAllocate checks that the read path allocates nothing but the memory that a Value keeps.
+// TestReadPathDoesNotAllocate checks that decoding and encoding values on the read path allocates only the memory that
+// a Value keeps.
 func TestReadPathDoesNotAllocate(t *testing.T) {
 	buf := make([]byte, 0, 4096)
 	none := func(what string, typ *Type, most float64, f func()) {

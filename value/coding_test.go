@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// mustEqual fails unless GROUP BY treats the two values as one.
+// mustEqual fails the test unless got and want are equal as in GROUP BY (see Equal) and got has the kind of typ.
 func mustEqual(t *testing.T, typ *Type, got, want Value) {
 	t.Helper()
 	if !Equal(got, want, typ) || got.Kind() != typ.Kind {
@@ -125,7 +125,7 @@ func TestWireRoundTrip(t *testing.T) {
 				t.Fatalf("%s %v: %v", typ, &pv, err)
 			}
 			mustEqual(t, typ, got, v)
-			// The tag makes the field a value of a ListValue.
+			// tag makes the field one of the values in a ListValue.
 			var list structpb.ListValue
 			if err := proto.Unmarshal(NullField(v.AppendWireField(nil, 0x0a, typ), 0x0a), &list); err != nil {
 				t.Fatal(err)

@@ -5,28 +5,29 @@ import (
 	"fmt"
 )
 
-// A Column collects the values of one column, one after the other. It takes them from the bytes of a stored row or key,
-// or as Values. It keeps them in its own form and does not refer to its arguments.
+// A Column collects the values of one column, one after the other. It takes them from the bytes of a stored row or
+// key, or as Values. It copies them into a form of its own and does not refer to its arguments.
 type Column interface {
 	AppendNull()
 	// AppendRow appends a value that is not NULL. payload is its stored form, as the function AppendRow writes it.
 	AppendRow(payload []byte) error
-	// AppendKey appends the value of the key part at the front of key, which the function AppendKey has written.
+	// AppendKey appends the value of the key part at the start of key. The function AppendKey must have written the
+	// part.
 	AppendKey(key []byte, desc bool) error
 	// AppendValue appends v, which may be NULL.
 	AppendValue(v Value) error
 }
 
-// A Source gives the values of one column of many rows, by row number, in the forms in which rows are stored. All
-// values have the column's type.
+// A Source gives the values of one column of many rows, addressed by row number. It can append them in the forms in
+// which rows and keys are stored. All values have the column's type.
 type Source interface {
 	IsNull(row int) bool
-	// IsShort reports whether a STRING or BYTES that is not NULL has at most limit characters or bytes, and whether a
-	// STRING is valid UTF-8. With limit 0 any length passes. IsShort may return false for a value of more than limit
-	// bytes.
+	// IsShort reports whether a STRING or BYTES value, which must not be NULL, has at most limit characters or bytes
+	// and, for a STRING, is valid UTF-8. If limit is 0, any length passes. IsShort may return false for a value of
+	// more than limit bytes without counting its characters.
 	IsShort(row int, limit int64) bool
-	// AppendRow appends the stored payload of a value that is not NULL, as the function AppendRow does. RowSize is the
-	// length of that payload.
+	// AppendRow appends the stored payload of a value that is not NULL, as the function AppendRow does. RowSize
+	// returns the length of that payload.
 	AppendRow(dst []byte, row int) []byte
 	RowSize(row int) int
 	// AppendKey appends the key part of a value, as the function AppendKey does.
@@ -35,8 +36,9 @@ type Source interface {
 	Value(row int) Value
 }
 
-// KeyText returns the text of the STRING or BYTES key part at the front of key. The text refers to key, or to buf if it
-// had to be unescaped there. room is buf, perhaps enlarged, for the next call. null says that the value is NULL.
+// KeyText returns the text of the STRING or BYTES key part at the start of key. The text refers to key or, if it had
+// to be unescaped, to buf. room is buf, perhaps enlarged, to be passed to the next call. null is true if the value is
+// NULL.
 func KeyText(key, buf []byte, t *Type, desc bool) (text, room []byte, null bool, err error) {
 	n := keyLen(key, t, desc)
 	if n < 0 {
@@ -67,8 +69,8 @@ func KeyInt64(key []byte, desc bool) (i int64, ok bool) {
 	return keyInt(key[:n], mask(desc))
 }
 
-// RowElements returns the number of elements of a stored ARRAY, and their encoding, from which NextElement takes one at
-// a time.
+// RowElements returns the number of elements of a stored ARRAY, and their encoded bytes. NextElement decodes these
+// bytes one element at a time.
 func RowElements(payload []byte) (count int, elements []byte, err error) {
 	n, size := binary.Uvarint(payload)
 	if size <= 0 || n > uint64(len(payload)-size) { // each element has at least one byte
@@ -77,7 +79,8 @@ func RowElements(payload []byte) (count int, elements []byte, err error) {
 	return int(n), payload[size:], nil
 }
 
-// NextElement takes the element or field at the front of b, as AppendElement writes it. For NULL, payload is nil.
+// NextElement decodes the element or field at the start of b, which AppendElement has written. It returns the rest of
+// b. For NULL, payload is nil.
 func NextElement(b []byte) (payload, rest []byte, err error) {
 	payload, rest, null, ok := rowElement(b)
 	switch {

@@ -103,7 +103,7 @@ func sameLists(a, b []Value, typeOf func(int) *Type) bool {
 	return true
 }
 
-// Hash adds v to h. Values that are Equal add the same bytes.
+// Hash adds v to the hash h. Values that are Equal add the same bytes.
 func Hash(h *maphash.Hash, v Value, t *Type) {
 	h.WriteByte(byte(v.state))
 	if v.state != stateSet {
@@ -147,8 +147,8 @@ func writeUint64(h *maphash.Hash, u uint64) {
 	maphash.WriteComparable(h, u)
 }
 
-// SQLEqual compares two values that are not NULL, like a = b in SQL. null is true if the result is NULL, because a NULL
-// stands inside an ARRAY or STRUCT. NaN equals nothing.
+// SQLEqual compares two values that are not NULL, like a = b in SQL. null is true if the result is NULL, because an
+// ARRAY or STRUCT contains a NULL. NaN is equal to nothing.
 func SQLEqual(a, b Value, t *Type) (equal, null bool) {
 	switch t.Kind {
 	case Float64, Float32:
@@ -164,8 +164,8 @@ func SQLEqual(a, b Value, t *Type) (equal, null bool) {
 	return Compare(a, b, t) == 0, false
 }
 
-// sqlEqualLists compares two lists of the same length. If one pair differs, the lists differ, even if other pairs hold
-// NULLs.
+// sqlEqualLists compares two lists of the same length. If one pair of elements differs, the result is FALSE, even if
+// other pairs contain NULLs.
 func sqlEqualLists(a, b []Value, typeOf func(int) *Type) (equal, null bool) {
 	for i := range a {
 		if a[i].IsNull() || b[i].IsNull() {

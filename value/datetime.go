@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Dates and timestamps run from 0001-01-01 to 9999-12-31T23:59:59.999999999Z.
+// The ranges of DATE, in days since 1970-01-01, and of TIMESTAMP, in seconds: from 0001-01-01 to
+// 9999-12-31T23:59:59.999999999Z.
 const (
 	MinDate = -719162
 	MaxDate = 2932896
@@ -47,7 +48,8 @@ func DaysOf(year, month, day int) int32 {
 	return int32(era*146097 + dayOfEra - 719468)
 }
 
-// CivilOf converts days since 1970-01-01 to the civil date (civil_from_days, as above).
+// CivilOf converts days since 1970-01-01 to the civil date. The algorithm is civil_from_days, from the same source as
+// that of DaysOf.
 func CivilOf(days int32) (year, month, day int) {
 	z := int(days) + 719468
 	era := floorDiv(z, 146097)

@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// scanner reads a text from left to right. A method that does not find what it wants leaves the text as it is.
+// scanner reads a text from left to right; rest is what it has not read. A method that does not find what it looks for
+// leaves rest unchanged.
 type scanner struct{ rest string }
 
-// byte takes one of the bytes in set.
+// byte reads one byte if it is one of the bytes in set, and reports whether it was.
 func (s *scanner) byte(set string) bool {
 	if s.rest == "" || strings.IndexByte(set, s.rest[0]) < 0 {
 		return false
@@ -18,8 +19,8 @@ func (s *scanner) byte(set string) bool {
 	return true
 }
 
-// number takes a number of at least least and at most most digits, where most is at most 9. It returns -1 if there are
-// fewer digits.
+// number reads a decimal number. The parameters least and most limit the number of digits; most must not exceed 9. It
+// returns -1 if there are fewer digits than least.
 func (s *scanner) number(least, most int) int {
 	n, i := 0, 0
 	for ; i < most && i < len(s.rest) && s.rest[i]-'0' <= 9; i++ {
@@ -32,7 +33,7 @@ func (s *scanner) number(least, most int) int {
 	return n
 }
 
-// date takes YYYY-MM-DD. Month and day have at least least digits.
+// date reads YYYY-MM-DD. The parameter least is the minimum number of digits of the month and the day.
 func (s *scanner) date(least int) (days int32, ok bool) {
 	year := s.number(4, 4)
 	dash := s.byte("-")
@@ -45,8 +46,8 @@ func (s *scanner) date(least int) (days int32, ok bool) {
 	return DaysOf(year, month, day), true
 }
 
-// clock takes HH:MM:SS with an optional fraction of 1 to 9 digits. A 60th second is the first second of the next
-// minute.
+// clock reads HH:MM:SS with an optional fraction of 1 to 9 digits. The parameter least is the minimum
+// number of digits of HH, MM and SS. The second 60 becomes the first second of the next minute.
 func (s *scanner) clock(least int) (seconds, nanos int, ok bool) {
 	hour := s.number(least, 2)
 	colon := s.byte(":")
@@ -134,7 +135,7 @@ func ParseTimestamp(text string, zone *time.Location) (Value, error) {
 	return OfTimestamp(seconds, int32(nanos)), nil
 }
 
-// parseZoneSuffix reads the text after the time of day.
+// parseZoneSuffix parses the time zone, which follows the time of day in a timestamp.
 func parseZoneSuffix(s string) (*time.Location, error) {
 	if rest, ok := strings.CutPrefix(s, " UTC"); ok && (rest == "" || rest[0] == '+' || rest[0] == '-') {
 		s = rest

@@ -11,15 +11,16 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// CommitTimestampText is the text that a mutation writes into a TIMESTAMP column to store its commit timestamp.
+// CommitTimestampText is the text that a client writes into a TIMESTAMP column in a mutation to store the commit
+// timestamp there.
 const CommitTimestampText = "spanner.commit_timestamp()"
 
 // ErrUTF8 is in the chain of the error for a STRING that is not valid UTF-8.
 var ErrUTF8 = fmt.Errorf("invalid UTF-8")
 
 // FromWire makes a Value of type t from its wire form in a mutation, a key or a query parameter
-// (google.spanner.v1.TypeCode describes the forms). It does not convert between types. The text of a commit timestamp
-// gives PendingCommitTimestamp; a caller that does not permit it must refuse it.
+// (google.spanner.v1.TypeCode describes the forms). It does not convert between types. For CommitTimestampText, it
+// returns PendingCommitTimestamp; a caller that does not allow pending timestamps must check for that.
 func FromWire(pv *structpb.Value, t *Type) (Value, error) {
 	switch k := pv.GetKind().(type) {
 	case *structpb.Value_NullValue:
@@ -45,7 +46,7 @@ func FromWire(pv *structpb.Value, t *Type) (Value, error) {
 	return Value{}, fmt.Errorf("expected %s for type %s, found %s", wireForm(t.Kind), t, describeWire(pv))
 }
 
-// wireForm names the JSON form of a kind.
+// wireForm returns the name of the JSON form that values of a kind have on the wire.
 func wireForm(k Kind) string {
 	switch k {
 	case Bool:
@@ -84,7 +85,7 @@ func floatFromWire(f float64, t *Type) (Value, error) {
 	return OfFloat32(float32(f)), nil
 }
 
-// FromText makes a Value of type t from its wire form if that is a text.
+// FromText makes a Value of type t from its wire form, if the wire form of t is a string.
 func FromText(s string, t *Type) (Value, error) { return textFromWire(s, t) }
 
 func textFromWire(s string, t *Type) (Value, error) {
@@ -123,7 +124,7 @@ func textFromWire(s string, t *Type) (Value, error) {
 		d, err := ParseDecimalStrict(s)
 		return OfNumeric(d), err
 	case JSON:
-		text, err := ParseJSONRounding(s) // as Spanner does; PARSE_JSON alone is exact
+		text, err := ParseJSONRounding(s) // rounds numbers, as Spanner does for values from the wire; the function PARSE_JSON does not round
 		return OfJSON(text), err
 	case Interval:
 		i, err := ParseInterval(s)
@@ -144,7 +145,7 @@ func ParseInt64(s string) (int64, error) {
 	return i, nil
 }
 
-// floatTextFromWire takes the three values for which JSON has no number.
+// floatTextFromWire parses the texts NaN, Infinity and -Infinity, for which JSON has no number.
 func floatTextFromWire(s string, t *Type) (Value, error) {
 	var f float64
 	switch s {
@@ -160,7 +161,7 @@ func floatTextFromWire(s string, t *Type) (Value, error) {
 	return floatFromWire(f, t)
 }
 
-// bytesFromWire takes standard base64, with or without padding, without white space.
+// bytesFromWire decodes standard base64 with or without padding. White space is an error.
 func bytesFromWire(s string) (Value, error) {
 	encoding := base64.StdEncoding
 	if len(s)%4 != 0 {

@@ -11,8 +11,8 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 )
 
-// FuzzDecodeKey decodes arbitrary bytes as keys. Bytes that decode must encode to the same bytes. Other bytes must give
-// an error in every function, and never a panic.
+// FuzzDecodeKey decodes arbitrary bytes as key parts. If the bytes decode, encoding the value must give the same
+// bytes. If not, every function must return an error and none may panic.
 func FuzzDecodeKey(f *testing.F) {
 	f.Add([]byte{0x20, 'a', 0, 0xFF, 0, 1}, 6, false)
 	f.Add([]byte{0x6f, 0xb4, 0xc4, 0xb3, 0x57, 0xa5, 0x79, 0x3b, 0x85, 0xf6, 0x75, 0xdd, 0xc0, 0, 0, 0, 1}, 8, false)
@@ -42,7 +42,7 @@ func FuzzDecodeKey(f *testing.F) {
 
 func mustBeWire(t *testing.T, wire []byte) {
 	t.Helper()
-	// A damaged STRING need not be valid UTF-8, but the message around it must still decode.
+	// A damaged STRING may be invalid UTF-8, but the bytes around it must still decode as a message.
 	var list structpb.ListValue
 	if err := proto.Unmarshal(append([]byte{0x0a, byte(min(len(wire), 0x7f))}, wire[:min(len(wire), 0x7f)]...), &list); err != nil &&
 		len(wire) <= 0x7f && !bytes.Contains([]byte(err.Error()), []byte("UTF-8")) {
@@ -50,8 +50,8 @@ func mustBeWire(t *testing.T, wire []byte) {
 	}
 }
 
-// FuzzDecodeRow decodes arbitrary bytes as rows. If they decode, the values must encode to a row with the same values,
-// and RowToWire must give the same bytes as Values do.
+// FuzzDecodeRow decodes arbitrary bytes as stored payloads. If they decode, encoding the value and decoding it again
+// must give the same value, and RowToWire must append the same bytes as AppendWire.
 func FuzzDecodeRow(f *testing.F) {
 	f.Add([]byte{3, 2, 2, 0, 3, 0xd8, 4}, 2)
 	f.Add([]byte{3, 0x10, 2, 2, 4, 1, 2, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0xf8, 0x3f, 0, 5, 0, 2, 0, 0}, 5)
@@ -74,8 +74,8 @@ func FuzzDecodeRow(f *testing.F) {
 	})
 }
 
-// FuzzFromWire decodes arbitrary protocol buffers as values of arbitrary types. The result must be an error, or a Value
-// that is the same after it went to the wire and back.
+// FuzzFromWire decodes arbitrary protocol buffers as values of arbitrary types. The result must be an error, or a
+// Value that stays the same when it is encoded and decoded again.
 func FuzzFromWire(f *testing.F) {
 	f.Add([]byte{0x1a, 1, '1'}, 0)
 	f.Add(OfArray([]Value{OfInt64(1), Null(Int64)}).AppendWire(nil, ArrayOf(Int64Type)), 2)
@@ -93,7 +93,7 @@ func FuzzFromWire(f *testing.F) {
 			t.Fatalf("%v became a %s, want a %s", &pv, v.Kind(), typ)
 		}
 		if v.IsNull() || typ.Kind == Array || typ.Kind == Struct {
-			return // pending timestamps inside the value become NULL on the wire
+			return // AppendWire writes NULL for pending timestamps inside an ARRAY or STRUCT
 		}
 		if back, err := DecodeRow(AppendRow(nil, v, typ), typ); err != nil || !Equal(back, v, typ) {
 			t.Fatalf("%v came back as another value, error %v", &pv, err)
@@ -101,8 +101,8 @@ func FuzzFromWire(f *testing.F) {
 	})
 }
 
-// FuzzTexts parses arbitrary texts. No parser may panic, and a text that parses must be printed as a text that parses
-// to the same value.
+// FuzzTexts parses arbitrary texts. No parser may panic. If a text parses, printing the value and parsing the result
+// must give the same value.
 func FuzzTexts(f *testing.F) {
 	for _, s := range []string{
 		"1.5e-3", "99999999999999999999999999999.9999999995", "P1Y2M3DT4H5M6.5S", "-1-2 3 -4:5:6.7", `{"b":[1,2.5e10,"\ud83d\ude00"],"a":{}}`,
@@ -147,8 +147,8 @@ func FuzzTexts(f *testing.F) {
 	})
 }
 
-// FuzzType decodes arbitrary wire forms of types. The result must be an error, or a type that encodes to the same wire
-// form.
+// FuzzType decodes arbitrary protocol buffers as types. The result must be an error, or a type that encodes to the
+// same protocol buffer.
 func FuzzType(f *testing.F) {
 	seed, err := proto.Marshal(rowTypes[5].Proto())
 	if err != nil {

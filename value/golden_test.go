@@ -20,8 +20,8 @@ var goldenTypes = func() map[string]*Type {
 	return types
 }()
 
-// TestCodings pins the bytes of keys, stored payloads and the wire. Keys and payloads are on people's disks, so only a
-// new format version may change their bytes.
+// TestCodings compares the bytes of keys, stored payloads and wire forms with golden files. Keys and payloads are
+// stored on users' disks, so their bytes may change only with a new format version.
 func TestCodings(t *testing.T) {
 	eachLine(t, "testdata/codings", func(d *datadriven.TestData, line string) string {
 		var name string
@@ -51,7 +51,7 @@ func TestCodings(t *testing.T) {
 	})
 }
 
-// TestTexts pins how texts are parsed and how the results are printed.
+// TestTexts compares how texts are parsed, and how the resulting values are printed, with golden files.
 func TestTexts(t *testing.T) {
 	eachLine(t, "testdata/texts", func(d *datadriven.TestData, line string) string {
 		line = strings.NewReplacer(`\ff`, "\xff", `\.`, " ").Replace(line)
@@ -125,7 +125,8 @@ func parseAndPrint(t *testing.T, d *datadriven.TestData, line string) ([]byte, e
 	return nil, nil
 }
 
-// eachLine runs a golden file whose cases are a command and lines of input. Each line of input gives a line of output.
+// eachLine runs a golden file. Each case has a command and lines of input. run is called for each line of input and
+// returns a line of output.
 func eachLine(t *testing.T, path string, run func(d *datadriven.TestData, line string) string) {
 	datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 		var out strings.Builder

@@ -7,16 +7,16 @@ import (
 	"strconv"
 )
 
-// IntervalValue is the value of an INTERVAL. Its three parts are months, days and time (Seconds + Nanos). Each has its
-// own sign.
+// IntervalValue is the value of an INTERVAL. It has three parts with signs of their own: months, days and time
+// (Seconds + Nanos).
 type IntervalValue struct {
 	Months  int32
 	Days    int32
 	Seconds int64
-	Nanos   int32 // 0 to 999,999,999, added to Seconds even if these are negative
+	Nanos   int32 // 0 to 999,999,999; added to Seconds even if Seconds is negative
 }
 
-// The range of an INTERVAL: 10,000 years in either direction for each part.
+// The limits of the parts of an INTERVAL: each part can be up to 10,000 years long, positive or negative.
 const (
 	maxIntervalMonths  = 10_000 * 12
 	maxIntervalDays    = 10_000 * 366
@@ -45,7 +45,7 @@ func NewInterval(months, days, seconds, nanos int64) (i IntervalValue, ok bool) 
 	return i, int64(i.Months) == months && int64(i.Days) == days && i.InRange()
 }
 
-// total returns the length of the interval, with 30 days in a month. INTERVALs are compared by it.
+// total returns the length of the interval, counting 30 days for each month. SQL compares INTERVALs by this length.
 func (i IntervalValue) total() (seconds int64, nanos int32) {
 	return (int64(i.Months)*daysPerMonth+int64(i.Days))*secondsPerDay + i.Seconds, i.Nanos
 }
@@ -72,7 +72,8 @@ func (i IntervalValue) Add(j IntervalValue) (sum IntervalValue, ok bool) {
 		int64(i.Nanos)+int64(j.Nanos))
 }
 
-// An IntervalSum adds intervals, part by part. Only the final sum must be in range, not the sums before it.
+// An IntervalSum adds intervals, part by part. Only the final sum must be in the range of INTERVAL; intermediate sums
+// may exceed it.
 type IntervalSum struct {
 	months, days, seconds, nanos int64
 	wide                         *big.Int // further seconds, to be added to seconds
@@ -114,7 +115,7 @@ func (s *IntervalSum) parts() (months, days, nanos *big.Int) {
 // Sum returns the sum. ok is false if it is out of range.
 func (s *IntervalSum) Sum() (sum IntervalValue, ok bool) { return intervalOfBig(s.parts()) }
 
-// Average divides the sum by Count, which must not be 0, as Div does.
+// Average returns the sum divided by Count, as IntervalValue.Div divides. Count must not be 0.
 func (s *IntervalSum) Average() (average IntervalValue, ok bool) {
 	months, days, nanos := s.parts()
 	return divideInterval(months, days, nanos, s.n)
@@ -133,7 +134,7 @@ func (i IntervalValue) Div(n int64) (quotient IntervalValue, ok bool) {
 	return divideInterval(big.NewInt(int64(i.Months)), big.NewInt(int64(i.Days)), i.bigNanos(), n)
 }
 
-// divideInterval divides the parts of an interval like Div. It changes its arguments.
+// divideInterval divides months, days and nanoseconds by n, as IntervalValue.Div does. It modifies its arguments.
 func divideInterval(months, days, nanos *big.Int, n int64) (quotient IntervalValue, ok bool) {
 	by := big.NewInt(n)
 	months, rest := months.QuoRem(months, by, new(big.Int))
@@ -156,7 +157,7 @@ func intervalOfBig(months, days, nanos *big.Int) (IntervalValue, bool) {
 	return NewInterval(months.Int64(), days.Int64(), seconds.Int64(), rest.Int64())
 }
 
-// Time returns the magnitude and the sign of the time part.
+// Time returns the absolute value of the time part, and whether the time part is negative.
 func (i IntervalValue) Time() (seconds int64, nanos int32, neg bool) {
 	if i.Seconds >= 0 {
 		return i.Seconds, i.Nanos, false
@@ -213,8 +214,8 @@ func appendISOSeconds(dst []byte, seconds int64, nanos int32, neg bool) []byte {
 	return append(dst, 'S')
 }
 
-// AppendCanonical appends the interval as CAST to STRING prints it: [-]Y-M [-]D [-]H:M:S[.F]. The fraction has groups
-// of three digits.
+// AppendCanonical appends the interval in the form of CAST to STRING: [-]Y-M [-]D [-]H:M:S[.F]. The fraction F has 3,
+// 6 or 9 digits.
 func (i IntervalValue) AppendCanonical(dst []byte) []byte {
 	months := i.Months
 	if months < 0 {
@@ -234,7 +235,8 @@ func (i IntervalValue) AppendCanonical(dst []byte) []byte {
 	return appendFractionGroups(dst, uint32(nanos))
 }
 
-// appendFractionGroups appends a point and billionths in groups of three digits. It omits groups of zeros at the end.
+// appendFractionGroups appends a point and a fraction, given in billionths, in groups of three digits. It omits groups
+// of zeros at the end, and the point if all digits are zero.
 func appendFractionGroups(dst []byte, billionths uint32) []byte {
 	if billionths == 0 {
 		return dst

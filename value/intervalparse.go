@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// ParseInterval reads an interval as CAST does. One form is ISO 8601 (P1Y2M3W4DT5H6M7.8S): its parts may have any order
-// and sign and may be repeated, and only seconds may have a fraction. The other is GoogleSQL's own form [-]Y-M [-]D
-// [-]H:M:S[.F], or a part of it that dashes, spaces and colons identify.
+// ParseInterval parses an interval as CAST does. The text has one of two forms. One is ISO 8601 (P1Y2M3W4DT5H6M7.8S):
+// its parts may have any order and sign and may be repeated, and only seconds may have a fraction. The other is
+// GoogleSQL's own form [-]Y-M [-]D [-]H:M:S[.F], or some of its parts, as far as dashes, spaces and colons tell which
+// parts they are.
 func ParseInterval(s string) (IntervalValue, error) {
 	parse := parseCanonicalInterval
 	if strings.HasPrefix(s, "P") {
@@ -27,7 +28,8 @@ func (p parts) interval() (IntervalValue, bool) {
 	return NewInterval(p.months, p.days, p.seconds, p.nanos)
 }
 
-// digits takes a number of any length. ok is false if there is none, or if it is too large for every interval.
+// digits reads a number of any length. ok is false if there is no digit, or if the number is too large for any part of
+// an INTERVAL.
 func (s *scanner) digits() (n int64, ok bool) {
 	i := 0
 	for ; i < len(s.rest) && s.rest[i]-'0' <= 9; i++ {
@@ -39,7 +41,7 @@ func (s *scanner) digits() (n int64, ok bool) {
 	return n, i > 0
 }
 
-// fraction takes 1 to 9 digits as billionths.
+// fraction reads 1 to 9 digits after a point and returns them as billionths.
 func (s *scanner) fraction() (nanos int64, ok bool) {
 	before := len(s.rest)
 	n := s.number(1, 9)
@@ -70,7 +72,7 @@ func parseISOInterval(text string) (i IntervalValue, ok bool) {
 		if !s.designated(&sum, inTime) {
 			return i, false
 		}
-		// The next addition is of less than 10^16, so it cannot overflow.
+		// Each addition adds less than 10^16, so it cannot overflow below this limit.
 		if max(sum.months, sum.days, sum.seconds) > 1e18 || min(sum.months, sum.days, sum.seconds) < -1e18 {
 			return i, false
 		}
@@ -78,7 +80,8 @@ func parseISOInterval(text string) (i IntervalValue, ok bool) {
 	return sum.interval()
 }
 
-// designated takes a number and its designator, and adds it to sum.
+// designated reads a number and the letter after it, which says what the number counts, and adds the number to sum.
+// inTime is true after the T.
 func (s *scanner) designated(sum *parts, inTime bool) bool {
 	sign := int64(1)
 	if s.byte("-") {
@@ -120,7 +123,7 @@ func (s *scanner) designated(sum *parts, inTime bool) bool {
 	return true
 }
 
-// parseCanonicalInterval recognises the parts by their separators:
+// parseCanonicalInterval parses GoogleSQL's own form. It recognises the parts by their separators:
 //
 //	Y-M D H:M:S  Y-M D H:M  Y-M D H  Y-M D  Y-M     a dash after a digit: years and months
 //	M D H:M:S    M D H:M    M D H                   two spaces: months
@@ -169,7 +172,7 @@ func (s *scanner) signed(number func() (int64, bool)) (n int64, ok bool) {
 	return n, ok
 }
 
-// pair takes two numbers with a separator between. It returns the first times scale, plus the second.
+// pair reads two numbers with a separator between them. It returns the first times scale, plus the second.
 func (s *scanner) pair(separator string, scale int64) (n int64, ok bool) {
 	first, ok := s.digits()
 	if !ok || !s.byte(separator) {

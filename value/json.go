@@ -16,16 +16,18 @@ import (
 // (https://cloud.google.com/spanner/docs/working-with-json: at most 80 levels).
 const MaxJSONDepth = 80
 
-// maxJSONNumber is the largest length of a number with a point or an exponent that may not be rounded (GoogleSQL's
-// limit).
+// maxJSONNumber is the largest number of characters of a number with a point or an exponent, in texts whose numbers
+// may not be rounded (GoogleSQL's limit).
 const maxJSONNumber = 1500
 
 // ParseJSON checks and normalises a JSON text, so that equal values have equal texts. The result has no white space.
-// Members are in order of their names, and only the first of duplicate members stays. Only characters that need it are
-// escaped. Numbers are printed as INT64, UINT64 or FLOAT64 print them. A number that would change is an error.
+// Members are sorted by name; of members with the same name, only the first is kept. Only characters that must be
+// escaped are escaped. Numbers are printed as INT64, UINT64 or FLOAT64 are. A number that no such type can hold
+// exactly is an error.
 func ParseJSON(text string) (normalised string, err error) { return parseJSON(text, false) }
 
-// ParseJSONRounding is ParseJSON, but it rounds numbers with too many digits to FLOAT64.
+// ParseJSONRounding normalises a JSON text as ParseJSON does, but rounds numbers with too many digits to FLOAT64
+// instead of returning an error.
 func ParseJSONRounding(text string) (normalised string, err error) { return parseJSON(text, true) }
 
 func parseJSON(text string, round bool) (string, error) {
@@ -49,11 +51,11 @@ type jsonParser struct {
 	pos     int
 	round   bool
 	dst     []byte
-	members []jsonMember // of the objects being read, the innermost last
+	members []jsonMember // of the objects that are not complete yet, the innermost last
 	scratch []byte
 }
 
-// jsonMember is the position of "name":value in dst.
+// jsonMember gives the positions of a member's name and value in dst.
 type jsonMember struct{ start, nameEnd, end int }
 
 func (p *jsonParser) name(m jsonMember) []byte   { return p.dst[m.start:m.nameEnd] }
@@ -75,7 +77,7 @@ func (p *jsonParser) unexpected(wanted string) error {
 	return fmt.Errorf("expected %s at offset %d, found %q", wanted, p.pos, r)
 }
 
-// accept skips white space, and then takes c if it comes next.
+// accept skips white space. If c is the next byte, accept reads it and returns true.
 func (p *jsonParser) accept(c byte) bool {
 	if p.skipSpace() && p.text[p.pos] == c {
 		p.pos++
@@ -84,7 +86,7 @@ func (p *jsonParser) accept(c byte) bool {
 	return false
 }
 
-// value reads a value that is nested in depth arrays and objects.
+// value reads a value. depth is the number of arrays and objects around it.
 func (p *jsonParser) value(depth int) error {
 	if !p.skipSpace() {
 		return p.unexpected("a value")
@@ -115,7 +117,7 @@ func (p *jsonParser) value(depth int) error {
 	return p.unexpected("a value")
 }
 
-// array reads the rest of an array after [.
+// array reads an array whose opening bracket was already read.
 func (p *jsonParser) array(depth int) error {
 	for first := true; !p.accept(']'); first = false {
 		if !first {
@@ -132,7 +134,7 @@ func (p *jsonParser) array(depth int) error {
 	return nil
 }
 
-// object reads the rest of an object after {.
+// object reads an object whose opening brace was already read.
 func (p *jsonParser) object(depth int) error {
 	base := len(p.members)
 	for first := true; !p.accept('}'); first = false {
@@ -173,7 +175,7 @@ func (p *jsonParser) readMember(depth int) error {
 	return nil
 }
 
-// order sorts the members from base on and drops duplicates; the first one stays.
+// order sorts the members from index base on by name. Of members with the same name, it keeps only the first.
 func (p *jsonParser) order(base int) {
 	members := p.members[base:]
 	if p.isOrdered(members) {
@@ -330,7 +332,7 @@ func (p *jsonParser) number() error {
 	start := len(p.dst)
 	p.dst = AppendJSONFloat(p.dst, f)
 	if p.round && text == strconv.FormatFloat(f, 'g', 17, 64) {
-		// The text has all 17 digits of a FLOAT64. They stay, because clients compare texts.
+		// The text has all 17 digits of a FLOAT64. It is kept unchanged, because clients compare texts.
 		p.dst = append(p.dst[:start], text...)
 		return nil
 	}
@@ -381,7 +383,7 @@ func jsonNumber(s string) (number string, whole bool) {
 }
 
 // AppendJSONFloat appends a finite FLOAT64 as JSON prints it. It has the fewest digits that identify the number, and
-// always a point or an exponent. An exponent is used from 10^15 on and below 10^-4.
+// always a point or an exponent. Numbers below 10^-4, and those of at least 10^15, have an exponent.
 func AppendJSONFloat(dst []byte, f float64) []byte {
 	if a := math.Abs(f); a != 0 && (a < 1e-4 || a >= 1e15) {
 		return strconv.AppendFloat(dst, f, 'e', -1, 64)
@@ -394,7 +396,7 @@ func AppendJSONFloat(dst []byte, f float64) []byte {
 	return dst
 }
 
-// sameNumber reports whether two decimal numbers in JSON's form are equal.
+// sameNumber reports whether two decimal numbers, in the syntax of JSON, are equal.
 func sameNumber(a, b string) bool {
 	if a == b {
 		return true
@@ -407,8 +409,8 @@ func sameNumber(a, b string) bool {
 	return a[0] == '-' == (b[0] == '-') && aDigits == bDigits && (aDigits == "" || aExponent == bExponent)
 }
 
-// significant returns a number's digits without zeros at either end, and an exponent. The number is 0.digits times
-// 10^exponent.
+// significant returns a number's digits without zeros at either end, and an exponent. The absolute value of the number
+// is 0.digits times 10^exponent.
 func significant(number string) (digits string, exponent int) {
 	number = strings.TrimPrefix(number, "-")
 	if i := strings.IndexAny(number, "eE"); i >= 0 {

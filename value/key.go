@@ -8,8 +8,8 @@ import (
 	"math/bits"
 )
 
-// A key part encodes one value of a primary or index key as bytes. Under bytes.Compare the bytes sort as the values do.
-// Each part shows where it ends, so a key is just its parts one after the other:
+// A key part encodes one value of a primary or index key as bytes. Compared with bytes.Compare, the bytes sort as the
+// values do. The end of each part can be found from its bytes, so a key is just the concatenation of its parts:
 //
 //	NULL               01
 //	BOOL               02 (false) or 03 (true)
@@ -21,8 +21,8 @@ import (
 //	INT64, ENUM, DATE, 80+n, the n (0-16) significant bytes of a number >= 0;
 //	NUMERIC            7F-n, the n low bytes of a negative number whose complement has n significant bytes
 //
-// A part in descending order has every byte inverted. No part begins with 00 or FF, ascending or descending. The layers
-// above use these bytes to end keys and ranges.
+// A part in descending order has every byte inverted. No part, ascending or descending, begins with 00 or FF. Package
+// table uses these bytes to end keys and ranges.
 const (
 	keyNull      = 0x01
 	keyFalse     = 0x02
@@ -41,13 +41,13 @@ const (
 	timestampWidth = 12
 )
 
-// textFrame is the number of bytes of a text part beyond the text: the tag and the end.
+// textFrame is the number of bytes that a text part has in addition to the text: one for the tag and two for the end.
 const textFrame = 3
 
-// KeyTimestampOffset is the offset, in the key part of a TIMESTAMP, of the bytes that FillKeyTimestamp overwrites.
+// KeyTimestampOffset is the offset in the key part of a TIMESTAMP at which FillKeyTimestamp writes.
 const KeyTimestampOffset = 1
 
-// AppendKey appends the key part of v. Its kind must be one that keys may hold.
+// AppendKey appends the key part of v. The kind of v must be one that can be in a key.
 func AppendKey(dst []byte, v Value, desc bool) []byte {
 	start := len(dst)
 	dst = appendKeyAsc(dst, v)
@@ -83,7 +83,8 @@ func appendKeyAsc(dst []byte, v Value) []byte {
 	panic("value: " + v.kind.String() + " cannot be a key")
 }
 
-// AsKey returns the value that DecodeKey returns for the key part of v: zero has no sign, and all NaNs are one.
+// AsKey returns the value that the key part of v decodes to. It differs from v in two cases: -0 becomes 0, and every
+// NaN becomes the same NaN.
 func AsKey(v Value) Value {
 	if v.state != stateSet {
 		return v
@@ -127,7 +128,8 @@ func appendKeyDecimal(dst []byte, d Decimal) []byte {
 	if d.hi == int64(d.lo)>>63 {
 		return appendKeyInt(dst, int64(d.lo))
 	}
-	// The number has 64 to 127 bits. For |d| just beyond 63 bits, the one byte beyond lo may hold only the sign.
+	// The number has 64 to 127 bits. If |d| has just over 63 bits, the only byte beyond lo may hold nothing but the
+	// sign.
 	n := 8 + byte(bits.Len64(uint64(d.hi)^uint64(d.hi>>63))+7)>>3
 	if d.hi < 0 {
 		dst = append(dst, keyNegative-n)
@@ -154,7 +156,7 @@ func appendKeyText(dst, s []byte) []byte {
 	return append(dst, textEscape, textEnd)
 }
 
-// appendTimestamp appends the 12 bytes of a TIMESTAMP. Keys and rows have the same form.
+// appendTimestamp appends the 12 bytes of a TIMESTAMP. They are the same in keys and in rows.
 func appendTimestamp(dst []byte, v Value) []byte {
 	if v.state == statePending {
 		return append(dst, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"...)
@@ -163,8 +165,8 @@ func appendTimestamp(dst []byte, v Value) []byte {
 	return binary.BigEndian.AppendUint32(dst, v.nanos)
 }
 
-// FillKeyTimestamp overwrites a pending timestamp in a key. part begins KeyTimestampOffset bytes after the start of the
-// key part.
+// FillKeyTimestamp overwrites a pending timestamp in a key. The slice part must begin KeyTimestampOffset bytes after
+// the start of the key part.
 func FillKeyTimestamp(part []byte, desc bool, seconds int64, nanos int32) {
 	FillRowTimestamp(part, seconds, nanos)
 	if desc {
@@ -172,7 +174,8 @@ func FillKeyTimestamp(part []byte, desc bool, seconds int64, nanos int32) {
 	}
 }
 
-// orderedFloat64 maps floats to integers with the same order: NaN, -Inf, ..., 0 (also -0), ..., +Inf.
+// orderedFloat64 maps each float to an integer, so that the integers sort as the floats do: NaN, -Inf, ..., 0 (also
+// -0), ..., +Inf.
 func orderedFloat64(f float64) uint64 {
 	if f == 0 {
 		return 1 << 63
@@ -209,7 +212,7 @@ func unorderedFloat32(u uint32) float32 {
 	return math.Float32frombits(u ^ (uint32(^int32(u)>>31) | 1<<31))
 }
 
-// SkipKey returns the rest of b after the key part of type t at its front.
+// SkipKey returns what follows the key part of type t at the start of b.
 func SkipKey(b []byte, t *Type, desc bool) (rest []byte, err error) {
 	n := keyLen(b, t, desc)
 	if n < 0 {
@@ -222,7 +225,7 @@ func badKey(b []byte, t *Type) error {
 	return fmt.Errorf("malformed key part of type %s: %x", t, b[:min(len(b), 32)])
 }
 
-// mask returns a byte to XOR with each byte of a key part, which gives its ascending form.
+// mask returns the byte with which each byte of a key part must be XORed to get its ascending form.
 func mask(desc bool) byte {
 	if desc {
 		return 0xFF
@@ -281,8 +284,8 @@ func keyIntLen(tag byte, most int) int {
 	return lenIf(n <= most, 1+n)
 }
 
-// keyTextLen returns the length of a text part with its tag and end, or -1 if it has no end. zeros is the number of
-// zero bytes in the text.
+// keyTextLen returns the length of a text part, including its tag and end, or -1 if the end is missing. zeros is the
+// number of zero bytes in the text.
 func keyTextLen(b []byte, desc bool) (n, zeros int) {
 	m := mask(desc)
 	for n = 1; ; n += 2 {

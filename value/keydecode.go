@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// DecodeKey takes a key part of type t from the front of b. The value does not
-// refer to b.
+// DecodeKey decodes the key part of type t at the start of b, and returns the rest of b. The value does not refer to
+// b.
 func DecodeKey(b []byte, t *Type, desc bool) (v Value, rest []byte, err error) {
 	n := keyLen(b, t, desc)
 	if n < 0 {
@@ -24,8 +24,8 @@ func DecodeKey(b []byte, t *Type, desc bool) (v Value, rest []byte, err error) {
 	return v, rest, nil
 }
 
-// decodeKeyPart decodes a part that is not NULL and has the length that keyLen found. It refuses parts that AppendKey
-// would not write, so that equal values have equal keys.
+// decodeKeyPart decodes a part that is not NULL and whose length keyLen has found. It refuses bytes that AppendKey
+// never writes, so that equal values always have equal keys.
 func decodeKeyPart(part []byte, t *Type, desc bool) (Value, bool) {
 	m := mask(desc)
 	m64 := uint64(int64(int8(m))) // eight times m
@@ -69,8 +69,8 @@ func decodeKeyPart(part []byte, t *Type, desc bool) (Value, bool) {
 	return Value{}, false
 }
 
-// keyInt reads the number of a part with at most 8 bytes after its tag. ok is false if a shorter part could hold the
-// number.
+// keyInt decodes a part whose number has at most 8 bytes. m is the mask of the part. ok is false if a shorter part
+// could hold the number.
 func keyInt(part []byte, m byte) (i int64, ok bool) {
 	n := len(part) - 1
 	if n == 0 {
@@ -78,7 +78,7 @@ func keyInt(part []byte, m byte) (i int64, ok bool) {
 	}
 	flip := uint64(int64(int8(m)))
 	neg := part[0]^m < keyPositive
-	if neg { // look at the complement, which is not negative
+	if neg { // the complement of a negative number is not negative
 		flip = ^flip
 	}
 	var b [8]byte
@@ -93,7 +93,8 @@ func keyInt(part []byte, m byte) (i int64, ok bool) {
 	return int64(u), int64(u) >= 0
 }
 
-// takeKeyInt takes the part of an INT64 from the front of key. ok is false if the part is missing, NULL or malformed.
+// takeKeyInt decodes the INT64 part at the start of key, and returns the rest of key. ok is false if the part is
+// missing, NULL or malformed.
 func takeKeyInt(key []byte, desc bool) (i int64, rest []byte, ok bool) {
 	n := keyLen(key, Int64Type, desc)
 	m := mask(desc)
@@ -137,7 +138,7 @@ func keyDecimal(part []byte, m byte) (d Decimal, ok bool) {
 	return Decimal{hi: int64(hi), lo: lo}, neg == (int64(hi) < 0)
 }
 
-// keyTextBody appends the text of a text part.
+// keyTextBody appends the text that a text part contains, unescaped.
 func keyTextBody(dst, part []byte, desc bool) []byte {
 	start := len(dst)
 	m := mask(desc)
@@ -160,7 +161,7 @@ func keyTextBody(dst, part []byte, desc bool) []byte {
 	return dst
 }
 
-// timestampOf decodes the 12 bytes of a TIMESTAMP.
+// timestampOf decodes the 12 bytes of a TIMESTAMP, which the caller has split into seconds and nanoseconds.
 func timestampOf(seconds uint64, nanos uint32) (Value, bool) {
 	if seconds == 1<<64-1 && nanos == 1<<32-1 {
 		return PendingCommitTimestamp(), true

@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// Decimal is the number of a NUMERIC: 29 digits before and 9 after the point. It is a 128-bit two's complement number
-// of billionths. The zero Decimal is 0.
+// Decimal is the number of a NUMERIC, with 29 digits before and 9 digits after the point. It is stored as a number of
+// billionths in 128-bit two's complement. The zero Decimal is 0.
 type Decimal struct {
 	hi int64
 	lo uint64
@@ -25,13 +25,13 @@ type magnitude struct{ hi, lo uint64 }
 // maxMagnitude is 10^38 - 1.
 var maxMagnitude = magnitude{hi: 0x4b3b4ca85a86c47a, lo: 0x098a223fffffffff}
 
-// MaxDecimal and MinDecimal are the ends of NUMERIC's range.
+// MaxDecimal and MinDecimal are the greatest and the least NUMERIC.
 var (
 	MaxDecimal = Decimal{hi: int64(maxMagnitude.hi), lo: maxMagnitude.lo}
 	MinDecimal = MaxDecimal.Neg()
 )
 
-// InRange reports whether d has at most 38 digits. The results of arithmetic in this package always do.
+// InRange reports whether d has at most 38 digits. The results of the arithmetic in this package always have.
 func (d Decimal) InRange() bool { return d.abs().cmp(maxMagnitude) <= 0 }
 
 // DecimalFromInt64 converts a whole number to a Decimal.
@@ -146,7 +146,7 @@ func (d Decimal) Quantize(digits int64, mode Rounding) (rounded Decimal, ok bool
 	if digits >= decimalScale {
 		return d, true
 	}
-	// A unit of 10^39 is more than twice any number.
+	// A unit of 10^39 billionths is more than twice any NUMERIC, so larger units give the same result.
 	exponent := decimalScale - max(digits, decimalScale-decimalDigits-1)
 	x, neg := d.abs(), d.hi < 0
 	if x.hi == 0 && exponent <= 19 {
@@ -176,8 +176,9 @@ func pow10(n int64) uint64 {
 	return p
 }
 
-// roundsUp reports whether a magnitude between two multiples of a unit is rounded to the greater one. odd says that the
-// lesser multiple is odd. half is the comparison of the remainder with half a unit.
+// roundsUp reports whether a number between two multiples of a unit is rounded to the greater one. The number is given
+// by its magnitude and its sign neg. odd says that the lesser multiple is odd. half compares the remainder with half a
+// unit: -1, 0 or 1. exact says that there is no remainder.
 func roundsUp(mode Rounding, neg, odd bool, half int, exact bool) bool {
 	if exact {
 		return false
@@ -294,6 +295,6 @@ func quoHalfAway(x, y *big.Int) *big.Int {
 // Int128 returns the number in billionths as a two's complement integer.
 func (d Decimal) Int128() (hi int64, lo uint64) { return d.hi, d.lo }
 
-// DecimalFromInt128 makes a Decimal from billionths, given as a two's complement integer. They must be in the range of
-// NUMERIC.
+// DecimalFromInt128 makes a Decimal from a number of billionths, given as a two's complement integer. The number must
+// be in the range of NUMERIC.
 func DecimalFromInt128(hi int64, lo uint64) Decimal { return Decimal{hi, lo} }

@@ -34,7 +34,7 @@ func nearest(r *big.Rat, mode Rounding) *big.Int {
 
 func rat(d Decimal) *big.Rat { return new(big.Rat).SetFrac(d.Big(), big.NewInt(decimalOne)) }
 
-// check compares a result with the exact one, rounded half away.
+// check compares a result with the exact result, rounded to billionths with halves away from zero.
 func check(t *testing.T, what string, d, e, got Decimal, ok bool, exact *big.Rat) {
 	t.Helper()
 	want, wantOK := DecimalFromBig(nearest(exact, HalfAway))
@@ -93,8 +93,8 @@ func TestDecimalQuantize(t *testing.T) {
 			}
 			exponent := decimalScale - max(digits, -100)
 			unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(exponent), nil)
-			// nearest rounds r * 10^9, and the number has to be rounded in units of 10^-digits. So divide it by the
-			// unit and by a billion.
+			// nearest rounds r * 10^9, but here the number must be rounded in units of 10^-digits. So it is divided by
+			// the unit and by a billion first.
 			inUnits := new(big.Rat).Quo(new(big.Rat).SetFrac(d.Big(), unit), billion)
 			want, wantOK := DecimalFromBig(unit.Mul(unit, nearest(inUnits, mode)))
 			if ok != wantOK || ok && got != want {

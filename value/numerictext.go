@@ -27,7 +27,7 @@ func (d Decimal) Append(dst []byte) []byte {
 	return appendFraction(dst, uint32(fraction))
 }
 
-// appendFraction appends a point and billionths without zeros at the end.
+// appendFraction appends a point and a fraction, given in billionths and not 0, without zeros at the end.
 func appendFraction(dst []byte, billionths uint32) []byte {
 	digits := 9
 	for billionths%10 == 0 {
@@ -61,7 +61,8 @@ func (d Decimal) Float64() float64 {
 	return f
 }
 
-// DecimalFromFloat64 rounds to billionths, halves away from zero. ok is false if f is out of range or NaN.
+// DecimalFromFloat64 converts f to a Decimal and rounds it to billionths, halves away from zero. ok is false if f is
+// out of range or NaN.
 func DecimalFromFloat64(f float64) (d Decimal, ok bool) {
 	fraction, exponent := math.Frexp(math.Abs(f))
 	if f-f != 0 || exponent > 97 { // NaN, infinite, or beyond 2^96 > 7 * 10^28
@@ -86,7 +87,7 @@ func DecimalFromFloat64(f float64) (d Decimal, ok bool) {
 
 // shiftRightHalfAway divides by 2^n and rounds halves away from zero; 0 < n < 128.
 func (m magnitude) shiftRightHalfAway(n uint) magnitude {
-	n-- // the last bit shifted out decides
+	n-- // the last bit that is shifted out decides about rounding
 	if n >= 64 {
 		m = magnitude{0, m.hi >> (n - 64)}
 	} else {
@@ -100,8 +101,8 @@ func (m magnitude) shiftRightHalfAway(n uint) magnitude {
 // ignores white space around the number.
 func ParseDecimal(s string) (Decimal, error) { return parseDecimal(s, false) }
 
-// ParseDecimalStrict is ParseDecimal for values that users give and that are not computed. It refuses a number that it
-// would have to round.
+// ParseDecimalStrict parses a number as ParseDecimal does, but returns an error if the number would have to be
+// rounded. It is for values that users write, in contrast to computed ones.
 func ParseDecimalStrict(s string) (Decimal, error) { return parseDecimal(s, true) }
 
 func parseDecimal(s string, strict bool) (Decimal, error) {
@@ -131,7 +132,8 @@ func parseDecimal(s string, strict bool) (Decimal, error) {
 
 func badDecimal(s string) error { return fmt.Errorf("invalid NUMERIC value: %s", quoted(s)) }
 
-// maxExponent replaces all larger exponents. No request is long enough that its digits could outweigh it.
+// maxExponent is used in place of all larger exponents. No request is long enough for its digits to make up for such
+// an exponent.
 const maxExponent = 1 << 40
 
 func parseExponent(s string) (exponent int, ok bool) {
@@ -154,7 +156,8 @@ func parseExponent(s string) (exponent int, ok bool) {
 	return exponent, true
 }
 
-// magnitudeOf returns a number in billionths: the digits whole.fraction times 10^exponent.
+// magnitudeOf returns the number whole.fraction times 10^exponent in billionths. whole and fraction are decimal
+// digits. ok is false if the number is out of range or, with strict, would have to be rounded.
 func magnitudeOf(whole, fraction string, exponent int, strict bool) (m magnitude, ok bool) {
 	keep := len(whole) + exponent + decimalScale // the number of digits before the cut
 	round := false
@@ -189,7 +192,7 @@ func magnitudeOf(whole, fraction string, exponent int, strict bool) (m magnitude
 	return m, true
 }
 
-// mul10 returns m * 10 + digit. ok is false if m has the largest number of digits already.
+// mul10 returns m * 10 + digit. ok is false if m already has the largest number of digits.
 func (m magnitude) mul10(digit uint64) (n magnitude, ok bool) {
 	if m.cmp(magnitude{maxMagnitude.hi / 10, 1<<64 - 1}) > 0 {
 		return m, false

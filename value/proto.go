@@ -6,8 +6,8 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 )
 
-// maxTypeDepth limits the nesting of types. Most languages limit the nesting of protocol buffers to 100 messages. A
-// level of a type takes one message (ARRAY) or three (STRUCT).
+// maxTypeDepth is the greatest nesting depth of types. It is needed because most languages limit the nesting of
+// protocol buffers to 100 messages, and each level of a type takes one message (ARRAY) or three (STRUCT).
 const maxTypeDepth = 100
 
 // TypeFromProto makes a Type from its wire form.
@@ -38,7 +38,7 @@ func typeFromProto(p *spannerpb.Type, depth int) (*Type, error) {
 	}
 }
 
-// scalarTypes holds the scalar types, by kind. A kind is a type code.
+// scalarTypes holds the scalar types, indexed by Kind.
 var scalarTypes = [...]*Type{
 	Bool: BoolType, Int64: Int64Type, Float64: Float64Type, Float32: Float32Type, Timestamp: TimestampType,
 	Date: DateType, String: StringType, Bytes: BytesType, Numeric: NumericType, JSON: JSONType,

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// seeds tests a property with several seeds. A failure shows its seed.
+// seeds tests a property with several seeds. If the test fails, it prints the seed.
 func seeds(t *testing.T, property func(t *testing.T, r *rand.Rand)) {
 	t.Helper()
 	for seed := range uint64(20) {
@@ -27,7 +27,8 @@ var rowTypes = append([]*Type{
 	StructOf(), StructOf(Field{"n", NumericType}, Field{"t", TimestampType}),
 }, keyTypes...)
 
-// randomValue returns a random value of type t. It prefers values at which the form of an encoding changes.
+// randomValue returns a random value of type t. It often returns values at the limits between two forms of an
+// encoding, such as numbers that just fit into a number of bytes.
 func randomValue(r *rand.Rand, t *Type) Value {
 	if r.IntN(10) == 0 {
 		return Null(t.Kind)
@@ -134,7 +135,7 @@ func randomDecimal(r *rand.Rand) Decimal {
 	case 1:
 		return MinDecimal
 	case 2:
-		return Decimal{hi: 0, lo: 1<<63 - uint64(r.IntN(3)) + 1} // near the limit of 64 bits
+		return Decimal{hi: 0, lo: 1<<63 - uint64(r.IntN(3)) + 1} // near the largest number of 64 bits
 	case 3:
 		return Decimal{hi: -1, lo: 1<<63 - uint64(r.IntN(3)) + 1}
 	}

@@ -7,7 +7,8 @@ import (
 	"math/bits"
 )
 
-// A stored payload encodes a value that is not NULL. It does not contain its length; the row around it does.
+// A stored payload encodes a value that is not NULL. The payload does not contain its own length; the row that
+// contains the payload does.
 //
 //	BOOL                 1 byte, 0 or 1
 //	INT64, ENUM, DATE    zigzag varint
@@ -15,13 +16,13 @@ import (
 //	TIMESTAMP            seconds (8 bytes, big endian, sign flipped), nanoseconds (4 bytes); FF x 12 is pending
 //	STRING, BYTES, JSON, the bytes
 //	PROTO
-//	NUMERIC              0-16 bytes: the billionths, two's complement, big endian, as few as hold the sign
+//	NUMERIC              0-16 bytes: the billionths, two's complement, big endian, as few bytes as possible
 //	UUID                 16 bytes
 //	INTERVAL             months, days, seconds (zigzag varints), nanoseconds (uvarint)
 //	ARRAY                number of elements (uvarint), elements
 //	STRUCT               fields
 //
-// An element or field is its length + 1 (uvarint) and its payload, or 0 for NULL.
+// An element or field consists of its payload's length + 1 (uvarint) and the payload. NULL is a single 0.
 
 // AppendRow appends the stored payload of v. v has type t and is not NULL.
 func AppendRow(dst []byte, v Value, t *Type) []byte {
@@ -123,7 +124,7 @@ func uvarintSize(u uint64) int { return (bits.Len64(u|1) + 6) / 7 }
 
 func varintSize(i int64) int { return uvarintSize(uint64(i)<<1 ^ uint64(i>>63)) }
 
-// decimalSize returns the number of bytes that d needs with its sign. It is 0 for the number 0.
+// decimalSize returns the number of bytes that d needs, including its sign. For the number 0, it returns 0.
 func decimalSize(d Decimal) int {
 	if d.hi == int64(d.lo)>>63 {
 		if d.lo == 0 {
@@ -159,7 +160,7 @@ func rowDecimal(payload []byte) (d Decimal, ok bool) {
 	return d, d.InRange()
 }
 
-// FillRowTimestamp overwrites a pending timestamp at the front of payload.
+// FillRowTimestamp overwrites a pending timestamp at the start of payload with the given time.
 func FillRowTimestamp(payload []byte, seconds int64, nanos int32) {
 	_ = payload[timestampWidth-1]
 	binary.BigEndian.PutUint64(payload, uint64(seconds)^1<<63)
@@ -277,8 +278,8 @@ func decodeRowStruct(payload []byte, t *Type) (Value, bool) {
 	return OfStruct(fields), len(payload) == 0
 }
 
-// DecodeElement decodes the element at the front of b, which AppendElement has written. The value does not refer to b.
-// ok is false if b is malformed.
+// DecodeElement decodes the element at the start of b, which AppendElement has written, and returns the rest of b. The
+// value does not refer to b. ok is false if b is malformed.
 func DecodeElement(b []byte, t *Type) (v Value, rest []byte, ok bool) {
 	payload, rest, null, ok := rowElement(b)
 	if !ok || null {
@@ -288,7 +289,7 @@ func DecodeElement(b []byte, t *Type) (v Value, rest []byte, ok bool) {
 	return v, rest, ok
 }
 
-// rowElement takes the element at the front of b.
+// rowElement splits b into the payload of its first element and the rest.
 func rowElement(b []byte) (payload, rest []byte, null, ok bool) {
 	size, n := binary.Uvarint(b)
 	if n <= 0 {

@@ -5,17 +5,17 @@ import (
 	"encoding/binary"
 )
 
-// These sizes count bytes of data: the storage sizes of
-// https://cloud.google.com/spanner/docs/reference/standard-sql/data-types#storage_size_for_data_types. They do not
-// depend on the encoding here. A NULL has size 0. For NUMERIC that page gives a range, 6 to 22 bytes: a fixed part and
-// the bytes that the number needs.
+// These constants serve to count bytes of data as Spanner does:
+// https://cloud.google.com/spanner/docs/reference/standard-sql/data-types#storage_size_for_data_types. The counts do
+// not depend on Crowfoot's encoding. A NULL has size 0. For NUMERIC, that page gives a range of 6 to 22 bytes; here it
+// is a fixed part and the bytes that the number needs.
 const (
 	numericFixed = 6
 	numericZero  = 1
 	intervalSize = 16
 )
 
-// FixedSize returns the data size that all values of a kind have, except NULL. It returns 0 if the sizes differ.
+// FixedSize returns the data size in bytes of the values of a kind if all but NULL have the same size, else 0.
 func FixedSize(k Kind) int {
 	switch k {
 	case Bool:
@@ -58,8 +58,8 @@ func (v Value) DataSize(t *Type) int {
 	return n
 }
 
-// Upper bounds of the bytes that the wire form adds to a value: the tags and lengths of a field, a Value and a text,
-// and the digits of values that are not texts.
+// wireHeads and wireDigit are upper bounds of the bytes that the wire form adds to a value. wireHeads is for the tags
+// and lengths of a field, a Value and a text. wireDigit is for the digits of a value that is not a text.
 const (
 	wireHeads = 12
 	wireDigit = 64
@@ -85,8 +85,8 @@ func (v Value) WireSize() int {
 	return wireDigit
 }
 
-// RowWireSize returns an upper bound of the bytes that RowToWireField appends for a stored payload of n bytes. Each
-// byte of a list may become four, because a NULL element is stored as one byte.
+// RowWireSize returns an upper bound of the bytes that RowToWireField appends for a stored payload of n bytes. For a
+// list it is four times n and more, because a NULL element is stored in one byte and takes four on the wire.
 func RowWireSize(n int, t *Type) int {
 	switch t.Kind {
 	case String, JSON:
@@ -139,8 +139,8 @@ func rowArraySize(payload []byte, t *Type) (size int) {
 	return size
 }
 
-// rowElementSizeAt returns the data size of the element at the front of b, and the rest of b. After a malformed
-// element, the rest is empty.
+// rowElementSizeAt returns the data size of the element at the start of b, and the rest of b. If the element is
+// malformed, the rest is empty.
 func rowElementSizeAt(b []byte, t *Type) (size int, rest []byte) {
 	payload, rest, null, ok := rowElement(b)
 	if !ok || null {
@@ -149,8 +149,8 @@ func rowElementSizeAt(b []byte, t *Type) (size int, rest []byte) {
 	return RowDataSize(payload, t), rest
 }
 
-// KeyDataSize returns the DataSize of the key part of type t at the front of key. It returns 0 if the part is
-// malformed.
+// KeyDataSize returns the data size in bytes of the key part of type t at the start of key. It returns 0 if the part
+// is malformed.
 func KeyDataSize(key []byte, t *Type, desc bool) int {
 	switch {
 	case len(key) == 0 || key[0]^mask(desc) == keyNull:
@@ -165,8 +165,8 @@ func KeyDataSize(key []byte, t *Type, desc bool) int {
 	return max(n-textFrame-zeros, 0)
 }
 
-// WireDataSize returns the DataSize of a scalar of type t from field, its wire form, which AppendWireField or
-// KeyToWireField has appended.
+// WireDataSize returns the DataSize of a scalar of type t. field is the wire form of the scalar, as AppendWireField or
+// KeyToWireField has appended it.
 func WireDataSize(field []byte, t *Type) int {
 	_, head := binary.Uvarint(field[1:])
 	body := field[1+head:]
@@ -182,13 +182,13 @@ func WireDataSize(field []byte, t *Type) int {
 	case Bytes, Proto:
 		return base64Size(text)
 	case Numeric:
-		d, _ := ParseDecimal(string(text)) // Append has printed it, so there is no error
+		d, _ := ParseDecimal(string(text)) // the method Append has printed the text, so there is no error
 		return numericSize(decimalSize(d))
 	}
 	return len(text)
 }
 
-// base64Size returns the number of bytes that a padded base64 text encodes.
+// base64Size returns the number of bytes that a base64 text with padding encodes.
 func base64Size(text []byte) int {
 	n := len(text) / 4 * 3
 	for i := len(text) - 1; i >= 0 && text[i] == '='; i-- {

@@ -34,7 +34,8 @@ func TestDataSize(t *testing.T) {
 	}
 }
 
-// TestDataSizeOfCodings checks that all encodings of a value give the same data size.
+// TestDataSizeOfCodings checks that the stored, key and wire forms of a value all give the same data size as the
+// value.
 func TestDataSizeOfCodings(t *testing.T) {
 	seeds(t, func(t *testing.T, r *rand.Rand) {
 		for range 1000 {
@@ -56,7 +57,7 @@ func TestDataSizeOfCodings(t *testing.T) {
 	})
 }
 
-// FuzzRowDataSize computes the size of damaged payloads, which must not panic.
+// FuzzRowDataSize computes the data size of damaged payloads and checks that this does not panic.
 func FuzzRowDataSize(f *testing.F) {
 	f.Add([]byte{3, 2, 0, 9, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200})
 	f.Fuzz(func(_ *testing.T, payload []byte) {

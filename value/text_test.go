@@ -47,7 +47,7 @@ func TestTimestampTextRoundTrip(t *testing.T) {
 			}
 			back, err = ParseTimestamp(string(AppendTimestampIn(nil, seconds, nanos, zone)), time.UTC)
 			if offset := ZoneOffset(seconds, zone); seconds+offset < MinTimestampSeconds || seconds+offset > MaxTimestampSeconds {
-				continue // its local date has no four-digit year
+				continue // the local date of this time does not have a four-digit year
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -57,8 +57,8 @@ func TestTimestampTextRoundTrip(t *testing.T) {
 	})
 }
 
-// TestInstantOf compares InstantOf with the clock: the clock must show local at the returned time, unless the clock
-// skips local.
+// TestInstantOf checks the result of InstantOf: at that time, a clock in the zone must show the given local time,
+// unless clocks in the zone skip that local time.
 func TestInstantOf(t *testing.T) {
 	for _, name := range []string{"America/Los_Angeles", "Pacific/Apia", "Europe/Dublin", "Africa/Monrovia"} {
 		zone, err := LoadZone(name)
@@ -69,7 +69,7 @@ func TestInstantOf(t *testing.T) {
 			at := InstantOf(local, zone)
 			shown := at + offsetAt(at, zone)
 			if shown == local {
-				// Of two such times, InstantOf must return the earlier one.
+				// A clock shows a local time twice when it is set back. Then InstantOf must return the earlier time.
 				if earlier := at - 3600; earlier+offsetAt(earlier, zone) == local {
 					t.Fatalf("%s: %v is not the earlier of two", name, time.Unix(at, 0).In(zone))
 				}

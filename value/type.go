@@ -6,8 +6,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Kind is a GoogleSQL type without its parameters. The numbers are those of google.spanner.v1.TypeCode, so a Kind needs
-// no conversion for the wire.
+// Kind is a GoogleSQL type without its parameters. The numbers are those of google.spanner.v1.TypeCode, so a Kind is
+// also the type code on the wire.
 type Kind uint8
 
 // The kinds of Spanner's GoogleSQL dialect that Crowfoot supports.
@@ -31,15 +31,15 @@ const (
 	UUID      Kind = 17
 )
 
-// Type is a GoogleSQL type. Types are immutable and may be shared. Use Equal to compare types: the same type may exist
-// at several addresses.
+// Type is a GoogleSQL type. Types are immutable and may be shared. Compare types with Equal and not by address,
+// because equal types may be at different addresses.
 type Type struct {
 	Kind   Kind
 	Elem   *Type   // of an ARRAY, else nil
 	Fields []Field // of a STRUCT, in order; names may be empty or repeat
 	Name   string  // of a PROTO or ENUM: the full name of the message or enumeration, a.b.C
-	// Descriptor describes the PROTO's message or the ENUM's enumeration. It is set where SQL looks into values, and
-	// nil where only the name matters, as in columns of a schema.
+	// Descriptor describes the PROTO's message or the ENUM's enumeration. It is set where SQL reads fields or names of
+	// values. It is nil where only the type's name matters, as in columns of a schema.
 	Descriptor protoreflect.Descriptor
 }
 
@@ -94,20 +94,20 @@ func EnumType(d protoreflect.EnumDescriptor) *Type {
 	return &Type{Kind: Enum, Name: string(d.FullName()), Descriptor: d}
 }
 
-// Message returns the descriptor of a PROTO, or nil if the type has none.
+// Message returns the descriptor of a PROTO type's message, or nil if the type has none.
 func (t *Type) Message() protoreflect.MessageDescriptor {
 	d, _ := t.Descriptor.(protoreflect.MessageDescriptor)
 	return d
 }
 
-// Enumeration returns the descriptor of an ENUM, or nil if the type has none.
+// Enumeration returns the descriptor of an ENUM type's enumeration, or nil if the type has none.
 func (t *Type) Enumeration() protoreflect.EnumDescriptor {
 	d, _ := t.Descriptor.(protoreflect.EnumDescriptor)
 	return d
 }
 
-// Equal reports whether two types are the same. Field names count, and are compared as in SQL, ignoring case. PROTO and
-// ENUM types are the same if their names are.
+// Equal reports whether two types are the same. Field names must be equal, too; as in SQL, case does not matter. PROTO
+// and ENUM types are the same if they have the same name.
 func (t *Type) Equal(u *Type) bool {
 	if t == u {
 		return true

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// ParseUUID reads a UUID as CAST does: 32 hexadecimal digits of any case, optionally in braces. One hyphen may stand
-// before each digit except the first.
+// ParseUUID reads a UUID as CAST does: 32 hexadecimal digits of any case, optionally in braces. There may be one
+// hyphen before each digit except the first.
 func ParseUUID(s string) (u [16]byte, err error) {
 	text := s
 	if strings.HasPrefix(text, "{") && strings.HasSuffix(text, "}") {

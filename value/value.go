@@ -2,12 +2,14 @@
 // rows as stored (row.go), and google.protobuf.Value on the wire (wire.go, fromwire.go). It also reads and prints
 // values as text.
 //
-// A Value is a small struct that is passed by value and never boxed in an interface. It contains scalars, and points to
-// texts and composites. The functions of the read path allocate only the memory that a Value keeps.
+// A Value is a small struct that is passed by value and never boxed in an interface. It contains scalars itself, and
+// has pointers to texts, arrays and structs. The functions of the read path allocate only the memory that a Value
+// keeps.
 //
-// Errors are plain; they name the value and the type. The package that answers a user (a caller of usererror) explains
-// what they mean there. SQL's functions and casts are in sql/fn; this package has only those parts that several
-// packages need. A PROTO is stored as its bytes, like BYTES, and an ENUM as its number, like an INT64.
+// The errors of this package are simple texts that name the value and the type. The package that answers a user (a
+// caller of usererror) adds what the error means for the request. SQL's functions and casts are in sql/fn; this
+// package has only what several packages need. A PROTO is stored as its bytes, like BYTES, and an ENUM as its number,
+// like an INT64.
 //
 // Imports of this module: nothing.
 package value
@@ -23,15 +25,15 @@ import (
 // An ARRAY or STRUCT knows its elements but not their types. The Type is kept with the column or expression to which
 // the value belongs.
 type Value struct {
-	// ref points to the bytes of STRING, BYTES, PROTO and JSON (normalised text), and to the first element of ARRAY and
-	// STRUCT. It points to the [16]byte of a UUID and to the IntervalValue of an INTERVAL. For a NUMERIC it points to a
-	// Decimal if the number does not fit into bits; else it is nil.
+	// ref points to the bytes of STRING, BYTES, PROTO and JSON (normalised text), and to the first element of ARRAY
+	// and STRUCT. For a UUID it points to a [16]byte, for an INTERVAL to an IntervalValue. For a NUMERIC it points to
+	// a Decimal if the number does not fit into bits. Otherwise it is nil.
 	ref unsafe.Pointer
 	// bits holds an INT64, an ENUM, a BOOL (0, 1), the bits of a FLOAT64 or FLOAT32 (as float64), the days of a DATE
 	// since 1970-01-01, the seconds of a TIMESTAMP since 1970, or the billionths of a small NUMERIC. For STRING, BYTES,
 	// PROTO, JSON, ARRAY and STRUCT, it holds the length of the memory at ref.
 	bits uint64
-	// nanos is the part of a TIMESTAMP below the second, 0 to 999,999,999.
+	// nanos is the fraction of a second of a TIMESTAMP in nanoseconds, 0 to 999,999,999.
 	nanos uint32
 	kind  Kind
 	state state
@@ -48,8 +50,8 @@ const (
 // Null returns the NULL of a kind.
 func Null(k Kind) Value { return Value{kind: k} }
 
-// The functions Of... make values. The methods As... return their contents. For NULL, they return zero or nothing. The
-// caller must know the kind: the method of another kind would misread memory.
+// The functions Of... make values. The methods As... return their contents. For NULL, these methods return zero or
+// nothing. The caller must know the kind: calling the method of another kind would misread memory.
 
 // OfBool makes a BOOL.
 func OfBool(b bool) Value {
@@ -81,7 +83,7 @@ func OfTimestamp(seconds int64, nanos int32) Value {
 	return Value{kind: Timestamp, state: stateSet, bits: uint64(seconds), nanos: uint32(nanos)}
 }
 
-// PendingCommitTimestamp stands for the timestamp at which the transaction that writes it will commit.
+// PendingCommitTimestamp returns a TIMESTAMP that stands for the commit timestamp of the transaction that writes it.
 func PendingCommitTimestamp() Value { return Value{kind: Timestamp, state: statePending} }
 
 // OfString makes a STRING; s must be valid UTF-8.
@@ -102,8 +104,8 @@ func OfProto(b []byte) Value {
 	return v
 }
 
-// Own returns v without references to foreign memory: a copy of a STRING, BYTES, PROTO or JSON, and any other value as
-// it is.
+// Own returns a value that does not refer to memory of others: a copy of a STRING, BYTES, PROTO or JSON, and any other
+// value unchanged.
 func (v Value) Own() Value {
 	if v.state == stateSet && KeepsTexts(v.kind) {
 		b := make([]byte, v.bits)
@@ -129,7 +131,7 @@ func OfUUID(u [16]byte) Value {
 	return Value{kind: UUID, state: stateSet, ref: unsafe.Pointer(&u)}
 }
 
-// OfNumeric makes a NUMERIC. It allocates only if the billionths do not fit into 64 bits.
+// OfNumeric makes a NUMERIC. It allocates memory only if the number of billionths does not fit into 64 bits.
 func OfNumeric(d Decimal) Value {
 	v := Value{kind: Numeric, state: stateSet, bits: d.lo}
 	if d.hi != int64(d.lo)>>63 {
@@ -151,7 +153,7 @@ func ofList(k Kind, vs []Value) Value {
 	return Value{kind: k, state: stateSet, ref: unsafe.Pointer(unsafe.SliceData(vs)), bits: uint64(len(vs))}
 }
 
-// Kind returns the kind of the value, also of a NULL. It is Invalid for the zero Value.
+// Kind returns the kind of the value; a NULL has a kind, too. The kind of the zero Value is Invalid.
 func (v Value) Kind() Kind { return v.kind }
 
 // IsNull reports whether the value is NULL.

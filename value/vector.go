@@ -17,8 +17,8 @@ import (
 //	NUMERIC                 Decimals
 //	all others              Values
 //
-// The slot of a NULL has no meaning, but Offsets are always valid. A Vector may refer to memory that is reused; its
-// maker says how long it is valid.
+// For a NULL, the element of the slice has no meaning, but Offsets are always valid. A Vector may refer to memory that
+// is reused later; the function that returns the Vector says how long it is valid.
 type Vector struct {
 	Type  *Type
 	Nulls []bool // whether each value is NULL; nil if none is
@@ -43,7 +43,7 @@ func (v *Vector) At(i int) Value {
 	return v.Peek(i)
 }
 
-// Peek returns value i, which is valid as long as the vector is.
+// Peek returns value i without copying it. The value is valid as long as the vector is.
 func (v *Vector) Peek(i int) Value {
 	switch {
 	case v.Nulls != nil && v.Nulls[i]:
@@ -68,14 +68,14 @@ func (v *Vector) Peek(i int) Value {
 // TextAt returns the bytes of value i of a vector of texts. The caller must not change them.
 func (v *Vector) TextAt(i int) []byte { return v.Text[v.Offsets[i]:v.Offsets[i+1]] }
 
-// StringAt returns TextAt as a string. It is valid as long as the vector is.
+// StringAt returns the text of value i as a string. It is valid as long as the vector is.
 func (v *Vector) StringAt(i int) string {
 	b := v.Text[v.Offsets[i]:v.Offsets[i+1]]
 	return unsafe.String(unsafe.SliceData(b), len(b))
 }
 
-// Put copies the values with the indexes rows to dst: value rows[k] to dst[k*stride]. The copies do not refer to the
-// vector's memory, but may share new memory with each other.
+// Put copies the values with the given indexes to dst: value rows[k] to dst[k*stride]. The copies do not refer to the
+// vector's memory, but several copies may share one allocation.
 func (v *Vector) Put(dst []Value, stride int, rows []int32) {
 	switch {
 	case v.Offsets != nil:
@@ -97,7 +97,7 @@ func (v *Vector) Put(dst []Value, stride int, rows []int32) {
 	}
 }
 
-// putNulls is the part of Put for NULLs.
+// putNulls writes the NULLs among the values that Put copies.
 func (v *Vector) putNulls(dst []Value, stride int, rows []int32) {
 	if v.Nulls == nil {
 		return
@@ -109,10 +109,11 @@ func (v *Vector) putNulls(dst []Value, stride int, rows []int32) {
 	}
 }
 
-// textChunk is the size of a chunk in bytes. A text that is kept for long keeps its whole chunk, so chunks are small.
+// textChunk is the size of a chunk in bytes. A text that lives long keeps its whole chunk in memory, so chunks are
+// small.
 const textChunk = 4 << 10
 
-// putText is the part of Put for texts. It copies short texts to chunks that they share.
+// putText copies the texts among the values that Put copies. Short texts share chunks of memory.
 func (v *Vector) putText(dst []Value, stride int, rows []int32) {
 	var chunk []byte
 	for k, i := range rows {
@@ -143,8 +144,8 @@ func OfUnixNanos(nanos int64) Value {
 	return OfTimestamp(seconds, int32(rest))
 }
 
-// UnixNanos returns a TIMESTAMP in nanoseconds since 1970-01-01T00:00:00Z. ok is false before 1677 and after 2262, and
-// for a pending one.
+// UnixNanos returns a TIMESTAMP in nanoseconds since 1970-01-01T00:00:00Z. ok is false if that number does not fit
+// into 64 bits (before 1677 and after 2262), and for a pending timestamp.
 func (v Value) UnixNanos() (nanos int64, ok bool) {
 	seconds, rest := v.AsTimestamp()
 	nanos = seconds*int64(time.Second) + int64(rest)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestVectorBuilder appends random values of each type in each of the three ways. Then it compares the vector's values
-// one by one, after Put, and in wire form.
+// TestVectorBuilder appends random values of each type as values, stored payloads and key parts. Then it checks the
+// values of the vector with At, with Put, and in wire form.
 func TestVectorBuilder(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, typ := range []*Type{BoolType, Int64Type, Float64Type, Float32Type, DateType, TimestampType, StringType, BytesType, JSONType, NumericType, UUIDType, IntervalType, ArrayOf(Int64Type), {Kind: Proto, Name: "shop.Item"}} {

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// A VectorBuilder is a Column that makes a Vector. It reuses its memory for the next Vector.
+// A VectorBuilder is a Column that collects values in a Vector. It reuses its memory for the next Vector.
 type VectorBuilder struct {
 	vector Vector
 	form   vectorForm
@@ -48,7 +48,7 @@ func NewVectorBuilder(t *Type) *VectorBuilder {
 // Vector returns the values that were appended. It is valid until Reset.
 func (b *VectorBuilder) Vector() *Vector { return &b.vector }
 
-// keptText is the largest text buffer, in bytes, that Reset keeps.
+// keptText is the largest text buffer, in bytes, that Reset keeps for reuse.
 const keptText = 4 << 20
 
 // Reset empties the builder.
@@ -79,7 +79,7 @@ func (b *VectorBuilder) AppendNull() {
 	b.vector.Nulls = b.nulls
 }
 
-// next records that a value follows that is not NULL.
+// next records that the next value is not NULL.
 func (b *VectorBuilder) next() {
 	b.n++
 	if b.vector.Nulls != nil {
@@ -163,7 +163,7 @@ func (b *VectorBuilder) appendText(text []byte) {
 	b.next()
 }
 
-// append appends x to the slice of the type. For NULL it appends a placeholder.
+// append appends x to the slice in which the Vector holds values of its type. For NULL it appends a placeholder.
 func (b *VectorBuilder) append(x Value) {
 	v := &b.vector
 	switch b.form {

@@ -2,8 +2,8 @@ package value
 
 import "encoding/base64"
 
-// AppendVectorsWire appends value i of each vector as a whole field (see Value.AppendWireField). It also returns the
-// sum of their DataSize.
+// AppendVectorsWire appends value i of each vector as a whole field (see Value.AppendWireField). size is the sum of
+// the DataSize of these values.
 func AppendVectorsWire(dst []byte, tag byte, vectors []*Vector, i int) (out []byte, size int) {
 	for _, v := range vectors {
 		switch {

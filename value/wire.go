@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// The tags of the alternatives of google.protobuf.Value: field number and wire type, which is 0 for a varint.
+// The tags of the fields of google.protobuf.Value: field number times 8, plus the wire type.
 const (
 	wireNull   = 1 << 3   // then a zero byte: NULL_VALUE
 	wireNumber = 2<<3 | 1 // then 8 bytes, little endian
@@ -19,7 +19,8 @@ const (
 	wireValue  = 1<<3 | 2 // of ListValue.values: length, Value
 )
 
-// AppendWire appends v, of type t, as the body of a google.protobuf.Value: without outer tag and length.
+// AppendWire appends v, of type t, as the body of a google.protobuf.Value, that is, without the tag and length of the
+// message.
 func (v Value) AppendWire(dst []byte, t *Type) []byte {
 	if v.state != stateSet {
 		return appendWireNull(dst)
@@ -63,8 +64,8 @@ func (v Value) AppendWire(dst []byte, t *Type) []byte {
 	return appendWireNull(dst)
 }
 
-// RowToWire appends a stored payload of type t as the body of a google.protobuf.Value. AppendRow has written the
-// payload; a damaged one gives NULL.
+// RowToWire appends a stored payload of type t as the body of a google.protobuf.Value. AppendRow must have written the
+// payload; a damaged payload gives NULL.
 func RowToWire(dst, payload []byte, t *Type) []byte {
 	switch t.Kind {
 	case String, JSON:
@@ -137,8 +138,8 @@ func rowElementToWire(dst, b []byte, t *Type) (out, rest []byte) {
 	return RowToWireField(dst, wireValue, payload, t), rest
 }
 
-// KeyToWire takes the key part of type t from the front of key and appends it as the body of a google.protobuf.Value.
-// AppendKey has written the part. A damaged one gives NULL and an empty rest.
+// KeyToWire appends the key part of type t at the start of key as the body of a google.protobuf.Value, and returns the
+// rest of key. AppendKey must have written the part; a damaged part gives NULL and an empty rest.
 func KeyToWire(dst, key []byte, t *Type, desc bool) (out, rest []byte) {
 	if t.Kind == String || t.Kind == Bytes {
 		return keyTextToWire(dst, key, t.Kind, desc)
@@ -188,7 +189,7 @@ func keyTextToWire(dst, key []byte, k Kind, desc bool) (out, rest []byte) {
 	if k == String {
 		return keyTextBody(appendWireHead(dst, wireString, size), part, desc), rest
 	}
-	// The text is decoded after the space for its base64 form, and then cut off.
+	// The text is unescaped behind the space for its base64 form, encoded from there, and then cut off.
 	enc := base64.StdEncoding.EncodedLen(size)
 	dst = appendWireHead(dst, wireString, enc)
 	start := len(dst)
@@ -197,14 +198,14 @@ func keyTextToWire(dst, key []byte, k Kind, desc bool) (out, rest []byte) {
 	return dst[:start+enc], rest
 }
 
-// extend makes dst n bytes longer. The caller writes these bytes.
+// extend makes dst n bytes longer. The caller must then write these n bytes.
 func extend(dst []byte, n int) []byte {
 	dst = slices.Grow(dst, n)
 	return dst[:len(dst)+n]
 }
 
-// AppendWireField appends v as a whole field with a google.protobuf.Value: tag, length and body. The tag is one byte: a
-// field number from 1 to 15, and wire type 2.
+// AppendWireField appends v as a whole field that contains a google.protobuf.Value: tag, length and body. The tag is
+// one byte: it stands for a field number from 1 to 15 and wire type 2.
 func (v Value) AppendWireField(dst []byte, tag byte, t *Type) []byte {
 	if v.state == stateSet {
 		switch t.Kind { // the same cases as in RowToWireField
@@ -224,7 +225,7 @@ func (v Value) AppendWireField(dst []byte, tag byte, t *Type) []byte {
 	return EndField(v.AppendWire(dst, t), mark)
 }
 
-// RowToWireField is RowToWire, but appends a whole field (see AppendWireField).
+// RowToWireField appends a stored payload as RowToWire does, but as a whole field (see AppendWireField).
 func RowToWireField(dst []byte, tag byte, payload []byte, t *Type) []byte {
 	switch t.Kind { // most rows consist of types whose length is known before they are appended
 	case String, JSON:
@@ -244,7 +245,7 @@ func RowToWireField(dst []byte, tag byte, payload []byte, t *Type) []byte {
 	return EndField(RowToWire(dst, payload, t), mark)
 }
 
-// KeyToWireField is KeyToWire, but appends a whole field (see AppendWireField).
+// KeyToWireField appends a key part as KeyToWire does, but as a whole field (see AppendWireField).
 func KeyToWireField(dst []byte, tag byte, key []byte, t *Type, desc bool) (out, rest []byte) {
 	if t.Kind == Int64 {
 		if i, rest, ok := takeKeyInt(key, desc); ok {
@@ -262,8 +263,8 @@ func NullField(dst []byte, tag byte) []byte { return append(dst, tag, 2, wireNul
 // IsNullField reports whether a whole field is NULL.
 func IsNullField(field []byte) bool { return field[1] == 2 && field[2] == wireNull }
 
-// BeginField begins a field whose length is not yet known. It leaves one byte for the length. Pass mark to EndField,
-// which writes the length. If the length needs more bytes, EndField moves the body.
+// BeginField begins a field whose length is not yet known. It reserves one byte for the length. Pass mark to EndField,
+// which writes the length; if the length needs more bytes, EndField moves the body.
 func BeginField(dst []byte, tag byte) (out []byte, mark int) {
 	return append(dst, tag, 0), len(dst) + 2
 }

@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 )
 
-// appendBytesField appends BYTES as a whole field (see AppendWireField). It computes the length first, so that it need
-// not move long values.
+// appendBytesField appends BYTES as a whole field (see AppendWireField). It computes the length first, so that it does
+// not have to move a long value afterwards.
 func appendBytesField(dst []byte, tag byte, b []byte) []byte {
 	n := base64.StdEncoding.EncodedLen(len(b))
 	dst = appendWireHead(dst, tag, 1+uvarintSize(uint64(n))+n)
@@ -20,7 +20,7 @@ func appendWireBytes(dst, b []byte) []byte {
 	return dst
 }
 
-// base64Pairs maps each number of 12 bits to its two base64 characters, the first in the lower byte.
+// base64Pairs maps each 12-bit number to its two base64 characters. The first character is in the lower byte.
 var base64Pairs = func() (pairs [1 << 12]uint16) {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 	for i := range pairs {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestEncodeBase64 compares encodeBase64 with the standard library, for every length and every byte. It must write
-// nothing after the end.
+// TestEncodeBase64 compares encodeBase64 with the standard library, for every length and every byte. encodeBase64 must
+// not write beyond the end of its result.
 func TestEncodeBase64(t *testing.T) {
 	all := make([]byte, 256+64)
 	for i := range all {

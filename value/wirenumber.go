@@ -2,8 +2,8 @@ package value
 
 import "encoding/binary"
 
-// appendTextField appends a text as a whole field (see AppendWireField). It computes the length first, so that it need
-// not move long texts.
+// appendTextField appends a text as a whole field (see AppendWireField). It computes the length first, so that it does
+// not have to move a long text afterwards.
 func appendTextField(dst []byte, tag byte, text []byte) []byte {
 	if n := len(text); n < 1<<7-2 {
 		return append(append(dst, tag, byte(n+2), wireString, byte(n)), text...)
@@ -12,8 +12,8 @@ func appendTextField(dst []byte, tag byte, text []byte) []byte {
 	return append(appendWireHead(dst, wireString, len(text)), text...)
 }
 
-// A numberField is a buffer for a field with the text of a number. It is written from the end to the start, the tag and
-// length last.
+// A numberField is a buffer for a field that holds the text of a number. It is filled from the end to the start, with
+// the tag and the length last.
 type numberField struct {
 	b  [48]byte
 	at int // the start of the written part
@@ -27,10 +27,11 @@ func appendIntField(dst []byte, tag byte, i int64) []byte {
 	return f.appendTo(dst, tag, i < 0)
 }
 
-// isShort reports whether the billionths of d fit into a sign and 64 bits.
+// isShort reports whether the number of billionths of d fits into a sign and 64 bits.
 func (d Decimal) isShort() bool { return d.hi == 0 || d.hi == -1 && d.lo > 0 }
 
-// appendShortDecimalField appends a short number, as Append prints it, as a whole field (see AppendWireField).
+// appendShortDecimalField appends a number for which isShort is true as a whole field (see AppendWireField), with the
+// text that Append prints.
 func appendShortDecimalField(dst []byte, tag byte, d Decimal) []byte {
 	var f numberField
 	f.at = len(f.b)
@@ -46,7 +47,7 @@ func appendShortDecimalField(dst []byte, tag byte, d Decimal) []byte {
 	return f.appendTo(dst, tag, d.hi < 0)
 }
 
-// digitPairs holds the two digits of each number from 00 to 99.
+// digitPairs holds the two digits of each number from 00 to 99, one pair after the other.
 const digitPairs = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899"
 
 // digits writes the digits of a whole number.
@@ -68,7 +69,7 @@ func (f *numberField) digits(u uint64) {
 	f.at = at
 }
 
-// fraction writes a point and billionths, without zeros at the end.
+// fraction writes a point and a fraction, given in billionths, without zeros at the end.
 func (f *numberField) fraction(billionths uint32) {
 	digits, at := decimalScale, f.at
 	if billionths%10_000_000 == 0 { // mostly hundredths
@@ -89,7 +90,8 @@ func (f *numberField) fraction(billionths uint32) {
 	f.at = at
 }
 
-// appendTo appends the field to dst, with a minus sign if negative is set. The field is shorter than 128 bytes.
+// appendTo appends the field to dst. If negative is set, it puts a minus sign before the number. The field must be
+// shorter than 128 bytes.
 func (f *numberField) appendTo(dst []byte, tag byte, negative bool) []byte {
 	at := f.at
 	if negative {

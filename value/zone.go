@@ -6,21 +6,21 @@ import (
 	"sync"
 	"time"
 
-	// The time zone database is part of SQL and must not depend on the machine.
+	// SQL's time zones come from the embedded database, so they do not depend on the machine.
 	_ "time/tzdata"
 )
 
-// DefaultZone names the time zone of a database that sets no other (default_time_zone).
+// DefaultZone is the name of the time zone of a database that does not set the option default_time_zone.
 const DefaultZone = "America/Los_Angeles"
 
-// maxZoneOffset is the largest offset from UTC, in seconds, that a zone may have which is given as an offset.
+// maxZoneOffset is the largest offset from UTC, in seconds, of a zone whose name is an offset.
 const maxZoneOffset = 14 * 3600
 
-// zones caches the named zones that were loaded; there are about 600.
+// zones caches the named zones that were loaded; there are about 600 names.
 var zones sync.Map // string to *time.Location
 
-// LoadZone finds a time zone by its name in the time zone database, which is case-sensitive, or by its offset:
-// [UTC](+|-)H[H][[:]M[M]].
+// LoadZone returns the time zone with this name. The name is in the time zone database, where case matters, or is an
+// offset: [UTC](+|-)H[H][[:]M[M]].
 func LoadZone(name string) (*time.Location, error) {
 	if zone, ok := parseOffset(name); ok {
 		return zone, nil
@@ -29,7 +29,7 @@ func LoadZone(name string) (*time.Location, error) {
 		return zone.(*time.Location), nil
 	}
 	zone, err := time.LoadLocation(name)
-	// Go accepts these two names for UTC and for the machine's own zone.
+	// Go accepts these two names, for UTC and for the machine's own zone.
 	if err != nil || name == "" || name == "Local" {
 		return nil, fmt.Errorf("invalid time zone: %s", quoted(name))
 	}
@@ -58,9 +58,9 @@ func parseOffset(name string) (zone *time.Location, ok bool) {
 	return time.FixedZone(name, offset), true
 }
 
-// InstantOf returns the time, in seconds since 1970, at which clocks in zone show local (civil seconds since 1970-01-01
-// 00:00:00). If there are two such times, it returns the earlier one. If clocks skip local, it uses the offset from
-// before the change.
+// InstantOf returns the time, in seconds since 1970-01-01 UTC, at which clocks in zone show the local time local.
+// local is given as seconds from 1970-01-01 00:00:00 on the same clocks. If there are two such times, it returns the
+// earlier one. If clocks skip that local time, InstantOf uses the offset that was valid before the change.
 func InstantOf(local int64, zone *time.Location) int64 {
 	const margin = 36 * 3600 // more than any offset
 	before, after := offsetAt(local-margin, zone), offsetAt(local+margin, zone)
@@ -76,7 +76,7 @@ func offsetAt(seconds int64, zone *time.Location) int64 {
 }
 
 // ZoneOffset returns zone's offset from UTC at a time, in seconds, truncated to whole minutes. GoogleSQL prints and
-// extracts timestamps with such offsets, also from the time before zones had whole minutes.
+// extracts timestamps with such offsets, even for times when a zone's offset was not a whole number of minutes.
 func ZoneOffset(seconds int64, zone *time.Location) int64 {
 	return offsetAt(seconds, zone) / 60 * 60
 }

@@ -11,47 +11,51 @@ import (
 
 // A Transaction is a list of changes that were committed together.
 //
-// From tables that are polled, these are the rows of one table with the same commit timestamp. Two transactions that have written different rows
-// may share a commit timestamp (https://cloud.google.com/spanner/docs/commit-timestamp#overview). Polls deliver them as one. From a change
-// stream, it is one transaction with all changes that the stream watches.
+// If tables are polled, a Transaction has the rows of one table with the same commit timestamp. Two transactions that
+// have written different rows may share a commit timestamp
+// (https://cloud.google.com/spanner/docs/commit-timestamp#overview). Polls deliver such transactions as one. If a
+// change stream is read, a Transaction is one transaction of the database, with all its changes that the stream
+// watches.
 type Transaction struct {
 	CommitTimestamp time.Time
-	// ReadTimestamp is when a poll has read the rows: they have these values at that timestamp. It is zero on change streams.
+	// ReadTimestamp is the timestamp at which a poll read the rows, so the rows have these values at that time. It is
+	// zero on change streams.
 	ReadTimestamp time.Time
 	// ID is the server_transaction_id on change streams, else "".
 	ID string
-	// Tag is the transaction tag, on change streams.
+	// Tag is the transaction tag; it is only known on change streams.
 	Tag string
 	// System is true if the database itself has made the changes (is_system_transaction), as row deletion policies do.
 	System bool
-	// Changes are ordered by table and key when polled, and by record sequence on change streams.
+	// Changes are ordered by key when polled, and by record sequence on change streams.
 	Changes []Change
-	// Partial is true if the transaction is larger than MaxTransactionChanges and more of its changes come with the next call. A row that is
-	// overwritten before it is read comes with the later transaction instead.
+	// Partial is true if the transaction is larger than MaxTransactionChanges and more of its changes come with the
+	// next call. A row that is overwritten before it is read does not come with this transaction but with the later
+	// one.
 	Partial bool
 
-	// handled is the number of Changes, from the first on, that EachChange has handed out.
+	// handled is the number of Changes, counted from the first, that EachChange has handed out.
 	handled int
 }
 
 // MaxTransactionChanges is the maximum number of changes in a Transaction. A commit may contain 80,000 mutations
-// (https://cloud.google.com/spanner/quotas#limits-for). Polls find more rows of one transaction only if a program itself has written one
-// timestamp, or one id of a change set, to all of them.
+// (https://cloud.google.com/spanner/quotas#limits-for). A poll can find more rows with one commit timestamp only if a
+// program has written a timestamp of its own, or one id of a change set, to all of them.
 const MaxTransactionChanges = 80_000
 
-// A Change is a row that has changed.
+// A Change is the change of one row.
 type Change struct {
 	Table           TableID
 	Kind            Kind
 	CommitTimestamp time.Time
-	// Key has the columns of the primary key, in its order.
+	// Key has the columns of the primary key, in the order of the key.
 	Key Row
-	// Values has all watched columns as they are now (Upsert). On a change stream it depends on the stream's value capture type: the new values
-	// without the key, and none for Delete.
+	// Values has the new values. For an Upsert, these are all watched columns as they are now. On a change stream, the
+	// stream's value capture type decides which columns are included, without those of the key; a Delete has none.
 	Values Row
-	// OldValues has the values before the change, on a change stream that captures them.
+	// OldValues has the values before the change, if the changes come from a change stream that captures old values.
 	OldValues Row
-	// RecordSequence orders the records of one transaction on a change stream, else it is "".
+	// RecordSequence orders the records of one transaction on a change stream. It is "" for a polled row.
 	RecordSequence string
 }
 
@@ -75,7 +79,7 @@ func (t TableID) String() string {
 type Kind int
 
 const (
-	// Upsert is a row that a poll has found: it was inserted or updated, perhaps several times.
+	// Upsert is a row that a poll has found. The row was inserted or updated, perhaps several times.
 	Upsert Kind = iota
 	// Insert, Update and Delete come from change streams.
 	Insert
@@ -83,7 +87,7 @@ const (
 	Delete
 )
 
-// String returns the mod_type of change streams, or UPSERT.
+// String returns the change stream's mod_type (INSERT, UPDATE, DELETE), or UPSERT.
 func (k Kind) String() string {
 	switch k {
 	case Upsert:
@@ -98,7 +102,7 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", int(k))
 }
 
-// A Row is a list of columns and their values. Rows share their columns: do not modify them.
+// A Row is a list of columns and their values. Several rows share one list of columns, so do not modify it.
 type Row struct {
 	Columns []Column
 	// Values has one value for each column, in the coding of Spanner's API (https://cloud.google.com/spanner/docs/reference/rest/v1/TypeCode). An
@@ -112,7 +116,7 @@ type Column struct {
 	Type *spannerpb.Type
 }
 
-// Index returns the position of a column; -1 if there is none of this name.
+// Index returns the position of the column with this name; -1 if the row has none.
 func (r Row) Index(column string) int {
 	for i := range r.Columns {
 		if r.Columns[i].Name == column {

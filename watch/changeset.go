@@ -11,27 +11,30 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// ChangeSets describes a table into which every transaction writes a row with an id and its commit timestamp. The transaction also writes the id
-// into the rows that it changes. So tables without a commit timestamp can be watched. They need no index that begins with a commit timestamp and
-// therefore grows at its end only: random ids spread over an index.
+// ChangeSets describes a table into which every transaction writes a row with an id and its commit timestamp. The
+// transaction also writes the id into the rows that it changes. In this way, tables without a commit timestamp can be
+// watched. Such tables need no index on a commit timestamp, to which all writes would add entries at the end. Their
+// index is on the ids, which are random and so spread over the index.
 //
-// The watcher polls the table of change sets. It reads the rows with the id of a change set when the handler is ready for them. If a later
-// transaction has changed a row again, the row comes with that transaction only. The zero value has the Java library's names:
+// The watcher polls the table of change sets. It reads the rows with the id of a change set when the handler is ready
+// for them. If a later transaction has changed a row again, the row comes only with the later transaction. The zero
+// value has the Java library's names:
 //
 //	CREATE TABLE CHANGE_SETS (CHANGE_SET_ID STRING(MAX), COMMIT_TIMESTAMP TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (CHANGE_SET_ID);
 //	CREATE TABLE ... (..., CHANGE_SET_ID STRING(MAX)) ...;
 //
 // with indexes on COMMIT_TIMESTAMP and on the CHANGE_SET_ID of the data.
 type ChangeSets struct {
-	Table           string // the table of change sets; "" is CHANGE_SETS
-	ID              string // its key column; "" is CHANGE_SET_ID
-	CommitTimestamp string // its commit-timestamp column; "" is COMMIT_TIMESTAMP
-	DataID          string // the column of the watched tables that holds the id; "" is CHANGE_SET_ID
+	Table           string // the table of change sets; "" means CHANGE_SETS
+	ID              string // the key column of that table; "" means CHANGE_SET_ID
+	CommitTimestamp string // the commit-timestamp column of that table; "" means COMMIT_TIMESTAMP
+	DataID          string // the column of the watched tables that holds the id; "" means CHANGE_SET_ID
 	Hint            string // a hint after the name of Table in polls; TableOptions.Hint is the one for the watched table
 }
 
-// ReadWriteTransaction runs f in a transaction, as the client's method of this name does. The transaction also writes a row of change sets. f
-// must put the id into the column DataID of all rows that it writes.
+// ReadWriteTransaction runs f in a transaction, as the client's method of this name does, and in the same transaction
+// inserts a row into the table of change sets. f must write the id that it gets into the column DataID of all rows
+// that it writes.
 func (c *ChangeSets) ReadWriteTransaction(ctx context.Context, client *spanner.Client, f func(ctx context.Context, tx *spanner.ReadWriteTransaction, id string) error) (time.Time, error) {
 	id := uuid.NewString()
 	return client.ReadWriteTransaction(ctx, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
@@ -42,8 +45,8 @@ func (c *ChangeSets) ReadWriteTransaction(ctx context.Context, client *spanner.C
 	})
 }
 
-// Mutation writes the row of change sets, for transactions that do not use ReadWriteTransaction. Each transaction needs its own id, such as a
-// random UUID.
+// Mutation returns the mutation that inserts the row of a change set, for transactions that do not use
+// ReadWriteTransaction. Each transaction needs an id of its own, such as a random UUID.
 func (c *ChangeSets) Mutation(id string) *spanner.Mutation {
 	return spanner.InsertOrUpdate(c.table(), []string{c.idColumn(), c.commitColumn()}, []any{id, spanner.CommitTimestamp})
 }
@@ -62,7 +65,8 @@ func or(name, otherwise string) string {
 
 func (c *ChangeSets) tableID(database string) TableID { return named(database, c.table()) }
 
-// feed returns the id of the feed that reads change sets for one table. The Java library uses the same id in its repository.
+// feed returns the id of the feed that reads change sets for one table. It has the form that the Java library uses in
+// its repository.
 func (c *ChangeSets) feed(table TableID, shard ShardID) FeedID {
 	text := table.Database + "/" + table.quoted()
 	if shard.Text != "" {
@@ -74,8 +78,9 @@ func (c *ChangeSets) feed(table TableID, shard ShardID) FeedID {
 // changeSetsAtOnce is the maximum number of change sets whose rows one statement reads.
 const changeSetsAtOnce = 100
 
-// changeSetReader reads the rows of change sets when the handler is ready to take them, a page at a time. So memory holds at most a page, or the
-// rows of one Transaction if these are more, however many and large the rows are and however slow the handler is.
+// changeSetReader reads the rows of change sets, one page at a time, when the handler is ready to take them. So memory
+// holds at most a page, or the rows of one Transaction if these are more, however many rows there are and however slow
+// the handler is.
 type changeSetReader struct {
 	client *spanner.Client
 	head   string // SELECT ... WHERE ... IN UNNEST(@ids)
@@ -88,8 +93,8 @@ type changeSetReader struct {
 	limit  int // rows of a page
 	bytes  int // of a page
 	most   int // changes of a Transaction
-	// atOnce is the number of change sets for the next statement. It is halved when they have more rows than a page, and doubled when they have
-	// few.
+	// atOnce is the number of change sets that the next statement reads. It is halved when their rows exceed a page,
+	// and doubled when they have few rows.
 	atOnce int
 }
 
@@ -116,10 +121,12 @@ func (p *poll) newChangeSetReader(ctx context.Context, id string) (*changeSetRea
 	}, nil
 }
 
-// handOut gives transactions to the handler, and gives the Sink the checkpoint that follows each of them.
+// handOut is a function that gives transactions to the handler, and tells the Sink the checkpoint that follows each
+// transaction.
 type handOut func(ctx context.Context, list []*Transaction, after []Checkpoint) error
 
-// deliver gives the handler the rows of the change sets in list. It leaves out a change set of which no row is left.
+// deliver gives the handler the rows of the change sets in list. It leaves out a change set whose rows were all
+// written again by later transactions.
 func (r *changeSetReader) deliver(ctx context.Context, list []*Transaction, after []Checkpoint, hand handOut) error {
 	for len(list) > 0 {
 		n, sets := r.batchSize(list)
@@ -155,7 +162,8 @@ func (r *changeSetReader) deliver(ctx context.Context, list []*Transaction, afte
 	return nil
 }
 
-// batchSize returns how many of the first transactions one statement reads the rows for, and the number of their change sets.
+// batchSize returns how many transactions, from the first one on, the next statement reads, and the number of their
+// change sets.
 func (r *changeSetReader) batchSize(list []*Transaction) (n, sets int) {
 	n, sets = 1, len(list[0].Changes)
 	for n < len(list) && sets+len(list[n].Changes) <= r.atOnce {
@@ -177,7 +185,8 @@ func (r *changeSetReader) ids(list []*Transaction) (ids []spanner.GenericColumnV
 	return ids
 }
 
-// distribute assigns rows to the transactions that have changed them. It leaves out transactions without rows, and their checkpoints.
+// distribute adds each row to the transaction that has changed it. It leaves out transactions without rows, and their
+// checkpoints.
 func (r *changeSetReader) distribute(list []*Transaction, after []Checkpoint, rows []Change, read time.Time) (some []*Transaction, behind []Checkpoint) {
 	data := map[string][]Change{}
 	for _, c := range rows {
@@ -196,12 +205,12 @@ func (r *changeSetReader) distribute(list []*Transaction, after []Checkpoint, ro
 	return some, behind
 }
 
-// with returns a copy of the transaction without its changes, with another read timestamp.
+// with returns a copy of the transaction without its changes and with the given read timestamp.
 func (tx *Transaction) with(read time.Time) *Transaction {
 	return &Transaction{CommitTimestamp: tx.CommitTimestamp, ReadTimestamp: read, Partial: tx.Partial}
 }
 
-// add adds changes and gives them the transaction's commit timestamp.
+// add adds changes to the transaction and gives them the transaction's commit timestamp.
 func (tx *Transaction) add(list ...Change) {
 	for _, c := range list {
 		c.CommitTimestamp = tx.CommitTimestamp
@@ -209,8 +218,9 @@ func (tx *Transaction) add(list ...Change) {
 	}
 }
 
-// deliverLarge delivers a transaction that has more rows than a page. It reads all pages of one Transaction at the same timestamp. If the rows
-// need several Transactions, each begins with a strong read, since the handler may have taken long.
+// deliverLarge delivers a transaction whose rows exceed a page. All pages of one Transaction are read at the same
+// timestamp. If the rows are split into several Transactions, each begins with a new strong read, since the handler
+// may have taken long.
 func (r *changeSetReader) deliverLarge(ctx context.Context, tx *Transaction, after Checkpoint, hand handOut) error {
 	out, bound := tx.with(time.Time{}), spanner.StrongRead()
 	for ids := r.ids([]*Transaction{tx}); len(ids) > 0; ids = ids[min(changeSetsAtOnce, len(ids)):] {
@@ -242,12 +252,13 @@ func (r *changeSetReader) deliverLarge(ctx context.Context, tx *Transaction, aft
 	return hand(ctx, []*Transaction{out}, []Checkpoint{after})
 }
 
-// place returns the position of a row in the order of pages.
+// place returns the position of a row in the order in which pages are read: by id of the change set, then by key.
 func (r *changeSetReader) place(c Change) []*structpb.Value {
 	return append([]*structpb.Value{c.Values.Values[c.Values.Index(r.column)]}, c.Key.Values...)
 }
 
-// page reads the first rows of some change sets, or those after a position. full means that more may follow.
+// page reads the first rows of the change sets with these ids, or those after the position behind. full says that
+// there may be more rows.
 func (r *changeSetReader) page(ctx context.Context, ids []spanner.GenericColumnValue, behind []*structpb.Value, bound spanner.TimestampBound) (rows []Change, full bool, read time.Time, err error) {
 	list := make([]*structpb.Value, len(ids))
 	for i := range ids {

@@ -13,7 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/clienttest"
 )
 
-// changeSetTables are a table of change sets and a table that is watched through it.
+// changeSetTables is the DDL of a table of change sets and of a table that is watched through it.
 var changeSetTables = []string{
 	"CREATE TABLE CHANGE_SETS (CHANGE_SET_ID STRING(MAX), COMMIT_TIMESTAMP TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (CHANGE_SET_ID)",
 	"CREATE INDEX ByTime ON CHANGE_SETS(COMMIT_TIMESTAMP)",
@@ -21,7 +21,7 @@ var changeSetTables = []string{
 	"CREATE INDEX ByChangeSet ON A(CHANGE_SET_ID)",
 }
 
-// writeChangeSet writes a version of some rows, with a change set, in one transaction.
+// writeChangeSet writes the rows ids in the given version, together with a change set, in one transaction.
 func writeChangeSet(t *testing.T, c *spanner.Client, version int, ids ...int) {
 	t.Helper()
 	sets := &ChangeSets{}
@@ -36,7 +36,8 @@ func writeChangeSet(t *testing.T, c *spanner.Client, version int, ids ...int) {
 	}
 }
 
-// versions formats transactions. {7=1 3=1} {4=2 ...} means rows 7 and 3 in version 1, and then row 4 in version 2 with more to come.
+// versions formats transactions. For example, {7=1 3=1} {4=2 ...} stands for a transaction with rows 7 and 3 in
+// version 1, followed by one with row 4 in version 2 of which more will come.
 func versions(list []*Transaction) string {
 	var all []string
 	for _, tx := range list {
@@ -52,7 +53,8 @@ func versions(list []*Transaction) string {
 	return strings.Join(all, " ")
 }
 
-// TestChangeSetPages: change sets with more rows than a page are read in several pages. If they exceed a Transaction's limit, they come in parts.
+// TestChangeSetPages checks that the rows of a change set are read in several pages if they exceed a page, and that
+// they come in several Transactions if they exceed the limit of one.
 func TestChangeSetPages(t *testing.T) {
 	c := clienttest.Connect(t, changeSetTables...)
 	writeChangeSet(t, c, 1, 1, 2)
@@ -86,11 +88,11 @@ func TestChangeSetPages(t *testing.T) {
 	}
 }
 
-// keptSink is a Sink that keeps what it gets.
+// keptSink is a Sink that keeps the transactions and the checkpoint that it gets.
 type keptSink struct {
 	list       []*Transaction
 	checkpoint Checkpoint
-	partial    bool // a checkpoint came after a part of a transaction
+	partial    bool // whether a checkpoint came after a part of a transaction
 }
 
 func (s *keptSink) Deliver(_ context.Context, list []*Transaction) (int, error) {
@@ -107,8 +109,8 @@ func (s *keptSink) Delivered(time.Time) {}
 func (s *keptSink) Observe(Reading)     {}
 func (s *keptSink) Report(error)        {}
 
-// TestChangeSetsAreReadLate: the rows of change sets are read only when the handler is ready for them. A row that is written again before that
-// comes only with the later change set.
+// TestChangeSetsAreReadLate checks that the rows of change sets are read only when the handler is ready for them. A
+// row that is written again before then must come only with the later change set.
 func TestChangeSetsAreReadLate(t *testing.T) {
 	c := clienttest.Connect(t, changeSetTables...)
 	const sets = 2 * changeSetsAtOnce

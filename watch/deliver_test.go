@@ -13,8 +13,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/watch"
 )
 
-// TestHandlerFails: a transaction comes again after an error or a panic of the handler. No later transaction overtakes it, and health shows the
-// error.
+// TestHandlerFails checks that a transaction comes again after the handler returned an error or panicked. No later
+// transaction may come before it, and Health must show the error.
 func TestHandlerFails(t *testing.T) {
 	c := clienttest.Connect(t, singers)
 	r := newRecorder()
@@ -48,7 +48,8 @@ func TestHandlerFails(t *testing.T) {
 	}
 }
 
-// TestHandlerFailsInHealth: while the handler fails, the feed is RETRYING with the error, even if pages are still read.
+// TestHandlerFailsInHealth checks that Health shows a feed as Retrying, with the error, while the handler fails, even
+// if the feed still reads pages.
 func TestHandlerFailsInHealth(t *testing.T) {
 	c := clienttest.Connect(t, singers)
 	r := newRecorder()
@@ -66,7 +67,8 @@ func TestHandlerFailsInHealth(t *testing.T) {
 	}
 }
 
-// TestEachChange: after an error, the changes of the transaction that were already handled do not come again.
+// TestEachChange checks that after an error of the handler, changes of the transaction that were already handled do
+// not come again.
 func TestEachChange(t *testing.T) {
 	c := clienttest.Connect(t, singers)
 	done := make(chan string, 1)
@@ -118,8 +120,8 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// TestResume: with each kind of repository, a watcher continues where the last one has stopped. The first watcher's start is stored before
-// anything has changed.
+// TestResume checks for each kind of repository that a watcher continues where the previous one stopped. The start of
+// the first watcher must be stored before anything has changed.
 func TestResume(t *testing.T) {
 	c := clienttest.Connect(t, singers, "CREATE TABLE Plain (Id INT64 NOT NULL) PRIMARY KEY (Id)")
 	apply(t, c, singer(0, "long ago"))
@@ -154,7 +156,7 @@ func TestResume(t *testing.T) {
 		if got := once(func() { apply(t, c, singer(2, "b")) }, 1); got != "{Singers(2):b}" {
 			t.Errorf("%s: the third delivered %s", kind, got)
 		}
-		// A table that is created while no watcher runs.
+		// This table is created while no watcher runs.
 		alter(t, "CREATE TABLE Later (Id INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)")
 		apply(t, c, spanner.Insert("Later", []string{"Id", "Ts"}, []any{1, spanner.CommitTimestamp}))
 		if got := once(func() {}, 1); got != "{Later(1)}" {

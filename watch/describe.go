@@ -13,12 +13,12 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// described is a table as INFORMATION_SCHEMA describes it.
+// described holds the description of a table that INFORMATION_SCHEMA gives.
 type described struct {
 	id       TableID
 	key      keyOrder
-	hidden   []string        // columns that SELECT * leaves out
-	nullable map[string]bool // has all columns, by their names
+	hidden   []string        // columns that SELECT * does not return
+	nullable map[string]bool // whether each column may be NULL, by column name; has all columns
 	types    map[string]string
 	commits  []string  // columns with the option allow_commit_timestamp
 	read     time.Time // the timestamp at which the table was described
@@ -30,7 +30,8 @@ type keyColumn struct {
 	desc bool
 }
 
-// describe reads the description of a table as it is now. The case of the name does not matter, as in SQL.
+// describe reads the current description of a table from the database. The case of the name does not matter, as in
+// SQL.
 func describe(ctx context.Context, client *spanner.Client, id TableID) (*described, error) {
 	return describeAt(ctx, client, id, spanner.StrongRead())
 }
@@ -40,7 +41,7 @@ func describeAt(ctx context.Context, client *spanner.Client, id TableID, at span
 	ro := client.ReadOnlyTransaction().WithTimestampBound(at)
 	defer ro.Close()
 	err := d.readColumns(ctx, ro)
-	if err == nil && len(d.nullable) == 0 { // perhaps the name has another case
+	if err == nil && len(d.nullable) == 0 { // the name may differ from the table's in case
 		if err = d.findName(ctx, ro); err == nil {
 			err = d.readColumns(ctx, ro)
 		}
@@ -55,8 +56,8 @@ func describeAt(ctx context.Context, client *spanner.Client, id TableID, at span
 	return d, err
 }
 
-// readColumns reads the columns of the table with exactly this name. It compares each view with the name, so that the database looks at this
-// table only, however many there are.
+// readColumns reads the columns of the table with exactly this name. Each INFORMATION_SCHEMA view in the query is
+// compared with the name, so that the database looks only at this table, however many tables there are.
 func (d *described) readColumns(ctx context.Context, ro *spanner.ReadOnlyTransaction) error {
 	columns := spanner.Statement{Params: d.names(), SQL: `SELECT c.COLUMN_NAME, c.SPANNER_TYPE, c.IS_NULLABLE = 'YES', c.IS_HIDDEN, IFNULL(o.OPTION_VALUE, '')
 FROM INFORMATION_SCHEMA.COLUMNS c
@@ -82,7 +83,7 @@ ORDER BY c.ORDINAL_POSITION`}
 	})
 }
 
-// findName replaces the name by the one that the table was created with, which may differ in case.
+// findName replaces the name in d.id by the name with which the table was created, which may differ in case.
 func (d *described) findName(ctx context.Context, ro *spanner.ReadOnlyTransaction) error {
 	asked := d.id
 	tables := spanner.Statement{
@@ -119,23 +120,24 @@ func (d *described) names() map[string]any {
 	return map[string]any{"schema": d.id.Schema, "table": d.id.Name}
 }
 
-// recheck is how long a description is trusted while rows are read.
+// recheck is how long a description of a table is used without a check while rows are read.
 const recheck = 10 * time.Second
 
-// tableCheck detects that a table was dropped and created again with another key between two polls: pages by the old key would leave rows out.
+// tableCheck detects that a table was dropped between two polls and created again with another key. Without the check,
+// rows would be left out, because pages would continue in the order of the old key.
 type tableCheck struct {
 	client *spanner.Client
 	was    *described
 	at     time.Time // the newest timestamp at which the table was checked
-	asked  time.Time // when it was checked, by this machine's clock
+	asked  time.Time // when the table was checked, by this machine's clock
 }
 
 func newTableCheck(client *spanner.Client, d *described) *tableCheck {
 	return &tableCheck{client, d, d.read, time.Now()}
 }
 
-// check returns an error if the table's key or commit-timestamp columns differ at the timestamp of a read. The feed is then read again from its
-// checkpoint.
+// check returns an error if, at the timestamp of a read, the table's key or commit-timestamp column differs from the
+// known one. The watcher then reads the feed again from its checkpoint.
 func (c *tableCheck) check(ctx context.Context, at time.Time) error {
 	if at.Equal(c.at) {
 		return nil
@@ -151,7 +153,7 @@ func (c *tableCheck) check(ctx context.Context, at time.Time) error {
 	return nil
 }
 
-// checkNowAndThen calls check if the last check is more than recheck ago.
+// checkNowAndThen calls check if the last check was longer ago than recheck.
 func (c *tableCheck) checkNowAndThen(ctx context.Context, at time.Time) error {
 	if time.Since(c.asked) < recheck {
 		return nil
@@ -159,7 +161,7 @@ func (c *tableCheck) checkNowAndThen(ctx context.Context, at time.Time) error {
 	return c.check(ctx, at)
 }
 
-// column returns the name of a column as the table has it, which may differ in case.
+// column returns the name of a column in the table's spelling, which may differ in case from the argument.
 func (d *described) column(name string) (string, error) {
 	for have := range d.nullable {
 		if strings.EqualFold(have, name) {
@@ -169,7 +171,7 @@ func (d *described) column(name string) (string, error) {
 	return "", status.Errorf(codes.NotFound, "Column not found in table %s: %s", d.id, name)
 }
 
-// code returns the type of a column.
+// code returns the type code of a column.
 func (d *described) code(column string) spannerpb.TypeCode {
 	typ, _, _ := strings.Cut(d.types[column], "(") // STRING(MAX)
 	return spannerpb.TypeCode(spannerpb.TypeCode_value[typ])
@@ -184,7 +186,8 @@ func (d *described) keyNames() []string {
 	return names
 }
 
-// commitTimestamp returns the commit-timestamp column for polls: the given one, or the only one with the option.
+// commitTimestamp returns the commit-timestamp column to poll by: the given one, or the only column with the option
+// allow_commit_timestamp.
 func (d *described) commitTimestamp(given string) (string, error) {
 	if given != "" {
 		name, err := d.column(given)
@@ -203,8 +206,8 @@ func (d *described) commitTimestamp(given string) (string, error) {
 		d.id, len(d.commits), strings.Join(d.commits, ", "))
 }
 
-// list returns the tables that have a column with the option allow_commit_timestamp, or one called column if column is not "". It also returns
-// the tables in names, even if they have no such column.
+// list returns the tables that have a column with the option allow_commit_timestamp or, if column is not "", a column
+// of this name. It also returns the tables in names, even if they do not have such a column.
 func list(ctx context.Context, client *spanner.Client, column string, names []string) ([]TableID, error) {
 	lower := make([]string, len(names))
 	for i, n := range names {

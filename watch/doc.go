@@ -1,5 +1,6 @@
-// Package watch delivers the changes of a Spanner database to a handler: every change at least once, and the changes of one key in the order of
-// their commits. It is a client: it talks to any Spanner endpoint through the official library.
+// Package watch delivers the changes of a Spanner database to a handler: every change at least once, and the changes
+// of one key in the order of their commits. The package is a client: it talks to any Spanner endpoint through the
+// official library.
 //
 //	w, err := watch.New(watch.Options{
 //		Source:  &watch.Tables{Client: client},
@@ -13,14 +14,16 @@
 //	})
 //	err = w.Run(ctx)
 //
-// A Source says where changes come from. Tables polls tables that have a column with the option allow_commit_timestamp. It sees rows as they are
-// now: several changes of a row between two polls come as one, and deletes are not seen. Stream reads a change stream of the database, which has
-// every change, also deletes, in whole transactions. ChangeSets let Tables poll tables without a commit timestamp.
+// A Source says where changes come from. Tables polls tables that have a column with the option
+// allow_commit_timestamp. A poll sees rows as they are now: several changes of a row between two polls come as one,
+// and deletes do not come at all. Stream reads a change stream of the database, which has every change, deletes
+// included, in whole transactions. With ChangeSets, Tables can poll tables without a commit timestamp.
 //
-// A source consists of feeds: tables that are polled, or a change stream. Feeds run concurrently, and one that fails does not stop the others.
-// For each feed, a Repository keeps a Checkpoint of what was handled, from which the next Run goes on. A checkpoint moves only after the handler
-// has returned nil. After a crash of the watcher or its machine, the handler therefore gets again what it has handled since the last stored
-// checkpoint. No change is left out, and the changes of each key come in order again from there.
+// A source consists of feeds. Each polled table is a feed, and so is a change stream. Feeds run concurrently, and a
+// feed that fails does not stop the others. For each feed, a Repository keeps a Checkpoint that says what was handled.
+// The next Run continues from there. A checkpoint moves only after the handler has returned nil. After a crash of the
+// watcher or its machine, the handler therefore gets again what it has handled since the last stored checkpoint. No
+// change is left out, and the changes of each key come in order again from there.
 //
 // Imports of this module: nothing.
 package watch

@@ -15,39 +15,41 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// feedRunner runs one feed: it is the feed's Sink, calls the handler, stores checkpoints and tries again after errors.
+// feedRunner runs one feed. It is the Sink of the feed: it calls the handler, stores checkpoints and tries again after
+// errors.
 type feedRunner struct {
 	w      *Watcher
 	feed   Feed
 	id     FeedID
 	cancel context.CancelFunc
 	retry  chan struct{} // receives a value when the feed must be tried again after a lasting error
-	over   chan struct{} // run closes it when it returns
-	before *feedRunner   // a removed runner of the same feed that may still run; nil if there is none
+	over   chan struct{} // closed by run when run returns
+	before *feedRunner   // an earlier runner of the same feed that was removed and may still run; nil if there is none
 
 	mu         sync.Mutex
-	state      State // note derives it from the errors
+	state      State // set by note, depending on the errors
 	since      time.Time
 	readErr    error
 	handleErr  error
 	storeErr   error
-	reported   error // the last error that did not stop the feed
+	reported   error // the last error that the feed reported and that did not stop it
 	ended      bool
 	newest     time.Time // the highest timestamp at which the source was read
 	readAt     time.Time // when the last read ended, by this machine's clock
 	delivered  time.Time
-	checkpoint Checkpoint // the newest that the feed has given
+	checkpoint Checkpoint // the newest checkpoint that the feed has given
 	stored     Checkpoint
 	metrics    FeedMetrics
 
-	tried []time.Time // timestamps that this runner may have stored in the repository; only the storing goroutine uses it
+	tried []time.Time // timestamps that this runner may have stored in the repository; used only by the goroutine that stores
 }
 
 const (
-	// minPause and maxPause bound the pause before a failed feed or handler is tried again. Each pause is about twice the last.
+	// minPause and maxPause bound the pause before a failed feed or handler is tried again. Each pause is about twice
+	// as long as the one before.
 	minPause = 50 * time.Millisecond
 	maxPause = 10 * time.Second
-	// lastStore limits the time to store the last checkpoints when Run ends.
+	// lastStore limits how long storing the last checkpoints may take when Run ends.
 	lastStore = 10 * time.Second
 )
 
@@ -72,7 +74,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// lasting reports whether retrying cannot help against an error: the request is wrong, or the object that it names does not exist.
+// lasting reports whether retrying cannot help against err, because the request is wrong or the object that it names
+// does not exist.
 func lasting(err error) bool {
 	switch status.Code(err) {
 	case codes.InvalidArgument, codes.NotFound, codes.FailedPrecondition, codes.OutOfRange, codes.PermissionDenied, codes.Unauthenticated, codes.Unimplemented:
@@ -86,7 +89,7 @@ func (l *feedRunner) run(ctx context.Context) {
 	defer close(l.over)
 	defer l.w.runnerOver()
 	defer l.note(func() { l.ended = true })
-	if l.before != nil { // its handler may still run, and it stores a last checkpoint
+	if l.before != nil { // the handler of the earlier runner may still run, and that runner stores a last checkpoint
 		<-l.before.over
 		l.mu.Lock()
 		l.metrics, l.before = l.before.count(), nil
@@ -125,19 +128,20 @@ func (l *feedRunner) run(ctx context.Context) {
 	}
 }
 
-// count returns the sum of the feed's figures, from this runner and those before it.
+// count returns the metrics of the feed, summed over this runner and the earlier ones.
 func (l *feedRunner) count() FeedMetrics {
 	l.mu.Lock()
 	before, m := l.before, l.metrics
 	l.mu.Unlock()
-	if before != nil { // this runner starts from the figures of that one, and has counted nothing yet
+	if before != nil { // this runner starts with the metrics of the earlier one, and has counted nothing yet
 		m = before.count()
 	}
 	m.Feed = l.id
 	return m
 }
 
-// wait waits until the feed must be tried again after an error. It returns false if ctx ends first.
+// wait waits until the feed must be tried again after an error. If the error is lasting, it waits for retry. It
+// returns false if ctx ends first.
 func (l *feedRunner) wait(ctx context.Context, err error, failures int) bool {
 	l.note(func() { l.readErr = err })
 	if !lasting(err) {
@@ -152,7 +156,8 @@ func (l *feedRunner) wait(ctx context.Context, err error, failures int) bool {
 	}
 }
 
-// note applies a change to the runner's fields, derives its state, and logs a change of state. The caller must not hold mu.
+// note calls change, which modifies fields of the runner, sets the state, and logs a change of the state. The caller
+// must not hold mu.
 func (l *feedRunner) note(change func()) {
 	l.mu.Lock()
 	change()
@@ -187,8 +192,9 @@ func (l *feedRunner) note(change func()) {
 
 func (l *feedRunner) name() slog.Attr { return slog.String("feed", l.id.String()) }
 
-// load gets the checkpoint from the repository. If there is none, the feed starts where the watcher does. load stores that start at once: if the
-// watcher stops before anything changes, the next one begins there, too. It returns false if ctx ends.
+// load gets the checkpoint from the repository. If there is none, the feed starts where the watcher starts, and load
+// stores that start at once. So if the watcher stops before anything changes, the next watcher begins there, too. load
+// returns false if ctx ends.
 func (l *feedRunner) load(ctx context.Context) bool {
 	for failures := 0; ; failures++ {
 		c, ok, err := l.w.o.Repository.Load(ctx, l.id)
@@ -231,7 +237,7 @@ func (l *feedRunner) Deliver(ctx context.Context, list []*Transaction) (int, err
 	return len(list), nil
 }
 
-// call calls the handler until it takes the transactions, returns a fatal error, or ctx ends.
+// call calls the handler until the handler has taken the transactions or returns a fatal error, or until ctx ends.
 func (l *feedRunner) call(ctx context.Context, list []*Transaction, handle func() error) error {
 	for failures := 0; ; failures++ {
 		if err := ctx.Err(); err != nil {
@@ -330,7 +336,7 @@ func (l *feedRunner) Report(err error) {
 	l.w.log.Warn("the feed goes on after an error", l.name(), "error", err)
 }
 
-// storeAll stores the checkpoint whenever it has moved, and once more when ctx ends.
+// storeAll stores the checkpoint each time it has moved, and once more when ctx ends.
 func (l *feedRunner) storeAll(ctx context.Context) {
 	for sleep(ctx, l.w.o.CheckpointInterval) {
 		l.store(ctx)
@@ -365,8 +371,9 @@ func (l *feedRunner) store(ctx context.Context) {
 	}
 }
 
-// replace stores a checkpoint over one that this runner has stored or tried to store. If it finds any other one, a second watcher delivers the same
-// feed: both would overwrite each other's progress. replace then returns a fatal error.
+// replace stores a checkpoint in place of one that this runner has stored or tried to store. If the repository holds
+// any other checkpoint, a second watcher delivers the same feed, and both would overwrite each other's progress. Then
+// replace returns a fatal error.
 func (l *feedRunner) replace(ctx context.Context, c Checkpoint) error {
 	before, ok, err := l.w.o.Repository.Load(ctx, l.id)
 	if err != nil {
@@ -385,7 +392,7 @@ func (l *feedRunner) replace(ctx context.Context, c Checkpoint) error {
 	return nil
 }
 
-// stalled is the time without a read after which health reports a feed as Retrying.
+// stalled is how long after the last successful read Health reports a feed as Retrying.
 const stalled = 30 * time.Second
 
 // health returns the state of the runner for Watcher.Health.

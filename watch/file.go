@@ -18,7 +18,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// File keeps checkpoints in a JSON file. Several watchers with different feeds may share it, also from several processes of one machine:
+// File keeps checkpoints in a JSON file. Several watchers with different feeds may share the file, even in several
+// processes of one machine. Its format is:
 //
 //	[{"database": "projects/p/instances/i/databases/d", "table": "Singers", "timestamp": "2026-01-02T03:04:05.678901Z"}, …]
 type File struct {
@@ -45,8 +46,9 @@ func (e *fileEntry) id() FeedID {
 	return FeedID{TableID{e.Database, e.Catalog, e.Schema, e.Table}, ShardID{spannerpb.TypeCode(spannerpb.TypeCode_value[e.ShardType]), e.Shard}}
 }
 
-// Check reads the file, if it exists, and tests whether a new one can replace it. If it cannot for a lasting reason, such as a read-only
-// directory, the error is FAILED_PRECONDITION. On a full disk, Check may succeed later.
+// Check reads the file, if it exists, and tests whether a new file can replace it. If this is impossible for a lasting
+// reason, such as a read-only directory, the error is FAILED_PRECONDITION. If the disk is full, the error is another
+// one, since a later Check may succeed.
 func (f *File) Check(context.Context) error {
 	err := f.locked(func() error {
 		if _, err := f.read(); err != nil {
@@ -78,7 +80,7 @@ func (f *File) Load(_ context.Context, id FeedID) (c Checkpoint, ok bool, err er
 	return c, ok, err
 }
 
-// Store implements Repository. It writes a new file, and renames it once it is on disk.
+// Store implements Repository. It writes a new file, syncs it, and renames it to replace the old one.
 func (f *File) Store(_ context.Context, id FeedID, c Checkpoint) error {
 	e := fileEntry{id.Database, id.Catalog, id.Schema, id.Name, "", id.Shard.Text, c.Timestamp, c.Position}
 	if id.Shard.Type != 0 {
@@ -98,7 +100,7 @@ func (f *File) Store(_ context.Context, id FeedID, c Checkpoint) error {
 	})
 }
 
-// locked runs do while it holds a lock that keeps other processes away.
+// locked runs do while it holds a lock that excludes other goroutines and processes.
 func (f *File) locked(do func() error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -136,12 +138,14 @@ func (f *File) read() ([]fileEntry, error) {
 	return list, nil
 }
 
-// damaged returns the error for a file that Store has not written. It is lasting: without the file's checkpoints, changes would be left out.
+// damaged returns the error for a file that Store cannot have written. The error is lasting: to start without the
+// file's checkpoints would leave changes out.
 func (f *File) damaged(err error) error {
 	return status.Errorf(codes.FailedPrecondition, "The file %s does not hold checkpoints: %v", f.name, err)
 }
 
-// next returns the name under which the next file is written before it replaces the last. A crash may leave a part of it.
+// next returns the name under which a new file is written before it replaces the old one. A crash may leave an
+// incomplete file of this name.
 func (f *File) next() string { return f.name + ".next" }
 
 func (f *File) replace(text []byte) error {

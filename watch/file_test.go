@@ -23,7 +23,7 @@ func feedOf(table string) watch.FeedID {
 	return watch.FeedID{TableID: watch.TableID{Database: clienttest.Database, Name: table}}
 }
 
-// storeIn stores a checkpoint for each of two feeds, and returns the file's name.
+// storeIn stores checkpoints of two feeds in a file in dir, and returns the name of the file.
 func storeIn(t *testing.T, dir string) string {
 	t.Helper()
 	name := filepath.Join(dir, "checkpoints.json")
@@ -35,8 +35,8 @@ func storeIn(t *testing.T, dir string) string {
 	return name
 }
 
-// TestFileDamaged: a file that is empty, cut off at any byte, or filled with other data is a lasting error. It is not taken for a new start,
-// which would leave changes out.
+// TestFileDamaged checks that a file that is empty, cut off at any byte, or filled with other data gives a lasting
+// error. If it were treated like a missing file, the watcher would start anew and leave changes out.
 func TestFileDamaged(t *testing.T) {
 	name := storeIn(t, t.TempDir())
 	whole, err := os.ReadFile(name)
@@ -69,7 +69,7 @@ func TestFileDamaged(t *testing.T) {
 	}
 }
 
-// TestFileLeftover: a part of the next file that a crash has left is ignored.
+// TestFileLeftover checks that the incomplete new file that a crash may leave is ignored.
 func TestFileLeftover(t *testing.T) {
 	name := storeIn(t, t.TempDir())
 	f := watch.NewFile(name)
@@ -87,8 +87,9 @@ func TestFileLeftover(t *testing.T) {
 	}
 }
 
-// TestFileFullDisk: while the disk is full, changes are delivered, health shows that the checkpoint is not stored, and the stored one stays
-// unchanged. The next checkpoint is stored as soon as there is space. A link to /dev/full simulates the full disk.
+// TestFileFullDisk checks that on a full disk, changes are delivered, Health shows that the checkpoint cannot be
+// stored, and the stored checkpoint is unchanged. The next checkpoint must be stored as soon as there is space. A link
+// to /dev/full simulates the full disk.
 func TestFileFullDisk(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip(err)
@@ -142,7 +143,7 @@ func TestFileFullDisk(t *testing.T) {
 	}
 }
 
-// TestFileCannotBe: Run returns at once if the directory is read-only or does not exist.
+// TestFileCannotBe checks that Run returns an error at once if the directory is read-only or does not exist.
 func TestFileCannotBe(t *testing.T) {
 	c := clienttest.Connect(t, singers)
 	dir := t.TempDir()
@@ -162,12 +163,13 @@ func TestFileCannotBe(t *testing.T) {
 	}
 }
 
-// TestFileShared: watchers of different feeds do not overwrite each other's checkpoints in one file. Of two watchers of the same feed, one ends.
+// TestFileShared checks that watchers of different feeds can share a file without overwriting each other's
+// checkpoints. If two watchers have the same feed, one of them must end.
 func TestFileShared(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "checkpoints.json")
 	var storing sync.WaitGroup
 	for i := range 8 {
-		f := watch.NewFile(name) // as in another process: only the file lock separates them
+		f := watch.NewFile(name) // this File stands for another process: only the file lock protects the two from each other
 		storing.Go(func() {
 			for n := range 20 {
 				if err := f.Store(t.Context(), feedOf(fmt.Sprint("T", i)), watch.Checkpoint{Timestamp: time.Unix(int64(n+1), 0)}); err != nil {

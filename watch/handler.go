@@ -5,20 +5,22 @@ import (
 	"errors"
 )
 
-// A Handler takes changes. When it returns nil, it has taken them for good; only then the checkpoint moves on.
+// A Handler takes changes. When Handle returns nil, the changes count as handled; only then does the checkpoint move
+// past them.
 //
-// If it returns an error or panics, it is called again with the same transaction until it returns nil, the context ends, or the error is marked
-// with Fatal. The pauses between the calls grow up to a limit. The feed waits meanwhile; other feeds do not. Calls for one feed come one after
-// the other. Calls for different feeds come concurrently, from different goroutines.
+// If it returns an error or panics, it is called again with the same transaction until it returns nil, the context
+// ends, or the error is marked with Fatal. The pauses between the calls grow up to a limit. During this time the feed
+// waits, but other feeds do not. For one feed, the handler is called one call at a time. For different feeds it is
+// called concurrently, from different goroutines.
 //
 // A handler may keep the transactions, but must not modify them.
 type Handler interface {
 	Handle(ctx context.Context, tx *Transaction) error
 }
 
-// A BatchHandler takes all transactions that are ready in one call: the watcher calls HandleBatch instead of Handle. This is for handlers that
-// send changes elsewhere and wait for the answer, since they can wait for many at once. When HandleBatch returns an error, the whole batch comes
-// again, unless the error is marked with Fatal.
+// A BatchHandler takes all transactions that are ready in one call: the watcher calls HandleBatch instead of Handle.
+// This suits handlers that send changes elsewhere and wait for the answers, since they can wait for many answers at
+// once. When HandleBatch returns an error, the whole batch comes again, unless the error is marked with Fatal.
 type BatchHandler interface {
 	Handler
 	HandleBatch(ctx context.Context, list []*Transaction) error
@@ -30,9 +32,9 @@ type HandlerFunc func(ctx context.Context, tx *Transaction) error
 // Handle calls f.
 func (f HandlerFunc) Handle(ctx context.Context, tx *Transaction) error { return f(ctx, tx) }
 
-// EachChange returns a handler that calls f for each change. After an error of f, the next call is for the same change. The earlier changes of
-// the transaction come again only if the whole transaction does: when the source is read again after an error of its own, or when the watcher is
-// started again.
+// EachChange returns a handler that calls f for each change. If f returns an error, f is called again with the same
+// change. The changes before it in the transaction come again only if the source delivers the whole transaction again:
+// when the source is read again after an error of its own, or when the watcher is started again.
 func EachChange(f func(ctx context.Context, tx *Transaction, c *Change) error) Handler {
 	return HandlerFunc(func(ctx context.Context, tx *Transaction) error {
 		for ; tx.handled < len(tx.Changes); tx.handled++ {
@@ -44,7 +46,8 @@ func EachChange(f func(ctx context.Context, tx *Transaction, c *Change) error) H
 	})
 }
 
-// Fatal marks an error that calling the handler again cannot fix. Run returns it, and the transaction comes again in the next Run.
+// Fatal marks an error of a handler as one that calling the handler again cannot fix. Run returns the error, and the
+// transaction comes again in the next Run.
 func Fatal(err error) error { return &fatalError{err} }
 
 type fatalError struct{ err error }

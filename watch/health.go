@@ -4,7 +4,7 @@ import "time"
 
 // Health is the current state of a watcher.
 type Health struct {
-	// Ready is true if every feed has been read and none is failing.
+	// Ready is true if every feed has been read at least once and none is failing.
 	Ready bool
 	// Listed is true if the source has listed its feeds, even if there are none.
 	Listed bool
@@ -19,10 +19,11 @@ type FeedHealth struct {
 	Err error
 	// Since is the time when the feed entered State, by this machine's clock.
 	Since time.Time
-	// Delivered is a timestamp: everything that was committed at or before it is delivered.
+	// Delivered is the timestamp up to which everything is delivered: every change that was committed at or before it.
 	Delivered time.Time
-	// Lag says how far the feed is behind the database. It is the time from Delivered to the timestamp of the newest read, plus the time since
-	// that read. Both timestamps are the database's; this machine's clock only measures how long ago the read was.
+	// Lag says how far the feed is behind the database. It is the time from Delivered to the timestamp of the newest
+	// read, plus the time that has passed since that read. Both timestamps come from the database's clock; this
+	// machine's clock only measures the time since the read.
 	Lag time.Duration
 }
 
@@ -34,11 +35,12 @@ const (
 	Starting State = iota
 	// Running means that the last read and the last call of the handler have succeeded.
 	Running
-	// Retrying means that the source or the handler has failed with an error that may pass.
+	// Retrying means that the source or the handler has failed with an error that a retry may overcome.
 	Retrying
-	// Failed means that the source has failed with a lasting error. The feed is retried with each discovery.
+	// Failed means that the source has failed with a lasting error. The feed is tried again each time the watcher
+	// lists the feeds.
 	Failed
-	// Stopped means that the feed has ended, or that Run has.
+	// Stopped means that the feed or Run has ended.
 	Stopped
 )
 
@@ -46,7 +48,8 @@ func (s State) String() string {
 	return [...]string{"STARTING", "RUNNING", "RETRYING", "FAILED", "STOPPED"}[s]
 }
 
-// FeedMetrics counts since Run was called. The counts stay when the feed is gone, and continue when it comes back.
+// FeedMetrics counts the events of a feed since Run was called. The counts are kept when the feed disappears, and
+// continue when the feed comes back.
 type FeedMetrics struct {
 	Feed         FeedID
 	Polls        int64         // queries for new rows; a poll with several pages counts once

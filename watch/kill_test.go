@@ -16,7 +16,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/watch"
 )
 
-// TestServerAway: a watcher survives a temporary absence of the server, both when it starts and when it runs.
+// TestServerAway checks that a watcher continues after the server could not be reached for a while, both when the
+// watcher starts and later.
 func TestServerAway(t *testing.T) {
 	s := newServer(t)
 	c := clienttest.Dial(t)
@@ -90,8 +91,9 @@ var (
 	killWriters = flag.Int("writers", 4, "how many write at once in TestKills")
 )
 
-// TestKills: while rows are written, watchers and the server are killed at random moments, also within calls of the handler. The newest committed
-// version of every key is delivered. The versions of a key go back only when a new watcher starts.
+// TestKills kills watchers and the server at random moments while rows are written, also during calls of the handler.
+// It checks that the newest committed version of every key is delivered. Only a new watcher may deliver an older
+// version of a key after a newer one.
 func TestKills(t *testing.T) {
 	for seed := *killSeed; seed < *killSeed+*kills; seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { killWatchers(t, rand.New(rand.NewPCG(seed, 9))) })
@@ -138,12 +140,12 @@ type killRun struct {
 	delivered map[string]int
 }
 
-// write writes versions of random keys until ctx ends. Each writer has its own keys.
+// write writes versions of random keys until ctx ends. No two writers write the same key.
 func (k *killRun) write(ctx context.Context, rnd *rand.Rand, writer int) {
 	const keys = 40
 	for version := 1; ctx.Err() == nil; version++ {
 		var list []*spanner.Mutation
-		ids := append(rnd.Perm(keys)[:1+rnd.IntN(6)], keys+version) // the last key is written only once
+		ids := append(rnd.Perm(keys)[:1+rnd.IntN(6)], keys+version) // the last key is written only this once
 		for i := range ids {
 			ids[i] = ids[i]**killWriters + writer
 			list = append(list, singer(ids[i], fmt.Sprint(version)))
@@ -160,11 +162,12 @@ func (k *killRun) write(ctx context.Context, rnd *rand.Rand, writer int) {
 	}
 }
 
-// watchAndKill runs a watcher until a random call of its handler, which may return an error. It may restart the server meanwhile.
+// watchAndKill runs a watcher until it is killed in a random call of its handler, which may return an error. Meanwhile
+// it may restart the server.
 func (k *killRun) watchAndKill(ctx context.Context, rnd *rand.Rand, o watch.Options) {
 	life, kill := context.WithCancel(ctx)
 	defer kill()
-	began := map[string]int{} // the newest versions that this watcher has delivered
+	began := map[string]int{} // the newest version of each key that this watcher has delivered
 	calls, last, restart, handled := 0, 1+rnd.IntN(25), rnd.IntN(50), rnd.IntN(2) == 0
 	var restarted sync.WaitGroup
 	o.Handler = watch.HandlerFunc(func(_ context.Context, tx *watch.Transaction) error {
@@ -187,7 +190,8 @@ func (k *killRun) watchAndKill(ctx context.Context, rnd *rand.Rand, o watch.Opti
 	restarted.Wait()
 }
 
-// record notes what a watcher has delivered. It checks that the versions of a key do not go back.
+// record notes what a watcher has delivered. It checks that this watcher did not deliver an older version of a key
+// after a newer one.
 func (k *killRun) record(began map[string]int, tx *watch.Transaction) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -202,7 +206,7 @@ func (k *killRun) record(began map[string]int, tx *watch.Transaction) {
 	}
 }
 
-// missing reports whether the newest version of some key is not yet delivered.
+// missing reports whether some key's newest version has not been delivered yet.
 func (k *killRun) missing() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -16,12 +16,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/watch"
 )
 
-// TestFixedShards: with each type of shard column, and with one or two values, each watcher sees only the rows of its shard.
+// TestFixedShards checks, for each type of shard column and for one or two values, that a watcher sees only the rows
+// of its shard.
 func TestFixedShards(t *testing.T) {
 	now := time.Date(2026, 11, 22, 0, 0, 0, 1000, time.UTC)
 	types := []struct {
 		typ       string
-		one, more any // one is the first of more
+		one, more any // a shard value, and a list of values of which one is the first
 		other     any
 	}{
 		{"BOOL", true, []bool{true}, false},
@@ -66,7 +67,8 @@ func TestFixedShards(t *testing.T) {
 	}
 }
 
-// TestNotNullShard: rows whose shard is NULL are not seen. All others are, also over several pages of the index.
+// TestNotNullShard checks that rows whose shard is NULL are not seen and that all other rows are, even if they take
+// several pages of the index.
 func TestNotNullShard(t *testing.T) {
 	c := clienttest.Connect(t, singers, "CREATE NULL_FILTERED INDEX ByShard ON Singers(Shard, Updated)")
 	for id := range 20 {
@@ -87,7 +89,8 @@ func TestNotNullShard(t *testing.T) {
 	}
 }
 
-// TestTimeShard: rows are found whether the DML expression or Interval.Shard has computed their shard.
+// TestTimeShard checks that rows are found whether their shard was computed by the expression in DML or by
+// Interval.Shard.
 func TestTimeShard(t *testing.T) {
 	c := clienttest.Connect(t, `CREATE TABLE T (Id INT64 NOT NULL, Shard STRING(MAX), Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)`,
 		"CREATE NULL_FILTERED INDEX ByShard ON T(Shard, Ts)")
@@ -108,7 +111,8 @@ func TestTimeShard(t *testing.T) {
 	}
 }
 
-// TestChangeSets: tables without commit timestamps are watched through a table of change sets, in the order of transactions.
+// TestChangeSets checks that tables without commit timestamps can be watched through a table of change sets, and that
+// their changes come in the order of the transactions.
 func TestChangeSets(t *testing.T) {
 	c := clienttest.Connect(t, "CREATE TABLE CHANGE_SETS (CHANGE_SET_ID STRING(MAX), COMMIT_TIMESTAMP TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (CHANGE_SET_ID)",
 		"CREATE INDEX ByTime ON CHANGE_SETS(COMMIT_TIMESTAMP)",
@@ -164,7 +168,8 @@ func TestChangeSets(t *testing.T) {
 	}
 }
 
-// TestPrune: old commit timestamps of delivered rows become NULL, which is not seen as a change. Rows that are written again keep theirs.
+// TestPrune checks that old commit timestamps of delivered rows become NULL, and that the watcher does not see this as
+// a change. Rows that are written again must keep their commit timestamps.
 func TestPrune(t *testing.T) {
 	c := clienttest.Connect(t, singers, "CREATE NULL_FILTERED INDEX ByUpdated ON Singers(Updated)")
 	r := newRecorder()
@@ -210,7 +215,8 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// TestPruneChangeSets: PruneAfter is refused for tables that are watched through change sets.
+// TestPruneChangeSets checks that Run returns an error if PruneAfter is set for a table that is watched through change
+// sets.
 func TestPruneChangeSets(t *testing.T) {
 	c := clienttest.Connect(t, singers)
 	err := runToEnd(t, watch.Options{
@@ -222,7 +228,8 @@ func TestPruneChangeSets(t *testing.T) {
 	}
 }
 
-// TestCheckpointOlderThanRetention: polls read rows as they are now, so a checkpoint may have any age.
+// TestCheckpointOlderThanRetention checks that a checkpoint may have any age when tables are polled, because polls
+// read rows as they are now.
 func TestCheckpointOlderThanRetention(t *testing.T) {
 	c := clienttest.Connect(t, singers)
 	apply(t, c, singer(1, "a"))

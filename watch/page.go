@@ -18,7 +18,8 @@ import (
 type rowReader struct {
 	table TableID
 	names []string // the names of the key's columns
-	// These belong to the last result: its columns, the key's columns, and the indexes of these in columns.
+	// The following fields describe the last result: its columns, the key's columns, and the positions of the key's
+	// columns in columns.
 	columns []Column
 	key     []Column
 	keyAt   []int
@@ -26,10 +27,12 @@ type rowReader struct {
 	values, keys []*structpb.Value // slices for the next rows
 }
 
-// slab is the number of rows whose values are allocated at once. If a handler keeps one row, all of them stay in memory.
+// slab is the number of rows whose values are allocated in one piece. If a handler keeps one of these rows, all of
+// them stay in memory.
 const slab = 32
 
-// begin notes the columns of a result. Rows of results with equal columns share them.
+// begin sets the columns of a new result. If they equal those of the last result, the rows of both results share the
+// slice.
 func (r *rowReader) begin(m *spannerpb.ResultSetMetadata) error {
 	fields := m.GetRowType().GetFields()
 	if slices.EqualFunc(r.columns, fields, func(c Column, f *spannerpb.StructType_Field) bool {
@@ -68,7 +71,8 @@ func (r *rowReader) change(row *spanner.Row, commit time.Time) Change {
 	return Change{Table: r.table, CommitTimestamp: commit, Key: Row{r.key, key}, Values: Row{r.columns, values}}
 }
 
-// query runs a statement with a request tag. It calls begin with the columns of the result before the first row, and f with each row.
+// query runs a statement with a request tag. It calls begin with the columns of the result before the first row, and
+// then f with each row.
 func query(ctx context.Context, ro *spanner.ReadOnlyTransaction, stmt spanner.Statement, tag string, begin func(*spannerpb.ResultSetMetadata) error, f func(*spanner.Row) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -93,7 +97,7 @@ func query(ctx context.Context, ro *spanner.ReadOnlyTransaction, stmt spanner.St
 	}
 }
 
-// errPageEnds ends a page that has reached its limit of bytes.
+// errPageEnds ends the reading of a page that has reached its limit of bytes.
 var errPageEnds = errors.New("the page has enough bytes")
 
 // rowBytes estimates the bytes of memory that a row takes.
@@ -117,7 +121,8 @@ func valueBytes(v *structpb.Value) int {
 	return n
 }
 
-// clock parses commit timestamps of rows. It keeps the last one, since successive rows often have the same.
+// clock parses the commit timestamps of rows. It caches the last one, since successive rows often have the same
+// timestamp.
 type clock struct {
 	text string
 	time time.Time

@@ -22,7 +22,8 @@ type poll struct {
 	interval, max time.Duration
 }
 
-// ID returns the table's id. With change sets, it is the id of their table, and the shard names the watched table, as in the Java library.
+// ID returns the id of the feed, with the polled table. For change sets the polled table is the table of change sets,
+// and the shard names the watched table, as in the Java library.
 func (p *poll) ID() FeedID {
 	id := FeedID{TableID: p.table}
 	if p.o.Shards != nil {
@@ -35,20 +36,23 @@ func (p *poll) ID() FeedID {
 }
 
 const (
-	// batchRows is the number of rows after which complete transactions go to the handler while the page is still being read.
+	// batchRows is the number of rows after which the complete transactions read so far go to the handler, while the
+	// page is still being read.
 	batchRows = 500
-	// aheadPages is the number of pages that may be in memory: one that the handler takes and the next.
+	// aheadPages is the number of pages that may be in memory: the one that the handler is taking, and the next one.
 	aheadPages = 2
-	// maxPageBytes ends a page early, so that large rows do not fill the memory.
+	// maxPageBytes is the size in bytes at which a page ends early, so that large rows do not fill the memory.
 	maxPageBytes = 32 << 20
-	// maxReadAge is how long the pages of one poll are read at the same timestamp. By default, a database keeps old versions for an hour
-	// (https://cloud.google.com/spanner/docs/use-pitr), and new rows are more useful than old ones.
+	// maxReadAge is how long the pages of one poll are read at the same timestamp. By default, a database keeps old
+	// versions for an hour (https://cloud.google.com/spanner/docs/use-pitr), so reads at an old timestamp would fail;
+	// and newer rows are more useful than older ones.
 	maxReadAge = 10 * time.Second
-	// idleCheckpoint is the interval at which the checkpoint of a table without changes is stored again.
+	// idleCheckpoint is the interval at which the checkpoint of a table is stored although the table has no changes.
 	idleCheckpoint = time.Minute
 )
 
-// Read polls until ctx ends. One goroutine reads pages and this one delivers them, so the next page is read while the handler works.
+// Read polls the table until ctx ends. One goroutine reads pages and this one delivers them, so that the next page is
+// read while the handler works.
 func (p *poll) Read(ctx context.Context, from Checkpoint, out Sink) error {
 	t, err := p.open(ctx, from, out)
 	if err != nil {
@@ -86,18 +90,18 @@ type tail struct {
 	query   *pageQuery
 	rows    rowReader
 	commit  string // the commit-timestamp column
-	trusted bool   // the column has allow_commit_timestamp, so rows that a read has not seen have later timestamps
+	trusted bool   // the column has allow_commit_timestamp, so rows that a read did not see can only get later timestamps
 	check   *tableCheck
-	sets    *changeSetReader // nil if the rows are the changes
+	sets    *changeSetReader // nil if the table's rows are the changes
 	prune   *pruner
 
 	position position
 	columns  string       // the columns of position.Key, as keyOrder.text returns them
 	open     *Transaction // the last transaction that was read; the next page may have more of its rows
-	complete Checkpoint   // after the last transaction in batch
+	complete Checkpoint   // the checkpoint after the last transaction in batch
 	batch    batch
 	batchLen int // rows in batch
-	most     int // the most bytes of a page
+	most     int // the largest number of bytes in a page
 	commitAt int
 	clock    clock
 	newest   time.Time // the timestamp of the last read
@@ -107,18 +111,19 @@ type tail struct {
 	pages   chan struct{} // holds one value for each page that was begun and not yet delivered
 }
 
-// batch is what the reading goroutine sends to the delivering one.
+// batch is what the goroutine that reads sends to the one that delivers.
 type batch struct {
 	list  []*Transaction
 	after []Checkpoint // the checkpoint after each transaction
-	// through is the checkpoint after the whole batch, including change sets of which no row is left.
+	// through is the checkpoint after the whole batch. It includes change sets whose rows were all written again
+	// later.
 	through Checkpoint
 	ends    bool       // the batch is the last one of its page
 	drained time.Time  // the timestamp of the read, if it found no more rows; else zero
-	idle    Checkpoint // the checkpoint at that timestamp, if later commits must have later timestamps; else zero
+	idle    Checkpoint // the checkpoint at the timestamp drained, if all later commits must have later timestamps; else zero
 }
 
-// open reads the table's columns from the database and builds the query.
+// open reads the table's columns from the database and builds the query for pages.
 func (p *poll) open(ctx context.Context, from Checkpoint, out Sink) (*tail, error) {
 	table, o := p.table, p.o
 	if c := o.ChangeSets; c != nil {
@@ -159,7 +164,7 @@ func (p *poll) open(ctx context.Context, from Checkpoint, out Sink) (*tail, erro
 		}
 	}
 	t.pages = make(chan struct{}, aheadPages)
-	t.batches = make(chan batch, aheadPages*(o.Limit/batchRows+2)) // large enough that reading a page never waits for the handler
+	t.batches = make(chan batch, aheadPages*(o.Limit/batchRows+2)) // large enough that reading a page never has to wait for the handler
 	return t, nil
 }
 
@@ -181,7 +186,7 @@ func (t *tail) read(ctx context.Context) error {
 	}
 }
 
-// next returns the interval after a poll that brought the given number of rows.
+// next returns the interval to the next poll, after a poll that found the given number of rows.
 func (p *poll) next(interval time.Duration, rows int) time.Duration {
 	if rows > 0 {
 		return p.interval
@@ -189,11 +194,11 @@ func (p *poll) next(interval time.Duration, rows int) time.Duration {
 	return min(interval+interval/2, p.max)
 }
 
-// poll1 reads pages at one timestamp until a page is not full. It returns the number of rows.
+// poll1 reads pages at one timestamp until a page is not full. It returns the number of rows read.
 func (t *tail) poll1(ctx context.Context) (int, error) {
 	all, began := 0, time.Time{}
 	for {
-		if t.position.Key != nil { // the page begins after a key
+		if t.position.Key != nil { // the page begins after a key within a timestamp
 			if err := t.check.check(ctx, t.newest); err != nil {
 				return all, err
 			}
@@ -256,7 +261,7 @@ func (t *tail) begin(m *spannerpb.ResultSetMetadata) error {
 	return nil
 }
 
-// add adds one row to its transaction.
+// add adds one row to the transaction with its commit timestamp.
 func (t *tail) add(row *spanner.Row) error {
 	commit, err := t.clock.parse(row.ColumnValue(t.commitAt))
 	if err != nil {
@@ -281,7 +286,7 @@ func (t *tail) add(row *spanner.Row) error {
 	return nil
 }
 
-// pageKey returns the key's values without the commit timestamp.
+// pageKey returns the key's values without the commit timestamp, if that is part of the key.
 func (t *tail) pageKey(key Row) []*structpb.Value {
 	if len(t.query.key) == len(key.Values) {
 		return key.Values
@@ -295,7 +300,7 @@ func (t *tail) pageKey(key Row) []*structpb.Value {
 	return list
 }
 
-// close ends the open transaction, because all its rows were read.
+// close moves the open transaction to the batch, because all its rows were read.
 func (t *tail) close() {
 	if t.open != nil {
 		t.complete = Checkpoint{Timestamp: t.open.CommitTimestamp}
@@ -310,7 +315,8 @@ func (t *tail) put(after Checkpoint) {
 	t.open = nil
 }
 
-// endPage sends the complete transactions. If the page was not full, the open one is complete, too.
+// endPage sends the complete transactions at the end of a page. If the page was not full, the open transaction is
+// complete, too.
 func (t *tail) endPage(full bool) {
 	end := batch{ends: true}
 	if !full {
@@ -326,7 +332,8 @@ func (t *tail) endPage(full bool) {
 	t.flush(end)
 }
 
-// flush sends the batch. Its rows were read at the timestamp of the last read.
+// flush sends the current batch to the goroutine that delivers. end holds the fields that say what ends with this
+// batch.
 func (t *tail) flush(end batch) {
 	b := t.batch
 	b.ends, b.drained, b.idle = end.ends, end.drained, end.idle
@@ -337,7 +344,7 @@ func (t *tail) flush(end batch) {
 	t.batches <- b
 }
 
-// deliver gives batches to the handler until the reading goroutine ends.
+// deliver gives batches to the handler until the goroutine that reads ends.
 func (t *tail) deliver(ctx context.Context) error {
 	var stored time.Time
 	hand := t.hand
@@ -368,7 +375,8 @@ func (t *tail) deliver(ctx context.Context) error {
 	return nil
 }
 
-// hand gives transactions to the handler and moves the checkpoint. after is nil for a transaction of which more will come: it gets no checkpoint.
+// hand gives transactions to the handler and moves the checkpoint. after is nil if more of the transaction will come;
+// then the checkpoint does not move.
 func (t *tail) hand(ctx context.Context, list []*Transaction, after []Checkpoint) error {
 	n, err := t.out.Deliver(ctx, list)
 	if n > 0 && len(after) > 0 {

@@ -32,7 +32,7 @@ func alter(t *testing.T, statements ...string) {
 	}
 }
 
-// pollOnce polls a table once and delivers what it finds.
+// pollOnce polls a table once and delivers the rows that it finds.
 func (t *tail) pollOnce(ctx context.Context) error {
 	t.batches = make(chan batch, cap(t.batches))
 	result := make(chan error, 1)
@@ -47,8 +47,8 @@ func (t *tail) pollOnce(ctx context.Context) error {
 	return <-result
 }
 
-// TestMadeAgain: a table is dropped and created again with another key between two polls. The feed does not page by the old key, which would
-// leave rows out, but begins again with the new table.
+// TestMadeAgain drops a table between two polls and creates it again with another key. The feed must not continue its
+// pages in the order of the old key, which would leave rows out, but must begin again with the new table.
 func TestMadeAgain(t *testing.T) {
 	const table = "CREATE TABLE T (A INT64 NOT NULL, B INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (%s)"
 	c := clienttest.Connect(t, fmt.Sprintf(table, "A"))
@@ -84,8 +84,8 @@ func TestMadeAgain(t *testing.T) {
 	}
 }
 
-// TestMadeAgainWhileStopped: after a position within a transaction was stored, the table got another key. The feed then reads all of the new
-// table.
+// TestMadeAgainWhileStopped stores a position within a transaction, and then gives the table another key. The feed
+// must then read all rows of the new table.
 func TestMadeAgainWhileStopped(t *testing.T) {
 	c := clienttest.Connect(t, "CREATE TABLE T (Id INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)")
 	if _, err := c.Apply(t.Context(), []*spanner.Mutation{spanner.Insert("T", []string{"Id", "Ts"}, []any{1, spanner.CommitTimestamp})}); err != nil {
@@ -105,8 +105,8 @@ func TestMadeAgainWhileStopped(t *testing.T) {
 	}
 }
 
-// TestCheckedBeforeTheHandlerIsReady: the feed checks a page's table before it waits for the handler. That wait may be longer than the database
-// keeps old versions.
+// TestCheckedBeforeTheHandlerIsReady checks that the feed checks the table of a page before it waits for the handler.
+// That wait may be longer than the database keeps old versions, so that a later check would fail.
 func TestCheckedBeforeTheHandlerIsReady(t *testing.T) {
 	const table = "CREATE TABLE T (A INT64 NOT NULL, B INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (%s)"
 	c := clienttest.Connect(t, fmt.Sprintf(table, "A"))
@@ -128,7 +128,7 @@ func TestCheckedBeforeTheHandlerIsReady(t *testing.T) {
 	}
 }
 
-// countingSink is a keptSink that also keeps the number of rows of each page.
+// countingSink is a keptSink that also records the number of rows of each page.
 type countingSink struct {
 	keptSink
 	pages []int
@@ -136,7 +136,8 @@ type countingSink struct {
 
 func (s *countingSink) Observe(r Reading) { s.pages = append(s.pages, r.Rows) }
 
-// TestLargeRows: a page ends when it has many bytes, and the next page continues after it, also within a transaction.
+// TestLargeRows checks that a page ends when it has many bytes, and that the next page continues after it, even within
+// a transaction.
 func TestLargeRows(t *testing.T) {
 	c := clienttest.Connect(t, "CREATE TABLE T (Id INT64 NOT NULL, Text STRING(MAX), Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)")
 	var list []*spanner.Mutation
@@ -158,7 +159,8 @@ func TestLargeRows(t *testing.T) {
 	}
 }
 
-// TestPartial: a transaction with exactly MaxTransactionChanges is not Partial, and a larger one is.
+// TestPartial checks that a transaction with exactly MaxTransactionChanges changes is not Partial, and that a larger
+// one is.
 func TestPartial(t *testing.T) {
 	p := &poll{o: TableOptions{Limit: 1}}
 	key := keyOrder{{name: "Id", code: spannerpb.TypeCode_INT64}}

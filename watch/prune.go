@@ -13,23 +13,25 @@ import (
 )
 
 const (
-	// pruneRows is the number of rows that one transaction sets to NULL. It is small so that locks are short.
+	// pruneRows is the number of rows whose commit timestamp one transaction sets to NULL. It is small so that rows
+	// are locked only briefly.
 	pruneRows = 1000
-	// minPruneInterval and maxPruneInterval bound the interval at which the pruner looks for old rows, which is a tenth of
-	// TableOptions.PruneAfter.
+	// minPruneInterval and maxPruneInterval bound the interval at which the pruner looks for old rows. The interval is
+	// a tenth of TableOptions.PruneAfter.
 	minPruneInterval = 100 * time.Millisecond
 	maxPruneInterval = time.Minute
 )
 
-// pruner sets commit timestamps that are older than an age to NULL. Polls do not find rows without a commit timestamp, so they do not see this as
-// a change. A row that is written meanwhile keeps its new timestamp, since the transaction that sets NULL reads the old one.
+// pruner sets commit timestamps that are older than a given age to NULL. Polls do not see this as a change, because
+// they do not find rows without a commit timestamp. If a row is written meanwhile, the row keeps its new timestamp,
+// since the transaction that sets NULL checks the old one.
 type pruner struct {
 	client *spanner.Client
 	table  TableID
 	name   string // the table's name in mutations
 	commit string
 	key    []string
-	text   string // the query without the shards' condition
+	text   string // the query, without the condition on shards
 	tail   string
 	shards ShardProvider
 	after  time.Duration
@@ -51,7 +53,7 @@ func newPruner(p *poll, d *described, commit string) (*pruner, error) {
 	}, nil
 }
 
-// run prunes until ctx ends. It reports errors, and tries again at the next tick.
+// run prunes at each tick until ctx ends. It reports errors to out, and tries again at the next tick.
 func (p *pruner) run(ctx context.Context, out Sink) {
 	ticker := time.NewTicker(min(max(p.after/10, minPruneInterval), maxPruneInterval))
 	defer ticker.Stop()
@@ -67,7 +69,8 @@ func (p *pruner) run(ctx context.Context, out Sink) {
 	}
 }
 
-// prune sets old commit timestamps to NULL, but only of rows that are delivered according to the stored checkpoint.
+// prune sets old commit timestamps to NULL, but only those of rows that were delivered according to the stored
+// checkpoint.
 func (p *pruner) prune(ctx context.Context, out Sink) error {
 	now, err := now(ctx, p.client)
 	if err != nil {

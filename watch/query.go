@@ -16,13 +16,15 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// pageQuery holds the SQL that polls a table: it returns rows after a position, ordered by commit timestamp and key.
+// pageQuery holds the SQL that polls a table. The query returns the rows after a position, ordered by commit timestamp
+// and key:
 //
 //	SELECT * FROM `Singers`@{FORCE_INDEX=…} WHERE `Shard` IN UNNEST(@shards) AND `Updated` > @after ORDER BY `Updated`, `Id` LIMIT @limit
 //
-// A page that begins after a key has `Updated` IS NOT NULL AND (`Updated` > @after OR `Updated` = @after AND `Id` > @key0) instead: two ranges of
-// the index in each shard. (IS NOT NULL is redundant, but NULL_FILTERED indexes need it.) So a page costs only its own rows, however far the
-// watcher is behind. The Java library falls back to a statement with a WITH clause for each shard, which is not needed here.
+// A page that begins after a key has `Updated` IS NOT NULL AND (`Updated` > @after OR `Updated` = @after AND `Id` >
+// @key0) instead. The database reads this as two ranges of the index in each shard. (IS NOT NULL is redundant, but
+// NULL_FILTERED indexes need it.) So the cost of a page depends only on its own rows, however far the watcher is
+// behind.
 type pageQuery struct {
 	head   string // SELECT ... WHERE
 	commit string // the commit-timestamp column, quoted
@@ -35,7 +37,7 @@ type pageQuery struct {
 func newPageQuery(d *described, commit, columns string, o TableOptions) *pageQuery {
 	q := &pageQuery{commit: quote(commit), shards: o.Shards, limit: o.Limit}
 	for _, k := range d.key {
-		if k.name != commit { // all rows of one timestamp have the same value in it
+		if k.name != commit { // all rows of one timestamp have the same value in the commit-timestamp column
 			q.key = append(q.key, k)
 		}
 	}
@@ -53,8 +55,8 @@ func (t TableID) quoted() string {
 	return quote(t.Schema) + "." + quote(t.Name)
 }
 
-// selectList returns the SELECT list: the requested columns, the key, and the column more. All columns are *, so that a column that is added to
-// the table comes with the next poll.
+// selectList returns the SELECT list: the requested columns, the key columns, and the column more. If no columns are
+// requested, the list contains *, so that the next poll also returns columns that are added to the table later.
 func (d *described) selectList(asked []string, more string) (string, error) {
 	need := append(d.keyNames(), more)
 	if len(asked) == 0 {
@@ -85,15 +87,15 @@ func (d *described) selectList(asked []string, more string) (string, error) {
 // position says up to which row a table has been read.
 type position struct {
 	Timestamp time.Time `json:"timestamp"`
-	// Key is the key of the last row of Timestamp that was read, without the commit timestamp if that is part of the key. It is nil if all rows
-	// of Timestamp were read.
+	// Key is the key of the last row with Timestamp that was read, without the commit timestamp if that is part of the
+	// key. Key is nil if all rows with Timestamp were read.
 	Key []*structpb.Value `json:"key,omitempty"`
 	// Columns names the columns of Key, in the format of keyOrder.text.
 	Columns string `json:"columns,omitempty"`
 }
 
-// newPosition returns the position of a checkpoint. If the table was created again with another key, it returns the checkpoint's timestamp alone:
-// all rows of the new table are later.
+// newPosition returns the position of a checkpoint. If the table was dropped and created again with another key, it
+// returns only the checkpoint's timestamp, because all rows of the new table are later.
 func newPosition(c Checkpoint, key keyOrder) (position, error) {
 	p := position{Timestamp: c.Timestamp}
 	if c.Position == "" {
@@ -116,7 +118,7 @@ func newPosition(c Checkpoint, key keyOrder) (position, error) {
 func (p position) text() string {
 	text, err := json.Marshal(p)
 	if err != nil {
-		panic(err) // values from Spanner are numbers, strings, booleans and NULL
+		panic(err) // marshalling cannot fail: values from Spanner are numbers, strings, booleans and NULL
 	}
 	return string(text)
 }
@@ -145,7 +147,7 @@ func (q *pageQuery) statement(p position, now time.Time) spanner.Statement {
 // keyOrder is a list of columns by which rows are ordered.
 type keyOrder []keyColumn
 
-// text names the columns with their types: Id INT64, Name STRING DESC.
+// text returns the columns with their types as text: Id INT64, Name STRING DESC.
 func (k keyOrder) text() string {
 	var list []string
 	for _, c := range k {
@@ -158,7 +160,7 @@ func (k keyOrder) text() string {
 	return strings.Join(list, ", ")
 }
 
-// orderBy returns the list for ORDER BY.
+// orderBy returns the list that follows ORDER BY.
 func (k keyOrder) orderBy() string {
 	var list []string
 	for _, c := range k {
@@ -171,11 +173,12 @@ func (k keyOrder) orderBy() string {
 	return strings.Join(list, ", ")
 }
 
-// behind returns the condition that a row comes after a key. It returns "" if no row can.
+// behind returns the SQL condition that a row comes after a key. It adds the key's values to params. It returns "" if
+// no row can come after the key. For example:
 //
 //	(k0 > @key0 OR k0 = @key0 AND (k1 < @key1 OR k1 IS NULL))
 //
-// NULL is the least value and NaN the next one. In descending order they come last.
+// NULL is the least value, and NaN is the next one. In descending order, these two come last.
 func (k keyOrder) behind(key []*structpb.Value, params map[string]any) string {
 	condition := ""
 	for i := len(key) - 1; i >= 0; i-- {

@@ -14,8 +14,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/clienttest"
 )
 
-// TestPagesReadWhatTheyReturn: a page reads from the index only its rows and one more of each shard, and from the table only its rows. This holds
-// however far the watcher is behind, and wherever in a transaction its position is.
+// TestPagesReadWhatTheyReturn checks how much a page reads: from the index only the page's rows and one more row for
+// each shard, and from the table only the page's rows. This must hold however far the watcher is behind, and wherever
+// in a transaction its position is.
 func TestPagesReadWhatTheyReturn(t *testing.T) {
 	c := clienttest.Connect(t, `CREATE TABLE T (Id INT64 NOT NULL, Shard INT64, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true), Text STRING(MAX)) PRIMARY KEY (Id)`,
 		"CREATE NULL_FILTERED INDEX ByShard ON T(Shard, Ts)")
@@ -76,7 +77,8 @@ func TestPagesReadWhatTheyReturn(t *testing.T) {
 	}
 }
 
-// TestBehind: the condition for rows after a key agrees with the order of ORDER BY, also with NULL, NaN and descending columns.
+// TestBehind checks that the condition for rows after a key agrees with the order of ORDER BY, even with NULL, NaN and
+// descending columns.
 func TestBehind(t *testing.T) {
 	c := clienttest.Connect(t, `CREATE TABLE T (A FLOAT64, B STRING(MAX), C INT64, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (A, B DESC, C)`,
 		`CREATE TABLE U (A FLOAT64, B STRING(MAX), C INT64, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (A DESC, B, C DESC)`)
@@ -134,7 +136,8 @@ FROM UNNEST(['x', 'y', NULL]) b, UNNEST([1, 2, NULL]) c`, table, a))
 	}
 }
 
-// TestInterval: the interval of a table without changes grows to its limit, and the first change resets it.
+// TestInterval checks that the interval between polls of a table without changes grows to its limit, and that the
+// first change resets it.
 func TestInterval(t *testing.T) {
 	p := poll{interval: time.Second, max: 3 * time.Second}
 	interval, got := p.interval, []string{}
@@ -147,7 +150,8 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-// TestForeignPosition: a checkpoint of another kind of feed is a lasting error, not a new start.
+// TestForeignPosition checks that a checkpoint of another kind of feed gives a lasting error. If it were ignored, the
+// feed would start anew.
 func TestForeignPosition(t *testing.T) {
 	if _, err := newPosition(Checkpoint{Position: "token"}, nil); !lasting(err) {
 		t.Error(err)

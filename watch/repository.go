@@ -7,14 +7,16 @@ import (
 
 // A Repository keeps the checkpoints of feeds. Its methods may be called from several goroutines.
 //
-// Watchers may share a repository if they have different feeds: other tables or shards. If a watcher finds a checkpoint of its feed that it has
-// not stored itself, its Run ends with FAILED_PRECONDITION, since two watchers would overwrite each other's progress.
+// Several watchers may share a repository if they have different feeds, that is, different tables or shards. If a
+// running watcher finds a checkpoint of its feed that another watcher has stored, its Run ends with
+// FAILED_PRECONDITION, since two watchers would overwrite each other's progress.
 type Repository interface {
-	// Check tests whether the repository can be used, and creates what is missing. It is called before the first Load.
+	// Check tests whether the repository can be used, and creates what is missing, such as a table. It is called
+	// before the first Load.
 	Check(ctx context.Context) error
-	// Load returns a feed's checkpoint; false if it has none.
+	// Load returns a feed's checkpoint. The boolean is false if the feed has none.
 	Load(ctx context.Context, id FeedID) (Checkpoint, bool, error)
-	// Store replaces a feed's checkpoint. Once it has returned nil, the checkpoint survives a crash.
+	// Store replaces a feed's checkpoint. After Store has returned nil, the checkpoint survives a crash.
 	Store(ctx context.Context, id FeedID, c Checkpoint) error
 }
 

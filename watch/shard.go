@@ -14,18 +14,20 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 )
 
-// A ShardProvider selects rows of a table by a shard column. All new entries of an index that begins with a commit timestamp go to its end, so
-// such an index needs a shard column before it (https://cloud.google.com/spanner/docs/schema-design#creating-indexes).
+// A ShardProvider selects rows of a table by a shard column. All new entries of an index that begins with a commit
+// timestamp go to its end, so such an index should have a shard column before the commit timestamp, which spreads the
+// entries (https://cloud.google.com/spanner/docs/schema-design#creating-indexes).
 type ShardProvider interface {
-	// ID identifies the checkpoint in a repository: watchers of different shards of a table have different checkpoints.
+	// ID identifies the shard in a repository, where each shard of a table has a checkpoint of its own.
 	ID() ShardID
-	// Filter returns a WHERE condition and its parameters. The condition must hold for every row of the feed that is committed between after and
-	// a little later than now, which is about the current time.
+	// Filter returns a WHERE condition and its parameters. The condition must hold for every row of the shard that is
+	// committed after the time after and until a little later than now. now is about the current time.
 	Filter(after, now time.Time) (condition string, params map[string]any)
 }
 
-// FixedShard selects the rows whose shard column has a value, or one of the values of a slice. The value is a bool, []byte, civil.Date, float64,
-// int64, int, big.Rat, string or time.Time, or a slice of one of these. Watchers with different values share the work on a table.
+// FixedShard selects the rows whose shard column has the given value or, for a slice, one of its values. The value is
+// a bool, []byte, civil.Date, float64, int64, int, big.Rat, string or time.Time, or a slice of one of these. Watchers
+// with different values share the work on a table.
 func FixedShard(column string, value any) (ShardProvider, error) {
 	if v, ok := value.(int); ok {
 		value = int64(v)
@@ -58,8 +60,8 @@ func (s fixedShard) Filter(time.Time, time.Time) (string, map[string]any) {
 	return s.condition, map[string]any{"shards": s.value}
 }
 
-// shardText returns a value in the coding of Spanner's API, and its type for a repository. NUMERIC becomes STRING, since repositories have no
-// type for it.
+// shardText returns a value as text in the coding of Spanner's API, and the type of the value in a repository. A
+// NUMERIC gets the type STRING, since repositories have no type for it.
 func shardText(value any) (string, spannerpb.TypeCode, bool) {
 	switch v := value.(type) {
 	case bool:
@@ -82,8 +84,9 @@ func shardText(value any) (string, spannerpb.TypeCode, bool) {
 	return "", 0, false
 }
 
-// shardList returns a list of shards as the Java library writes it into the column SHARD_ID_STRING: separated by commas, with strings in base64,
-// and floating-point numbers and timestamps as Java prints them.
+// shardList returns a list of shards as the Java library writes it into the column SHARD_ID_STRING. The values are
+// separated by commas. Strings are in base64; floating-point numbers and timestamps have the form in which Java prints
+// them.
 func shardList(value any) (string, bool) {
 	switch v := value.(type) {
 	case []bool:
@@ -145,7 +148,8 @@ func withFraction(s string) string {
 	return s + ".0"
 }
 
-// javaTimestamp formats a time as toString of Java's com.google.cloud.Timestamp does: with nine digits of a second, or none if they are zero.
+// javaTimestamp formats a time as toString of Java's com.google.cloud.Timestamp does: with nine digits after the
+// second, or without a fraction if it is zero.
 func javaTimestamp(t time.Time) string {
 	if t.Nanosecond() == 0 {
 		return t.UTC().Format("2006-01-02T15:04:05Z")
@@ -153,8 +157,9 @@ func javaTimestamp(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000000000Z")
 }
 
-// NotNullShard selects the rows whose shard column has any value. The query can then use a NULL_FILTERED index on the column, which stays small
-// if TableOptions.PruneAfter removes old rows from it. It suits columns with few values, since the query visits each of them.
+// NotNullShard selects the rows whose shard column has any value. The query can then use a NULL_FILTERED index on the
+// column, which stays small if TableOptions.PruneAfter removes old rows from it. It suits columns with few different
+// values, since the query reads the index once for each value.
 func NotNullShard(column string) ShardProvider { return notNullShard(column) }
 
 type notNullShard string

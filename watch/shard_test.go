@@ -19,7 +19,7 @@ import (
 
 var day = time.Date(2026, 11, 22, 10, 11, 12, 345678000, time.UTC)
 
-// fixedShards are values of each type of shard, and the ids that a repository stores for them.
+// fixedShards lists values of each type of shard column, and the ids that a repository stores for them.
 var fixedShards = []struct {
 	value any
 	id    string
@@ -44,7 +44,7 @@ var fixedShards = []struct {
 	{[]time.Time{day, day.Truncate(time.Second)}, "STRING 2026-11-22T10:11:12.345678000Z,2026-11-22T10:11:12Z"},
 }
 
-// TestFixedShardIDs: the stored ids are those that the Java library stores.
+// TestFixedShardIDs checks that the ids of fixed shards are those that the Java library stores.
 func TestFixedShardIDs(t *testing.T) {
 	for _, s := range fixedShards {
 		p, err := FixedShard("Shard", s.value)
@@ -60,12 +60,13 @@ func TestFixedShardIDs(t *testing.T) {
 	}
 }
 
-// TestSpannerTableKeepsShards: the table that Check creates keeps checkpoints of each type of shard, each in its own row.
+// TestSpannerTableKeepsShards checks that the table that Check creates keeps checkpoints of each type of shard, each
+// in a row of its own.
 func TestSpannerTableKeepsShards(t *testing.T) {
 	c := clienttest.Connect(t)
 	ctx := context.Background()
 	s := &SpannerTable{Client: c}
-	for range 2 { // creates the table, and then finds it
+	for range 2 { // the first Check creates the table, the second finds it
 		if err := s.Check(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +107,7 @@ func TestSpannerTableKeepsShards(t *testing.T) {
 	}
 }
 
-// TestSpannerTableOfWrongShape: the error of Check says what is wrong with the table.
+// TestSpannerTableOfWrongShape checks that the error of Check says what is wrong with an existing table.
 func TestSpannerTableOfWrongShape(t *testing.T) {
 	columns := ""
 	for _, c := range lastSeenColumns {
@@ -135,7 +136,8 @@ func TestSpannerTableOfWrongShape(t *testing.T) {
 	}
 }
 
-// TestIntervalShards: Interval.Shard agrees with the DML expression around the starts of all days, weeks and years.
+// TestIntervalShards checks that Interval.Shard and the expression for DML give the same shard just before and after
+// the starts of all days, weeks and years.
 func TestIntervalShards(t *testing.T) {
 	c := clienttest.Connect(t)
 	var times []time.Time
@@ -159,7 +161,8 @@ func TestIntervalShards(t *testing.T) {
 	}
 }
 
-// TestCycles: a watcher that was stopped for long asks for all shards of a repeating interval, at any date.
+// TestCycles checks that after a long stop, at any date, a watcher asks for all shards of an interval whose shards
+// repeat.
 func TestCycles(t *testing.T) {
 	for i, count := range map[Interval]int{MinuteOfHour: 60, HourOfDay: 24, DayOfWeek: 7, DayOfMonth: 31, WeekOfYear: 54, DayOfYear: 366} {
 		for now := time.Date(2018, 1, 1, 12, 0, 0, 0, time.UTC); now.Year() < 2106; now = now.AddDate(0, 0, 97) {
@@ -170,7 +173,8 @@ func TestCycles(t *testing.T) {
 	}
 }
 
-// TestTimeShardFilter: a poll asks for every shard since the checkpoint. If these are too many, it asks for all shards.
+// TestTimeShardFilter checks that a poll asks for every shard since the checkpoint, or for all shards if these are too
+// many to list.
 func TestTimeShardFilter(t *testing.T) {
 	for name, i := range Intervals() {
 		for _, back := range []time.Duration{0, time.Second, time.Hour, 50 * time.Hour, 200 * 24 * time.Hour, 3000 * 24 * time.Hour} {

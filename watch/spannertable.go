@@ -20,17 +20,20 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// SpannerTable keeps checkpoints in a table of a Spanner database: the watched one or another. It is the Java library's table, so either library
-// can continue where the other has stopped. The table has no column for Checkpoint.Position: if only a part of a transaction was handled, all of
-// it comes again. The Java library stores a timestamp with the first row of it that it has delivered. If it is stopped within a transaction, the
-// rest is left out, also by a watcher that continues from there.
+// SpannerTable keeps checkpoints in a table of a Spanner database, which may be the watched database or another. The
+// table has the form that the Java library uses, so either library can continue where the other has stopped. The table
+// has no column for Checkpoint.Position: if only a part of a transaction was handled, the whole transaction comes
+// again. The Java library stores a timestamp as soon as it has delivered the first row with that timestamp. So if the
+// Java library is stopped within a transaction, the other rows of the transaction are lost, even if this package
+// continues from there.
 type SpannerTable struct {
 	Client *spanner.Client
 	// Table is the name of the table; "" is LAST_SEEN_COMMIT_TIMESTAMPS.
 	Table string
 	// NoCreate makes Check return an error if the table is missing. Otherwise Check creates it.
 	NoCreate bool
-	// ClientOptions are the options of Client. The admin client that creates the table needs them.
+	// ClientOptions are the options with which Client was made. The admin client that creates the table needs them,
+	// too.
 	ClientOptions []option.ClientOption
 }
 
@@ -60,7 +63,8 @@ func lastSeenNames() []string {
 
 func (s *SpannerTable) table() string { return or(s.Table, "LAST_SEEN_COMMIT_TIMESTAMPS") }
 
-// Check creates the table if it is missing. It returns an error if its columns or key differ from those needed.
+// Check creates the table if it is missing. It returns an error if the table's columns or key differ from what is
+// needed.
 func (s *SpannerTable) Check(ctx context.Context) error {
 	d, err := describe(ctx, s.Client, named(s.Client.DatabaseName(), s.table()))
 	if status.Code(err) == codes.NotFound && !s.NoCreate && strings.Contains(err.Error(), "Table not found") {
@@ -90,7 +94,7 @@ func (s *SpannerTable) wrong(format string, args ...any) error {
 	return status.Errorf(codes.FailedPrecondition, "Table %s cannot hold commit timestamps: %s", s.table(), fmt.Sprintf(format, args...))
 }
 
-// create creates the table. Another watcher may create it at the same time.
+// create creates the table. It succeeds, too, if another watcher creates the table at the same time.
 func (s *SpannerTable) create(ctx context.Context) error {
 	admin, err := database.NewDatabaseAdminClient(ctx, s.ClientOptions...)
 	if err != nil {
@@ -143,7 +147,8 @@ func (s *SpannerTable) Store(ctx context.Context, id FeedID, c Checkpoint) error
 	return err
 }
 
-// lastSeenKey returns the key of a feed: the shard is in the column of its type, and the other shard columns are NULL.
+// lastSeenKey returns the key of a feed in the table. The shard is in the column of its type, and the other shard
+// columns are NULL.
 func lastSeenKey(id FeedID) ([]any, error) {
 	var (
 		b   spanner.NullBool

@@ -13,29 +13,31 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Stream is the Source that reads a change stream (https://cloud.google.com/spanner/docs/change-streams). It sees inserts, updates and deletes,
-// and every change of a row. The handler gets whole transactions. Those that changed the same row come in the order of their commits.
+// Stream is the Source that reads a change stream (https://cloud.google.com/spanner/docs/change-streams). It sees
+// inserts, updates and deletes, and every change of a row. The handler gets whole transactions. Transactions that
+// changed the same row come in the order of their commits.
 type Stream struct {
 	Client *spanner.Client
 	// Name is the name of the change stream.
 	Name string
-	// Include lists the tables whose changes are delivered, as Name or Schema.Name. None means all that the stream watches. Run logs a table of
-	// Include that the stream does not watch.
+	// Include lists the tables whose changes are delivered, as Name or Schema.Name. An empty list means all tables
+	// that the stream watches. If Include names a table that the stream does not watch, Run logs that.
 	Include []string
 	// Exclude lists tables whose changes are not delivered.
 	Exclude []string
-	// Heartbeat is the interval at which the database reports that nothing has changed, which moves the checkpoint on. 0 is a second, the
-	// minimum.
+	// Heartbeat is the interval at which the database reports that nothing has changed, which lets the checkpoint
+	// move. 0 means one second, the minimum.
 	Heartbeat time.Duration
 }
 
-// ID returns zero, because there is one feed only.
+// ID returns the zero FeedID, because a change stream is one feed and no other appears later.
 func (s *Stream) ID() FeedID { return FeedID{} }
 
 // Now returns the timestamp of a strong read.
 func (s *Stream) Now(ctx context.Context) (time.Time, error) { return now(ctx, s.Client) }
 
-// Feeds returns the stream as the only feed, even if the stream does not exist: then reading it fails.
+// Feeds returns the stream as the only feed. It does so even if the stream does not exist; then reading the feed
+// fails.
 func (s *Stream) Feeds(ctx context.Context) ([]Feed, error) {
 	f := &streamFeed{s, s.Name}
 	name, err := s.find(ctx)
@@ -48,7 +50,8 @@ func (s *Stream) Feeds(ctx context.Context) ([]Feed, error) {
 	return []Feed{f}, nil
 }
 
-// find returns the stream's name as it was created, since names are not case-sensitive. It returns "" if there is no such stream.
+// find returns the stream's name in the spelling with which it was created, since names are not case-sensitive. It
+// returns "" if there is no such stream.
 func (s *Stream) find(ctx context.Context) (name string, err error) {
 	names := spanner.Statement{
 		SQL:    "SELECT CHANGE_STREAM_NAME FROM INFORMATION_SCHEMA.CHANGE_STREAMS WHERE LOWER(CHANGE_STREAM_NAME) = @name",
@@ -90,15 +93,16 @@ WHERE LOWER(s.CHANGE_STREAM_NAME) = @name AND (s.` + "`ALL`" + ` OR EXISTS (SELE
 // streamFeed is the feed of a change stream.
 type streamFeed struct {
 	*Stream
-	name string // the stream's name as it was created, which is the key of its checkpoint
+	name string // the stream's name as it was created; it identifies the checkpoint in the repository
 }
 
-// ID returns the stream's name in the place of a table's.
+// ID returns a FeedID with the stream's name in place of the name of a table.
 func (f *streamFeed) ID() FeedID {
 	return FeedID{TableID: TableID{Database: f.Client.DatabaseName(), Name: f.name}}
 }
 
-// Read reads the partitions of the stream concurrently. A partition starts when all its parents have been delivered.
+// Read reads the partitions of the stream concurrently. It starts a partition when all parents of the partition have
+// been delivered.
 func (f *streamFeed) Read(ctx context.Context, from Checkpoint, out Sink) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -117,7 +121,8 @@ func (f *streamFeed) Read(ctx context.Context, from Checkpoint, out Sink) error 
 	return err
 }
 
-// begin starts the partitions of a checkpoint. If the checkpoint names none, it starts those that exist just after its timestamp.
+// begin starts to read the partitions that a checkpoint names. If the checkpoint names none, begin starts with the
+// partitions that exist just after its timestamp.
 func (r *streamReader) begin(from Checkpoint) error {
 	p, err := parseStreamPosition(from.Position)
 	if err != nil {
@@ -151,7 +156,7 @@ func (r *streamReader) initial(start time.Time) (list []partitionPosition, err e
 	return list, err
 }
 
-// query reads a partition, or the list of partitions if token is "". It calls each for every row.
+// query reads a partition or, if token is "", the list of partitions. It calls each with the records of every row.
 func (r *streamReader) query(start time.Time, token string, each func(*changeRecords) error) error {
 	heartbeat := max(r.Heartbeat, time.Second)
 	statement := spanner.Statement{
@@ -180,8 +185,8 @@ func (r *streamReader) query(start time.Time, token string, each func(*changeRec
 	}
 }
 
-// explain returns a clearer error if the stream does not exist: NOT_FOUND of the stream, instead of the database's error that its function
-// READ_<stream> is missing. It returns other errors unchanged.
+// explain replaces the error of the database if the stream does not exist. The database's error says that the function
+// READ_<stream> is missing; explain returns NOT_FOUND for the stream. It returns other errors unchanged.
 func (r *streamReader) explain(err error) error {
 	if status.Code(err) != codes.InvalidArgument {
 		return err
@@ -192,7 +197,7 @@ func (r *streamReader) explain(err error) error {
 	return status.Errorf(codes.NotFound, "Change Stream not found: %s", r.Name)
 }
 
-// startIfReady starts a partition unless it waits for parents. The caller holds mu.
+// startIfReady starts to read a partition unless the partition waits for its parents. The caller holds mu.
 func (r *streamReader) startIfReady(p *streamPartition) {
 	if len(p.parents) > 0 || p.started {
 		return
@@ -211,8 +216,8 @@ func (r *streamReader) startIfReady(p *streamPartition) {
 	})
 }
 
-// add puts the records of a row in the queue of their partition. It waits while the queue holds more than the handler can take soon. skip names
-// the transactions at start that were delivered before.
+// add puts the records of a row into the queue of their partition. It waits while the queue is too long (see
+// maxQueued). skip holds the ids of the transactions at the timestamp start that were delivered before.
 func (r *streamReader) add(p *streamPartition, records *changeRecords, start time.Time, skip map[string]bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -235,7 +240,7 @@ func (r *streamReader) add(p *streamPartition, records *changeRecords, start tim
 	return r.ctx.Err()
 }
 
-// end notes that the query of a partition has ended.
+// end records that the query of a partition has ended.
 func (r *streamReader) end(p *streamPartition) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -244,7 +249,8 @@ func (r *streamReader) end(p *streamPartition) {
 	r.wake()
 }
 
-// finishIfDelivered replaces a partition by its children when all its transactions are delivered. The caller holds mu.
+// finishIfDelivered replaces a partition by its children when all transactions of the partition are delivered. The
+// caller holds mu.
 func (r *streamReader) finishIfDelivered(p *streamPartition) {
 	if !p.ended || len(p.queue) > 0 {
 		return
@@ -282,13 +288,14 @@ type streamReader struct {
 	work    chan struct{} // holds a value when a transaction may be ready for delivery
 
 	mu           sync.Mutex
-	room         sync.Cond                             // signals that a queue has become shorter
-	partitions   map[string]*streamPartition           // by token; those that are read, or wait for their parents
+	room         sync.Cond                             // signals that a queue has become shorter, so that there is room in it
+	partitions   map[string]*streamPartition           // by token; partitions that are being read, and those that wait for their parents
 	transactions map[transactionKey]*streamTransaction // those with several records
-	candidates   []*streamTransaction                  // that may be complete now, or may be first in a queue now
+	candidates   []*streamTransaction                  // transactions that may have become ready for delivery
 }
 
-// maxQueued and maxQueuedBytes limit the changes of a partition that wait for the handler: their number, and the bytes of their JSON.
+// maxQueued and maxQueuedBytes limit the changes of a partition that wait in its queue: their number, and the bytes of
+// their JSON.
 const (
 	maxQueued      = 10_000
 	maxQueuedBytes = 32 << 20
@@ -297,15 +304,16 @@ const (
 // streamPartition is a partition of the stream.
 type streamPartition struct {
 	token   string
-	parents []string // those that are not delivered to their end
+	parents []string // the tokens of parents that are not completely delivered
 	started bool
-	// Everything before from is delivered, and so are the transactions at from whose ids are in delivered.
+	// from and delivered say what of the partition is delivered: everything before from, and the transactions at from
+	// whose ids are in delivered.
 	from      time.Time
 	delivered []string
 	heartbeat time.Time // everything up to this timestamp has been read
 
 	queue    []*streamTransaction // transactions that were read and are not yet delivered, in the order of their records
-	popped   int                  // the number of transactions at the head of queue that are on their way to the handler
+	popped   int                  // the number of transactions at the head of queue that were passed to the handler and are not yet delivered
 	changes  int                  // in the queue
 	bytes    int                  // of JSON in the queue
 	ended    bool

@@ -38,7 +38,8 @@ func kindsOf(list []*watch.Transaction) string {
 	return strings.Join(all, " ")
 }
 
-// TestStream: a change stream delivers every change, also deletes, in whole transactions, even across a split.
+// TestStream checks that a change stream delivers every change, deletes included, in whole transactions, even across a
+// split of the table.
 func TestStream(t *testing.T) {
 	c := clienttest.Connect(t, singers, "CREATE TABLE Others (Id INT64) PRIMARY KEY (Id)", everything)
 	before := apply(t, c, singer(1, "before"))
@@ -76,7 +77,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// split adds a split point to Singers.
+// split adds a split point to the table Singers.
 func split(t *testing.T, at int) {
 	t.Helper()
 	admin, err := adminapi.NewDatabaseAdminClient(context.Background())
@@ -93,7 +94,8 @@ func split(t *testing.T, at int) {
 	}
 }
 
-// TestStreamRefused: Run returns the database's error if the stream does not exist, or was created after the start.
+// TestStreamRefused checks that Run returns the database's error if the stream does not exist, or if it was created
+// after the start of the watching.
 func TestStreamRefused(t *testing.T) {
 	c := clienttest.Connect(t, singers, everything)
 	for _, test := range []struct {
@@ -111,8 +113,8 @@ func TestStreamRefused(t *testing.T) {
 	}
 }
 
-// TestStreamCheckpointTooOld: Run returns the database's error if the checkpoint is older than the stream's retention, or names unknown
-// partitions, since changes would be left out. The checkpoint stays unchanged.
+// TestStreamCheckpointTooOld checks that Run returns the database's error if the checkpoint is older than the stream's
+// retention, or names unknown partitions, since changes would be left out. The stored checkpoint must be unchanged.
 func TestStreamCheckpointTooOld(t *testing.T) {
 	c := clienttest.Connect(t, singers, everything)
 	now := apply(t, c, singer(1, "a"))
@@ -140,11 +142,12 @@ func TestStreamCheckpointTooOld(t *testing.T) {
 	}
 }
 
-// TestStreamInAnyCase: a watcher finds the checkpoint of a stream if it writes the name in another case than the watcher before.
+// TestStreamInAnyCase checks that a watcher finds the checkpoint of an earlier watcher that spelled the stream's name
+// in another case.
 func TestStreamInAnyCase(t *testing.T) {
 	c := clienttest.Connect(t, singers, everything)
 	repository, r := watch.NewMemory(), newRecorder()
-	start := apply(t, c, singer(0, "before")) // without a Start, the watcher might begin after the change
+	start := apply(t, c, singer(0, "before")) // without a Start, the watcher might begin after the change below
 	_, stop := run(t, watch.Options{Source: &watch.Stream{Client: c, Name: "EVERYTHING"}, Repository: repository, Handler: r, Start: start})
 	apply(t, c, singer(1, "a"))
 	r.wait(t, atLeast(1))
@@ -157,8 +160,8 @@ func TestStreamInAnyCase(t *testing.T) {
 	}
 }
 
-// TestStreamRestarts: watchers, and sometimes the server, are stopped at random while transactions are written and the table is split. Every
-// transaction is delivered whole, and the transactions of a key come in the order of their commits.
+// TestStreamRestarts stops watchers, and sometimes the server, at random while transactions are written and the table
+// is split. Every transaction must be delivered whole, and the transactions of a key in the order of their commits.
 func TestStreamRestarts(t *testing.T) {
 	const transactions, keys = 60, 12
 	s := newServer(t)
@@ -171,7 +174,7 @@ func TestStreamRestarts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(7, 0))
 			got := &deliveries{t: t, of: map[string][]string{}, delivered: map[string]bool{}}
-			want := map[string][]string{} // the values of each key, in order
+			want := map[string][]string{} // the values of each key, in the order of their commits
 			var mu sync.Mutex
 			written := make(chan struct{})
 			go func() {
@@ -228,7 +231,7 @@ func TestStreamRestarts(t *testing.T) {
 	}
 }
 
-// deliveries is a handler that keeps the values of each key, in the order of their first delivery.
+// deliveries is a handler that records the values of each key in the order in which they are first delivered.
 type deliveries struct {
 	t         *testing.T
 	mu        sync.Mutex
@@ -259,7 +262,7 @@ func (d *deliveries) Handle(_ context.Context, tx *watch.Transaction) error {
 	return nil
 }
 
-// await waits until all written values are delivered.
+// await waits until all values in want are delivered.
 func (d *deliveries) await(want map[string][]string) {
 	n := 0
 	for values := range maps.Values(want) {
@@ -276,7 +279,7 @@ func (d *deliveries) await(want map[string][]string) {
 	}
 }
 
-// withoutPositions is a repository that stores only the timestamps of checkpoints, like the table of the Java library.
+// withoutPositions is a repository that stores only the timestamps of checkpoints, as SpannerTable does.
 type withoutPositions struct{ watch.Repository }
 
 func (r withoutPositions) Store(ctx context.Context, id watch.FeedID, c watch.Checkpoint) error {

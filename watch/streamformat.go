@@ -7,7 +7,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// recordFormat holds the positions of fields in results whose ChangeRecord column has one type. The position of a missing field is -1.
+// recordFormat holds the positions of fields in results whose column ChangeRecord has the type of. The position of a
+// missing field is -1.
 type recordFormat struct {
 	of                        *spannerpb.Type
 	data, heartbeat, children int
@@ -48,10 +49,10 @@ func newRecordFormat(t *spannerpb.Type) *recordFormat {
 	return f
 }
 
-// structFields are the fields of a STRUCT.
+// structFields is the list of fields of a STRUCT type.
 type structFields []*spannerpb.StructType_Field
 
-// structOf returns the fields of the STRUCT in an ARRAY<STRUCT>.
+// structOf returns the fields of the STRUCT in the type ARRAY<STRUCT>.
 func structOf(t *spannerpb.Type) structFields {
 	return t.GetArrayElementType().GetStructType().GetFields()
 }
@@ -60,7 +61,7 @@ func (s structFields) index(name string) int {
 	return slices.IndexFunc(s, func(f *spannerpb.StructType_Field) bool { return f.GetName() == name })
 }
 
-// array returns the fields of the STRUCT in a field of type ARRAY<STRUCT>.
+// array returns the fields of the STRUCT in the field with this name, whose type is ARRAY<STRUCT>.
 func (s structFields) array(name string) structFields {
 	if i := s.index(name); i >= 0 {
 		return structOf(s[i].GetType())
@@ -68,7 +69,8 @@ func (s structFields) array(name string) structFields {
 	return nil
 }
 
-// field returns the value of field i. It returns nil if there is none, which reads as an empty value of any kind.
+// field returns the value of field i. If there is no such field, it returns nil, which reads as an empty value of any
+// kind.
 func field(values []*structpb.Value, i int) *structpb.Value {
 	if i < 0 || i >= len(values) {
 		return nil

@@ -11,8 +11,9 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// modDecoder makes rows from the JSON objects of a mod, such as {"Id":"7"} and {"Name":"Ann","Age":null}. It scans all objects first, so that it
-// can allocate the right size for the rows. Strings without escapes are substrings of the text.
+// modDecoder makes rows from the JSON objects of a mod, such as {"Id":"7"} and {"Name":"Ann","Age":null}. It scans all
+// objects before it makes the rows, so that it can allocate memory of the right size. Strings without escapes are
+// substrings of the text.
 type modDecoder struct {
 	cells []cell // the columns of the rows that were scanned
 	made  int    // the number of cells that row has returned
@@ -21,7 +22,7 @@ type modDecoder struct {
 	texts  []textValue
 }
 
-// begin forgets the rows that were scanned.
+// begin discards the rows that were scanned.
 func (d *modDecoder) begin() {
 	clear(d.cells)
 	d.cells, d.made, d.values, d.texts = d.cells[:0], 0, nil, nil
@@ -56,7 +57,7 @@ func (d *modDecoder) scan(text string, columns []Column) error {
 		if err != nil {
 			return err
 		}
-		if next >= len(columns) || columns[next].Name != name { // most objects list the columns in order
+		if next >= len(columns) || columns[next].Name != name { // most objects list the columns in the order of columns
 			next = Row{Columns: columns}.Index(name)
 		}
 		if next >= 0 {
@@ -71,7 +72,7 @@ func (d *modDecoder) scan(text string, columns []Column) error {
 	return err
 }
 
-// row returns the next scanned row. columns are those with which it was scanned.
+// row returns the next scanned row. columns must be those with which the row was scanned.
 func (d *modDecoder) row(columns []Column) (row Row) {
 	cells := d.cells[d.made : d.made+len(columns)]
 	if d.made == 0 {
@@ -113,7 +114,7 @@ func (d *modDecoder) allocate() {
 	d.values, d.texts = make([]*structpb.Value, 0, present), make([]textValue, texts)
 }
 
-// presentColumns returns the n columns that a row has. Rows that have all columns share the slice.
+// presentColumns returns the n columns that a row has. All rows that have every column share the slice columns.
 func presentColumns(columns []Column, cells []cell, n int) []Column {
 	if n == len(columns) {
 		return columns
@@ -127,7 +128,7 @@ func presentColumns(columns []Column, cells []cell, n int) []Column {
 	return list
 }
 
-// jsonText parses JSON from its start to its end (RFC 8259).
+// jsonText parses the JSON in text from its start to its end (RFC 8259). at is the offset that it has reached.
 type jsonText struct {
 	text string
 	at   int
@@ -150,7 +151,7 @@ func (s *jsonText) space() {
 	}
 }
 
-// takes skips white space, and then c if that comes next. It reports whether it did.
+// takes skips white space. If c is the next byte, takes skips it, too, and returns true.
 func (s *jsonText) takes(c byte) bool {
 	s.space()
 	if s.at < len(s.text) && s.text[s.at] == c {
@@ -160,7 +161,7 @@ func (s *jsonText) takes(c byte) bool {
 	return false
 }
 
-// object reads an object. It calls member after each colon to read the value.
+// object reads an object. For each member, it calls member, which must read the value after the colon.
 func (s *jsonText) object(depth int, member func(name string) error) error {
 	return s.list('{', '}', depth, func() error {
 		s.space()
@@ -175,7 +176,7 @@ func (s *jsonText) object(depth int, member func(name string) error) error {
 	})
 }
 
-// list reads elements between brackets, separated by commas.
+// list reads elements between two brackets, separated by commas. It calls element to read each of them.
 func (s *jsonText) list(opening, closing byte, depth int, element func() error) error {
 	if depth >= maxJSONDepth {
 		return errors.New("JSON that is nested too deep")
@@ -303,7 +304,7 @@ func numberLen(text string) (n int) {
 	return n
 }
 
-// string reads a string. encoding/json decodes strings with escapes or invalid UTF-8.
+// string reads a string. It uses encoding/json for strings with escapes or invalid UTF-8.
 func (s *jsonText) string() (string, error) {
 	if s.at == len(s.text) || s.text[s.at] != '"' {
 		return "", s.malformed()
@@ -341,7 +342,8 @@ func (s *jsonText) string() (string, error) {
 	return "", s.malformed()
 }
 
-// special holds the bytes that end the fast scan of a string. All others are ASCII characters that stand for themselves.
+// special holds the bytes that end the fast scan of a string. All other bytes are ASCII characters that stand for
+// themselves.
 var special = func() (set [256]bool) {
 	for c := range set {
 		set[c] = c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf

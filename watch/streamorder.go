@@ -10,12 +10,14 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// This file puts the transactions of a change stream in order. The records of one transaction lie in all partitions to which it has written. A
-// transaction is delivered when all its records have been read, and when nothing with an earlier timestamp is before it in the queues of these
-// partitions. So transactions are whole, and those of one key come in the order of their commits.
+// This file puts the transactions of a change stream in order. The records of one transaction lie in all partitions to
+// which the transaction has written. A transaction is delivered when all its records have been read, and when no
+// transaction with an earlier timestamp is left in the queues of these partitions. So transactions are delivered
+// whole, and those that change one key come in the order of their commits.
 //
-// Transactions with the same timestamp have changed different rows and come in any order: partitions may hold them in different orders, with the
-// records of one between those of another. Nothing is before the transaction with the lowest timestamp, so none waits for ever.
+// Transactions with the same timestamp have changed different rows and come in any order, because partitions may hold
+// them in different orders, with the records of one between those of another. No transaction waits for ever, because
+// the one with the lowest timestamp never waits for another.
 
 // transactionKey identifies a transaction.
 type transactionKey struct {
@@ -23,18 +25,18 @@ type transactionKey struct {
 	id     string
 }
 
-// streamTransaction is a transaction with the records of it that were read.
+// streamTransaction is a transaction with those of its records that were read so far.
 type streamTransaction struct {
 	transactionKey
 	tag        string
 	system     bool
 	records    []*dataRecord
-	want       int // the number of records that the transaction has
+	want       int // the number of records of the transaction in all partitions
 	partitions []*streamPartition
 	popped     bool
 }
 
-// addData adds a record to its transaction, and the transaction to the queue of the partition. The caller holds mu.
+// addData adds a record to its transaction, and adds the transaction to the queue of partition p. The caller holds mu.
 func (r *streamReader) addData(p *streamPartition, d *dataRecord) {
 	key := transactionKey{d.commit, d.transaction}
 	var tx *streamTransaction
@@ -60,7 +62,8 @@ func (r *streamReader) addData(p *streamPartition, d *dataRecord) {
 	}
 }
 
-// popReady marks and returns the transactions that can be delivered, in a valid order. The caller holds mu.
+// popReady returns the transactions that can be delivered, in a valid order, and marks them as popped. The caller
+// holds mu.
 func (r *streamReader) popReady() (list []*streamTransaction) {
 	for len(r.candidates) > 0 {
 		tx := r.candidates[0]
@@ -85,7 +88,8 @@ func (tx *streamTransaction) ready() bool {
 	return !slices.ContainsFunc(tx.partitions, func(p *streamPartition) bool { return !p.queue[p.popped].commit.Equal(tx.commit) })
 }
 
-// next returns the transactions with the lowest timestamp that are not on their way to the handler. The caller holds mu.
+// next returns the transactions with the lowest timestamp among those in the queue that were not passed to the
+// handler. The caller holds mu.
 func (p *streamPartition) next() []*streamTransaction {
 	for p.popped < len(p.queue) && p.queue[p.popped].popped {
 		p.popped++
@@ -101,7 +105,7 @@ func (p *streamPartition) next() []*streamTransaction {
 func (p *streamPartition) remove(tx *streamTransaction) {
 	at := slices.Index(p.queue, tx)
 	copy(p.queue[1:at+1], p.queue[:at])
-	p.queue[0] = nil // so that the array does not keep a transaction in memory
+	p.queue[0] = nil // so that the array does not keep the removed transaction in memory
 	p.queue = p.queue[1:]
 	if at < p.popped {
 		p.popped--
@@ -111,12 +115,12 @@ func (p *streamPartition) remove(tx *streamTransaction) {
 // checkpointEvery is the shortest time between two checkpoints, since each lists all partitions.
 const checkpointEvery = 100 * time.Millisecond
 
-// deliver gives the handler the transactions that the partitions read, until ctx ends.
+// deliver gives the handler the transactions that were read from the partitions, until ctx ends.
 func (r *streamReader) deliver() error {
 	defer r.checkpoint()
 	tick := time.NewTimer(checkpointEvery)
 	defer tick.Stop()
-	due, dirty := true, false // due: a checkpoint may be made again; dirty: something has changed since the last
+	due, dirty := true, false // due: enough time has passed for a checkpoint; dirty: something has been delivered since the last one
 	for {
 		select {
 		case <-r.work:
@@ -140,10 +144,10 @@ func (r *streamReader) deliver() error {
 	}
 }
 
-// handOut gives transactions to the handler, and takes those that it has accepted off their queues.
+// handOut passes transactions to the handler, and removes those that it has handled from their queues.
 func (r *streamReader) handOut(list []*streamTransaction) error {
 	var out []*Transaction
-	last := make([]int, 0, len(list)) // last[i] is the length of out after the changes of list[i]
+	last := make([]int, 0, len(list)) // last[i] is the length of out after the parts of list[i]
 	for _, tx := range list {
 		out = append(out, r.transaction(tx)...)
 		last = append(last, len(out))
@@ -164,7 +168,8 @@ func (r *streamReader) handOut(list []*streamTransaction) error {
 	return err
 }
 
-// transaction converts a transaction to what the handler gets: parts of at most MaxTransactionChanges changes, or none if no table is included.
+// transaction converts a transaction to what the handler gets: one or more Transactions of at most
+// MaxTransactionChanges changes each. There are none if none of its tables is included.
 func (r *streamReader) transaction(tx *streamTransaction) (list []*Transaction) {
 	slices.SortFunc(tx.records, func(a, b *dataRecord) int { return cmp.Compare(a.sequence, b.sequence) })
 	var changes []Change
@@ -181,7 +186,7 @@ func (r *streamReader) transaction(tx *streamTransaction) (list []*Transaction) 
 	return list
 }
 
-// delivered takes a transaction off its queues. The caller holds mu.
+// delivered removes a transaction from its queues. The caller holds mu.
 func (r *streamReader) delivered(tx *streamTransaction) {
 	if tx.want > 1 {
 		delete(r.transactions, tx.transactionKey)
@@ -202,12 +207,12 @@ func (r *streamReader) delivered(tx *streamTransaction) {
 	r.room.Broadcast()
 }
 
-// streamPosition is the position of a checkpoint: the partitions that are not yet delivered to their end.
+// streamPosition is the Position of a stream's checkpoint. It lists the partitions that are not completely delivered.
 type streamPosition struct {
 	Partitions []partitionPosition `json:"partitions"`
 }
 
-// partitionPosition says how far a partition is delivered: everything before From, and the Transactions at From.
+// partitionPosition says how much of a partition is delivered: everything before From, and the Transactions at From.
 type partitionPosition struct {
 	Token        string    `json:"token"`
 	From         time.Time `json:"from"`
@@ -237,7 +242,7 @@ func (p *streamPartition) position() partitionPosition {
 	return at
 }
 
-// checkpoint gives the sink a checkpoint of how far all partitions are delivered.
+// checkpoint passes the sink a checkpoint that says how much of each partition is delivered.
 func (r *streamReader) checkpoint() {
 	r.mu.Lock()
 	var position streamPosition
@@ -252,7 +257,7 @@ func (r *streamReader) checkpoint() {
 	first := slices.MinFunc(position.Partitions, func(a, b partitionPosition) int { return a.From.Compare(b.From) })
 	text, err := json.Marshal(position)
 	if err != nil {
-		panic(err) // it holds only strings and times
+		panic(err) // cannot fail: the position holds only strings and times
 	}
 	r.out.Checkpoint(Checkpoint{Timestamp: first.From.Add(-time.Microsecond), Position: string(text)})
 }

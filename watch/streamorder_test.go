@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// delivering is a Sink that keeps the ids of transactions.
+// delivering is a Sink that records the ids of the transactions that it gets.
 type delivering struct {
 	feedRunner
 	ids []string
@@ -22,8 +22,8 @@ func (s *delivering) Deliver(_ context.Context, list []*Transaction) (int, error
 	return len(list), nil
 }
 
-// TestSharedTimestamps: two transactions with one timestamp may lie in the same partitions in different orders, and their records may alternate.
-// Both are delivered once, after the earlier transaction and before the later one.
+// TestSharedTimestamps puts two transactions with one timestamp into the same partitions, in different orders and with
+// alternating records. Both must be delivered once, after the earlier transaction and before the later one.
 func TestSharedTimestamps(t *testing.T) {
 	out := &delivering{}
 	r := &streamReader{streamFeed: &streamFeed{Stream: &Stream{}}, out: out, ctx: t.Context(), transactions: map[transactionKey]*streamTransaction{}}
@@ -62,7 +62,7 @@ func TestSharedTimestamps(t *testing.T) {
 	}
 }
 
-// TestDeliveredIsForgotten: delivered transactions do not stay in memory while a stream is quiet.
+// TestDeliveredIsForgotten checks that delivered transactions do not stay in memory while a stream has no changes.
 func TestDeliveredIsForgotten(t *testing.T) {
 	r := &streamReader{streamFeed: &streamFeed{Stream: &Stream{}}, out: &delivering{}, ctx: t.Context(), transactions: map[transactionKey]*streamTransaction{}}
 	r.room.L, r.candidates = new(sync.Mutex), make([]*streamTransaction, 0, 100)
@@ -81,7 +81,8 @@ func TestDeliveredIsForgotten(t *testing.T) {
 	}
 }
 
-// TestLargeChangesWait: a partition with large changes is not read further until the handler has taken some.
+// TestLargeChangesWait checks that a partition with large changes is not read further until the handler has taken some
+// of them.
 func TestLargeChangesWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &streamReader{streamFeed: &streamFeed{Stream: &Stream{}}, out: &keptSink{}, ctx: t.Context(), work: make(chan struct{}, 1), transactions: map[transactionKey]*streamTransaction{}}
@@ -109,7 +110,7 @@ func TestLargeChangesWait(t *testing.T) {
 	})
 }
 
-// TestStreamPositionRefused: an invalid position is a lasting error.
+// TestStreamPositionRefused checks that an invalid position gives a lasting error.
 func TestStreamPositionRefused(t *testing.T) {
 	if _, err := parseStreamPosition(`{"partitions": 7}`); !lasting(err) {
 		t.Errorf("%v", err)

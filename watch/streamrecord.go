@@ -27,10 +27,10 @@ type dataRecord struct {
 	table       TableID
 	changes     []Change
 	bytes       int // bytes of the changes' JSON
-	records     int // the number of records that the transaction has in all partitions
+	records     int // the number of records of the transaction in all partitions
 	tag         string
 	system      bool
-	partition   *streamPartition // the partition that it was read from
+	partition   *streamPartition // the partition from which the record was read
 }
 
 // childPartition is a partition that a child_partitions_record names.
@@ -40,7 +40,8 @@ type childPartition struct {
 	parents []string
 }
 
-// recordDecoder decodes the rows of a query. It caches what is equal in all records: the positions of their fields, and the columns of tables.
+// recordDecoder decodes the rows of a query. It caches what all records have in common: the positions of their fields,
+// and the columns of tables.
 type recordDecoder struct {
 	database string
 	format   *recordFormat
@@ -122,7 +123,7 @@ func (d *recordDecoder) addData(to *changeRecords, values []*structpb.Value) err
 	return nil
 }
 
-// rows decodes the rows of a mod into a change. It returns how many bytes of JSON they have.
+// rows decodes the rows of a mod and stores them in the change c. It returns the number of bytes of their JSON.
 func (d *recordDecoder) rows(mod []*structpb.Value, table *recordTable, c *Change) (bytes int, err error) {
 	f := &d.format.dataFields
 	d.mod.begin()
@@ -141,11 +142,11 @@ func (d *recordDecoder) rows(mod []*structpb.Value, table *recordTable, c *Chang
 	return bytes, nil
 }
 
-// recordTable is a table with the columns that its last record had.
+// recordTable is a table with the columns that the table had in its last record.
 type recordTable struct {
 	id      TableID
 	columns []recordColumn
-	// keys are the columns of the key, and others the rest. Rows share these slices.
+	// keys are the columns of the key, and others are the remaining columns. Rows share these slices.
 	keys, others []Column
 }
 
@@ -156,7 +157,7 @@ type recordColumn struct {
 	key  bool
 }
 
-// table returns the table of a record.
+// table returns the recordTable for the table name and column_types of a record.
 func (d *recordDecoder) table(name string, columns []*structpb.Value) (*recordTable, error) {
 	f := &d.format.dataFields
 	if t := d.tables[name]; t != nil && t.has(f, columns) {
@@ -182,7 +183,7 @@ func (d *recordDecoder) table(name string, columns []*structpb.Value) (*recordTa
 	return t, nil
 }
 
-// has reports whether the columns of a record are the table's.
+// has reports whether the columns of a record are those of t.
 func (t *recordTable) has(f *dataFields, columns []*structpb.Value) bool {
 	if len(columns) != len(t.columns) {
 		return false
@@ -213,7 +214,7 @@ func (d *recordDecoder) columnType(text string) (*spannerpb.Type, error) {
 // elements returns the elements of an ARRAY, or the fields of a STRUCT.
 func elements(v *structpb.Value) []*structpb.Value { return v.GetListValue().GetValues() }
 
-// timestamp returns the time of a TIMESTAMP. It is zero for NULL.
+// timestamp returns a TIMESTAMP value as a time. NULL gives the zero time.
 func timestamp(v *structpb.Value) time.Time {
 	t, _ := time.Parse(time.RFC3339Nano, v.GetStringValue())
 	return t

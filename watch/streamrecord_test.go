@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// TestRecords: recordDecoder decodes random records, also invalid ones, as plainDecoder does.
+// TestRecords checks that recordDecoder decodes random records, some of them invalid, in the same way as plainDecoder.
 func TestRecords(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	d, plain := newRecordDecoder("d"), newPlainDecoder("d")
@@ -90,7 +90,7 @@ func randomRecords(t *testing.T, r *rand.Rand) *structpb.Value {
 
 func pick[T any](r *rand.Rand, list ...T) T { return list[r.IntN(len(list))] }
 
-// randomData returns a random data_change_record. Few of them share the table and the columns.
+// randomData returns a random data_change_record. Only few records share a table and its columns.
 func randomData(r *rand.Rand) []any {
 	names := []string{"Id", "Name", "é", "Info", `a"b`}
 	var columns, mods []any
@@ -167,7 +167,7 @@ func recordType(t testing.TB) *spannerpb.Type {
 	return of
 }
 
-// plainDecoder decodes rows by the names of fields, and JSON into maps. It is slow but simple.
+// plainDecoder decodes rows in a slow but simple way: it looks up fields by their names, and decodes JSON into maps.
 type plainDecoder struct {
 	database string
 	types    map[string]*spannerpb.Type
@@ -251,7 +251,7 @@ func (d *plainDecoder) addData(to *changeRecords, s structValue) error {
 	return nil
 }
 
-// columns returns the columns in column_types: those of the key, and the others.
+// columns returns the columns in column_types, those of the key and the other ones.
 func (d *plainDecoder) columns(list []structValue) (keys, others []Column, err error) {
 	for _, s := range list {
 		text := s.text("type")
@@ -273,7 +273,7 @@ func (d *plainDecoder) columns(list []structValue) (keys, others []Column, err e
 	return keys, others, nil
 }
 
-// rowOf returns the values that a JSON object has for columns.
+// rowOf returns a Row with the values that a JSON object has for the given columns.
 func rowOf(text string, columns []Column) (row Row, err error) {
 	if text == "" || text == "{}" {
 		return Row{}, nil
@@ -316,7 +316,8 @@ func (s structValue) index(name string) int {
 	return -1
 }
 
-// value returns the value of a field. It returns nil if there is none, which reads as an empty value of any kind.
+// value returns the value of a field. If there is no such field, it returns nil, which reads as an empty value of any
+// kind.
 func (s structValue) value(name string) *structpb.Value {
 	if i := s.index(name); i >= 0 {
 		return s.values[i]
@@ -342,7 +343,7 @@ func (s structValue) structs(name string) (list []structValue) {
 	return list
 }
 
-// time returns the time of a TIMESTAMP. It is zero for NULL.
+// time returns a TIMESTAMP field as a time. NULL gives the zero time.
 func (s structValue) time(name string) time.Time {
 	t, _ := time.Parse(time.RFC3339Nano, s.text(name))
 	return t

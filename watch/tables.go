@@ -9,51 +9,58 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// Tables is the Source that polls tables. Each table needs a column with the option allow_commit_timestamp, and every write of a row must set it
-// to PENDING_COMMIT_TIMESTAMP() (spanner.CommitTimestamp). Polls do not see a write that sets it to a time of the past.
+// Tables is the Source that polls tables. Each table needs a column with the option allow_commit_timestamp, and every
+// write of a row must set this column to PENDING_COMMIT_TIMESTAMP() (spanner.CommitTimestamp). Polls do not see a
+// write that sets the column to a time in the past.
 //
-// Create an index on the shard column, if there is one, and the commit timestamp: without it every poll reads the whole table.
+// Create an index on the shard column, if there is one, and the commit timestamp. Without such an index, every poll
+// reads the whole table.
 //
-// If a table is dropped and created again, its feed continues from its checkpoint, since all rows of the new table are later. If the new table
-// has another primary key and the table was missing for less than a poll, its changes may come with the old key's columns for up to ten seconds.
+// If a table is dropped and created again, its feed continues from its checkpoint, since all rows of the new table are
+// later. If the new table has another primary key and no poll happened while there was no table, changes may come with
+// the columns of the old key for up to ten seconds.
 type Tables struct {
 	Client *spanner.Client
-	// Include lists the tables to watch, as Name or Schema.Name. None means all that have a commit-timestamp column, also those that are created
-	// later.
+	// Include lists the tables to watch, as Name or Schema.Name. An empty list means all tables that have a
+	// commit-timestamp column, including tables that are created later.
 	Include []string
-	// Exclude lists tables that are not watched. Run logs those that do not exist when it begins.
+	// Exclude lists tables that are not watched. At its start, Run logs those that do not exist.
 	Exclude []string
 	// Default applies to tables that are not in Options.
 	Default TableOptions
 	// Options apply to single tables, by Name or Schema.Name.
 	Options map[string]TableOptions
-	// Interval is the time from the start of one poll of a table to the start of the next; 0 is a second. After a full page, the next one follows
-	// at once.
+	// Interval is the time from the start of one poll of a table to the start of the next; 0 means one second. After a
+	// full page, the next page is read at once.
 	Interval time.Duration
-	// MaxInterval is the limit to which the interval of a table without changes grows; 0 is Interval. The first change brings Interval back.
+	// MaxInterval is the limit up to which the interval grows while a table has no changes; 0 means Interval. The
+	// first change resets the interval to Interval.
 	MaxInterval time.Duration
 }
 
 // TableOptions say how a table is polled.
 type TableOptions struct {
-	// CommitTimestamp is the commit-timestamp column; "" is the only one with the option allow_commit_timestamp.
+	// CommitTimestamp is the name of the commit-timestamp column. If it is "", the table must have only one column
+	// with the option allow_commit_timestamp, which is then used.
 	CommitTimestamp string
-	// Columns lists the columns to read; none means all. The key and the commit timestamp are always read.
+	// Columns lists the columns to read; an empty list means all columns. The key and the commit timestamp are always
+	// read.
 	Columns []string
 	// Shards selects rows by a shard column; nil selects all rows.
 	Shards ShardProvider
 	// ChangeSets, if not nil, names a table of change sets through which the table is watched. The table itself then needs no commit timestamp.
 	ChangeSets *ChangeSets
-	// Hint follows the table's name in queries, such as @{FORCE_INDEX=SingersByLastUpdated}.
+	// Hint is a table hint that follows the table's name in queries, such as @{FORCE_INDEX=SingersByLastUpdated}.
 	Hint string
 	// Limit is the maximum number of rows in a page; 0 is 10,000. Pages of large rows end at 32 MiB.
 	Limit int
 	// RequestTag is the request tag of the queries for new rows, which identifies them in the database's statistics
 	// (https://cloud.google.com/spanner/docs/introspection/troubleshooting-with-tags).
 	RequestTag string
-	// PruneAfter, if not 0, is the age after which the commit timestamp of a row is set to NULL, once a stored checkpoint says that the row was
-	// delivered. A NULL_FILTERED index on the column then stays small. Other watchers of the table must not be that far behind. If no index has
-	// the column, pruning locks the whole table each time. It cannot be combined with ChangeSets.
+	// PruneAfter, if not 0, is the age after which the commit timestamp of a row is set to NULL, once a stored
+	// checkpoint says that the row was delivered. A NULL_FILTERED index on the column then stays small. Other watchers
+	// of the table must never lag by that age, because they do not see pruned rows. If no index has the column,
+	// pruning locks the whole table each time. PruneAfter cannot be combined with ChangeSets.
 	PruneAfter time.Duration
 }
 
@@ -62,7 +69,8 @@ const (
 	defaultLimit    = 10_000
 )
 
-// ID identifies the database if Include is empty, since new tables may then appear. Otherwise it returns zero.
+// ID returns an id with the database if Include is empty, since new tables may then appear later. Otherwise it returns
+// the zero FeedID.
 func (t *Tables) ID() FeedID {
 	if len(t.Include) > 0 {
 		return FeedID{}
@@ -88,7 +96,8 @@ func now(ctx context.Context, client *spanner.Client) (time.Time, error) {
 	return ro.Timestamp()
 }
 
-// Feeds returns a feed for each table. It also returns one for a table of Include that does not exist: reading that fails.
+// Feeds returns a feed for each table. If a table of Include does not exist, Feeds returns a feed for it, too, and
+// reading that feed fails.
 func (t *Tables) Feeds(ctx context.Context) ([]Feed, error) {
 	column := ""
 	if t.Default.ChangeSets != nil {
@@ -118,7 +127,8 @@ func (t *Tables) Feeds(ctx context.Context) ([]Feed, error) {
 	return feeds, nil
 }
 
-// absent returns the tables of Exclude and Options that do not exist. It omits those of Include, since their feeds fail.
+// absent returns the tables named in Exclude and Options that do not exist. It leaves out tables of Include, since
+// their feeds report the error.
 func (t *Tables) absent(ctx context.Context) (absent []absentTable, err error) {
 	for name := range t.Options {
 		if !slices.ContainsFunc(t.Include, func(n string) bool { return strings.EqualFold(n, name) }) {
@@ -131,7 +141,7 @@ func (t *Tables) absent(ctx context.Context) (absent []absentTable, err error) {
 	return withoutThose(ctx, t.Client, absent)
 }
 
-// withoutThose removes the tables that exist, and sorts the rest by name.
+// withoutThose removes the tables that exist from the list, and sorts the remaining ones by name.
 func withoutThose(ctx context.Context, client *spanner.Client, absent []absentTable) ([]absentTable, error) {
 	if len(absent) == 0 {
 		return nil, nil
@@ -171,7 +181,7 @@ func (t *Tables) options(id TableID) TableOptions {
 	return o
 }
 
-// included returns the tables with the given names, once each, spelled as in the database.
+// included returns the tables with the given names, each once, in the spelling of the database.
 func included(database string, found []TableID, names []string) []TableID {
 	var all []TableID
 	for _, name := range names {
@@ -188,7 +198,7 @@ func included(database string, found []TableID, names []string) []TableID {
 	return all
 }
 
-// named returns the table that a name in SQL means.
+// named returns the id of the table that a name in SQL refers to.
 func named(database, name string) TableID {
 	if schema, table, ok := strings.Cut(name, "."); ok {
 		return TableID{Database: database, Schema: schema, Name: table}

@@ -37,8 +37,8 @@ func alter(t *testing.T, statements ...string) {
 	}
 }
 
-// TestDatabase: without Include, all tables with a commit timestamp are watched, in all schemas, also tables that are created later. Excluded
-// tables are not.
+// TestDatabase checks that without Include, all tables with a commit timestamp are watched, in all schemas, even
+// tables that are created later. Excluded tables must not be watched.
 func TestDatabase(t *testing.T) {
 	c := clienttest.Connect(t, singers, "CREATE TABLE Plain (Id INT64 NOT NULL) PRIMARY KEY (Id)",
 		"CREATE TABLE Secret (Id INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)",
@@ -72,7 +72,8 @@ func TestDatabase(t *testing.T) {
 	r.wait(t, atLeast(6))
 }
 
-// TestLargeTransaction: a transaction that extends over several pages comes whole, and so do its neighbours.
+// TestLargeTransaction checks that a transaction whose rows take several pages is delivered as one Transaction, and so
+// are the transactions before and after it.
 func TestLargeTransaction(t *testing.T) {
 	c := clienttest.Connect(t, singers)
 	r := newRecorder()
@@ -93,8 +94,8 @@ func TestLargeTransaction(t *testing.T) {
 	}
 }
 
-// TestHugeTransaction: if more rows have one timestamp than a Transaction may have, they come in parts. A watcher that stops between two parts
-// continues with the rest if the repository stores positions.
+// TestHugeTransaction checks that rows with one timestamp come in parts if they exceed the limit of a Transaction. If
+// the repository stores positions, a watcher that stops between two parts must continue with the remaining rows.
 func TestHugeTransaction(t *testing.T) {
 	c := clienttest.Connect(t, singers)
 	const rows = watch.MaxTransactionChanges + 10
@@ -131,7 +132,8 @@ func TestHugeTransaction(t *testing.T) {
 	}
 }
 
-// TestEveryType: values of all types decode as the official library decodes them. Columns that are added later come with the next poll.
+// TestEveryType checks that values of all types decode as the official library decodes them, and that a column that is
+// added later comes with the next poll.
 func TestEveryType(t *testing.T) {
 	c := clienttest.Connect(t, `CREATE TABLE T (Id STRING(36) NOT NULL, B BOOL, I INT64, F FLOAT64, G FLOAT32, N NUMERIC, S STRING(MAX), Y BYTES(MAX), D DATE, M TIMESTAMP, J JSON, U UUID,
   BA ARRAY<BOOL>, IA ARRAY<INT64>, FA ARRAY<FLOAT64>, GA ARRAY<FLOAT32>, NA ARRAY<NUMERIC>, SA ARRAY<STRING(MAX)>, YA ARRAY<BYTES(MAX)>, DA ARRAY<DATE>, TSA ARRAY<TIMESTAMP>, JA ARRAY<JSON>, UA ARRAY<UUID>,
@@ -173,7 +175,8 @@ func TestEveryType(t *testing.T) {
 	}
 }
 
-// TestColumns: the requested columns come with the names that the table has. The key and the commit timestamp come, too, even if they are hidden.
+// TestColumns checks that the requested columns come under the names that the table has, and that the key and the
+// commit timestamp come, too, even if they are hidden.
 func TestColumns(t *testing.T) {
 	c := clienttest.Connect(t, "CREATE TABLE T (Id INT64 NOT NULL HIDDEN, Name STRING(MAX), Other INT64, Ts TIMESTAMP HIDDEN OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)")
 	apply(t, c, spanner.Insert("T", []string{"Id", "Name", "Other", "Ts"}, []any{7, "a", 1, spanner.CommitTimestamp}))
@@ -192,7 +195,8 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeWatched: each mistake has its own error, in Spanner's words. Run returns it if there is nothing else to watch.
+// TestWhatCannotBeWatched checks that each kind of mistake gives an error of its own, in Spanner's words, and that Run
+// returns the error if there is nothing else to watch.
 func TestWhatCannotBeWatched(t *testing.T) {
 	c := clienttest.Connect(t, singers, "CREATE TABLE Plain (Id INT64 NOT NULL) PRIMARY KEY (Id)",
 		`CREATE TABLE Two (Id INT64 NOT NULL, Made TIMESTAMP OPTIONS (allow_commit_timestamp=true), Updated TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)`,
@@ -223,7 +227,8 @@ func TestWhatCannotBeWatched(t *testing.T) {
 	}
 }
 
-// TestTablesAreIsolated: a table that fails does not stop others. Health shows its error, and when it works again, no change is left out.
+// TestTablesAreIsolated checks that a table that fails does not stop others. Health must show its error. When the
+// table can be read again, no change may be left out.
 func TestTablesAreIsolated(t *testing.T) {
 	c := clienttest.Connect(t, singers)
 	r := newRecorder()
@@ -255,7 +260,7 @@ func TestTablesAreIsolated(t *testing.T) {
 	}
 }
 
-// TestAbsent: the watcher logs names in a source that match no table, since they have no effect.
+// TestAbsent checks that the watcher logs names in a source that match no table.
 func TestAbsent(t *testing.T) {
 	c := clienttest.Connect(t, singers, "CREATE TABLE Plain (Id INT64 NOT NULL) PRIMARY KEY (Id)", "CREATE CHANGE STREAM OfSingers FOR Singers", everything)
 	for _, test := range []struct {

@@ -7,12 +7,14 @@ import (
 	"time"
 )
 
-// TimeShard selects rows by a shard column into which each write puts Interval.Shard of the current time, or the value of Interval.Expression. A
-// poll reads the shards of all times since the checkpoint, so it does not matter how long the watcher was stopped.
+// TimeShard selects rows by a shard column. Each write must set that column to Interval.Shard of the current time, or
+// to the value of Interval.Expression. A poll reads the shards of all times since the checkpoint, so rows are found
+// however long the watcher was stopped.
 func TimeShard(column string, interval Interval) ShardProvider { return timeShard{column, interval} }
 
-// Interval is the length of time for which TimeShard uses one shard. With the first four, every interval has a shard of its own. With the others,
-// shards repeat: with DayOfWeek, every Monday has the same shard.
+// Interval is the length of time for which TimeShard uses one shard. With the first four intervals, each period of
+// time has a shard of its own. With the others, shards repeat; for example, with DayOfWeek every Monday has the same
+// shard.
 type Interval int
 
 // The intervals of the Java library (TimebasedShardProvider.Interval), in UTC.
@@ -29,7 +31,7 @@ const (
 	DayOfYear
 )
 
-// intervals is indexed by Interval. cycle is the time after which shards repeat; 0 means never.
+// intervals is indexed by Interval. cycle is the time after which the shards repeat; 0 means that they never do.
 var intervals = [...]struct {
 	name   string
 	format string // the format for FORMAT_TIMESTAMP
@@ -44,8 +46,8 @@ var intervals = [...]struct {
 	{"HOUR_OF_DAY", "%H", time.Hour, 24 * time.Hour},
 	{"DAY_OF_WEEK", "%u", 24 * time.Hour, 7 * 24 * time.Hour},
 	{"DAY_OF_MONTH", "%d", 24 * time.Hour, 62 * 24 * time.Hour},
-	{"WEEK_OF_YEAR", "%W", 24 * time.Hour, 13 * 366 * 24 * time.Hour}, // up to 12 years lie between two years with a week 53
-	{"DAY_OF_YEAR", "%j", 24 * time.Hour, 9 * 366 * 24 * time.Hour},   // 8 years may lie between two leap years
+	{"WEEK_OF_YEAR", "%W", 24 * time.Hour, 13 * 366 * 24 * time.Hour}, // up to 12 years pass between two years with a week 53
+	{"DAY_OF_YEAR", "%j", 24 * time.Hour, 9 * 366 * 24 * time.Hour},   // up to 8 years pass between two leap years
 }
 
 // Intervals returns all intervals, by their names in the Java library.
@@ -57,18 +59,19 @@ func Intervals() map[string]Interval {
 	return m
 }
 
-// Shard returns the value of the shard column for a row that is written at a time: the base64 of the SHA-512 of the formatted time.
+// Shard returns the value of the shard column for a row that is written at time t. It is the base64 of the SHA-512 of
+// the formatted time.
 func (i Interval) Shard(t time.Time) string {
 	sum := sha512.Sum512([]byte(i.text(t.UTC())))
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// Expression returns the GoogleSQL expression of Shard at the database's current time, for use in DML.
+// Expression returns the GoogleSQL expression that computes Shard at the database's current time, for use in DML.
 func (i Interval) Expression() string {
 	return fmt.Sprintf("TO_BASE64(SHA512(FORMAT_TIMESTAMP('%s', CURRENT_TIMESTAMP(), 'UTC')))", intervals[i].format)
 }
 
-// text formats a time as FORMAT_TIMESTAMP does with the interval's format.
+// text formats a time in the same way as FORMAT_TIMESTAMP does with the format of the interval.
 func (i Interval) text(t time.Time) string {
 	switch i {
 	case Day:
@@ -93,15 +96,18 @@ func (i Interval) text(t time.Time) string {
 	return t.Format("002")
 }
 
-// mondayWeek computes %W of FORMAT_TIMESTAMP: weeks begin on Monday, and the days before the year's first Monday are in week 0.
+// mondayWeek computes the week that FORMAT_TIMESTAMP writes for %W. Weeks begin on Monday, and the days before the
+// year's first Monday are in week 0.
 func mondayWeek(t time.Time) int {
 	return (t.YearDay() + 6 - (int(t.Weekday())+6)%7) / 7
 }
 
 const (
-	// clockSlack allows for a wrong clock of the writer that computed the shard, and for the time from then until its commit.
+	// clockSlack is added at both ends of the period that a poll reads. It allows for a wrong clock of the program
+	// that computed the shard, and for the time from then until the commit.
 	clockSlack = time.Minute
-	// maxTimeShards is the maximum number of shards that a statement lists. For more, it selects all rows whose shard is not NULL.
+	// maxTimeShards is the maximum number of shards that a statement lists. If there are more, the statement selects
+	// all rows whose shard is not NULL.
 	maxTimeShards = 400
 )
 
@@ -120,7 +126,7 @@ func (s timeShard) Filter(after, now time.Time) (string, map[string]any) {
 	return quote(s.column) + " IN UNNEST(@shards)", map[string]any{"shards": list}
 }
 
-// shards returns the shards of a period of time; nil if there are too many.
+// shards returns the shards of all times between from and to; nil if they are too many to list.
 func (i Interval) shards(from, to time.Time) []string {
 	unit := intervals[i]
 	if unit.cycle > 0 && to.Sub(from) > unit.cycle {

@@ -38,7 +38,7 @@ func singer(id int, name string) *spanner.Mutation {
 type recorder struct {
 	mu   sync.Mutex
 	list []*watch.Transaction
-	more chan struct{} // closed and replaced with each transaction
+	more chan struct{} // closed and replaced with each transaction that is handled
 	fail func(tx *watch.Transaction) error
 }
 
@@ -58,7 +58,7 @@ func (r *recorder) Handle(_ context.Context, tx *watch.Transaction) error {
 	return nil
 }
 
-// wait waits until the handled transactions satisfy a condition, and returns them.
+// wait waits until the transactions handled so far satisfy the condition enough, and returns them.
 func (r *recorder) wait(t *testing.T, enough func(list []*watch.Transaction) bool) []*watch.Transaction {
 	t.Helper()
 	for {
@@ -72,7 +72,7 @@ func (r *recorder) wait(t *testing.T, enough func(list []*watch.Transaction) boo
 	}
 }
 
-// atLeast returns a condition for wait: at least n changes.
+// atLeast returns a condition for wait that is true when at least n changes were handled.
 func atLeast(n int) func([]*watch.Transaction) bool {
 	return func(list []*watch.Transaction) bool {
 		n := n
@@ -108,7 +108,8 @@ func changeText(c watch.Change) string {
 	return s
 }
 
-// runUntil runs a watcher until ctx ends or Run returns by itself. ended waits for that and returns Run's error.
+// runUntil runs a watcher until ctx ends or Run returns by itself. ended waits until Run has returned, and returns its
+// error.
 func runUntil(t *testing.T, ctx context.Context, o watch.Options) (w *watch.Watcher, ended func() error) {
 	t.Helper()
 	if o.Log == nil && testing.Verbose() {
@@ -123,7 +124,7 @@ func runUntil(t *testing.T, ctx context.Context, o watch.Options) (w *watch.Watc
 	return w, sync.OnceValue(func() error { return <-result })
 }
 
-// run runs a watcher until the test ends or stop is called. stop returns Run's error.
+// run runs a watcher until the test ends or stop is called. stop returns the error of Run.
 func run(t *testing.T, o watch.Options) (w *watch.Watcher, stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

@@ -15,14 +15,16 @@ import (
 type Options struct {
 	Source  Source
 	Handler Handler
-	// Repository keeps checkpoints; nil is NewMemory(), with which every new watcher begins at Start.
+	// Repository keeps checkpoints. nil means NewMemory(), with which every new watcher begins at Start.
 	Repository Repository
-	// Start is where feeds without a checkpoint start: only changes that were committed after it are delivered. The zero value means now.
-	// time.Unix(0, 0) brings every row that has a commit timestamp.
+	// Start is the time from which feeds without a checkpoint start: only changes that were committed after it are
+	// delivered. The zero value means the current time. With time.Unix(0, 0), every row that has a commit timestamp
+	// comes.
 	Start time.Time
-	// CheckpointInterval is the longest time until a new checkpoint is stored; 0 is a second.
+	// CheckpointInterval is the longest time until a new checkpoint is stored; 0 means one second.
 	CheckpointInterval time.Duration
-	// DiscoveryInterval is the interval at which the watcher asks the source for new feeds and retries failed ones; 0 is ten seconds.
+	// DiscoveryInterval is the interval at which the watcher asks the source for its feeds and retries failed feeds; 0
+	// means ten seconds.
 	DiscoveryInterval time.Duration
 	Log               *slog.Logger // nil discards
 }
@@ -37,15 +39,15 @@ type Watcher struct {
 	o      Options
 	log    *slog.Logger
 	start  time.Time
-	failed chan struct{} // a runner has failed with a lasting error, or has ended
+	failed chan struct{} // gets a value when a runner has failed with a lasting error, or has ended
 
 	mu      sync.Mutex
 	running bool
 	runners map[FeedID]*feedRunner
 	gone    map[FeedID]*feedRunner // runners of feeds that the source no longer lists
-	listed  bool                   // the source has listed its feeds
+	listed  bool                   // whether the source has listed its feeds at least once
 	fail    func(error)            // ends Run
-	ended   sync.WaitGroup         // counts all running runners, also those in gone
+	ended   sync.WaitGroup         // counts all running runners, including those in gone
 }
 
 // New returns a watcher. It does not contact the database.
@@ -69,9 +71,9 @@ func New(o Options) (*Watcher, error) {
 	return w, nil
 }
 
-// Run delivers changes until ctx ends. It then waits for the handler, stores the checkpoints and returns nil. It returns an error if the
-// repository or the source cannot be used, if the handler returns a Fatal error, or if every feed has failed with a lasting error (with Tables:
-// if no table can be watched).
+// Run delivers changes until ctx ends. It then waits for the handler, stores the checkpoints and returns nil. It
+// returns an error if the repository or the source cannot be used, if the handler returns a Fatal error, or if every
+// feed has failed with a lasting error (for Tables, this means that no table can be watched).
 func (w *Watcher) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -126,10 +128,11 @@ func (w *Watcher) supervise(ctx context.Context) error {
 	}
 }
 
-// absentTable is a table that a source names and that does not exist. It may be created later, or the name may be wrong.
+// absentTable is a table that a source names and that does not exist. Either the name is wrong, or the table will be
+// created later.
 type absentTable struct {
 	table string
-	named string // the field of the source that names it
+	named string // the field of the source that names the table
 }
 
 // warnOfAbsent logs the tables that the source names and that do not exist.
@@ -152,7 +155,8 @@ func (w *Watcher) warnOfAbsent(ctx context.Context, feeds int) {
 	}
 }
 
-// discover asks the source for its feeds at the next tick, or when a runner is over. If the source fails, discover returns the known feeds.
+// discover waits for the next tick or until a runner is over, and then asks the source for its feeds. If the source
+// fails, discover returns the known feeds.
 func (w *Watcher) discover(ctx context.Context, tick <-chan time.Time, known []Feed) ([]Feed, error) {
 	select {
 	case <-ctx.Done():
@@ -183,8 +187,9 @@ func (w *Watcher) again(ctx context.Context, what string, f func() error) error 
 	}
 }
 
-// begin sets the timestamp at which feeds without a checkpoint start. If feeds may appear later, it stores that timestamp: a table that is
-// created while no watcher runs then starts where the first watcher did.
+// begin sets the timestamp at which feeds without a checkpoint start. If feeds may appear later, begin stores that
+// timestamp in the repository. So a table that is created while no watcher runs is read from where the first watcher
+// started.
 func (w *Watcher) begin(ctx context.Context) (err error) {
 	id := w.o.Source.ID()
 	if id != (FeedID{}) {
@@ -231,7 +236,8 @@ func (w *Watcher) arrange(ctx context.Context, feeds []Feed) {
 	}
 }
 
-// over reports whether nothing is left to do: each feed has either ended or failed with a lasting error.
+// over reports whether the watcher has nothing left to do, because each feed has either ended or failed with a lasting
+// error. The error joins those of the failed feeds.
 func (w *Watcher) over() (error, bool) {
 	var errs []error
 	all := w.all()
@@ -266,7 +272,7 @@ func (w *Watcher) runnerOver() {
 	}
 }
 
-// all returns the runners of the feeds that the source lists, in the order of their names.
+// all returns the runners of the feeds that the source lists, sorted by name.
 func (w *Watcher) all() []*feedRunner {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -295,7 +301,7 @@ func (w *Watcher) Health() Health {
 	return h
 }
 
-// Metrics returns the figures of each feed, in the order of their names. It includes feeds that are gone.
+// Metrics returns the metrics of each feed, sorted by name. It includes feeds that the source no longer lists.
 func (w *Watcher) Metrics() []FeedMetrics {
 	w.mu.Lock()
 	runners := slices.AppendSeq(slices.Collect(maps.Values(w.runners)), maps.Values(w.gone))

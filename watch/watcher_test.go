@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// fakeSource is a Source with the feeds of a test.
+// fakeSource is a Source whose feeds a test sets.
 type fakeSource struct {
 	id    FeedID
 	feeds func() ([]Feed, error)
@@ -37,7 +37,7 @@ func (f *fakeFeed) Read(ctx context.Context, from Checkpoint, out Sink) error {
 
 func accept(context.Context, *Transaction) error { return nil }
 
-// TestFeedsCannotBeListed: when the source fails to list its feeds, the running feeds continue.
+// TestFeedsCannotBeListed checks that running feeds continue when the source fails to list its feeds.
 func TestFeedsCannotBeListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -71,8 +71,8 @@ func TestFeedsCannotBeListed(t *testing.T) {
 	})
 }
 
-// TestFeedComesBack: a feed disappears and is listed again, as when a table is created again. It is not read until the handler has returned from
-// the earlier changes and the last checkpoint is stored.
+// TestFeedComesBack lets a feed disappear and be listed again, as when a table is dropped and created again. The feed
+// must not be read until the handler has returned from the earlier changes and the last checkpoint is stored.
 func TestFeedComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -122,7 +122,8 @@ func TestFeedComesBack(t *testing.T) {
 	})
 }
 
-// TestLag: Lag is how far the database is ahead. It grows while nothing can be read, and after half a minute the feed counts as failing.
+// TestLag checks that Lag is the time by which the database is ahead of what was delivered. Lag must grow while
+// nothing can be read, and after half a minute the feed must count as failing.
 func TestLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -151,7 +152,7 @@ func TestLag(t *testing.T) {
 	})
 }
 
-// slowRepository is a repository that cannot store until a given time.
+// slowRepository is a repository that cannot store checkpoints until a given time.
 type slowRepository struct {
 	*Memory
 	until atomic.Pointer[time.Time]
@@ -170,8 +171,8 @@ func (r *slowRepository) Store(ctx context.Context, id FeedID, c Checkpoint) err
 	return r.Memory.Store(ctx, id, c)
 }
 
-// TestRepositoryAway: a feed waits until its first checkpoint is stored. Later checkpoints are stored as soon as possible, and at the end. Health
-// shows when they cannot be stored.
+// TestRepositoryAway checks that a feed waits until its first checkpoint is stored. Later checkpoints must be stored
+// as soon as possible, and when Run ends. Health must show when a checkpoint cannot be stored.
 func TestRepositoryAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -220,8 +221,9 @@ func TestRepositoryAway(t *testing.T) {
 	})
 }
 
-// TestTwoWatchersOfOneFeed: if two watchers have the same feed and repository, one of them ends and the other continues. A store that has
-// succeeded but returned an error is not taken for a second watcher.
+// TestTwoWatchersOfOneFeed checks that if two watchers have the same feed and repository, one of them ends and the
+// other continues. If Store has stored a checkpoint but returned an error, the runner must not take its own checkpoint
+// for that of a second watcher.
 func TestTwoWatchersOfOneFeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -263,7 +265,7 @@ func TestTwoWatchersOfOneFeed(t *testing.T) {
 	})
 }
 
-// forgetfulRepository returns an error from every third store, although it has stored the checkpoint.
+// forgetfulRepository returns an error from every third call of Store, although it has stored the checkpoint.
 type forgetfulRepository struct {
 	*Memory
 	stores atomic.Int64
@@ -276,7 +278,8 @@ func (r *forgetfulRepository) Store(ctx context.Context, id FeedID, c Checkpoint
 	return r.Memory.Store(ctx, id, c)
 }
 
-// TestFeedsThatEnd: Run ends when all feeds have ended. It returns an error if one of them has failed with a lasting error.
+// TestFeedsThatEnd checks that Run ends when all feeds have ended, and that it returns an error if one of them has
+// failed with a lasting error.
 func TestFeedsThatEnd(t *testing.T) {
 	for _, lasts := range []error{nil, status.Error(codes.OutOfRange, "too old")} {
 		synctest.Test(t, func(t *testing.T) {

@@ -10,7 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// enterInterval waits until an interval begins, if the experiment needs its own and the run may wait.
+// enterInterval waits until an interval of the server's statistics begins, if the experiment must have an interval of
+// its own and the run may wait.
 func (r *Runner) enterInterval(ctx context.Context, e Experiment) error {
 	if e.Interval == OwnInterval && r.StatisticsWait > 0 {
 		return r.awaitInterval(ctx)
@@ -18,7 +19,8 @@ func (r *Runner) enterInterval(ctx context.Context, e Experiment) error {
 	return nil
 }
 
-// leaveInterval notes the interval in the experiment's measures, if all their executions fell into it.
+// leaveInterval records in which interval of the server's statistics the experiment ran, if all its executions fell
+// into that interval.
 func (r *Runner) leaveInterval(first int, e Experiment) {
 	if e.Interval == anyInterval || r.intervalEnd.IsZero() {
 		return
@@ -32,8 +34,8 @@ func (r *Runner) leaveInterval(first int, e Experiment) {
 	}
 }
 
-// awaitInterval waits until an interval of the server's statistics begins. The executions that follow are then alone
-// in it.
+// awaitInterval waits until an interval of the server's statistics begins. The executions after the wait are then the
+// only ones in that interval.
 func (r *Runner) awaitInterval(ctx context.Context) error {
 	length := r.Interval.Length()
 	began := time.Now().Truncate(length).Add(length)
@@ -45,7 +47,7 @@ func (r *Runner) awaitInterval(ctx context.Context) error {
 	return nil
 }
 
-// intervalMargin is the largest difference allowed between the clocks of server and client.
+// intervalMargin is the largest difference between the clocks of server and client for which the run allows.
 const intervalMargin = 500 * time.Millisecond
 
 func Wait(ctx context.Context, d time.Duration) error {
@@ -57,8 +59,8 @@ func Wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// The study's queries of statistics, by fingerprint and interval. %s is the name of the table, which ends in MINUTE
-// or 10MINUTE.
+// The study's queries of statistics, by fingerprint and interval. %s stands for the name of the table, which ends in
+// MINUTE or 10MINUTE.
 const (
 	queryAverages = `SELECT text, execution_count, avg_latency_seconds, avg_cpu_seconds, avg_rows, avg_bytes, avg_remote_server_calls
 FROM SPANNER_SYS.%s WHERE text_fingerprint = @fingerprint AND interval_end = @end`
@@ -66,7 +68,7 @@ FROM SPANNER_SYS.%s WHERE text_fingerprint = @fingerprint AND interval_end = @en
 FROM SPANNER_SYS.%s WHERE fprint = @fingerprint AND interval_end = @end`
 )
 
-// averages queries the statistics of every path that ran in an interval, and adds the answers to the report.
+// averages queries the statistics of every path that ran within one interval, and adds the results to the report.
 func (r *Runner) averages(ctx context.Context) {
 	for _, m := range r.Results.Measures {
 		end := r.intervals[m]
@@ -86,7 +88,7 @@ func (r *Runner) averages(ctx context.Context) {
 	}
 }
 
-// averagesOf finds the fingerprint of a call, then runs the study's query of statistics for it.
+// averagesOf finds the fingerprint of a call, and then runs the study's query of statistics with that fingerprint.
 func (r *Runner) averagesOf(ctx context.Context, call StatisticsKey, end time.Time) (s report.Statistic, a report.Averages, err error) {
 	ctx, cancel := context.WithTimeout(ctx, StatisticsTimeout)
 	defer cancel()

@@ -12,15 +12,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// ControlServer answers the same requests as the target, on equal data. It differs from the target in one thing: the
-// executable, or a flag. The run compares the cost of both turn by turn.
+// ControlServer is a second server that answers the same requests as the target, on equal data. It differs from the
+// target in one thing: the executable or a flag. The run compares the cost of both servers turn by turn.
 type ControlServer struct {
 	Server
 	data string // folder of its data
 }
 
-// StartControl stops the target, duplicates its data and starts the target again, with a control server beside it. The
-// control server runs the executable ("" is this very program) with the additional flags. Both begin with cold
+// StartControl stops the target, copies its data, starts the target again and starts a control server on the copy. The
+// control server runs the executable ("" is this very program) with the additional flags. Both servers begin with cold
 // caches.
 func (t *Target) StartControl(ctx context.Context, executable string, flags ...string) (*ControlServer, error) {
 	if err := t.Stop(); err != nil {
@@ -49,9 +49,9 @@ func (t *Target) StartControl(ctx context.Context, executable string, flags ...s
 func (c *ControlServer) Close() error { return errors.Join(c.Stop(), os.RemoveAll(c.data)) }
 
 // copyOfProgram copies this program's executable to the target's folder. The clients run in this very program. A
-// server that runs from the same file finds the code that it shares with them in the processor's caches, which made
-// it 7% cheaper than a server that runs from an identical file. Neither the target nor the control server may have
-// that advantage.
+// server that runs from the same file as the clients finds code that it shares with the clients in the processor's
+// caches. In a measurement, this made it 7% cheaper than a server that runs from a copy of the file. So that neither
+// the target nor the control server has this advantage, they run from copies.
 func (t *Target) copyOfProgram() (string, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -67,12 +67,12 @@ func (t *Target) copyOfProgram() (string, error) {
 	return name, os.Chmod(name, 0o700)
 }
 
-// maxRegression is the highest ratio of target to control server that a release may have.
+// maxRegression is the highest ratio of the target's cost to the control server's that a release may have.
 const maxRegression = 1.03
 
-// besideControl adds to each path of the target the same path on the control server. It drops all other paths: those
-// of other servers, those without a server, and those that run something beside each turn. A run beside a control
-// server compares only the two servers.
+// besideControl returns the experiments with the target's paths, and for each of them the same path on the control
+// server. It drops the paths of other servers, those without a server, and those with a Beside function, because such
+// a run compares only the two servers.
 func besideControl(list []Experiment, c *Server) (out []Experiment) {
 	for _, e := range list {
 		both := e
@@ -92,10 +92,11 @@ func besideControl(list []Experiment, c *Server) (out []Experiment) {
 	return out
 }
 
-// onControl ends the names of the control server's paths.
+// onControl is the end of the names of paths on the control server.
 const onControl = ", control"
 
-// controlFigures returns figures that compare the pairs of besideControl, by server CPU and by latency.
+// controlFigures returns figures that compare the pairs of paths that besideControl made, by server CPU and by
+// latency.
 func controlFigures(list []Experiment) (figures []report.Figure) {
 	for _, e := range list {
 		for _, pair := range e.Pairs {
@@ -110,10 +111,11 @@ func controlFigures(list []Experiment) (figures []report.Figure) {
 	return figures
 }
 
-// tableSuffix ends the names of the engine's table files. The engine never changes such a file, so both servers can share it.
+// tableSuffix is the end of the names of the engine's table files. The engine never changes such a file, so both
+// servers can use the same one.
 const tableSuffix = ".sst"
 
-// duplicate copies a directory. Table files are hard links, all other files are copies.
+// duplicate copies a directory. For table files it makes hard links, and copies all other files.
 func duplicate(from, to string) error {
 	return filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {

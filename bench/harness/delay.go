@@ -11,8 +11,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// delayedBy returns client options that delay all bytes by rtt, as a network does: half of it on the way to the
-// server and half on the way back. They do not limit the bandwidth.
+// delayedBy returns client options that delay all bytes by the round-trip time rtt, as a network does: half of it on
+// the way to the server and half on the way back. The options do not limit the bandwidth.
 func delayedBy(rtt time.Duration) []option.ClientOption {
 	if rtt == 0 {
 		return nil
@@ -26,14 +26,15 @@ func delayedBy(rtt time.Duration) []option.ClientOption {
 	}))}
 }
 
-// delayedConn is a connection that delays all bytes, in both directions.
+// delayedConn is a connection that delays all bytes in both directions.
 type delayedConn struct {
 	net.Conn
 	out, in *delayLine
 	rest    []byte // the rest of the piece that Read has begun
 }
 
-// newDelayedConn delays each direction of a connection by half of a round trip. Close ends its two goroutines.
+// newDelayedConn returns a connection that delays each direction of c by half, which is half of a round trip. It
+// starts two goroutines, which Close ends.
 func newDelayedConn(c net.Conn, half time.Duration) *delayedConn {
 	d := &delayedConn{Conn: c, out: newDelayLine(half), in: newDelayLine(half)}
 	go func() {
@@ -64,8 +65,8 @@ func newDelayedConn(c net.Conn, half time.Duration) *delayedConn {
 	return d
 }
 
-// delayedPiece is the largest piece that is read at once, in bytes. maxDelayed is the number of bytes that may be in
-// transit in one direction.
+// delayedPiece is the largest number of bytes that one read takes from the connection. maxDelayed is the largest
+// number of bytes that may be in transit in one direction.
 const (
 	delayedPiece = 64 << 10
 	maxDelayed   = 16 << 20
@@ -78,7 +79,7 @@ func (d *delayedConn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Read may be called by one goroutine at a time.
+// Read returns the next bytes when they are due. Only one goroutine at a time may call it.
 func (d *delayedConn) Read(p []byte) (int, error) {
 	if len(d.rest) == 0 {
 		piece, err := d.in.pop()
@@ -98,7 +99,7 @@ func (d *delayedConn) Close() error {
 	return d.Conn.Close()
 }
 
-// delayLine passes pieces on in their order, each after a fixed delay.
+// delayLine passes pieces of bytes on in their order, each after a fixed delay.
 type delayLine struct {
 	delay time.Duration
 
@@ -120,7 +121,7 @@ func newDelayLine(delay time.Duration) *delayLine {
 	return l
 }
 
-// put adds a piece. It waits while the line is full.
+// put adds a piece to the end of the line. It waits while the line is full.
 func (l *delayLine) put(piece []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -136,7 +137,7 @@ func (l *delayLine) put(piece []byte) error {
 	return nil
 }
 
-// pop returns the first piece. It waits until that piece is due. Only one goroutine may call it.
+// pop removes and returns the first piece. It waits until that piece is due. Only one goroutine may call it.
 func (l *delayLine) pop() ([]byte, error) {
 	l.mu.Lock()
 	for l.err == nil && len(l.pieces) == 0 {
@@ -155,7 +156,8 @@ func (l *delayLine) pop() ([]byte, error) {
 	return first.bytes, nil
 }
 
-// end makes put fail, and pop once no piece is left. If end is called again, the first error stays.
+// end makes later calls of put fail with err, and calls of pop as soon as no piece is left. If end is called again,
+// the first error stays.
 func (l *delayLine) end(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

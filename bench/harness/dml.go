@@ -7,7 +7,8 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// InTransaction runs f and commits. The caller draws the rows before, so that a retry inserts the same rows.
+// InTransaction runs f in a read-write transaction and commits. The caller must choose the random rows before the
+// call, so that a retry inserts the same rows.
 func InTransaction(ctx context.Context, c Call, f func(context.Context, *spanner.ReadWriteTransaction) error) error {
 	_, err := c.Client.ReadWriteTransactionWithOptions(ctx, f, spanner.TransactionOptions{TransactionTag: c.Tag})
 	return err
@@ -20,8 +21,8 @@ func Repeated(method string, n int) string {
 	return fmt.Sprintf("%d %s", n, method)
 }
 
-// Saying is true if the last statement of a transaction is marked as the last. The server may then leave checks to
-// the commit.
+// Saying is true if the last statement of a transaction is sent with the mark last_statement. The server may then
+// postpone checks to the commit.
 type Saying bool
 
 const (

@@ -9,26 +9,26 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// Benchmark is a named list of experiments: a study that is run again, or a comparison of our own.
+// Benchmark is a named list of experiments. It repeats a published study, or is a comparison of Crowfoot's own.
 type Benchmark struct {
 	Name  string
 	About string        // a sentence for the report
 	Study *report.Study // nil for none
-	// Check returns an error if the benchmark cannot run with the settings. Nil checks nothing. Settings.check checks
-	// the settings that all benchmarks use.
+	// Check returns an error if the benchmark cannot run with the settings; nil means that every setting is fine.
+	// Settings.Check checks the settings that all benchmarks use.
 	Check func(bench.Settings) error
-	// Prepare makes the tables and rows and returns the experiments.
+	// Prepare creates and fills the tables and returns the experiments.
 	Prepare func(ctx context.Context, r *Runner) ([]Experiment, error)
-	// After runs when all experiments have been measured. It may be nil.
+	// After is called when all experiments have been measured. It may be nil.
 	After func(ctx context.Context, r *Runner) error
 	// Close stops the servers and closes the files that prepare has opened, even if the run failed. It may be nil.
 	Close func() error
 	// Figures returns the published figures and Crowfoot's targets.
 	Figures func(bench.Settings) []report.Figure // nil for none
-	// Grids returns the tables that only this benchmark has. They stand before those of every benchmark. Nil means
-	// none.
+	// Grids returns the tables that the report shows only for this benchmark. They come before the tables that it
+	// shows for every benchmark. Nil means none.
 	Grids func(*report.Report) []report.Grid
-	// Published are the study's averages of the server's statistics. It may be nil.
+	// Published holds the averages of the server's statistics that the study published, by measure. It may be nil.
 	Published map[report.Ref]report.Averages
 }
 
@@ -36,9 +36,9 @@ type Benchmark struct {
 type Experiment struct {
 	Name  string // in tags and JSON, such as one_key
 	Title string // for people, such as one key
-	Size  int    // rows of one operation, if the experiments differ in nothing else; otherwise 0
+	Size  int    // how many rows one operation has, if the experiments differ only in this number; otherwise 0
 	Paths []Path
-	// Pairs are the names of the paths, left and right, that the report compares.
+	// Pairs lists the pairs of paths that the report compares, by their names: left and right.
 	Pairs [][2]string
 
 	Rate     float64 // operations per second of each path; 0 for the run's rate
@@ -46,7 +46,7 @@ type Experiment struct {
 	Interval intervalUse
 }
 
-// intervalUse says when an experiment may begin. It matters because the server keeps its statistics by intervals.
+// intervalUse says in which interval of the server's statistics an experiment may run.
 type intervalUse int
 
 const (
@@ -60,39 +60,40 @@ type Path struct {
 	Name      string
 	Method    string // the API methods that it calls, in order
 	Operation Operation
-	// Server is the server that answers, nil for the target.
+	// Server is the server that answers; nil stands for the target.
 	Server *Server
-	// StatisticsKeys identifies the path's calls in the server's statistics. It is nil if the run does not query them.
+	// StatisticsKeys identify the path's calls in the server's statistics. It is nil if the run does not query the
+	// statistics of these calls.
 	StatisticsKeys []StatisticsKey
-	// Clients is the number of clients, 0 for the run's number.
+	// Clients is the number of clients; 0 stands for the run's number.
 	Clients int
-	// CountsBetween is true if the server's CPU time between two turns counts with the turn that follows.
+	// CountsBetween is true if the CPU time that the server uses between two turns counts for the later turn.
 	CountsBetween bool
-	// Beside runs during each turn and must return soon after stop closes. It may be nil.
+	// Beside is a function that runs during each turn, in parallel with the operations. It must return soon after stop
+	// closes. It may be nil.
 	Beside func(ctx context.Context, stop <-chan struct{}) error
-	// Local is true if the operation calls no server.
+	// Local is true if the operation does not call a server.
 	Local bool
-	// Foreign is true if a foreign program or database answers. If it fails, only this path ends and not the run.
+	// Foreign is true if a foreign program or database answers. If it fails, the path ends but the run continues.
 	Foreign bool
-	// ClientCPU reads the CPU time of the client. It is nil if the client is this program.
+	// ClientCPU reads the CPU time of the client. It is nil if this program is the client.
 	ClientCPU CPUMeter
-	// Codec names the format of the rows and their compression, in experiments that compare these; otherwise it is
-	// "".
+	// Codec is the format of the rows and their compression, in experiments that compare formats; otherwise it is "".
 	Codec string
-	// Copy says whether rows may come from a columnar copy, copyOn or copyOff, in experiments that compare the two;
-	// otherwise it is "".
+	// Copy says whether the rows of this path may come from a columnar copy (copyOn or copyOff), in experiments that
+	// compare the two cases; otherwise it is "".
 	Copy string
 	// Parallel is true if one operation makes several calls at the same time.
 	Parallel bool
 }
 
-// As returns the path with another name and server.
+// As returns a copy of the path with another name and server.
 func (p Path) As(name string, on *Server) Path {
 	p.Name, p.Server = name, on
 	return p
 }
 
-// AgainstFirst pairs every path but the first with the first path.
+// AgainstFirst returns pairs that compare every other path with the first path.
 func AgainstFirst(paths []Path) (pairs [][2]string) {
 	for _, p := range paths[1:] {
 		pairs = append(pairs, [2]string{p.Name, paths[0].Name})
@@ -103,7 +104,8 @@ func AgainstFirst(paths []Path) (pairs [][2]string) {
 // maxTag is Spanner's limit for request and transaction tags, in characters.
 const maxTag = 50
 
-// Tag returns a path's tag, by which the server's statistics identify it. It has at most maxTag characters.
+// Tag returns a tag for a path's requests, by which the server's statistics identify the path. It joins the parts, and
+// cuts the result to maxTag characters.
 func Tag(parts ...string) string {
 	text := strings.Map(func(r rune) rune {
 		switch {
@@ -125,8 +127,9 @@ type StatisticsKey struct {
 	Columns []string
 }
 
-// Reads reports whether a value of READ_COLUMNS belongs to the call. READ_COLUMNS has the name of the table or index
-// before each column. It lists the key's columns by their names, or all of them together as _exists.
+// Reads reports whether columns, a value of READ_COLUMNS in the statistics, is that of the call. In READ_COLUMNS, the
+// name of the table or index precedes each column. The key's columns appear with their names, or all together as
+// _exists.
 func (c StatisticsKey) Reads(columns []string) bool {
 	var rest []string
 	for _, full := range columns {

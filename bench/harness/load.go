@@ -16,18 +16,18 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// Operation is one unit of work of a client: a read, or a whole transaction. It returns the number of rows that it
-// read or wrote.
+// Operation is one unit of work of a client: a read, or a whole transaction. It returns the number of rows that were
+// read or written.
 type Operation func(ctx context.Context, c Call) (rows int, err error)
 
 // Call holds what an operation receives from the client that runs it.
 type Call struct {
 	*rand.Rand                 // this client's own generator
 	Client     *spanner.Client // of the path's server; nil without a server
-	Tag        string          // of the request or transaction, to tell paths apart in the server's statistics; "" for none
+	Tag        string          // the request or transaction tag, by which the server's statistics distinguish paths; "" for none
 }
 
-// recorder collects the latencies and rows of all clients between two ticks.
+// recorder collects the latencies and row counts of all clients between two updates of the screen.
 type recorder struct {
 	mu     sync.Mutex
 	window *hdrhistogram.Histogram // latencies in microseconds
@@ -42,7 +42,7 @@ func (r *recorder) add(d time.Duration, rows int) {
 	r.mu.Unlock()
 }
 
-// swap returns the collected latencies and rows, and continues with an empty histogram.
+// swap returns the latencies and the row count collected so far, and continues with the histogram empty.
 func (r *recorder) swap(empty *hdrhistogram.Histogram) (full *hdrhistogram.Histogram, rows int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,10 +53,10 @@ func (r *recorder) swap(empty *hdrhistogram.Histogram) (full *hdrhistogram.Histo
 
 // LoadGenerator repeats an operation for a time, or a number of times.
 //
-// In a closed loop (rate 0) each client sends an operation when its last one is answered. In an open loop operations
-// are due at even intervals, even while the server is slow. A client that is late takes the oldest one due, and its
-// latency counts from the time when it was due. This corrects for coordinated omission: if the server stalls, the
-// latencies of all operations that had to wait include the stall.
+// In a closed loop (Rate 0), each client sends its next operation when the last one is answered. In an open loop,
+// operations are due at even intervals, even while the server is slow. A client that is free takes the operation that
+// has been due longest, and the latency counts from the time when the operation was due. This corrects for coordinated
+// omission: if the server stalls, the latencies of all operations that had to wait include the stall.
 type LoadGenerator struct {
 	Operation   Operation
 	Client      *spanner.Client
@@ -66,24 +66,25 @@ type LoadGenerator struct {
 	Duration    time.Duration   // the duration of a turn, if count is 0
 	count       int64           // operations of a turn, in a closed loop; 0 to stop by time
 	cpu         CPUMeter        // of the server; may be nil
-	own         CPUMeter        // of the client; nil if it is this program
+	own         CPUMeter        // meter of the client's CPU time; nil if the client is this program
 	between     bool            // true if a turn counts the CPU time since the end of the one before
 	ServerEnded <-chan struct{} // closes if the server's process ends; may be nil
 
 	began    time.Time
 	used     time.Duration // the server's CPU time at the end of the last turn; 0 before the first
-	issued   atomic.Int64  // operations that clients have taken, in an open loop or by count
+	issued   atomic.Int64  // operations that clients have begun, in an open loop or if count is set
 	recorder recorder
 }
 
 const (
 	// Tick is the time between two updates of the screen.
 	Tick = 500 * time.Millisecond
-	// Overtime is the longest time that the last operations of a turn may take before the run fails.
+	// Overtime is how long the last operations of a turn may still take after the turn's end before the run fails.
 	Overtime = 30 * time.Second
 )
 
-// Run starts the clients and calls show with every window, from one goroutine. It returns when the turn is over.
+// Run starts the clients and waits until the turn is over. It calls show with the results of every window, always from
+// one goroutine.
 func (l *LoadGenerator) Run(ctx context.Context, show func(report.Window)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -127,7 +128,7 @@ func (l *LoadGenerator) Run(ctx context.Context, show func(report.Window)) error
 		select {
 		case now := <-t.C:
 			if l.ends(now) {
-				continue // what remains belongs to this window, as a few milliseconds are too short for their own
+				continue // the remaining few milliseconds are too short for a window of their own, so they belong to this one
 			}
 			if err := closeWindow(); err != nil {
 				cancel(err)
@@ -145,7 +146,7 @@ func (l *LoadGenerator) ends(now time.Time) bool {
 	return l.count == 0 && l.Duration-now.Sub(l.began) < Tick/2
 }
 
-// share returns the part of the turn that is over, from 0 to 1.
+// share returns the fraction of the turn that is over, from 0 to 1.
 func (l *LoadGenerator) share(now time.Time) float64 {
 	if l.count > 0 {
 		return min(1, float64(l.issued.Load())/float64(l.count))
@@ -246,7 +247,7 @@ func (l *LoadGenerator) open(ctx context.Context, c Call) error {
 		if wait := due - time.Since(l.began); wait > 0 {
 			select {
 			case <-time.After(wait):
-				counts = time.Since(l.began) // a timer is up to a millisecond late, which is not the server's fault
+				counts = time.Since(l.began) // a timer is up to a millisecond late, which must not count as latency of the server
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}
@@ -260,7 +261,8 @@ func (l *LoadGenerator) open(ctx context.Context, c Call) error {
 	return nil
 }
 
-// unsent returns the number of operations that were due and never sent, because the server was too slow for the rate.
+// unsent returns the number of operations that were due but were never sent, because the server was too slow for the
+// rate.
 func (l *LoadGenerator) unsent() int64 {
 	return max(0, int64(l.Rate*l.Duration.Seconds())-l.issued.Load())
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// TestOpenLoop stalls one operation. The latencies of the operations that were due meanwhile must count from when
-// they were due. The test runs on a fake clock.
+// TestOpenLoop stalls one operation. It checks that the latencies of the operations that were due during the stall
+// count from the times when they were due. The test runs on a fake clock.
 func TestOpenLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var n atomic.Int64
@@ -30,15 +30,15 @@ func TestOpenLoop(t *testing.T) {
 		if m.Operations != 60 || l.unsent() != 0 {
 			t.Errorf("%d operations and %d unsent, want all 60", m.Operations, l.unsent())
 		}
-		// During the stall 19 operations were due, the last one 5 ms before its end. Thus a third of all operations
-		// are slow, although only one was stalled.
+		// During the stall 19 operations were due, the last one 5 ms before the end of the stall. Thus a third of all
+		// operations are slow, although only one was stalled.
 		if p := m.Latency.P90; p < 70_000 || p > 80_000 {
 			t.Errorf("p90 is %d us, want about 75,000", p)
 		}
 	})
 }
 
-// begun returns a measure in its first turn.
+// begun returns a measure whose first turn has begun.
 func begun() *report.Measure {
 	m := new(report.Measure)
 	m.BeginTurn()
@@ -78,7 +78,7 @@ func TestLoadFails(t *testing.T) {
 	}
 }
 
-// TestNoSlivers checks that the last milliseconds of a turn belong to the window before them.
+// TestNoSlivers checks that the last few milliseconds of a turn count for the window before them.
 func TestNoSlivers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var windows []time.Duration

@@ -12,16 +12,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// MetricsURL returns the URL of the Prometheus metrics of a server that listens for HTTP at an address.
+// MetricsURL returns the URL of the Prometheus metrics of a server. address is where the server listens for HTTP.
 func MetricsURL(address string) string { return "http://" + address + "/metrics" }
 
-// metricsLimit is the longest time that a server may take to answer with its metrics.
+// metricsLimit is the longest time that a server may take to answer a request for its metrics.
 const metricsLimit = 10 * time.Second
 
-// requestSeconds is the name of Crowfoot's histogram of latencies by method.
+// requestSeconds is the name of the metric that holds Crowfoot's latencies by API method, as a histogram.
 const requestSeconds = "crowfoot_request_seconds"
 
-// counts reads the server's counts by API method. It returns nil if the server has no metrics.
+// counts reads from the server's metrics how many calls of each API method there were. It returns nil if the server
+// has no metrics.
 func (s *Server) counts(ctx context.Context) (report.MethodCounts, error) {
 	if s.metrics == "" {
 		return nil, nil

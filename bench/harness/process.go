@@ -16,7 +16,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench"
 )
 
-// Process is a server in its own process. The CPU time of the process is therefore the server's.
+// Process is a server that runs in a process of its own, so that the CPU time of the process is that of the server.
 type Process struct {
 	Command *exec.Cmd
 	GRPC    string        // gRPC address from the ready line
@@ -28,7 +28,7 @@ type Process struct {
 // StartupTimeout is the longest time that a server may take to print its ready line.
 const StartupTimeout = time.Minute
 
-// StartProcess starts an executable ("" is this very program) and waits for its ready line.
+// StartProcess starts an executable and waits for its ready line. "" stands for the executable of this program.
 func StartProcess(ctx context.Context, executable string, args ...string) (p *Process, err error) {
 	if executable == "" {
 		if executable, err = os.Executable(); err != nil {
@@ -70,7 +70,7 @@ func StartProcess(ctx context.Context, executable string, args ...string) (p *Pr
 	}
 }
 
-// addresses reads the ready line: "crowfoot: ready grpc=HOST:PORT http=HOST:PORT".
+// addresses takes the addresses from the ready line: "crowfoot: ready grpc=HOST:PORT http=HOST:PORT".
 func (p *Process) addresses(line string) error {
 	for _, word := range strings.Fields(line) {
 		if address, ok := strings.CutPrefix(word, "grpc="); ok {
@@ -110,11 +110,11 @@ type CPUMeter func() (time.Duration, error)
 // PID is the ID of a process on this machine.
 type PID int
 
-// Resident returns the memory of the process in RAM, in bytes (VmRSS of proc(5)).
+// Resident returns the memory that the process has in RAM, in bytes (VmRSS of proc(5)).
 func (p PID) Resident() (int64, error) { return p.status("VmRSS:") }
 
-// Anonymous returns the part of resident that does not belong to files, in bytes (RssAnon). The system could reread
-// the pages of files at any time, so they do not count.
+// Anonymous returns the part of the resident memory that does not belong to files, in bytes (RssAnon). Pages of files
+// do not count, because the system can free them and read them again at any time.
 func (p PID) Anonymous() (int64, error) { return p.status("RssAnon:") }
 
 // status returns a size from /proc/PID/status, in bytes.

@@ -19,12 +19,12 @@ import (
 // clientProfile is the file of this program's CPU profile, for go tool pprof.
 const clientProfile = "client.pprof"
 
-// traceTime is the longest time of an execution trace, which records everything that the server's goroutines do. It
-// is taken in the middle of the profiled time.
+// traceTime is the longest duration of an execution trace, which records everything that the server's goroutines do.
+// The trace is taken in the middle of the profiled time.
 const traceTime = 2 * time.Second
 
-// serverProfiles are the profiles of the server, by file: CPU time, blocked goroutines, contended mutexes, and an
-// execution trace.
+// serverProfiles lists the profiles that are taken of the server, each with its file: CPU time, blocked goroutines,
+// contended mutexes, and an execution trace.
 var serverProfiles = []struct {
 	file, name string
 	most       time.Duration // 0 for no limit
@@ -35,8 +35,8 @@ var serverProfiles = []struct {
 	{"server.trace", "trace", traceTime},
 }
 
-// Profile writes profiles of this program and of the server to a directory, for a time. It returns when they are
-// complete.
+// Profile takes profiles of this program and of the server for the duration lasts, and writes them to the directory
+// dir. It returns when the files are complete.
 func (s *Server) Profile(ctx context.Context, dir string, lasts time.Duration) (err error) {
 	if s.Process == nil || s.Process.HTTP == "" {
 		return errors.New("only the embedded server can be profiled")
@@ -67,7 +67,7 @@ func (s *Server) Profile(ctx context.Context, dir string, lasts time.Duration) (
 	return g.Wait()
 }
 
-// fetch writes the answer of a URL to a file.
+// fetch requests a URL and writes the body of the answer to a file.
 func fetch(ctx context.Context, url, path string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -89,10 +89,10 @@ func fetch(ctx context.Context, url, path string) error {
 	return errors.Join(err, file.Close())
 }
 
-// missedProfileTime is the time for which a path is profiled.
+// missedProfileTime is for how long ProfilePath profiles a path.
 const missedProfileTime = 5 * time.Second
 
-// ProfilePath repeats a path and profiles the target meanwhile. It writes the profiles to dir.
+// ProfilePath repeats a path's operation and profiles the target at the same time. It writes the profiles to dir.
 func (r *Runner) ProfilePath(ctx context.Context, p Path, dir string) error {
 	l := r.load(p, &report.Measure{Clients: 1})
 	l.Duration = missedProfileTime

@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Loading sends LoadBatch rows in a commit, from loadClients clients.
+// When a table is filled, loadClients clients send commits of LoadBatch rows each.
 const (
 	LoadBatch   = 1000
 	loadClients = 4
 )
 
-// Fill writes rows 0 to n-1. The screen shows the progress.
+// Fill writes rows 0 to n-1 of a table. row returns the mutations of row i. The screen shows the progress.
 func (r *Runner) Fill(ctx context.Context, table string, n int, row func(i int64) []*spanner.Mutation) (time.Duration, error) {
 	return r.Target.Fill(ctx, r.Screen, table, n, func(first, last int64) (rows []*spanner.Mutation) {
 		for i := first; i < last; i++ {
@@ -27,7 +27,8 @@ func (r *Runner) Fill(ctx context.Context, table string, n int, row func(i int64
 	})
 }
 
-// Fill writes rows 0 to n-1. rows returns the mutations of rows first to last-1. The screen shows the progress.
+// Fill writes rows 0 to n-1 of a table. rows returns the mutations of rows first to last-1. The screen shows the
+// progress.
 func (t *Target) Fill(ctx context.Context, s *Screen, table string, n int, rows func(first, last int64) []*spanner.Mutation) (time.Duration, error) {
 	began := time.Now()
 	var done atomic.Int64
@@ -49,8 +50,8 @@ func (t *Target) Fill(ctx context.Context, s *Screen, table string, n int, rows 
 	return time.Since(began), ctx.Err()
 }
 
-// Letters returns n random letters, always the same for a row and a column. Random letters hardly compress in the
-// storage engine.
+// Letters returns n random letters. It always returns the same ones for a row and a column. They are random so that
+// the storage engine can hardly compress them.
 func Letters(id int64, column string, n int) string {
 	r := rand.New(rand.NewPCG(uint64(id), uint64(column[len(column)-1])))
 	b := make([]byte, n)

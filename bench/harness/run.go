@@ -20,22 +20,24 @@ type Runner struct {
 	Results *report.Report
 	Screen  *Screen
 	began   time.Time
-	// figures are the published figures and the targets, by benchmark.
+	// figures holds the published figures and Crowfoot's targets, by benchmark.
 	figures map[string][]report.Figure
 	control *ControlServer // of another executable; nil for none
-	// intervalEnd is the end of the interval of the server's statistics that awaitInterval has chosen.
+	// intervalEnd is the end of the interval of the server's statistics for which awaitInterval has waited.
 	intervalEnd time.Time
-	// asked identifies the calls of a measure's path in the server's statistics.
+	// asked holds, for each measure, the keys under which the server's statistics list the calls of the path.
 	asked map[*report.Measure][]StatisticsKey
-	// intervals are the ends of the intervals of the server's statistics into which all operations of a measure fell.
+	// intervals holds, for each measure whose operations all fell into one interval of the server's statistics, the
+	// end of that interval.
 	intervals map[*report.Measure]time.Time
 }
 
-// ErrPartial marks the errors of runs that ended early. Their reports hold the measurements up to that point.
+// ErrPartial marks the error of a run that ended early. The report of such a run holds the measurements up to that
+// point.
 var ErrPartial = errors.New("the results are partial")
 
 // Run measures the benchmarks one after the other. It reports on the screen and in the files that the settings name.
-// If the run fails, it still reports its measurements.
+// If the run fails, it still reports the measurements made so far.
 func Run(ctx context.Context, s bench.Settings, benchmarks ...Benchmark) (results *report.Report, err error) {
 	if err := s.Check(); err != nil {
 		return nil, bench.AsUsageError(err)
@@ -55,7 +57,8 @@ func Run(ctx context.Context, s bench.Settings, benchmarks ...Benchmark) (result
 	r := &Runner{Settings: s, began: time.Now(), Screen: NewScreen(s.Progress), figures: map[string][]report.Figure{},
 		asked: map[*report.Measure][]StatisticsKey{}, intervals: map[*report.Measure]time.Time{}}
 	r.Screen.Note("starting")
-	// The control executable writes the tables and rows, because the newer program must be able to read its format.
+	// The control executable starts the target first and writes the tables and rows. It is usually older, and the
+	// newer program must be able to read its data.
 	if r.Target, err = OpenTarget(ctx, s.Endpoint, s.Control, delayedBy(s.RTT)...); err != nil {
 		return nil, OrInterrupted(ctx, err)
 	}
@@ -83,7 +86,8 @@ func Run(ctx context.Context, s bench.Settings, benchmarks ...Benchmark) (result
 	return r.Results, errors.Join(err, r.Results.Text(s.Out), files.Write(r.Results))
 }
 
-// OrInterrupted returns err, or "interrupted" if the context was cancelled and so caused err.
+// OrInterrupted returns err. If the context was cancelled, which is then the cause of err, it returns the error
+// "interrupted" instead.
 func OrInterrupted(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return errors.New("interrupted")
@@ -91,8 +95,8 @@ func OrInterrupted(ctx context.Context, err error) error {
 	return err
 }
 
-// measure prepares all benchmarks and then runs them. It prepares all first so that the screen knows the length of
-// the run.
+// measure prepares all benchmarks and then runs them. It prepares all of them first, so that the screen can show how
+// much of the whole run is over.
 func (r *Runner) measure(ctx context.Context, benchmarks []Benchmark) error {
 	prepared := make([][]Experiment, len(benchmarks))
 	for i, b := range benchmarks {
@@ -131,8 +135,8 @@ func (r *Runner) measure(ctx context.Context, benchmarks []Benchmark) error {
 	return nil
 }
 
-// startControl starts the control server from the other executable, which has written the data. It starts the target
-// again from this program. The experiments and figures are replaced by comparisons of the two servers.
+// startControl starts the control server from the other executable, which has written the data, and starts the target
+// again from this program. It replaces the experiments and figures by comparisons of the two servers.
 func (r *Runner) startControl(ctx context.Context, benchmarks []Benchmark, prepared [][]Experiment) (err error) {
 	if r.Target.executable, err = r.Target.copyOfProgram(); err != nil {
 		return err
@@ -148,7 +152,7 @@ func (r *Runner) startControl(ctx context.Context, benchmarks []Benchmark, prepa
 	return nil
 }
 
-// length returns the total length of all turns. The unit is the measured time of one path.
+// length returns the total length of all turns. Its unit is the measured time of one path at one number of clients.
 func (r *Runner) length(experiments []Experiment) (total float64) {
 	for _, e := range experiments {
 		for round := range r.Rounds + 1 {
@@ -158,7 +162,8 @@ func (r *Runner) length(experiments []Experiment) (total float64) {
 	return total
 }
 
-// roundLength returns the length of one turn of a path in a round, in the same unit. Round 0 warms up.
+// roundLength returns the length of one turn of a path in a round, in the unit of the function length. Round 0 is the
+// warm-up.
 func (r *Runner) roundLength(round int) float64 {
 	if round == 0 {
 		return 1. / bench.WarmUpShare
@@ -166,8 +171,8 @@ func (r *Runner) roundLength(round int) float64 {
 	return 1 / float64(r.Rounds)
 }
 
-// clientsOf returns the numbers of clients with which an experiment runs. It runs only once if every path sets its
-// own number.
+// clientsOf returns the numbers of clients with which an experiment runs, once for each. If every path sets a number
+// of its own, the experiment runs only once.
 func (r *Runner) clientsOf(e Experiment) []int {
 	for _, p := range e.Paths {
 		if p.Clients == 0 {
@@ -177,8 +182,8 @@ func (r *Runner) clientsOf(e Experiment) []int {
 	return r.Clients[:1]
 }
 
-// experiment lets the paths take turns: A B C, C B A, and so on. A steady change of the machine then affects all
-// paths alike.
+// experiment lets the paths take turns in the order A B C, C B A, and so on. So a steady change of the machine's speed
+// affects all paths alike.
 func (r *Runner) experiment(ctx context.Context, benchmark string, e Experiment, clients int) error {
 	loads := make([]*LoadGenerator, len(e.Paths))
 	if err := r.enterInterval(ctx, e); err != nil {
@@ -217,7 +222,7 @@ func (r *Runner) experiment(ctx context.Context, benchmark string, e Experiment,
 	return nil
 }
 
-// load returns the load of a path on its server.
+// load returns the LoadGenerator of a path on the server of the path.
 func (r *Runner) load(p Path, m *report.Measure) *LoadGenerator {
 	l := &LoadGenerator{Operation: p.Operation, tag: m.Tag, Clients: m.Clients, Rate: m.Rate, between: p.CountsBetween}
 	on := r.serverOf(p)
@@ -278,7 +283,7 @@ func (r *Runner) runRound(ctx context.Context, p Path, measure int, l *LoadGener
 	return err
 }
 
-// runBeside starts the path's beside function. ended stops it and waits until it returns.
+// runBeside starts the path's Beside function. The function ended stops it and waits until it returns.
 func (p *Path) runBeside(ctx context.Context) (ended func() error) {
 	if p.Beside == nil {
 		return func() error { return nil }
@@ -291,7 +296,7 @@ func (p *Path) runBeside(ctx context.Context) (ended func() error) {
 	}
 }
 
-// correct computes the corrected latencies of all measures from position first on.
+// correct computes the latencies that are corrected for coordinated omission, for all measures from index first on.
 func (r *Runner) correct(first int) {
 	for _, m := range r.Results.Measures[first:] {
 		if m.Rate == 0 { // the latencies of an open loop need no correction
@@ -300,7 +305,7 @@ func (r *Runner) correct(first int) {
 	}
 }
 
-// Fact adds a line to the report and shows it on the screen at once.
+// Fact adds a line to the report's facts and shows it on the screen at once.
 func (r *Runner) Fact(format string, args ...any) {
 	text := strings.TrimSpace(fmt.Sprintf(format, args...))
 	r.Results.Facts = append(r.Results.Facts, text)
@@ -320,8 +325,8 @@ func newReport(began time.Time, s bench.Settings, t *Target, benchmarks []Benchm
 	return r
 }
 
-// begin adds empty measures for the paths of an experiment, and notes the pairs to compare. It returns the position
-// of the first measure.
+// begin adds empty measures for the paths of an experiment, and records the pairs to compare. It returns the index of
+// the first measure.
 func (r *Runner) begin(benchmark string, e Experiment, clients int) int {
 	first := len(r.Results.Measures)
 	at := map[string]int{}

@@ -11,8 +11,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// Screen shows a run in progress. On a terminal it redraws one picture. Elsewhere it prints a line for each turn that
-// ends.
+// Screen shows the progress of a run. On a terminal it redraws one picture. On other outputs it prints a line for each
+// turn that ends.
 type Screen struct {
 	out  io.Writer
 	Live bool
@@ -26,7 +26,7 @@ type Screen struct {
 	current []*report.Measure
 	now     string // text of the last window
 	lines   int    // in the last picture
-	rows    [2]int // last step printed while loading, and the number of rows to load
+	rows    [2]int // the last progress step printed while a table is filled, and the number of rows of the table
 }
 
 func NewScreen(out io.Writer) *Screen { return &Screen{out: out, Live: terminal(out)} }
@@ -49,14 +49,14 @@ func (s *Screen) Note(text string) {
 	fmt.Fprintln(s.out, text)
 }
 
-// plan adds to the length of the whole run, in the unit of Runner.length.
+// plan adds length to the length of the whole run, in the unit of Runner.length.
 func (s *Screen) plan(length float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.planned += length
 }
 
-// progress returns the part of the run that is over, from 0 to 1.
+// progress returns the fraction of the run that is over, from 0 to 1.
 func (s *Screen) progress() float64 {
 	if s.planned == 0 {
 		return 0
@@ -64,7 +64,7 @@ func (s *Screen) progress() float64 {
 	return min(1, (s.passed+s.share)/s.planned)
 }
 
-// left estimates the rest of the run's duration from the time that it has taken so far.
+// left estimates the remaining time of the run from the time that has passed.
 func (s *Screen) left() time.Duration {
 	p := s.progress()
 	if p == 0 {
@@ -73,7 +73,7 @@ func (s *Screen) left() time.Duration {
 	return time.Duration(float64(time.Since(s.began)) * (1 - p) / p).Round(time.Second)
 }
 
-// loadedSteps is the number of progress lines for the loading of a table where there is no terminal.
+// loadedSteps is the number of progress lines that are printed while a table is filled, if the output is no terminal.
 const loadedSteps = 4
 
 // Loaded shows the progress of loading a table.
@@ -93,7 +93,7 @@ func (s *Screen) Loaded(table string, done, of int) {
 	}
 }
 
-// experiment starts the picture of an experiment. The paths of the measures take turns.
+// experiment begins the picture of an experiment, whose paths have the given measures.
 func (s *Screen) experiment(benchmark string, measures []*report.Measure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,7 +108,8 @@ func (s *Screen) experiment(benchmark string, measures []*report.Measure) {
 	}
 }
 
-// window shows the last window of a turn. length is the turn's length in the unit of Runner.length. Round 0 warms up.
+// window shows the last window of a turn. length is the turn's length in the unit of Runner.length. Round 0 is the
+// warm-up.
 func (s *Screen) window(m *report.Measure, round, rounds int, length float64, w report.Window) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,10 +141,11 @@ func windowText(m *report.Measure, w report.Window) string {
 	return now
 }
 
-// shortestWindow is the shortest window that window shows.
+// shortestWindow is the duration of the shortest window that the method window shows.
 const shortestWindow = Tick / 5
 
-// soFar formats the line of one path. The last column is the ratio of its median latency to the first path's.
+// soFar formats the current results of one path as a line. The last column is the ratio of its median latency to that
+// of the first path.
 func (s *Screen) soFar(m *report.Measure) string {
 	if m.Operations == 0 {
 		return fmt.Sprintf("%-28s %9s", m.Path, "-")
@@ -159,7 +161,8 @@ func roundText(round, rounds int) string {
 	return fmt.Sprintf("%d of %d", round, rounds)
 }
 
-// turnEnds adds the length of a turn to the part that is over. Where there is no terminal, it prints a line.
+// turnEnds adds the length of a turn to the length of the turns that are over. If the output is no terminal, it prints
+// a line.
 func (s *Screen) turnEnds(m *report.Measure, round, rounds int, length float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +174,7 @@ func (s *Screen) turnEnds(m *report.Measure, round, rounds int, length float64) 
 		100*s.progress(), m.Path, report.Plural(m.Clients, "client"), report.CountText(m.PerSecond), report.MillisecondsText(m.Latency.P50), report.MillisecondsText(m.Latency.P99), report.MicrosText(m.CPU))
 }
 
-// Finish leaves the last picture on the screen.
+// Finish ends the updates of the screen and leaves the last picture on it.
 func (s *Screen) Finish() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,7 +188,7 @@ func (s *Screen) finishPicture() {
 	s.lines = 0
 }
 
-// draw replaces the picture. The escape sequences are CUU (A) and ED (J) of ECMA-48.
+// draw replaces the picture on the terminal by lines. It uses the escape sequences CUU (A) and ED (J) of ECMA-48.
 func (s *Screen) draw(lines []string) {
 	s.clear()
 	for _, l := range lines {
@@ -201,7 +204,8 @@ func (s *Screen) clear() {
 	s.lines = 0
 }
 
-// ScreenWidth is the narrowest usual width of a terminal, in columns. A longer line would wrap and spoil the picture.
+// ScreenWidth is the number of columns of the narrowest usual terminal. A longer line would be wrapped, and the next
+// redrawing would leave a part of it.
 const ScreenWidth = 79
 
 func cut(line string) string {
@@ -218,7 +222,8 @@ func Bar(share float64) string {
 	return "[" + strings.Repeat("#", full) + strings.Repeat(".", width-full) + "]"
 }
 
-// Status replaces the last status on a terminal. Elsewhere it prints the lines below the last status.
+// Status shows lines as the current status. On a terminal they replace the last status. On other outputs they are
+// printed below it.
 func (s *Screen) Status(lines []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

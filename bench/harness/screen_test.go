@@ -7,7 +7,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// TestProgress checks that the progress does not exceed 1 if turns take longer than planned.
+// TestProgress checks that progress returns at most 1 even if turns take longer than planned.
 func TestProgress(t *testing.T) {
 	s := NewScreen(io.Discard)
 	s.plan(2)

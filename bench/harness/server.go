@@ -12,18 +12,19 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// Server is a server that answers operations: the target, a control server, or the ceiling.
+// Server is a server that answers operations: the target, a control server, or the ceiling (a server that does nothing
+// but gRPC).
 type Server struct {
 	Address string          // HOST:PORT in plain text; "" for Cloud Spanner
 	Process *Process        // nil if the run has not started the process
 	CPU     CPUMeter        // nil if the run cannot see the process
 	metrics string          // URL of the metrics for Prometheus; "" for none
 	Client  *spanner.Client // nil until connect
-	// Options are client options, in addition to those of the address.
+	// Options are client options that are used in addition to those for the address.
 	Options []option.ClientOption
 }
 
-// Start runs an executable as the server's process. "" is this very program.
+// Start runs an executable as the server's process. If executable is "", it is this very program.
 func (s *Server) Start(ctx context.Context, executable string, args ...string) (err error) {
 	if s.Process, err = StartProcess(ctx, executable, args...); err != nil {
 		return err
@@ -38,7 +39,7 @@ func (s *Server) Start(ctx context.Context, executable string, args ...string) (
 	return nil
 }
 
-// Connect opens the client. It closes the one that was open before.
+// Connect opens the server's client for a database. It closes the client that was open before.
 func (s *Server) Connect(ctx context.Context, database string) (err error) {
 	s.Disconnect()
 	s.Client, err = spanner.NewClientWithConfig(ctx, database, spanner.ClientConfig{
@@ -64,7 +65,8 @@ func (s *Server) Stop() error {
 	return s.Process.Stop()
 }
 
-// Ended returns a channel that closes when the server's process ends. It returns nil if there is no process.
+// Ended returns a channel that closes when the server's process ends. It returns nil if the run did not start a
+// process.
 func (s *Server) Ended() <-chan struct{} {
 	if s.Process == nil {
 		return nil
@@ -72,8 +74,8 @@ func (s *Server) Ended() <-chan struct{} {
 	return s.Process.Ended
 }
 
-// PlainTextOptions returns the options that the client sets itself when SPANNER_EMULATOR_HOST names a server. A run may have
-// clients of several servers, so it sets them for each client.
+// PlainTextOptions returns the options that the official client uses when SPANNER_EMULATOR_HOST names a server. A run
+// may have clients of several servers, so it cannot use that variable, and sets the options for each client.
 func PlainTextOptions(address string) []option.ClientOption {
 	if address == "" {
 		return nil

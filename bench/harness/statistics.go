@@ -12,7 +12,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// statistics are queries of SPANNER_SYS like those of the studies' author. @since is the beginning of the run.
+// statistics are queries of SPANNER_SYS like those that the studies' author used. @since is the beginning of the run.
 var statistics = []report.Statistic{
 	{Title: "Queries and DML, by request tag", SQL: `SELECT interval_end, request_tag, execution_count,
   avg_latency_seconds, avg_cpu_seconds, avg_rows, avg_rows_scanned, avg_bytes, avg_remote_server_calls, SUBSTR(text, 1, 60) AS text
@@ -34,12 +34,13 @@ FROM SPANNER_SYS.SPLIT_STATS_TOP_MINUTE
 WHERE interval_end > @since ORDER BY interval_end, cpu_usage_score DESC, split_start`},
 }
 
-// StatisticsMargin is the longest time that the server may take after an interval to show its rows.
+// StatisticsMargin is the longest time after the end of an interval that the server may take to show the interval's
+// rows.
 const StatisticsMargin = 3 * time.Second
 
 // serverStatistics adds the server's own statistics to the report. The rows of a minute appear when the minute is
-// over, so it waits for them, but no longer than StatisticsWait. Its errors do not fail the run, because all
-// measurements are done.
+// over, so serverStatistics waits for them, but no longer than StatisticsWait. If a query fails, the report shows the
+// error, but the run succeeds, because all measurements are done.
 func (r *Runner) serverStatistics(ctx context.Context) {
 	if r.Study {
 		r.Screen.Note("waiting for the server's statistics of the last interval")
@@ -80,7 +81,7 @@ func (r *Runner) ask(ctx context.Context, s report.Statistic) report.Statistic {
 	return s
 }
 
-// statisticRows runs the query of a statistic. It keeps the rows as text and calls scan with each of them.
+// statisticRows runs the query of a statistic. It stores the rows as text in s and calls scan with each row.
 func (r *Runner) statisticRows(ctx context.Context, s *report.Statistic, params map[string]any, scan func(*spanner.Row) error) error {
 	it := r.Target.Client.Single().Query(ctx, spanner.Statement{SQL: s.SQL, Params: params})
 	err := it.Do(func(row *spanner.Row) error {
@@ -116,14 +117,14 @@ func valueText(v *structpb.Value) string {
 	return fmt.Sprint(v.AsInterface())
 }
 
-// cpuQueries are the tables of statistics that hold the CPU time of tagged requests, by API method. Commit is missing
-// because TXN_STATS has no column for CPU.
+// cpuQueries holds the names of the statistics tables with the CPU time of tagged requests, by API method. Commit is
+// missing because TXN_STATS has no column for CPU time.
 var cpuQueries = map[string]string{
 	"ExecuteStreamingSql": "QUERY_STATS_TOP_MINUTE",
 	"StreamingRead":       "READ_STATS_TOP_MINUTE",
 }
 
-// cpuFromStatistics reads the CPU time of a path from SPANNER_SYS if the run cannot see the server's process.
+// cpuFromStatistics reads the CPU time of a path from SPANNER_SYS if the run cannot read it from the server's process.
 func (r *Runner) cpuFromStatistics(ctx context.Context, m *report.Measure) {
 	table, ok := cpuQueries[m.Method]
 	if m.CPU != nil || !ok || m.Operations == 0 || m.Tag == "" {
@@ -139,7 +140,7 @@ WHERE interval_end > @since AND request_tag = @tag`,
 	defer it.Stop()
 	row, err := it.Next()
 	if err != nil {
-		return // the statistics in the report show the reason
+		return // the report shows the reason with the statistics
 	}
 	var cpu spanner.NullFloat64
 	if row.Columns(&cpu) == nil && cpu.Valid {

@@ -24,7 +24,7 @@ import (
 // embeddedDatabase is the database of the embedded server.
 const embeddedDatabase = "projects/bench/instances/bench/databases/bench"
 
-// Target is the server to measure, and its database.
+// Target is the server that is measured, with its database and clients.
 type Target struct {
 	Server
 	Description  string // name of the server in the report
@@ -35,8 +35,8 @@ type Target struct {
 	Admin        *database.DatabaseAdminClient
 }
 
-// OpenTarget connects to the server that e names. If e names no database, it first starts the embedded server from an
-// executable ("" is this very program). The clients use the options.
+// OpenTarget connects to the server that e names. If e names no database, OpenTarget first starts the embedded server
+// from an executable ("" is this very program). options are used for all clients.
 func OpenTarget(ctx context.Context, e bench.Endpoint, executable string, options ...option.ClientOption) (t *Target, err error) {
 	t = &Target{Server: Server{Address: e.Address, Options: options}, DatabaseName: e.Database}
 	defer func() {
@@ -74,7 +74,7 @@ func OpenTarget(ctx context.Context, e bench.Endpoint, executable string, option
 	return t, t.probe(ctx)
 }
 
-// place chooses the folder of the embedded server.
+// place chooses the folder for the data of the embedded server: dir or, if that is "", a temporary folder.
 func (t *Target) place(dir string) (err error) {
 	t.Root = dir
 	if dir == "" {
@@ -86,19 +86,19 @@ func (t *Target) place(dir string) (err error) {
 
 func (t *Target) Data() string { return filepath.Join(t.Root, "data") }
 
-// StartServer starts the embedded server. It may be called again after the server has ended.
+// StartServer starts the embedded server. It may be called again after the server's process has ended.
 func (t *Target) StartServer(ctx context.Context) error {
 	return t.Start(ctx, t.executable, t.startArguments(t.Data())...)
 }
 
-// startArguments returns the arguments of a server on free ports. The server does not log slow requests, because
-// there are many of them at saturation.
+// startArguments returns the command-line arguments of a server that listens on free ports. The server does not log
+// slow requests, because at saturation there are many.
 func (t *Target) startArguments(data string) []string {
 	return []string{"start", "--data", data, "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--database", t.DatabaseName, "--log-level", "warn"}
 }
 
-// dialLimit is the longest time that an endpoint may take to accept a connection. The official client would retry
-// without end.
+// dialLimit is the longest time that the endpoint may take to accept a connection. Without this limit, the official
+// client would retry for ever.
 const dialLimit = 5 * time.Second
 
 func answers(address string) error {
@@ -109,7 +109,7 @@ func answers(address string) error {
 	return c.Close()
 }
 
-// Connect opens the clients. It closes those that were open before.
+// Connect opens the clients. It closes the clients that were open before.
 func (t *Target) Connect(ctx context.Context) (err error) {
 	if err := t.Disconnect(); err != nil {
 		return err
@@ -142,7 +142,7 @@ func (t *Target) probe(ctx context.Context) error {
 	return fmt.Errorf("first query at %s: %w", t.Description, err)
 }
 
-// CreateTables runs DDL statements. The run never drops the tables that they create.
+// CreateTables runs DDL statements. The tables that they create stay after the run.
 func (t *Target) CreateTables(ctx context.Context, ddl ...string) error {
 	op, err := t.Admin.UpdateDatabaseDdl(ctx, &databasepb.UpdateDatabaseDdlRequest{Database: t.DatabaseName, Statements: ddl})
 	if err == nil {
@@ -158,8 +158,8 @@ func (t *Target) CreateTables(ctx context.Context, ddl ...string) error {
 // https://cloud.google.com/spanner/quotas#split-point-limits.
 const MaxSplitsPerRequest = 100
 
-// AddSplitPoints adds split points at the given keys. If the server lacks the call, as Google's emulator does, the note says
-// so.
+// AddSplitPoints adds split points to a table at the given keys. If the server does not implement this call, as
+// Google's emulator does not, note says so.
 func (t *Target) AddSplitPoints(ctx context.Context, table string, keys []string) (note string, err error) {
 	for part := range slices.Chunk(keys, MaxSplitsPerRequest) {
 		r := &databasepb.AddSplitPointsRequest{Database: t.DatabaseName, Initiator: "crowfoot bench"}
@@ -221,7 +221,7 @@ func Drain(it *spanner.RowIterator) (rows int, err error) {
 	return rows, err
 }
 
-// ExpectRows reads a stream to its end and fails unless it has want rows.
+// ExpectRows reads a stream to its end. It returns an error unless the stream has want rows.
 func ExpectRows(it *spanner.RowIterator, want int) (rows int, err error) {
 	rows, err = Drain(it)
 	if err == nil && rows != want {
@@ -238,5 +238,5 @@ func (t *Target) Has(ctx context.Context, view, column, name string) (bool, erro
 	return rows > 0, err
 }
 
-// CopyTimeout is the longest time that the server may take for the first copy.
+// CopyTimeout is the longest time that the server may take to make the first columnar copy of a table.
 const CopyTimeout = 10 * time.Minute

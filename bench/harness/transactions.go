@@ -8,11 +8,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// transactionsQuery finds the statistics of the transactions with a tag, for each minute of the run.
+// transactionsQuery finds the statistics of the transactions with a given tag, for each minute of the run.
 const transactionsQuery = `SELECT commit_attempt_count, avg_total_latency_seconds, avg_commit_latency_seconds, read_columns
 FROM SPANNER_SYS.TXN_STATS_TOP_MINUTE WHERE interval_end > @since AND transaction_tag = @tag`
 
-// transactionsOf queries the statistics of a path's transactions. It returns nil if the server has none.
+// transactionsOf queries the server's statistics for the transactions of a path. It returns nil if the server has
+// none.
 func (r *Runner) transactionsOf(ctx context.Context, m *report.Measure) *report.Transactions {
 	ctx, cancel := context.WithTimeout(ctx, StatisticsTimeout)
 	defer cancel()
@@ -28,7 +29,7 @@ func (r *Runner) transactionsOf(ctx context.Context, m *report.Measure) *report.
 		return nil
 	})
 	if err != nil || t.Commits == 0 {
-		return nil // the statistics in the report show the reason
+		return nil // the report shows the reason with the statistics
 	}
 	return t
 }

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// file is a workload file. It describes one operation and its parameters. The three kinds of files are named by
-// different flags and share one form:
+// file is a workload file. It describes one operation and its parameters. There are three kinds of files, each with a
+// flag of its own. All kinds have these lines:
 //
-//   - A line that begins with -- or # is a comment. In a file of SQL, however, declarations stand behind --.
+//   - A line that begins with -- or # is a comment. In a file of SQL, however, declarations follow --.
 //   - A line that begins with @ declares a parameter: see parameter.
 //   - "repeat N" makes the operation N times as large: N statements or mutations of one transaction, N keys or
-//     ranges of one read. Each repetition draws its parameters anew.
-//   - sqlFile, readFile and writeFile describe the remaining lines of their kind.
+//     ranges of one read. Each repetition draws new values of its parameters.
+//   - The comments of sqlFile, readFile and writeFile describe the other lines of each kind.
 type file struct {
 	name       string
 	parameters []parameter
@@ -30,11 +30,11 @@ type bodyLine struct {
 	text   string
 }
 
-// maxRepeat keeps one operation within Spanner's limits for a request.
+// maxRepeat is the largest N of "repeat N". It keeps one operation within Spanner's limits for a request.
 const maxRepeat = 10_000
 
-// openFile reads a file. words are directives of the file's kind, such as batch. openFile keeps them as body lines,
-// without the comment sign.
+// openFile reads a file. words are directives that only this kind of file has, such as batch. openFile keeps lines
+// with such a directive as body lines, without the comment sign.
 func openFile(path string, words ...string) (*file, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -78,7 +78,8 @@ func (f *file) line(number int, line string, words []string) error {
 	return nil
 }
 
-// onlyBehindComments among the words allows declarations in comments only, because a line of SQL may begin with @.
+// onlyBehindComments, as one of the words, says that declarations are allowed only in comments, because a line of SQL
+// may begin with @.
 const onlyBehindComments = "--"
 
 func (f *file) declare(text string) error {
@@ -102,7 +103,7 @@ func (f *file) setRepeat(text string) error {
 	return nil
 }
 
-// argument is a value in a read or write: a parameter or a literal.
+// argument is a value in a read or write file: a parameter or a literal.
 type argument struct {
 	parameter string // "" for a literal
 	literal   any
@@ -115,7 +116,7 @@ func (a argument) value(drawn map[string]any) any {
 	return a.literal
 }
 
-// argument parses @name, 'text', a number, true, false or null.
+// argument parses a value: @name, 'text', a number, true, false or null.
 func (f *file) argument(text string) (a argument, err error) {
 	text = strings.TrimSpace(text)
 	if name, ok := strings.CutPrefix(text, "@"); ok {
@@ -142,7 +143,7 @@ func (f *file) argument(text string) (a argument, err error) {
 	return a, fmt.Errorf("a value is @parameter, 'text', a number, true, false or null, not %q", text)
 }
 
-// arguments parses a list separated by commas. A comma inside quotes does not separate.
+// arguments parses a list of values separated by commas. A comma inside quotes is part of a text.
 func (f *file) arguments(text string) (list []argument, err error) {
 	for _, part := range splitOutsideQuotes(text) {
 		a, err := f.argument(part)

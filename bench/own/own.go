@@ -14,14 +14,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/harness"
 )
 
-// Files describes a user's own workload. Each file is one way to the same result, and the ways take turns.
+// Files describes a user's own workload. Each file of Paths is one way to the same result, and the ways take turns.
 type Files struct {
 	Paths []File
 	DDL   string // file of statements that create the tables; "" if they exist
-	Load  string // file of mutations that fill them, run once for each of Settings.Rows; "" for none
+	Load  string // file of mutations that fill the tables, run once for each of Settings.Rows; "" for none
 }
 
-// File is a workload file of a kind.
+// File is the name of a workload file, and its kind.
 type File struct {
 	Kind Kind
 	Name string
@@ -30,7 +30,8 @@ type File struct {
 // Kind is the kind of a workload file.
 type Kind string
 
-// The kinds, named like their flags. The comments of sqlFile, readFile and writeFile describe their syntax.
+// The kinds of workload files, which have the names of their flags. The comments of sqlFile, readFile and writeFile
+// describe the syntax.
 const (
 	SQLFile   Kind = "sql"
 	ReadFile  Kind = "read"
@@ -74,7 +75,7 @@ Parameters are drawn for each operation:
   @ids   ARRAY<INT64> 10 of 1..1000    ten different ones
 `
 
-// workload is a workload file that has been read.
+// workload is a workload file that has been parsed.
 type workload interface {
 	path() harness.Path
 }
@@ -89,8 +90,8 @@ func (f File) open() (workload, error) {
 	return openWrite(f.Name)
 }
 
-// Own compares all of the user's ways with the first. It reads the files at once, so that it reports a mistake in
-// them before a server starts.
+// Own returns a benchmark that compares each of the user's ways with the first one. It reads the files at once, so
+// that a mistake in a file is reported before a server starts.
 func Own(files Files) (harness.Benchmark, error) {
 	if len(files.Paths) == 0 {
 		return harness.Benchmark{}, bench.UsageErrorf("own needs at least one file: --sql, --read or --write")
@@ -127,7 +128,7 @@ type own struct {
 	load      *writeFile
 }
 
-// splitDDL splits statements. Each ends with a ; at the end of a line.
+// splitDDL splits a text into statements. A statement ends with a ; at the end of a line.
 func splitDDL(text string) (list []string) {
 	var statement []string
 	add := func() {
@@ -180,6 +181,6 @@ func (o own) prepare(ctx context.Context, r *harness.Runner) ([]harness.Experime
 	return []harness.Experiment{e}, nil
 }
 
-// loadSeed is the seed of the random rules, so that every run loads the same rows. Only uuid and now still differ
-// between runs.
+// loadSeed is the seed for random values while the tables are filled. Because it is fixed, every run loads the same
+// rows, except for values of the rules uuid and now.
 const loadSeed = 1

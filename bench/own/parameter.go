@@ -16,7 +16,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/harness"
 )
 
-// parameter is a named value of a workload file. Every operation draws it anew:
+// parameter is a named value of a workload file. Every operation draws a new value by the parameter's rule:
 //
 //	@id     INT64     1..1000              both ends included; also FLOAT64, DATE, TIMESTAMP
 //	@new    INT64     sequence 1           counts up from 1, over all clients of the run
@@ -34,10 +34,10 @@ type parameter struct {
 	draw rule
 }
 
-// rule draws one value. It may look at the values of the parameters that are declared above its own.
+// rule draws one value. It may use the values of the parameters that are declared above its own parameter.
 type rule func(r *rand.Rand, above map[string]any) any
 
-// rules parse the text of a rule, by type.
+// rules holds for each type the function that parses the text of a rule for values of this type.
 var rules = map[string]func(text string) (rule, error){
 	"INT64":     integerRule,
 	"FLOAT64":   floatRule,
@@ -90,7 +90,7 @@ func between[T any](text string, parse func(string) (T, error)) (low, high T, er
 
 var errEmptyRange = errors.New("the range is empty")
 
-// oneOf parses "one of a, b, c". ok is false if the text is another rule.
+// oneOf parses a rule of the form "one of a, b, c". ok is false if the text is a rule of another form.
 func oneOf[T any](text string, parse func(string) (T, error)) (r rule, ok bool, err error) {
 	list, ok := strings.CutPrefix(text, "one of ")
 	if !ok {
@@ -135,7 +135,8 @@ func integerRule(text string) (rule, error) {
 	return func(r *rand.Rand, _ map[string]any) any { return draw(r) }, err
 }
 
-// integers returns a function that draws from a range. The range may hold all integers of 64 bits.
+// integers parses a range such as 1..1000 and returns a function that draws an integer from it. The range may contain
+// all integers of 64 bits.
 func integers(text string) (func(*rand.Rand) int64, error) {
 	low, high, err := between(text, parseInteger)
 	if err == nil && high < low {
@@ -168,7 +169,7 @@ func boolRule(text string) (rule, error) {
 	return func(r *rand.Rand, _ map[string]any) any { return r.IntN(2) == 1 }, nil
 }
 
-// maxDrawn is the largest number of letters or bytes: 10 MiB, Spanner's limit for a value.
+// maxDrawn is the largest number of letters or bytes in a drawn value: 10 MiB, Spanner's limit for a value.
 const maxDrawn = 10 << 20
 
 func length(text string) (int, error) {
@@ -228,12 +229,12 @@ func timestampRule(text string) (rule, error) {
 	return func(r *rand.Rand, _ map[string]any) any { return low.Add(time.Duration(r.Int64N(int64(wide) + 1))) }, err
 }
 
-// maxElements is the largest number of elements of an array. A request with more keys would no longer compare point
-// reads.
+// maxElements is the largest number of elements of an array. A request with more keys would measure something else
+// than point reads.
 const maxElements = 10_000
 
-// triesPerElement limits the draws for an array. A rule with fewer different values than elements yields a shorter
-// array.
+// triesPerElement times the length of an array is how often a rule is drawn to find different elements. If the rule
+// has fewer different values, the array is shorter.
 const triesPerElement = 100
 
 func arrayRule(kind, text string) (rule, error) {
@@ -268,7 +269,7 @@ func arrayRule(kind, text string) (rule, error) {
 	return nil, fmt.Errorf("no arrays of %s", kind)
 }
 
-// elements returns a rule that draws n different values.
+// elements returns a rule that draws an array of n different values with the rule draw.
 func elements[T comparable](n int, draw rule) rule {
 	return func(r *rand.Rand, above map[string]any) any {
 		list, chosen := make([]T, 0, n), make(map[T]bool, n)
@@ -283,7 +284,7 @@ func elements[T comparable](n int, draw rule) rule {
 	}
 }
 
-// drawAll draws the parameters in their order and returns their values by name.
+// drawAll draws a value for each parameter, in their order, and returns the values by name.
 func drawAll(list []parameter, r *rand.Rand) map[string]any {
 	values := make(map[string]any, len(list))
 	for _, p := range list {

@@ -19,7 +19,7 @@ import (
 //	columns Id, Name
 //	keys    @ids
 //
-// Any number of lines select the rows: "key @a, @b" (one key, with its parts), "keys @list" (one key for each
+// The rows are selected by one or more lines: "key @a, @b" (one key, with its parts), "keys @list" (one key for each
 // element), "range @a, @b to @c, @d" (both ends included) and "all". The lines "index Name" and "limit 10" are
 // optional.
 type readFile struct {
@@ -100,7 +100,7 @@ func (r *readFile) keys(text string) error {
 	r.sets = append(r.sets, func(drawn map[string]any) spanner.KeySet {
 		values := reflect.ValueOf(list.value(drawn))
 		if values.Kind() != reflect.Slice {
-			return spanner.Key{list.value(drawn)} // not an array: a single key
+			return spanner.Key{list.value(drawn)} // a parameter that is not an array is a single key
 		}
 		sets := make([]spanner.KeySet, values.Len())
 		for i := range sets {
@@ -127,7 +127,7 @@ func (r *readFile) keyRange(text string) error {
 	return err
 }
 
-// draw returns the key set of one operation.
+// draw returns the key set of one operation, with new values of the parameters.
 func (r *readFile) draw(c harness.Call) spanner.KeySet {
 	var sets []spanner.KeySet
 	for range r.repeat {

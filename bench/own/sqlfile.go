@@ -17,9 +17,10 @@ import (
 //	-- @name STRING letters 20
 //	UPDATE Singers SET Name = @name WHERE Id = @id
 //
-// A statement ends with the file or with a ; at the end of a line. Statements with DML run in one read-write
+// A statement ends at the end of the file or with a ; at the end of a line. Statements with DML run in one read-write
 // transaction. Several queries run in one read-only transaction. A comment line may hold "batch" or "last_statement".
-// With "batch" all DML runs in one ExecuteBatchDml. With "last_statement" the last statement is marked as the last.
+// With "batch" all DML runs in one ExecuteBatchDml. With "last_statement" the request of the last statement has the
+// field last_statement set.
 type sqlFile struct {
 	*file
 	statements []sqlStatement
@@ -31,7 +32,7 @@ type sqlFile struct {
 type sqlStatement struct {
 	text    string
 	dml     bool
-	returns bool     // true if it returns rows, by THEN RETURN or as a query
+	returns bool     // true if the statement returns rows, as a query or by THEN RETURN
 	uses    []string // names of the parameters in text
 }
 
@@ -99,7 +100,8 @@ func (s *sqlFile) check(path string) error {
 	return nil
 }
 
-// draw returns the statements of one operation. Each statement has only the parameters that it names.
+// draw returns the statements of one operation, with new values of the parameters. Each statement gets only the
+// parameters that its text names.
 func (s *sqlFile) draw(c harness.Call) (list []spanner.Statement) {
 	for range s.repeat {
 		values := drawAll(s.parameters, c.Rand)

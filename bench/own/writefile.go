@@ -20,7 +20,7 @@ import (
 //	delete Albums key @id, 7
 //
 // A line is insert, update, insert_or_update or replace with a table and columns, or a delete with a key. With the
-// line "at_least_once" the write needs no transaction but one call, which a retry may apply twice.
+// line "at_least_once" the write is a single Commit call without replay protection, so a retry may apply it twice.
 type writeFile struct {
 	*file
 	mutations   []func(drawn map[string]any) *spanner.Mutation
@@ -29,7 +29,7 @@ type writeFile struct {
 
 var writeForm = regexp.MustCompile(`^(\w+)\s+([\w.]+)\s+(.*)$`)
 
-// writeWords are the mutations that carry columns.
+// writeWords holds the functions that make the mutations with columns, by the word in the file.
 var writeWords = map[string]func(table string, columns []string, values []any) *spanner.Mutation{
 	"insert":           spanner.Insert,
 	"update":           spanner.Update,
@@ -94,7 +94,7 @@ func (w *writeFile) assignments(text string) (columns []string, values []argumen
 	return slices.Clip(columns), values, nil
 }
 
-// draw returns the mutations of one operation.
+// draw returns the mutations of one operation, with new values of the parameters.
 func (w *writeFile) draw(c harness.Call) (list []*spanner.Mutation) {
 	for range w.repeat {
 		drawn := drawAll(w.parameters, c.Rand)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Drawing collects the elements of an SVG image. Colours are classes of the page's style, so that they follow light
+// Drawing collects the elements of an SVG image. Colours are CSS classes of the page, so that the image follows light
 // and dark mode. Coordinates are in units of the view box.
 type Drawing struct {
 	b             strings.Builder
@@ -26,13 +26,14 @@ func (d *Drawing) line(x1, y1, x2, y2 float64, class string) {
 	d.Add(`<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" class="%s"/>`, x1, y1, x2, y2, class)
 }
 
-// SVG closes the drawing. A screen reader reads the label aloud.
+// SVG ends the drawing and returns it as an SVG element. label describes the drawing for screen readers.
 func (d *Drawing) SVG(label string) template.HTML {
 	return template.HTML(fmt.Sprintf(`<svg viewBox="0 0 %.0f %.0f" role="img" aria-label="%s">%s</svg>`,
 		d.Width, d.Height, html.EscapeString(label), d.b.String()))
 }
 
-// Geometry of the bar charts: a title line for each experiment, a line for each path.
+// Sizes of the parts of a bar chart, in units of the view box. A chart has a title line for each experiment and a line
+// for each path.
 const (
 	barWidth  = 450.0
 	barLetter = 6.0   // for each letter of a path's name
@@ -42,7 +43,8 @@ const (
 	BarHeight = 12.0
 )
 
-// barMetric is a metric that a bar chart shows. value returns ok false if the measure does not have it.
+// barMetric is a metric that a bar chart shows. value returns the metric of a measure; ok is false if the measure does
+// not have it.
 type barMetric struct {
 	title string
 	value func(*Measure) (v float64, text string, ok bool)
@@ -119,7 +121,7 @@ func (r *Report) bars(measures []*Measure, colors map[string]int, metric barMetr
 // pageColors is the number of colours in the page's style: c0, c1, ...
 const pageColors = 10
 
-// axis maps values to coordinates, linearly or by their logarithm.
+// axis maps values to coordinates, either linearly or by the values' logarithms.
 type axis struct {
 	low, high  float64 // values
 	from, to   float64 // coordinates
@@ -137,7 +139,7 @@ func (a axis) at(v float64) float64 {
 	return a.from + (v-low)/(high-low)*(a.to-a.from)
 }
 
-// ticks returns round values along the axis, about n of them.
+// ticks returns round values for tick marks along the axis, about n of them.
 func (a axis) ticks(n int) (list []float64) {
 	if a.logarithms {
 		for v := math.Pow(10, math.Ceil(math.Log10(a.low)-1e-9)); v <= a.high*1.0001; v *= 10 {
@@ -152,7 +154,7 @@ func (a axis) ticks(n int) (list []float64) {
 	return list
 }
 
-// niceStep returns the smallest of 1, 2, 5, 10, 20, 50 ... that is at least v.
+// niceStep returns the smallest of the numbers 1, 2, 5, 10, 20, 50 ... that is at least v.
 func niceStep(v float64) float64 {
 	if v <= 0 {
 		return 1

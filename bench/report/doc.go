@@ -1,7 +1,7 @@
 // Package report holds the results of a run and shows them: as text, as a page and as JSON.
 //
-// It owns measures, their comparisons with published figures and targets, the spread of a comparison over the turns and
-// the verdict on it. It knows no benchmark: the tables and figures of one come from outside.
+// It holds measures, compares them with published figures and with targets, and computes the spread of a comparison
+// over the turns and a verdict. It does not know the benchmarks: each benchmark passes in its own tables and figures.
 //
 // Imports of this module: bench.
 package report

@@ -1,33 +1,36 @@
 package report
 
-// Study is a publication. The report shows its figures beside ours.
+// Study is a publication whose figures the report shows beside ours.
 type Study struct {
 	Title  string `json:"title"`
 	Author string `json:"author"`
 	Date   string `json:"date"`
-	// Sentence sums up the study's result and ours. It is a format for two ranges, the study's and ours.
+	// Sentence sums up the study's result and ours. It is a format string with two verbs: the study's range of figures
+	// and ours.
 	Sentence string `json:"-"`
 }
 
 func (s Study) text() string { return s.Author + ", \"" + s.Title + "\", " + s.Date }
 
-// Figure is a published figure or a target, and beside it the value that this run has measured.
+// Figure is a published figure or a target of Crowfoot, together with the value that this run has measured.
 type Figure struct {
 	Benchmark string `json:"benchmark"`
 	Name      string `json:"name"`
 	Metric    Metric `json:"metric"`
 	Left      Ref    `json:"left"`
 	Right     Ref    `json:"right"` // empty if the figure is not a ratio but Left's value alone
-	// StudyLeft and StudyRight are the published values, CPU and latency in microseconds. 0 means not published.
+	// StudyLeft and StudyRight are the published values; CPU times and latencies are in microseconds. 0 means that the
+	// value was not published.
 	StudyLeft  float64 `json:"study_left,omitempty"`
 	StudyRight float64 `json:"study_right,omitempty"`
-	// Study compares the two published values as Ours compares ours.
+	// Study is the ratio or difference of the two published values, computed as Ours is.
 	Study *float64 `json:"study,omitempty"`
-	// Basis explains how the study's values and ours were measured, if they were measured in different ways.
+	// Basis says how the study's values and ours were measured, if this was done in different ways.
 	Basis string `json:"basis,omitempty"`
-	// Summed is true if the study's sentence includes this figure.
+	// Summed is true if the figure belongs to the range of figures in Study.Sentence.
 	Summed bool `json:"-"`
-	// Target is the value that Crowfoot should reach: a maximum, or with AtLeast a minimum. 0 means no target.
+	// Target is the value that Crowfoot should reach. It is a maximum or, if AtLeast is set, a minimum. 0 means that
+	// there is no target.
 	Target  float64 `json:"target,omitempty"`
 	AtLeast bool    `json:"target_is_least,omitempty"`
 
@@ -38,7 +41,7 @@ type Figure struct {
 	Spread    *Spread  `json:"spread,omitempty"` // of Ours, over the turns
 }
 
-// alone reports whether the figure is one value and not a ratio.
+// alone reports whether the figure is the value of one measure and not a ratio.
 func (f Figure) alone() bool { return f.Right == Ref{} }
 
 // isRatio reports whether the figure is a ratio, and so has no unit.
@@ -56,7 +59,8 @@ func RefTo(experiment, path string) Ref { return Ref{experiment, path} }
 // Metric is a quantity by which two paths are compared.
 type Metric string
 
-// The metrics. Latencies and CPU times are in microseconds. All but LatencyAdded are compared by left / right.
+// The metrics. Latencies and CPU times are in microseconds. All metrics except LatencyAdded are compared as the ratio
+// left / right.
 const (
 	ServerCPU     Metric = "server CPU"
 	MedianLatency Metric = "latency"
@@ -64,11 +68,11 @@ const (
 	P99Latency    Metric = "p99 of latency"
 	Throughput    Metric = "operations per second"
 	RowThroughput Metric = "rows per second"
-	// RowCPU is ServerCPU divided by the rows of an operation.
+	// RowCPU is ServerCPU divided by the number of rows of an operation.
 	RowCPU Metric = "server CPU per row"
 	// AverageCPU is AVG_CPU_SECONDS of the server's statistics.
 	AverageCPU Metric = "average CPU"
-	// LatencyAdded is the median latency, compared by left - right.
+	// LatencyAdded is the median latency; it is compared as the difference left - right.
 	LatencyAdded Metric = "latency added"
 )
 
@@ -82,14 +86,14 @@ func (k Metric) of(m *Measure) *float64 {
 	return k.value(finding{float64(m.Operations), float64(m.Rows), m.Seconds, m.Latency.Mean, float64(m.Latency.P50), float64(m.Latency.P99), m.CPU})
 }
 
-// finding holds the results of a measure or a turn. Latencies and the server's CPU time per operation are in
-// microseconds. cpu is nil if it is unknown.
+// finding holds the results of a measure or of a turn. Latencies and the server's CPU time per operation are in
+// microseconds. cpu is nil if the CPU time is unknown.
 type finding struct {
 	operations, rows, seconds, mean, median, p99 float64
 	cpu                                          *float64
 }
 
-// value computes the metric from a finding. It returns nil if the metric is unknown.
+// value computes the metric from a finding. It returns nil if the finding lacks the values that the metric needs.
 func (k Metric) value(s finding) *float64 {
 	perSecond := s.operations / s.seconds
 	switch k {
@@ -127,8 +131,8 @@ func (k Metric) Compare(left, right *float64) *float64 {
 	return &v
 }
 
-// Verdict judges whether the figure meets its target. A ratio that differs too much from turn to turn counts as not
-// measured, even without a target.
+// Verdict says whether the figure meets its target. If a ratio differs too much from turn to turn, the verdict is "not
+// measured", even if the figure has no target.
 func (f Figure) Verdict() string {
 	switch {
 	case f.Ours == nil:
@@ -141,7 +145,7 @@ func (f Figure) Verdict() string {
 	return Judge(f.Spread, f.Target, f.AtLeast)
 }
 
-// Fill computes a benchmark's figures, once for each measured number of clients.
+// Fill computes the figures of a benchmark, once for each number of clients that was measured.
 func (r *Report) Fill(benchmark string, figures []Figure) (filled []Figure) {
 	for _, f := range figures {
 		for _, left := range r.find(benchmark, f.Left) {
@@ -175,8 +179,8 @@ func (r *Report) find(benchmark string, ref Ref) (found []*Measure) {
 	return found
 }
 
-// nearest returns the measure with that number of clients, or else the only measure in the list. It returns nil if
-// the list has several with other numbers.
+// nearest returns the measure in the list with the given number of clients. If there is none and the list has only one
+// measure, it returns that one, otherwise nil.
 func nearest(list []*Measure, clients int) *Measure {
 	for _, m := range list {
 		if m.Clients == clients {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestFit fits a line to points that lie on one, and to points that do not.
+// TestFit fits a line to points on a straight line, and to points that are not, and checks the results.
 func TestFit(t *testing.T) {
 	f := Fit{Sizes: []int{1, 2, 4, 8}, Means: []float64{150, 200, 300, 500}}
 	if !f.solve() || math.Abs(f.PerRow-50) > 1e-9 || math.Abs(f.AtNone-100) > 1e-9 || f.R2 == nil || math.Abs(*f.R2-1) > 1e-9 {
@@ -24,7 +24,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// TestTransactions checks that averages of intervals are weighted by their commits.
+// TestTransactions checks that the averages of several intervals are combined with the numbers of commits as weights.
 func TestTransactions(t *testing.T) {
 	tx := new(Transactions)
 	tx.Add(1, 100, 10, []string{"T._exists"})
@@ -37,7 +37,8 @@ func TestTransactions(t *testing.T) {
 	}
 }
 
-// TestStatisticGrid checks that text columns come first and numbers follow flush right, with times in milliseconds.
+// TestStatisticGrid checks that text columns come first and columns of numbers follow, aligned right, with times in
+// milliseconds.
 func TestStatisticGrid(t *testing.T) {
 	g := Statistic{
 		Columns: []string{"interval_end", "execution_count", "avg_cpu_seconds", "text", "avg_locking_delay_seconds"},

@@ -2,7 +2,7 @@ package report
 
 import "fmt"
 
-// Fit is the straight line through a path's mean latencies at several sizes, by least squares.
+// Fit is the straight line that fits a path's mean latencies at several sizes best, by least squares.
 type Fit struct {
 	Benchmark string    `json:"benchmark"`
 	Path      string    `json:"path"`
@@ -11,12 +11,12 @@ type Fit struct {
 	Means     []float64 `json:"mean_us"`    // latency at each size
 	PerRow    float64   `json:"per_row_us"` // the slope: the cost of one more row
 	AtNone    float64   `json:"at_none_us"` // the latency where the line meets size 0
-	// R2 is the coefficient of determination. It is 1 if all points lie on the line. It is nil with fewer than three
-	// sizes, which always do.
+	// R2 is the coefficient of determination, which is 1 if all points lie on the line. It is nil with fewer than
+	// three sizes, because two points always lie on a line.
 	R2 *float64 `json:"r2,omitempty"`
 }
 
-// fits returns the fits of all paths that were measured at two or more sizes.
+// fits returns the fitted lines of all paths that were measured at two or more sizes.
 func fits(measures []*Measure) (list []Fit) {
 	type key struct {
 		benchmark, path string
@@ -44,7 +44,7 @@ func fits(measures []*Measure) (list []Fit) {
 	return several
 }
 
-// solve computes the line. It returns false if there is only one size.
+// solve computes the line through the points. It returns false if there is only one size.
 func (f *Fit) solve() bool {
 	n := float64(len(f.Sizes))
 	var meanX, meanY float64

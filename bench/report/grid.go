@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Grid is a table of texts, which the text report and the page both show. The first line names the columns. A line of
-// one cell is a title between lines. The first Left columns are flush left.
+// Grid is a table of texts, which the text report and the page both show. The first line names the columns. A line
+// with only one cell is a title for the lines below it. The first Left columns are aligned left.
 type Grid struct {
 	Title string
 	Note  string
@@ -18,8 +18,8 @@ type Grid struct {
 // footnotes are texts below a table.
 type footnotes []string
 
-// mark returns the number of the footnote with this text, for a cell that refers to it. It adds the footnote if it is
-// new.
+// mark returns the number of the footnote with this text, to be shown in a cell that refers to it. If there is no such
+// footnote yet, mark adds it.
 func (n *footnotes) mark(text string) string {
 	if text == "" {
 		return ""
@@ -56,7 +56,7 @@ func (r *Report) MeasuresOf(benchmark string) (list []*Measure) {
 	return list
 }
 
-// pairGrid compares the paths of each pair.
+// pairGrid returns the table that compares the two paths of each pair.
 func (r *Report) pairGrid(benchmark string) Grid {
 	g := Grid{
 		Title: "Side by side",
@@ -85,7 +85,7 @@ func (r *Report) pairGrid(benchmark string) Grid {
 	return g
 }
 
-// figureGrid compares published figures and targets with ours.
+// figureGrid returns the table that compares published figures and targets with our measurements.
 func (r *Report) figureGrid(benchmark string) Grid {
 	g := Grid{
 		Title: "Published figures and targets next to ours",

@@ -2,7 +2,8 @@ package report
 
 import "fmt"
 
-// headlines returns a sentence for each study of the run. It compares the study's result with ours.
+// headlines returns a sentence for each study that the run has repeated. The sentence compares the study's result with
+// ours.
 func (r *Report) headlines() (list []string) {
 	for _, name := range r.Benchmarks {
 		study := r.Studies[name]
@@ -11,7 +12,7 @@ func (r *Report) headlines() (list []string) {
 		}
 		var published, ours span
 		for _, f := range r.Figures {
-			// The first number of clients is the study's.
+			// The first number of clients in the settings is the one that the study used.
 			if f.Benchmark != name || !f.Summed || f.Ours == nil || f.Study == nil || f.Clients != r.Settings.Clients[0] || f.Verdict() == notMeasured {
 				continue
 			}
@@ -29,7 +30,7 @@ func (r *Report) headlines() (list []string) {
 	return list
 }
 
-// network returns a sentence about the delay that the run adds between client and server, or "" without a delay.
+// network returns a sentence about the delay that the run adds between client and server; "" if it adds none.
 func (r *Report) network() string {
 	if r.Settings.RTT == 0 {
 		return ""
@@ -37,7 +38,7 @@ func (r *Report) network() string {
 	return fmt.Sprintf(" The round trip between client and server takes %v more than on one machine.", r.Settings.RTT)
 }
 
-// span is the range of n values, from the smallest to the largest.
+// span is the range of n values, given by the smallest and the largest.
 type span struct {
 	low, high float64
 	n         int

@@ -18,8 +18,8 @@ type Measure struct {
 	Clients    int     `json:"clients"`
 	Size       int     `json:"size,omitempty"` // rows of one operation, if the experiments differ in nothing else
 	Tag        string  `json:"tag,omitempty"`
-	Codec      string  `json:"codec,omitempty"`           // the format of the rows, and their compression
-	Copy       string  `json:"columnar_copy,omitempty"`   // copyOn or copyOff: whether rows may come from a columnar copy
+	Codec      string  `json:"codec,omitempty"`           // the format of the rows and their compression
+	Copy       string  `json:"columnar_copy,omitempty"`   // whether rows may come from a columnar copy: "on" or "off"
 	Rate       float64 `json:"rate_per_second,omitempty"` // operations due per second; 0 for a closed loop
 
 	// Failed is the reason why a foreign program or database gave no figures, or "" if it gave some.
@@ -33,19 +33,20 @@ type Measure struct {
 	RowsPerSecond float64  `json:"rows_per_second"`
 	Latency       Latency  `json:"latency_us"`
 	Corrected     *Latency `json:"corrected_latency_us,omitempty"` // of a closed loop: see Correct
-	// CPU is the server's CPU time per operation. It is nil if it is unknown.
+	// CPU is the server's CPU time per operation in microseconds; nil if unknown.
 	CPU       *float64 `json:"server_cpu_us,omitempty"`
 	CPUSource string   `json:"server_cpu_source,omitempty"`
-	// ClientCPU is the client's CPU time per operation. The client is this program, or the process that takes its
-	// place. Nil means unknown.
+	// ClientCPU is the client's CPU time per operation in microseconds; nil if unknown. The client is this program or,
+	// for some paths, another process.
 	ClientCPU *float64 `json:"client_cpu_us,omitempty"`
 	Turns     []Turn   `json:"turns,omitempty"`
-	// Calls are the calls of one operation, by API method. It is empty if the server does not count them.
+	// Calls holds how many calls of each API method one operation makes. It is empty if the server does not count
+	// calls.
 	Calls []Calls `json:"calls,omitempty"`
-	// Averages are the server's statistics of each call of the path. It is empty if the run did not query them or
-	// found none.
+	// Averages holds the server's statistics of each call of the path. It is empty if the run did not query the
+	// statistics or found none.
 	Averages []Averages `json:"averages,omitempty"`
-	// Transactions are the server's statistics of the path's transactions. It is nil if there are none.
+	// Transactions holds the server's statistics of the path's transactions; nil if there are none.
 	Transactions *Transactions `json:"transactions,omitempty"`
 
 	Group   int                     `json:"-"` // position of the first measure of this experiment and number of clients, whose paths take turns
@@ -54,8 +55,8 @@ type Measure struct {
 	cpu     time.Duration
 	own     time.Duration // the client's CPU time
 	Metered bool          `json:"-"` // true if the run can see the server's process
-	// Parallel is true if calls of one operation run at the same time. Their latencies then do not add up to the
-	// operation's.
+	// Parallel is true if several calls of one operation run at the same time. Then the sum of the calls' latencies is
+	// not the operation's latency.
 	Parallel     bool                    `json:"-"`
 	counted      MethodCounts            // by the server, over all turns
 	roundLatency *hdrhistogram.Histogram // in microseconds, of the last of Turns
@@ -76,7 +77,7 @@ type Turn struct {
 	CPU        *float64 `json:"server_cpu_us,omitempty"` // per operation; nil if unknown
 }
 
-// of returns the value of the metric in this turn. It returns nil if it is unknown.
+// of returns the value of the metric in this turn; nil if unknown.
 func (t Turn) of(k Metric) *float64 {
 	if t.Operations == 0 {
 		return nil
@@ -84,7 +85,7 @@ func (t Turn) of(k Metric) *float64 {
 	return k.value(finding{float64(t.Operations), float64(t.Rows), t.Seconds, t.Mean, float64(t.P50), float64(t.P99), t.CPU})
 }
 
-// Latency is the summary of a histogram, in microseconds.
+// Latency summarizes a histogram of latencies, in microseconds.
 type Latency struct {
 	Mean float64 `json:"mean"`
 	P50  int64   `json:"p50"`
@@ -107,7 +108,7 @@ func (m *Measure) Commits() bool {
 // MeanText formats the mean in milliseconds.
 func (l Latency) MeanText() string { return fmt.Sprintf("%.3f", l.Mean/1e3) }
 
-// fromProcess marks CPU times that were read from the operating system.
+// fromProcess is the source of CPU times that were read from the operating system.
 const fromProcess = "process"
 
 // BeginTurn starts a turn.
@@ -119,7 +120,7 @@ func (m *Measure) BeginTurn() {
 	m.roundLatency, m.used = NewHistogram(), 0
 }
 
-// Add adds a window to the turn that BeginTurn has started, and updates the figures.
+// Add adds the results of a window to the turn that BeginTurn has started, and updates the measure's totals.
 func (m *Measure) Add(w Window) {
 	m.addToRound(w)
 	m.latency.Merge(w.Latency)
@@ -144,7 +145,7 @@ func (m *Measure) Add(w Window) {
 	}
 }
 
-// Fail discards the measurements of a foreign program or database that has failed.
+// Fail records that a foreign program or database has failed with err, and discards its measurements.
 func (m *Measure) Fail(err error) {
 	m.Failed, m.Operations, m.Turns = OneLine(err), 0, nil
 }
@@ -161,8 +162,9 @@ func (m *Measure) addToRound(w Window) {
 	}
 }
 
-// Correct estimates the latencies of a closed loop whose clients had kept their usual pace while an answer was late.
-// The usual pace is one operation per median latency. This is HdrHistogram's correction for coordinated omission.
+// Correct estimates the latencies of a closed loop as if its clients had continued to send at their usual pace while
+// an answer was late. The usual pace is one operation per median latency. This is HdrHistogram's correction for
+// coordinated omission.
 func (m *Measure) Correct() {
 	if m.Operations == 0 {
 		return

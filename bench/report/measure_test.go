@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestCorrect gives a closed loop one stall. The correction must add the operations that the stall kept from being
-// sent.
+// TestCorrect records a closed loop with one stall. It checks that the correction adds the operations that would have
+// been sent during the stall.
 func TestCorrect(t *testing.T) {
 	h := NewHistogram()
 	h.RecordValues(100, 990)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Geometry of a small chart, which shows one path turn by turn.
+// Sizes of the parts of a small chart, in units of the view box. A small chart shows one path turn by turn.
 const (
 	smallWidth  = 220.0
 	smallHeight = 62.0
@@ -17,20 +17,20 @@ const (
 	smallBottom = 18.0
 )
 
-// turnMetrics are the metrics of the small charts.
+// turnMetrics lists the metrics for which small charts are drawn.
 var turnMetrics = []struct {
 	name   string
 	metric Metric
 }{{"CPU", ServerCPU}, {"p50", MedianLatency}}
 
-// multiple is a group of small charts: the paths of an experiment, by server CPU and by median latency.
+// multiple is a group of small charts: those of the paths of an experiment for one metric.
 type multiple struct {
 	Title  string
 	Charts []Chart
 }
 
 // turnCharts draws the turns of a benchmark's paths, in one small chart for each path and metric. The charts of an
-// experiment and a metric have the same axes. Each has a dotted line at the median of the first path.
+// experiment and a metric have the same axes. Each chart has a dotted line at the median of the first path.
 func (r *Report) turnCharts(benchmark string, colors map[string]int) (list []multiple) {
 	measures := r.MeasuresOf(benchmark)
 	for i := 0; i < len(measures); {

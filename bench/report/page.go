@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// pageText is the page's template. It contains the style and no script, so the page needs no other file.
+// pageText is the template of the HTML page. It contains the style, and no script, so the page needs no other file.
 //
 //go:embed page.html
 var pageText string
@@ -33,7 +33,7 @@ type page struct {
 	Answers   []answer
 }
 
-// Tile shows one figure in large type, at the top of the page.
+// Tile shows one figure in large type at the top of the page.
 type Tile struct {
 	Value   string
 	Name    string
@@ -51,10 +51,10 @@ type section struct {
 	Turns []multiple
 }
 
-// answer shows one query of the server's statistics.
+// answer is one query of the server's statistics as the page shows it.
 type answer struct {
 	Statistic
-	Without string // the reason why there are no rows
+	Without string // the reason why the query gave no rows
 	Grid    Grid
 }
 
@@ -91,8 +91,8 @@ func (r *Report) WritePage(w io.Writer) error {
 	return PageTemplate.Execute(w, p)
 }
 
-// tiles returns a tile for each figure that has a published value or a target. If there are none, it returns tiles
-// for the pairs.
+// tiles returns a tile for each figure that has a published value or a target. If no figure has, it returns tiles for
+// the pairs.
 func (r *Report) tiles() (list []Tile) {
 	shown := map[string]bool{}
 	for _, f := range r.Figures {
@@ -140,7 +140,7 @@ func timesText(f Figure) string {
 	return f.comparedText(f.Ours) + times
 }
 
-// knowledge describes the source of the CPU figures.
+// knowledge returns a sentence about the source of the CPU figures.
 func (r *Report) knowledge() string {
 	sources := map[string]bool{}
 	for _, m := range r.Measures {
@@ -166,7 +166,7 @@ func (r *Report) section(benchmark string) section {
 	return s
 }
 
-// cellClass returns the style of the cell in a column. The first left columns of the table are flush left.
+// cellClass returns the CSS class of a cell in a column. The first left columns of the table are aligned left.
 func cellClass(left, column int, text string) string {
 	switch {
 	case text == met, text == Missed, text == inNoise, text == notMeasured:
@@ -177,8 +177,8 @@ func cellClass(left, column int, text string) string {
 	return ""
 }
 
-// colors assigns each path a colour of the page's style, the same on every chart. The first path of each benchmark
-// with which others are compared has colour 0. The rest get colours in order.
+// colors assigns each path a colour of the page's style, which is the same on every chart. In each benchmark, the
+// first path with which others are compared gets colour 0. The other paths get the next colours in order.
 func (r *Report) colors() map[string]int {
 	colors := map[string]int{}
 	for _, name := range r.Benchmarks {
@@ -199,7 +199,7 @@ func (r *Report) colors() map[string]int {
 	return colors
 }
 
-// aim formats the target with the signs ≤ and ≥.
+// aim formats the figure's target with the signs ≤ and ≥.
 func aim(f Figure) string {
 	return strings.NewReplacer("<=", "≤", ">=", "≥").Replace(f.targetText())
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench"
 )
 
-// Heading is the beginning of every report: when, where and on what the benchmark measured.
+// Heading is the beginning of every report. It says when the benchmark ran, on which machine and against which server.
 type Heading struct {
 	Began time.Time `json:"began"`
 	Ended time.Time `json:"ended"`
-	// Partial is the reason why the run ended early, or "" if it did not.
+	// Partial is the reason why the run ended early; "" if it did not.
 	Partial  string   `json:"partial,omitempty"`
 	Machine  Machine  `json:"machine"`
 	Server   string   `json:"server"`
@@ -28,7 +28,7 @@ func NewHeading(began time.Time, server, database string) Heading {
 // Took returns the duration of the run in whole seconds.
 func (h *Heading) Took() string { return h.Ended.Sub(h.Began).Round(time.Second).String() }
 
-// Report holds all results of a run. --json writes it.
+// Report holds all results of a run. The flag --json writes it to a file.
 type Report struct {
 	Heading
 	Benchmarks []string       `json:"benchmarks"`
@@ -41,14 +41,15 @@ type Report struct {
 
 	About   map[string]string `json:"-"` // by benchmark
 	Studies map[string]*Study `json:"-"` // by benchmark; nil for no study
-	// OwnGrids make the tables that only one benchmark has. They stand before those of every benchmark.
+	// OwnGrids holds functions that make the tables of only one benchmark, by benchmark. These tables come before
+	// those that the report shows for every benchmark.
 	OwnGrids map[string]func(*Report) []Grid `json:"-"`
-	// Published are a study's averages of the server's statistics.
+	// Published holds the averages of the server's statistics that a study published, by measure.
 	Published map[Ref]Averages `json:"-"`
 	wanted    []wantedPair
 }
 
-// Pair compares two paths to the same result.
+// Pair is a comparison of two paths to the same result.
 type Pair struct {
 	Title     string `json:"title"`
 	Left      int    `json:"left"` // positions in Measures
@@ -56,23 +57,24 @@ type Pair struct {
 	LeftPath  string `json:"left_path"`
 	RightPath string `json:"right_path"`
 	Clients   int    `json:"clients"`
-	// Ratios are left / right. They are nil if unknown.
+	// The ratios are left / right; nil if unknown.
 	Latency    *float64 `json:"latency_ratio,omitempty"` // of medians
 	Tail       *float64 `json:"p99_ratio,omitempty"`
 	CPU        *float64 `json:"server_cpu_ratio,omitempty"`
 	Throughput *float64 `json:"throughput_ratio,omitempty"`
-	// The spreads show how the ratios differ from turn to turn.
+	// The spreads say how much the ratios differ from turn to turn.
 	LatencySpread *Spread `json:"latency_spread,omitempty"`
 	CPUSpread     *Spread `json:"server_cpu_spread,omitempty"`
 }
 
-// wantedPair is a pair in an experiment that has begun. It holds positions in Measures.
+// wantedPair is a pair of paths that the report must compare. Its fields are indexes in Measures.
 type wantedPair struct{ left, right int }
 
-// Compare adds a pair of an experiment that has begun. left and right are positions in Measures.
+// Compare adds a pair of paths of an experiment that has begun. left and right are indexes in Measures.
 func (r *Report) Compare(left, right int) { r.wanted = append(r.wanted, wantedPair{left, right}) }
 
-// groupTitle returns the title of the measure's experiment. It adds the number of clients if all paths have the same.
+// groupTitle returns the title of the measure's experiment. It adds the number of clients if that is the same for all
+// paths.
 func (r *Report) groupTitle(m *Measure) string {
 	for _, other := range r.Measures {
 		if other.Group == m.Group && other.Clients != m.Clients {
@@ -82,8 +84,8 @@ func (r *Report) groupTitle(m *Measure) string {
 	return m.Title + ", " + Plural(m.Clients, "client")
 }
 
-// Complete computes the comparisons and the figures of each benchmark. It leaves out paths that the run never
-// reached.
+// Complete computes the comparisons and the figures of each benchmark. It leaves out paths without measurements, which
+// the run did not reach.
 func (r *Report) Complete(figures map[string][]Figure) {
 	r.Ended = time.Now().UTC()
 	for _, w := range r.wanted {
@@ -118,7 +120,8 @@ func Ratio(a, b float64) *float64 {
 	return &q
 }
 
-// tail returns the latencies by which to judge the slowest operations. They are corrected for coordinated omission.
+// tail returns the latencies by which the report judges the slowest operations. They are the ones corrected for
+// coordinated omission, if there are such.
 func (m *Measure) tail() Latency {
 	if m.Corrected != nil {
 		return *m.Corrected

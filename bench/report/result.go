@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// textWidth is the largest width of a benchmark's output, in columns.
+	// textWidth is the largest width in columns of the text that a benchmark prints.
 	textWidth = 100
-	// SummaryLines is the largest number of lines of the result. The page and the JSON have the details.
+	// SummaryLines is the largest number of lines of a summary. The page and the JSON have the details.
 	SummaryLines = 40
 )
 
 // Summary is the text that a benchmark prints at its end, in lines of at most textWidth columns.
 type Summary struct{ lines []string }
 
-// Add appends a head and a text behind it. It breaks the text between words and indents further lines to the width of
-// the head.
+// Add appends the text head, and text behind it. It breaks text between words, and indents the further lines by the
+// width of head.
 func (t *Summary) Add(head, text string) {
 	indent := strings.Repeat(" ", len([]rune(head)))
 	for i, line := range strings.Split(wrap(text, textWidth-len(indent)), "\n") {
@@ -38,15 +38,15 @@ func (t *Summary) Print(w io.Writer) error {
 	return err
 }
 
-// Comparison is a line of the result: the name of the compared quantity, and its cells.
+// Comparison is a line of a summary's table: the name of the compared quantity, and its cells.
 type Comparison struct {
 	Name    string
 	Cells   []string
 	Verdict string
 }
 
-// Comparisons adds a table of at most the given number of lines. If lines are too few, it first leaves out figures
-// that met their targets. A last line then counts the figures left out.
+// Comparisons adds a table of at most the given number of lines. If there are not enough lines, it first leaves out
+// figures that met their targets. A last line then says how many figures were left out.
 func (t *Summary) Comparisons(head []string, list []Comparison, lines int) {
 	all := len(list)
 	for {
@@ -70,7 +70,7 @@ func (t *Summary) Comparisons(head []string, list []Comparison, lines int) {
 	}
 }
 
-// comparisonLines formats a table. Names are flush left and broken between words. Cells are flush right.
+// comparisonLines formats a table. Names are aligned left and broken between words. Cells are aligned right.
 func comparisonLines(head []string, list []Comparison) (lines []string) {
 	widths := make([]int, len(head)-1)
 	rows := append([]Comparison{{Name: head[0], Cells: head[1:]}}, list...)
@@ -101,7 +101,7 @@ func comparisonLines(head []string, list []Comparison) (lines []string) {
 	return lines
 }
 
-// Opening adds the title, the server, the machine and the run.
+// Opening adds lines about the benchmark's title, the server, the machine and the run.
 func (h *Heading) Opening(t *Summary, title, run string) {
 	t.Add("", title)
 	t.Add("server   ", h.Server)
@@ -109,7 +109,7 @@ func (h *Heading) Opening(t *Summary, title, run string) {
 	t.Add("run      ", run)
 }
 
-// Closing adds the facts that fit into SummaryLines, and the names of the files that hold the details.
+// Closing adds as many facts as fit into SummaryLines, and the names of the files that hold the details.
 func (h *Heading) Closing(t *Summary, o bench.Outputs) {
 	end := new(Summary)
 	for _, of := range []struct{ head, file string }{{"page     ", o.Report}, {"figures  ", o.JSON}} {
@@ -133,7 +133,7 @@ func (h *Heading) Closing(t *Summary, o bench.Outputs) {
 	t.lines = slices.Concat(t.lines, facts.lines, end.lines)
 }
 
-// FailurePrefix begins a fact about a foreign program or database that failed.
+// FailurePrefix is the beginning of a fact about a foreign program or database that failed.
 const FailurePrefix = "failed: "
 
 func failedFirst(fact string) int {
@@ -143,8 +143,8 @@ func failedFirst(fact string) int {
 	return 1
 }
 
-// Room returns the number of lines that a table may have if behind lines follow it.
+// Room returns the number of lines that a table may have if the given number of lines must fit behind it.
 func (t *Summary) Room(behind int) int { return max(2, SummaryLines-len(t.lines)-behind) }
 
-// LinesBehindTable is the number of lines reserved for the facts and file names behind a table.
+// LinesBehindTable is the number of lines that are reserved for the facts and file names behind a table.
 const LinesBehindTable = 8

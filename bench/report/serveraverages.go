@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Averages are a row of the server's statistics: the executions of one query or read in one interval. Latency, CPU
-// and LeaderRefreshDelay are in microseconds. A field is nil if its column does not exist in that table of
-// statistics, of queries or of reads.
+// Averages is a row of the server's statistics: the executions of one query or read in one interval. Latency, CPU and
+// LeaderRefreshDelay are in microseconds. A field is nil if the statistics table has no such column; tables of queries
+// and of reads have different columns.
 type Averages struct {
 	Table              string    `json:"table"` // table in SPANNER_SYS
 	End                time.Time `json:"interval_end"`
@@ -35,8 +35,8 @@ func (a Averages) cells() []string {
 	return []string{fmt.Sprint(a.Executions), ms(a.Latency), ms(&a.CPU), ms(a.LeaderRefreshDelay), fmt.Sprintf("%.4g", a.Rows), fmt.Sprintf("%.1f", a.Bytes), calls}
 }
 
-// averageCPU returns the average CPU time of one operation by the server's statistics, in microseconds. It returns
-// nil if they have none.
+// averageCPU returns the average CPU time of one operation according to the server's statistics, in microseconds. It
+// returns nil if the statistics have none.
 func (m *Measure) averageCPU() *float64 {
 	if len(m.Averages) == 0 {
 		return nil

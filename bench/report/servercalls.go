@@ -6,20 +6,21 @@ import (
 	"strings"
 )
 
-// Calls are the server's counts of one API method, divided by the operations of a path.
+// Calls holds the server's counts of one API method, divided by the number of operations of a path.
 type Calls struct {
 	Method       string  `json:"method"`
 	PerOperation float64 `json:"per_operation"`
 	Latency      float64 `json:"server_latency_us"` // mean latency of one call, from the first byte received to the last byte sent
 }
 
-// MethodCounts are a server's counts by API method since its start, from /metrics.
+// MethodCounts holds a server's counts of calls since its start, by API method. They come from /metrics.
 type MethodCounts map[string]MethodCount
 
-// MethodCount holds the calls of one method and their total latency.
+// MethodCount holds the number of calls of one method and their total latency in seconds.
 type MethodCount struct{ Calls, Seconds float64 }
 
-// AddCalls adds the calls between the two readings before and after a turn.
+// AddCalls adds the calls of a turn. before and after are the server's counts that were read before and after the
+// turn.
 func (m *Measure) AddCalls(before, after MethodCounts) {
 	if m.counted == nil {
 		m.counted = MethodCounts{}
@@ -32,8 +33,8 @@ func (m *Measure) AddCalls(before, after MethodCounts) {
 	}
 }
 
-// rarely is the fewest calls per operation of a method that belongs to the path. The client also creates sessions and
-// keeps them alive, but at a lower rate.
+// rarely is the least number of calls per operation for a method to count as part of the path. The client also creates
+// sessions and keeps them alive, but less often.
 const rarely = 0.01
 
 // countCalls computes the calls per operation.
@@ -58,9 +59,9 @@ func commitLast(c Calls) int {
 	return 0
 }
 
-// atServer returns the part of an operation's mean latency that the server's counts explain, and the rest, which is
-// network and client. Both are in microseconds. ok is false if the server has no counts, or if calls ran at the same
-// time.
+// atServer splits an operation's mean latency into the part that the server's counts explain, and the rest, which is
+// spent in the network and the client. Both are in microseconds. ok is false if the server has no counts, or if calls
+// of an operation ran at the same time.
 func (m *Measure) atServer() (server, rest float64, ok bool) {
 	for _, c := range m.Calls {
 		server += c.PerOperation * c.Latency

@@ -2,8 +2,8 @@ package report
 
 import "strings"
 
-// Transactions are the server's statistics of a path's transactions. They match the transaction details in the study.
-// Latencies are in microseconds.
+// Transactions holds the server's statistics of a path's transactions: the values that the study shows as transaction
+// details. Latencies are in microseconds.
 type Transactions struct {
 	Commits       int64    `json:"commits"`
 	Latency       float64  `json:"avg_total_latency_us"`
@@ -11,7 +11,7 @@ type Transactions struct {
 	ReadColumns   []string `json:"read_columns"`
 }
 
-// Add adds an interval. Its averages are in microseconds.
+// Add adds the statistics of an interval. total and commit are average latencies in microseconds.
 func (t *Transactions) Add(commits int64, total, commit float64, columns []string) {
 	all := float64(t.Commits + commits)
 	if all == 0 {
@@ -23,7 +23,8 @@ func (t *Transactions) Add(commits int64, total, commit float64, columns []strin
 	t.ReadColumns = columns
 }
 
-// existence reports whether the transactions looked up rows by their key, which appears as a read of _exists.
+// existence says as a text whether the transactions looked up rows by their key. The statistics show such a look-up as
+// a read of the column _exists.
 func (t *Transactions) existence() string {
 	if t == nil {
 		return notKnown

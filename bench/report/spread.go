@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// Spread describes how much a ratio differs from turn to turn. It holds the median over the turns and an interval
-// around it. The interval goes from one order statistic to another. It holds the true median with a probability of at
-// least 95% for every distribution: it is the interval of the sign test (W. J. Conover, Practical Nonparametric
-// Statistics, 3.2). Fewer than six turns are too few for 95%. The interval then goes from the smallest to the largest
-// value, and Confidence is its probability.
+// Spread describes how much a ratio differs from turn to turn. It consists of the median over the turns and an
+// interval around the median. Both ends of the interval are order statistics. For every distribution, the interval
+// contains the true median with a probability of at least 95%. It is the interval of the sign test (W. J. Conover,
+// Practical Nonparametric Statistics, 3.2). Fewer than six turns are too few for 95%. The interval then goes from the
+// smallest to the largest value, and Confidence is the probability that it contains the true median.
 type Spread struct {
 	Median     float64 `json:"median"`
 	Low        float64 `json:"low"`
@@ -19,10 +19,10 @@ type Spread struct {
 	Confidence float64 `json:"confidence"` // probability that the true median lies from Low to High
 }
 
-// wantedConfidence is the probability that intervals should reach.
+// wantedConfidence is the probability with which an interval should contain the true median.
 const wantedConfidence = 0.95
 
-// SpreadOf computes the spread of one value per turn. It returns nil without values.
+// SpreadOf computes the spread of values, one for each turn. It returns nil if there are no values.
 func SpreadOf(values []float64) *Spread {
 	n := len(values)
 	if n == 0 {
@@ -49,7 +49,7 @@ func confidenceOf(n, rank int) float64 {
 	return 1 - 2*below
 }
 
-// sure reports whether there were enough turns for an interval of 95%.
+// sure reports whether there were enough turns for an interval with a confidence of 95%.
 func (s *Spread) sure() bool { return s != nil && s.Confidence >= wantedConfidence }
 
 // text formats the median and the interval.
@@ -80,8 +80,8 @@ func (k Metric) spreadAlone(m *Measure) *Spread {
 	return SpreadOf(values)
 }
 
-// spreadOf compares two measures turn by turn. It pairs turns by their number, and so by their time if the measures
-// took turns with each other.
+// spreadOf compares two measures turn by turn. It pairs turns with the same number. If the measures took turns with
+// each other, such turns also lie close together in time.
 func (k Metric) spreadOf(left, right *Measure) *Spread {
 	var values []float64
 	for i := range min(len(left.Turns), len(right.Turns)) {

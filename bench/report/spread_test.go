@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestConfidence compares with the table of the sign test: the 6th smallest and largest of 20 values, and the
-// extremes of 6 values.
+// TestConfidence compares results of confidenceOf with a table of the sign test: for the 6th smallest and 6th largest
+// of 20 values, and for the smallest and largest of 6 values.
 func TestConfidence(t *testing.T) {
 	for _, c := range []struct {
 		n, rank int
@@ -34,7 +34,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// TestTurns checks that the ratios of turns are computed from turns with equal numbers.
+// TestTurns checks that ratios are computed from turns with the same number.
 func TestTurns(t *testing.T) {
 	cpu := func(v float64) *float64 { return &v }
 	left, right := new(Measure), new(Measure)

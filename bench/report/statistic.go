@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Statistic is a query of the server's own statistics, with its result or its error.
+// Statistic is a query of the server's own statistics, together with its rows or its error.
 type Statistic struct {
 	Title   string     `json:"title"`
 	SQL     string     `json:"sql"`
@@ -14,10 +14,10 @@ type Statistic struct {
 	Error   string     `json:"error,omitempty"`
 }
 
-// secondsSuffix ends the names of columns in seconds. The report shows all of them in milliseconds.
+// secondsSuffix is the end of the names of columns in seconds. The report converts all such columns to milliseconds.
 const secondsSuffix = "_seconds"
 
-// without returns the reason why there are no rows, or "" if there are some.
+// without returns the reason why the query gave no rows; "" if it gave some.
 func (s Statistic) without() string {
 	switch {
 	case s.Error != "":
@@ -28,8 +28,8 @@ func (s Statistic) without() string {
 	return ""
 }
 
-// grid formats the result as a table. Text columns come first and are flush left. Numbers follow, with times in
-// milliseconds.
+// grid formats the rows as a table. Text columns come first and are aligned left. Columns of numbers follow, with
+// times in milliseconds.
 func (s Statistic) grid() (g Grid) {
 	var order []int
 	for i := range s.Columns {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// averagesGrid is the study's table of averages, with our averages below each line.
+// averagesGrid returns the study's table of averages, with our averages below each of its lines.
 func (r *Report) averagesGrid(benchmark string) Grid {
 	g := Grid{
 		Title: "The study's table: the server's averages of one interval",
@@ -28,7 +28,7 @@ func (r *Report) averagesGrid(benchmark string) Grid {
 	return g
 }
 
-// callsGrid shows the calls that make up the mean latency of an operation.
+// callsGrid returns a table of the calls that make up the mean latency of an operation.
 func (r *Report) callsGrid(benchmark string) Grid {
 	g := Grid{
 		Title: "What an operation is made of",
@@ -65,7 +65,7 @@ func (r *Report) callsGrid(benchmark string) Grid {
 // thousandths formats microseconds in milliseconds.
 func thousandths(us float64) string { return fmt.Sprintf("%.3f", us/1e3) }
 
-// fitGrid shows how the latency grows with the rows of a commit.
+// fitGrid returns a table that shows how the latency grows with the number of rows in a commit.
 func (r *Report) fitGrid(benchmark string) Grid {
 	g := Grid{
 		Title: "How latency grows with the rows of a commit",

@@ -9,10 +9,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench"
 )
 
-// notKnown is printed in place of an unknown figure.
+// notKnown is the text that is shown for an unknown figure.
 const notKnown = "n/a"
 
-// Text writes the result for a terminal. The page and the JSON have the details.
+// Text writes the result as text for a terminal. The page and the JSON have the details.
 func (r *Report) Text(w io.Writer) error {
 	t := new(Summary)
 	r.Opening(t, "crowfoot bench "+strings.Join(r.Benchmarks, ", "), r.howMuch())
@@ -32,7 +32,7 @@ func (r *Report) Text(w io.Writer) error {
 	return t.Print(w)
 }
 
-// howMuch describes the amount of work of the run.
+// howMuch describes how much work the run does: the rows, the time and the loop.
 func (r *Report) howMuch() string {
 	s := r.Settings
 	loop := "closed loop"
@@ -50,7 +50,7 @@ func (r *Report) howMuch() string {
 
 var figureHead = []string{"figure (left / right)", "study", "ours, over turns", "target", "verdict"}
 
-// figureLines returns the lines of the figures that have a published value or a target.
+// figureLines returns a line for each figure that was measured and has a published value or a target.
 func (r *Report) figureLines() (list []Comparison) {
 	for _, f := range r.Figures {
 		if f.Ours == nil || f.Study == nil && f.Target == 0 {
@@ -118,7 +118,7 @@ func (f Figure) comparedText(v *float64) string {
 	return RatioText(v)
 }
 
-// spreadText formats how our value differs from turn to turn.
+// spreadText formats the spread of our value over the turns.
 func (f Figure) spreadText() string {
 	if f.Spread == nil || f.isRatio() {
 		return f.Spread.text()
@@ -140,7 +140,7 @@ func (f Figure) targetText() string {
 	return sign + fmt.Sprintf("%.2f", f.Target)
 }
 
-// paceText formats the operations per second, and in an open loop the rate at which they were due.
+// paceText formats the number of operations per second. For an open loop it adds the rate at which they were due.
 func (m *Measure) paceText() string {
 	if m.Rate == 0 {
 		return CountText(m.PerSecond)
@@ -148,21 +148,22 @@ func (m *Measure) paceText() string {
 	return CountText(m.PerSecond) + " of " + CountText(m.Rate)
 }
 
-// heldShare is the part of the due operations that a machine must send to hold a rate. Short stalls may cost the
-// rest.
+// heldShare is the share of the due operations that must have been sent for a rate to count as held. It is below 1
+// because short stalls may prevent the others.
 const heldShare = 0.99
 
-// held reports whether the machine sent the operations of an open loop at the requested rate.
+// held reports whether the operations of an open loop were sent at the requested rate.
 func (m *Measure) held() bool {
 	return float64(m.Operations) >= heldShare*float64(m.Operations+m.Unsent)
 }
 
-// heldText describes the rate that the machine reached when the requested one was too high.
+// heldText says which rate was reached when the requested rate was too high.
 func (m *Measure) heldText() string {
 	return fmt.Sprintf("the machine did not hold %s a second, but %s: %d operations were due and never sent", CountText(m.Rate), CountText(m.PerSecond), m.Unsent)
 }
 
-// wrap breaks a text between words into lines of at most width columns, if no word is longer.
+// wrap breaks a text between words into lines of at most width columns. Only a single word that is longer exceeds the
+// width.
 func wrap(text string, width int) string {
 	var b strings.Builder
 	at := 0
@@ -200,7 +201,7 @@ func RatioText(v *float64) string {
 	return fmt.Sprintf("%.2f", *v)
 }
 
-// CountText formats a number that may be large or small.
+// CountText formats a number with a precision that suits its size.
 func CountText(v float64) string {
 	if v < 100 {
 		return fmt.Sprintf("%.1f", v)
@@ -221,7 +222,7 @@ func Plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// sizeText returns the amount of work for each path as text.
+// sizeText says how much work is done for each path.
 func sizeText(s bench.Settings) string {
 	if s.Count > 0 {
 		return Plural(s.Count, "operation")

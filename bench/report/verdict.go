@@ -2,18 +2,18 @@ package report
 
 // The verdicts on a figure.
 const (
-	met         = "met"          // the whole interval lies within the target
-	Missed      = "missed"       // no part of the interval lies within the target
-	inNoise     = "in the noise" // a part of the interval lies within the target, or there were too few turns for an interval
+	met         = "met"          // the whole interval meets the target
+	Missed      = "missed"       // no part of the interval meets the target
+	inNoise     = "in the noise" // a part of the interval meets the target, or there were too few turns for an interval
 	notMeasured = "not measured" // the interval of a ratio spans a factor of widestRatio or more
 )
 
-// widestRatio limits the interval of a ratio. If its upper end is that many times its lower end, the ratio says
-// nothing.
+// widestRatio limits the width of a ratio's interval. If the upper end is at least that many times the lower end, the
+// ratio counts as not measured.
 const widestRatio = 10
 
-// Judge compares the interval of a figure with a target. The figure should be at most the target, or at least the
-// target if atLeast.
+// Judge compares the interval of a figure with a target. If atLeast is set, the figure should be at least the target,
+// otherwise at most.
 func Judge(s *Spread, target float64, atLeast bool) string {
 	if !s.sure() {
 		return inNoise
@@ -35,5 +35,5 @@ func Judge(s *Spread, target float64, atLeast bool) string {
 // tooWide reports whether the interval of a ratio spans a factor of widestRatio or more.
 func (s *Spread) tooWide() bool { return s != nil && s.Turns > 1 && s.High >= widestRatio*s.Low }
 
-// Exactly returns the spread of a count, which has no noise.
+// Exactly returns the spread of a count, whose interval is only the value v, because counts have no noise.
 func Exactly(v float64) *Spread { return &Spread{Median: v, Low: v, High: v, Turns: 1, Confidence: 1} }

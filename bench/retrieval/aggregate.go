@@ -25,8 +25,8 @@ const (
 	aggregateMethod = "ExecuteStreamingSql"
 )
 
-// aggregate compares one aggregate query inside databases, over text, and over rows that a client reads. The study
-// calls the first fast and the last slow.
+// aggregate returns an experiment with one aggregate query. It is computed inside databases, from a text file, and
+// from rows that a client reads. According to the study, the first is fast and the last is slow.
 func (b *retrieval) aggregate() harness.Experiment {
 	t := b.table
 	e := harness.Experiment{Name: aggregated, Title: fmt.Sprintf("count, sum and avg of %s by %s", t.summed, t.grouped), Untagged: true}
@@ -64,7 +64,7 @@ func (b *retrieval) aggregate() harness.Experiment {
 	return e
 }
 
-// aggregate returns the aggregate query over a table, or over an expression in place of a table.
+// aggregate returns the aggregate query. from is a table, or an expression that takes the place of a table.
 func (t *retrievedTable) aggregate(from string) string {
 	return fmt.Sprintf("SELECT %[1]s, COUNT(*), SUM(%[2]s), AVG(%[2]s) FROM %[3]s GROUP BY %[1]s", t.grouped, t.summed, from)
 }
@@ -82,13 +82,13 @@ func (b *retrieval) aggregateInside(query string) harness.Operation {
 	}
 }
 
-// total holds the number of rows in a group and their sum.
+// total holds the number of rows in a group and the sum of a column over them.
 type total struct {
 	rows int64
 	sum  float64
 }
 
-// totals aggregates the batches that each visits. It returns the number of rows.
+// totals computes the aggregate from the record batches that the function each yields. It returns the number of rows.
 func (b *retrieval) totals(each func(visit func(arrow.RecordBatch) error) error) (int, error) {
 	groups := map[string]*total{}
 	err := each(func(batch arrow.RecordBatch) error {

@@ -24,10 +24,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/studies"
 )
 
-// Ceiling serves until the context ends. It answers every StreamingRead and ExecuteStreamingSql with the same ready
-// bytes. These are the messages of the file frames, each preceded by its length (uvarint), or one row of the points
-// table if frames is "". With a file of record batches it answers Flight SQL too. It costs as much CPU as gRPC alone,
-// and no database server can cost less.
+// Ceiling runs a server until the context ends. The server answers every StreamingRead and ExecuteStreamingSql with
+// the same messages, which are already encoded. They come from the file frames, where the length precedes each message
+// (uvarint). If frames is "", the answer is one row of the points table. If batches names a file of record batches,
+// the server answers Flight SQL, too. It needs as much CPU as gRPC alone, so no database server can need less.
 func Ceiling(ctx context.Context, frames, batches string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -59,9 +59,9 @@ func Ceiling(ctx context.Context, frames, batches string) error {
 	return s.Serve(l)
 }
 
-// serverOptions returns the options of the function with this name in server/grpc, without the codec. The ceiling is
-// thus the same gRPC server without a database. This package must not import the server, so a change there has to be
-// repeated here.
+// serverOptions returns the same options as the function of this name in package server/grpc, without the codec. So
+// the ceiling is the same gRPC server without a database. This package must not import the server, so a change of the
+// options there must be repeated here.
 func serverOptions() []grpc.ServerOption {
 	const window = 1 << 20
 	return []grpc.ServerOption{
@@ -75,7 +75,7 @@ func serverOptions() []grpc.ServerOption {
 	}
 }
 
-// cannedRow encodes the reply that the ceiling gives to every request.
+// cannedRow encodes the answer of the ceiling if it has no file of messages: one row.
 func cannedRow() ([]*cannedFrame, error) {
 	answer := &spannerpb.PartialResultSet{
 		Metadata:    &spannerpb.ResultSetMetadata{RowType: &spannerpb.StructType{}},
@@ -122,7 +122,7 @@ func (*ceiling) CreateSession(_ context.Context, r *spannerpb.CreateSessionReque
 	return &spannerpb.Session{Name: r.Database + "/sessions/ceiling", Multiplexed: true, CreateTime: now, ApproximateLastUseTime: now}, nil
 }
 
-// cannedFrame is a message that is already encoded.
+// cannedFrame is a message that was encoded before.
 type cannedFrame struct{ ready []byte }
 
 func (c *ceiling) StreamingRead(_ *spannerpb.ReadRequest, s spannerpb.Spanner_StreamingReadServer) error {
@@ -142,7 +142,7 @@ func (c *ceiling) send(s grpc.ServerStream) error {
 	return nil
 }
 
-// cannedCodec sends the ready bytes of a cannedFrame, and encodes all other messages as protos.
+// cannedCodec sends the bytes of a cannedFrame unchanged, and encodes all other messages as protocol buffers.
 type cannedCodec struct{ encoding.CodecV2 }
 
 func (c cannedCodec) Marshal(v any) (mem.BufferSlice, error) {

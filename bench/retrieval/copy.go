@@ -11,16 +11,16 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/harness"
 )
 
-// The hints that allow or forbid a query to read the columnar copy.
+// Hints in a query that make it read the row store, or let it read the columnar copy.
 const (
 	fromRowStore = "@{scan_method=no_columnar} "
 	fromCopy     = "@{scan_method=columnar} "
 )
 
-// noColumnar ends the names of paths that read the row store although there is a columnar copy.
+// noColumnar is the end of the names of paths that read the row store although there is a columnar copy.
 const noColumnar = ", row store"
 
-// The values of Path.Copy: whether a path's rows may come from the columnar copy.
+// The values of Path.Copy, which say whether a path's rows may come from the columnar copy.
 const (
 	copyOn  = "on"
 	copyOff = "off"
@@ -57,7 +57,7 @@ func (b *retrieval) copyTable(ctx context.Context, r *harness.Runner) error {
 	}
 }
 
-// copySize returns the size of the columnar copy. complete is true if no row still has to be copied.
+// copySize returns the size of the columnar copy in bytes. complete is true if the copy has all rows.
 func (b *retrieval) copySize(ctx context.Context, c *spanner.Client) (bytes int64, complete bool, err error) {
 	query := spanner.Statement{
 		SQL:    "SELECT USED_BYTES, CHUNKS > 0 AND MISSING_CHUNKS = 0 AND CHANGED_ROWS = 0 FROM SPANNER_SYS.COLUMNAR_POLICIES WHERE TABLE_NAME = @table AND INDEX_NAME IS NULL",
@@ -67,7 +67,7 @@ func (b *retrieval) copySize(ctx context.Context, c *spanner.Client) (bytes int6
 	return bytes, complete, err
 }
 
-// copyUse returns copyOn if the rows of the target's paths may come from a columnar copy, else copyOff.
+// copyUse returns copyOn if the rows that the target returns may come from a columnar copy, else copyOff.
 func (b *retrieval) copyUse() string {
 	if b.Columnar {
 		return copyOn
@@ -75,8 +75,8 @@ func (b *retrieval) copyUse() string {
 	return copyOff
 }
 
-// fromTarget sets copy on the paths that read from the target. If there is a columnar copy, it adds paths that read
-// the row store instead.
+// fromTarget sets Copy on the paths that read from the target. If there is a columnar copy, it also adds paths that
+// read the row store.
 func (b *retrieval) fromTarget(paths []harness.Path) []harness.Path {
 	for i, p := range paths {
 		if p.Server == nil && !p.Local {

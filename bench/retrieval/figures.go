@@ -9,16 +9,16 @@ import (
 // publishedRetrieval is a line of the study's table.
 type publishedRetrieval struct {
 	way     string
-	seconds float64 // for all rows of the table
+	seconds float64 // time to read all rows of the table
 	rows    float64
-	readers float64    // how many times as fast as one reader; 0 if the study does not say
+	readers float64    // how many times as fast as with one reader; 0 if the study does not say
 	ours    report.Ref // the path of this run that does the same; empty for none
 }
 
 func (p publishedRetrieval) perSecond() float64 { return p.rows / p.seconds }
 
-// The study's results for customer, with 30 million rows. For n readers it gives no table, only how many times as
-// fast as one reader they were.
+// The study's results for the table customer, with 30 million rows. For several readers, the study does not give
+// seconds, but how many times as fast as one reader they were.
 var publishedCustomer = []publishedRetrieval{
 	{way: "Oracle, JDBC, SPL: 280 s", rows: 30e6, seconds: oracleSeconds, ours: report.RefTo(oneStream, splSpanner)},
 	{way: "Oracle, 6 readers", rows: 30e6, seconds: oracleSeconds / 5, readers: 5, ours: report.RefTo(readers(6), viaKeyRanges)},
@@ -26,7 +26,7 @@ var publishedCustomer = []publishedRetrieval{
 	{way: studyText + ": 42 s", rows: 30e6, seconds: textSeconds, ours: report.RefTo(oneStream, splText)},
 }
 
-// The study's results for orders, with 300 million rows.
+// The study's results for the table orders, with 300 million rows.
 var publishedOrders = []publishedRetrieval{
 	{way: studyText + ": 483 s", rows: 300e6, seconds: 483, ours: report.RefTo(oneStream, splText)},
 	{way: "text file, 4 readers", rows: 300e6, seconds: 483 / 3.6, readers: 3.6, ours: report.RefTo(readers(4), textTitle)},
@@ -34,14 +34,14 @@ var publishedOrders = []publishedRetrieval{
 	{way: "composite table, 4 readers", rows: 300e6, seconds: 164 / 3.8, readers: 3.8},
 }
 
-// Seconds for all rows of customer in the study.
+// How many seconds it took in the study to read all rows of customer.
 const (
 	oracleSeconds = 280.
 	mysqlSeconds  = 380.
 	textSeconds   = 42.
 )
 
-// publishedOf returns the line of the study that a path repeats. It returns nil if there is none.
+// publishedOf returns the line of the study whose counterpart in this run is ref; nil if there is none.
 func publishedOf(list []publishedRetrieval, ref report.Ref) *publishedRetrieval {
 	for i := range list {
 		if list[i].ours == ref {
@@ -67,8 +67,8 @@ func (b *retrieval) publishedFigures() []report.Figure {
 	}
 	const oracle, mysql, text = 30e6 / oracleSeconds, 30e6 / mysqlSeconds, 30e6 / textSeconds
 	list := []report.Figure{
-		// The study compares the rate of rows from a database cursor, each turned into an object, with that of rows
-		// from the text.
+		// The study compares two rates of rows: rows from a database cursor, each turned into an object, and rows from
+		// a text file.
 		perSecond("rows as objects by a database cursor / text: Oracle there, SQL here", one(officialSQL), oracle, one(textTitle), text),
 		perSecond("rows as objects by a database cursor / text: MySQL there, SQL here", one(officialSQL), mysql, one(textTitle), text),
 		perSecond("SPL over JDBC / its text: Oracle there, Crowfoot's Flight SQL here", one(splFlight), oracle, one(splText), text),
@@ -80,8 +80,8 @@ func (b *retrieval) publishedFigures() []report.Figure {
 	return list
 }
 
-// scaled returns the target ratio of two streams to one. It is lower if the machine has fewer than two cores each for
-// server and client.
+// scaled returns the target for the speed of two streams divided by that of one. It is lower if the machine does not
+// have two cores each for server and client.
 func scaled() float64 {
 	if runtime.NumCPU() >= 4 {
 		return 1.5
@@ -89,8 +89,8 @@ func scaled() float64 {
 	return 1
 }
 
-// figures returns the published figures and the targets. The report leaves out a figure if one of its paths was not
-// measured.
+// figures returns the published figures and the targets. The report leaves out a figure if one of the figure's paths
+// was not measured.
 func (b *retrieval) figures() []report.Figure {
 	rows := func(name string, left, right report.Ref, least float64) report.Figure {
 		return report.Figure{Name: name, Metric: report.RowThroughput, Left: left, Right: right, Target: least, AtLeast: true}

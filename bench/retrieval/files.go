@@ -32,7 +32,8 @@ const (
 	arrowTitle   = "Arrow IPC"
 )
 
-// fileFormats are the formats of the files that the run reads, with the codecs that package bulk/file uses for them.
+// fileFormats lists the formats of the files that the run reads, with the compression that package bulk/file uses for
+// each.
 var fileFormats = []retrievedFile{
 	{title: textTitle, codec: "none", format: bulkfile.TBL},
 	{title: parquetTitle, codec: "zstd", format: bulkfile.Parquet},
@@ -44,8 +45,8 @@ func (b *retrieval) file(title string) retrievedFile {
 	return b.files[slices.IndexFunc(b.files, func(f retrievedFile) bool { return f.title == title })]
 }
 
-// writeFiles writes a file in each format. The text is that of TPC-H's generator; the other files are made from the
-// text.
+// writeFiles writes a file in each format. The text file is the output of TPC-H's generator; the other files are made
+// from the text file.
 func (b *retrieval) writeFiles(ctx context.Context, r *harness.Runner) error {
 	snapshot, err := bulk.NewSnapshot(ctx, r.Target.Client, spanner.StrongRead())
 	if err != nil {
@@ -101,7 +102,7 @@ func (b *retrieval) eachBatch(ctx context.Context, f retrievedFile, n int, visit
 	return errors.Join(err, source.Close())
 }
 
-// fromFiles returns paths that read the same rows out of files with n readers.
+// fromFiles returns paths that read the same rows from files with n readers.
 func (b *retrieval) fromFiles(n int) (paths []harness.Path) {
 	for _, f := range b.files {
 		paths = append(paths, harness.Path{Name: f.title, Codec: f.codec, Clients: 1, Local: true, Operation: func(ctx context.Context, _ harness.Call) (int, error) {

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// flightCeiling answers every query of Flight SQL with the same ready messages of record batches. The header
+// flightCeiling answers every query of Flight SQL with the same record batches, which are already encoded. The header
 // max-partitions of the request sets the number of streams.
 type flightCeiling struct {
 	flight.BaseFlightServer
@@ -27,8 +27,8 @@ type flightCeiling struct {
 	batches []*cannedFrame // one message each
 }
 
-// recordFlight runs a query and writes its answer in the form that readFlight reads. It writes the schema, then the
-// messages of the query's stream, each preceded by its length (uvarint).
+// recordFlight runs a query and writes the answer to w in the form that readFlight reads: first the schema, then the
+// messages of the query's stream. Each message is preceded by its length (uvarint).
 func (c *flightClient) recordFlight(ctx context.Context, query string, w io.Writer) error {
 	ctx = metadata.AppendToOutgoingContext(ctx, "database", c.database, maxPartitions, "1")
 	info, err := c.Execute(ctx, query)
@@ -76,13 +76,14 @@ func readFlight(name string) (*flightCeiling, error) {
 	return &flightCeiling{schema: frames[0].ready, first: frames[1], batches: frames[2:]}, nil
 }
 
-// maxPartitions is the header in which a client sends the number of endpoints that it wants.
+// maxPartitions is the name of the header in which a client sends the number of endpoints that it wants.
 const maxPartitions = "max-partitions"
 
-// cannedPartitions is the number of endpoints for a client that sends no such header.
+// cannedPartitions is the number of endpoints that a client gets if it does not send the header max-partitions.
 const cannedPartitions = 16
 
-// GetFlightInfo answers every command with the same endpoints. Each ticket names its part of the batches.
+// GetFlightInfo answers every command with the same endpoints. The ticket of each endpoint names a part of the
+// batches.
 func (c *flightCeiling) GetFlightInfo(ctx context.Context, d *flight.FlightDescriptor) (*flight.FlightInfo, error) {
 	parts := cannedPartitions
 	if md, _ := metadata.FromIncomingContext(ctx); len(md.Get(maxPartitions)) > 0 {
@@ -115,7 +116,7 @@ func (c *flightCeiling) DoGet(t *flight.Ticket, s flight.FlightService_DoGetServ
 	return nil
 }
 
-// DoAction creates and closes prepared statements, because JDBC uses them for every query.
+// DoAction creates and closes prepared statements, because the JDBC driver uses them for every query.
 func (c *flightCeiling) DoAction(a *flight.Action, s flight.FlightService_DoActionServer) error {
 	switch a.Type {
 	case flightsql.CreatePreparedStatementActionType:

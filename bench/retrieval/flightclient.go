@@ -14,13 +14,13 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// flightClient reads by Arrow Flight SQL, with Arrow's own client.
+// flightClient reads rows over Arrow Flight SQL, with Arrow's own client library.
 type flightClient struct {
 	*flightsql.Client
 	database string
 }
 
-// maxFlightBatch is the limit of a received message, in bytes. No server sends a larger one.
+// maxFlightBatch is the largest message that the client accepts, in bytes. No server sends a larger one.
 const maxFlightBatch = 1 << 30
 
 func dialFlight(address, database string) (*flightClient, error) {
@@ -49,8 +49,8 @@ func (c *flightClient) count(ctx context.Context, query string, n int) (int64, e
 	return rows.Load(), err
 }
 
-// each runs a query and calls visit with each batch of its result. n readers share the endpoints, so visit must be
-// safe for concurrent calls.
+// each runs a query and calls visit with each batch of its result. n readers share the endpoints of the result, so
+// visit must be safe for concurrent calls.
 func (c *flightClient) each(ctx context.Context, query string, n int, visit func(arrow.RecordBatch) error) error {
 	headers := []string{"database", c.database}
 	if n == 1 {

@@ -8,7 +8,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// grid is the table of rows per second, in which the benchmark compares its paths with the study.
+// grid returns the table of rows per second, which compares the benchmark's paths with the study.
 func (b *retrieval) grid(r *report.Report) report.Grid {
 	g := report.Grid{
 		Title: "Rows per second",
@@ -41,12 +41,12 @@ func (b *retrieval) grid(r *report.Report) report.Grid {
 	return g
 }
 
-// speedCells returns a line's first cells, up to those of the study and of CPU time.
+// speedCells returns the first cells of a line, up to the study's cells and those of CPU time.
 func (b *retrieval) speedCells(way, codec, columnarCopy string, perSecond float64, besideText, besideOne *float64) []string {
 	return []string{way, codec, columnarCopy, report.CountText(perSecond), fmt.Sprintf("%.0f", perSecond*b.rowBytes/1e6), report.RatioText(besideText), report.RatioText(besideOne)}
 }
 
-// studyCells returns the study's figures for the same way.
+// studyCells returns cells with the study's figures for the way that the measure repeats.
 func (b *retrieval) studyCells(m *report.Measure) []string {
 	p := publishedOf(b.published, report.RefTo(m.Experiment, m.Path))
 	if p == nil {
@@ -55,8 +55,8 @@ func (b *retrieval) studyCells(m *report.Measure) []string {
 	return []string{report.CountText(p.perSecond()), report.RatioText(report.Ratio(p.perSecond(), publishedText(b.published)))}
 }
 
-// besideText returns the ratio of the measure's rows per second to those of the text file in the same experiment. It
-// returns nil for the text itself.
+// besideText returns the measure's rows per second divided by those of the text file in the same experiment. It
+// returns nil for the text file itself.
 func besideText(r *report.Report, m *report.Measure) *float64 {
 	for _, other := range r.MeasuresOf(m.Benchmark) {
 		if other.Group == m.Group && other != m && (other.Path == textTitle || other.Path == overText) {
@@ -66,7 +66,7 @@ func besideText(r *report.Report, m *report.Measure) *float64 {
 	return nil
 }
 
-// besideOne returns the ratio of several readers' rows per second to those of one reader of the same path.
+// besideOne returns the rows per second of several readers divided by those of one reader of the same path.
 func besideOne(r *report.Report, m *report.Measure) *float64 {
 	for _, other := range r.MeasuresOf(m.Benchmark) {
 		if m.Parallel && other.Path == m.Path && other.Experiment == readers(1) {
@@ -86,7 +86,7 @@ func publishedText(list []publishedRetrieval) float64 {
 	return 0
 }
 
-// rowCPUCells returns the CPU times of one row.
+// rowCPUCells returns cells with the CPU times per row.
 func rowCPUCells(m *report.Measure) []string {
 	perRow := func(us *float64) *float64 {
 		if us == nil {

@@ -27,7 +27,7 @@ const (
 	jdbcSpanner  = "Google's Spanner JDBC"
 )
 
-// The libraries that javaReader looks for, and the classes of their JDBC drivers.
+// The names of the libraries for which javaReader looks, and the classes of their JDBC drivers.
 const (
 	librarySPL, libraryFlight, librarySpanner = "SPL", "flight-sql-jdbc-driver", "google-cloud-spanner-jdbc"
 
@@ -35,7 +35,7 @@ const (
 	spannerDriver = "com.google.cloud.spanner.jdbc.JdbcDriver"
 )
 
-// javaHeap is enough for readers that keep few rows.
+// javaHeap is the flag for Java's heap size. It is enough for readers that keep only few rows.
 const javaHeap = "-Xmx2g"
 
 // startJava compiles and starts javaReader with the jars that the user has named.
@@ -66,8 +66,8 @@ func (b *retrieval) startJava(ctx context.Context, r *harness.Runner) (err error
 	return nil
 }
 
-// splTextCursor returns the SPL expression that reads the text file. Its columns have numbers instead of names, and
-// types.
+// splTextCursor returns the SPL expression that reads the text file. The columns of the result have numbers instead of
+// names, and types.
 func (b *retrieval) splTextCursor() string {
 	var columns []string
 	for i, t := range b.table.splTypes {
@@ -76,8 +76,8 @@ func (b *retrieval) splTextCursor() string {
 	return fmt.Sprintf(`file("%s").cursor(%s;,"|")`, b.files[0].name, strings.Join(columns, ","))
 }
 
-// compositeWrite returns the SPL expression that writes SPL's columnar file from the text file, sorted by the first
-// column.
+// compositeWrite returns the SPL expression that writes SPL's columnar file from the text file. The rows are sorted by
+// the first column.
 func (b *retrieval) compositeWrite() string {
 	var columns []string
 	for i := range b.table.splTypes {
@@ -88,7 +88,7 @@ func (b *retrieval) compositeWrite() string {
 
 func compositeRead(name string) string { return fmt.Sprintf(`file("%s").open().cursor()`, name) }
 
-// fromJava returns paths that read the same rows with SPL and with JDBC drivers, in one stream.
+// fromJava returns paths that read the same rows in Java, with SPL and with JDBC drivers, in one stream.
 func (b *retrieval) fromJava() (paths []harness.Path) {
 	query := b.table.query()
 	if b.java.can(librarySPL) {
@@ -120,8 +120,8 @@ func (b *retrieval) fromJava() (paths []harness.Path) {
 	return paths
 }
 
-// flightURL returns the JDBC URL of a Flight SQL server. The driver sends parameters that it does not know as
-// headers.
+// flightURL returns the JDBC URL of a Flight SQL server. The driver sends parameters of the URL that it does not know
+// as headers.
 func (b *retrieval) flightURL(address string) string {
 	return "jdbc:arrow-flight-sql://" + address + "/?useEncryption=false&database=" + b.flightSQL.database + "&" + maxPartitions + "=1"
 }

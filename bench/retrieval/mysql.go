@@ -38,7 +38,7 @@ func openMySQL(ctx context.Context, dsn string, connections int) (relational, er
 		}
 		m.connections = append(m.connections, c)
 	}
-	// All connections are threads of one process, whose ID is in a file.
+	// All connections are threads of one server process, whose process ID is in a file.
 	var file string
 	if err := m.connections[0].QueryRowContext(ctx, "SELECT @@pid_file, IF(VERSION() LIKE '%MariaDB%', 'mariadbd', 'mysqld')").Scan(&file, &m.backends.name); err != nil {
 		return nil, errors.Join(err, m.close())
@@ -70,7 +70,7 @@ func (m *mysql) exec(ctx context.Context, statement string) error {
 	return err
 }
 
-// fill loads a file with LOAD DATA LOCAL, which the server must allow (local_infile).
+// fill loads a file into a table with LOAD DATA LOCAL, which the server must allow (local_infile).
 func (m *mysql) fill(ctx context.Context, table, file string) error {
 	driver.RegisterLocalFile(file)
 	defer driver.DeregisterLocalFile(file)

@@ -19,7 +19,7 @@ type postgres struct {
 	backends    backends
 }
 
-// openPostgres opens the connections. Each query runs in one process, without parallel workers.
+// openPostgres opens connections to PostgreSQL. Each query runs in one server process, without parallel workers.
 func openPostgres(ctx context.Context, dsn string, connections int) (relational, error) {
 	p := &postgres{backends: backends{name: "postgres"}}
 	for range connections {
@@ -55,7 +55,7 @@ func (p *postgres) exec(ctx context.Context, statement string) error {
 	return err
 }
 
-// fill loads a file with COPY. COPY allows no delimiter at the end of a line, so fill removes it.
+// fill loads a file into a table with COPY. COPY does not allow a delimiter at the end of a line, so fill removes it.
 func (p *postgres) fill(ctx context.Context, table, file string) error {
 	f, err := os.Open(file)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// profileMissed repeats the paths of the target that have missed a figure's target, and profiles them.
+// profileMissed profiles those paths of the target that did not reach the target of a figure, while it repeats them.
 func (b *retrieval) profileMissed(ctx context.Context, r *harness.Runner) error {
 	if b.Profile == "" {
 		return nil
@@ -33,7 +33,7 @@ func (b *retrieval) profileMissed(ctx context.Context, r *harness.Runner) error 
 	return nil
 }
 
-// pathOf finds the path that ref names.
+// pathOf returns the path that ref names; the boolean is false if there is none.
 func (b *retrieval) pathOf(ref report.Ref) (harness.Path, bool) {
 	for _, e := range b.experiments {
 		for _, p := range e.Paths {

@@ -49,8 +49,8 @@ func (b *retrieval) startPython(ctx context.Context, r *harness.Runner) (err err
 	return nil
 }
 
-// orWithout handles err, a library's failure before any measurement. It reports the failure and lets the run continue
-// without the library.
+// orWithout handles err, the failure of a library before any measurement. It adds the failure to the report, and lets
+// the run continue without the library.
 func (b *retrieval) orWithout(ctx context.Context, r *harness.Runner, w *worker, library string, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -60,7 +60,7 @@ func (b *retrieval) orWithout(ctx context.Context, r *harness.Runner, w *worker,
 	return nil
 }
 
-// workerFacts reports which libraries a worker has, and which it lacks.
+// workerFacts adds to the report which libraries a worker has, and which it lacks. remedy says how to get them.
 func (b *retrieval) workerFacts(r *harness.Runner, w *worker, remedy string) {
 	for _, name := range slices.Sorted(maps.Keys(w.has)) {
 		r.Fact("%s %s", name, w.has[name])
@@ -70,7 +70,7 @@ func (b *retrieval) workerFacts(r *harness.Runner, w *worker, remedy string) {
 	}
 }
 
-// fromPython returns paths that read the same rows with Python's libraries and n threads.
+// fromPython returns paths that read the same rows with Python's libraries, using n threads.
 func (b *retrieval) fromPython(n int) (paths []harness.Path) {
 	threads, parquet := fmt.Sprint(n), b.file(parquetTitle)
 	if b.python.can("pyarrow") {
@@ -93,8 +93,8 @@ func (b *retrieval) fromADBC() (paths []harness.Path) {
 	return []harness.Path{p}
 }
 
-// byWorker returns a path whose operation is a request to a worker. The client of the path runs in the worker's
-// process.
+// byWorker returns a path whose operation is a request to a worker. The worker's process is the client of the path, so
+// its CPU time is the client's.
 func (b *retrieval) byWorker(w *worker, name, codec string, request ...string) harness.Path {
 	return harness.Path{Name: name, Codec: codec, Clients: 1, Local: true, Foreign: true, ClientCPU: w.cpu, Operation: func(ctx context.Context, _ harness.Call) (int, error) {
 		return b.whole(w.ask(ctx, request...))

@@ -16,7 +16,7 @@ import (
 )
 
 // rawClient reads streams of PartialResultSet without the official client. It passes the bytes of each message to a
-// rowDecoder.
+// function.
 type rawClient struct {
 	conn    *grpc.ClientConn
 	session string
@@ -101,7 +101,7 @@ func (c *rawClient) count(ctx context.Context, r rawRequest) (int64, error) {
 	return d.rows, d.end()
 }
 
-// record writes the messages of a reply to w, each preceded by its length (uvarint).
+// record runs a query and writes the messages of the reply to w, each preceded by its length (uvarint).
 func (c *rawClient) record(ctx context.Context, query string, w io.Writer) error {
 	out := bufio.NewWriter(w)
 	err := c.frames(ctx, c.sql(query), func(frame []byte) error {
@@ -111,7 +111,7 @@ func (c *rawClient) record(ctx context.Context, query string, w io.Writer) error
 	return errors.Join(err, out.Flush())
 }
 
-// bytesCodec sends encoded messages unchanged and returns the bytes of received messages.
+// bytesCodec is a gRPC codec that sends encoded messages unchanged and returns received messages as bytes.
 type bytesCodec struct{}
 
 func (bytesCodec) Name() string { return proto.Name }

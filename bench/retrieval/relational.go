@@ -13,15 +13,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/harness"
 )
 
-// relational is a database of another kind, filled with the same rows.
+// relational is a database of another vendor, filled with the same rows.
 type relational interface {
-	// rows runs a query on one of the connections and calls each with every row.
+	// rows runs a query on the connection with this index and calls each with every row.
 	rows(ctx context.Context, connection int, query string, each func(scan scanRow) error) error
 	exec(ctx context.Context, statement string) error
-	// fill loads a file in the format of TPC-H into an empty table.
+	// fill loads a file in the format of TPC-H's generator into an empty table.
 	fill(ctx context.Context, table, file string) error
-	// server returns a server whose meter reads the CPU time of the connections. It has no meter if the database runs
-	// on another machine.
+	// server returns a Server whose meter reads the CPU time of the connections' processes. It has no meter if the
+	// database runs on another machine.
 	server() *harness.Server
 	close() error
 }
@@ -29,20 +29,21 @@ type relational interface {
 // scanRow copies the columns of a row to the variables that dest points to.
 type scanRow func(dest ...any) error
 
-// relationalPrefix begins the names of our tables in other databases, so that they do not clash with tables there.
+// relationalPrefix is the beginning of the names of our tables in other databases. It avoids clashes with tables that
+// exist there.
 const relationalPrefix = "crowfoot_bench_"
 
-// relationalTypes replaces Spanner's types by the types of PostgreSQL and MySQL.
+// relationalTypes is a replacer that turns Spanner's types into those of PostgreSQL and MySQL.
 var relationalTypes = strings.NewReplacer("INT64", "BIGINT", "FLOAT64", "DOUBLE PRECISION", "STRING(", "VARCHAR(", ") PRIMARY KEY (", ", PRIMARY KEY (")
 
-// otherDatabase is a database that the user has named. The report calls it by name.
+// otherDatabase is a database that the user has named. The report shows it under name.
 type otherDatabase struct {
 	relational
 	name, driver, codec string
 }
 
-// otherDatabases connects to the databases that the user has named and fills their tables. Each gets as many
-// connections as the largest number of readers.
+// otherDatabases connects to the databases that the user has named and fills their tables. It opens as many
+// connections to each database as the largest number of readers.
 func (b *retrieval) otherDatabases(ctx context.Context, r *harness.Runner) error {
 	for _, d := range []struct {
 		otherDatabase
@@ -75,7 +76,7 @@ func (b *retrieval) otherDatabases(ctx context.Context, r *harness.Runner) error
 	return nil
 }
 
-// ensure creates and fills the table, unless it already has that many rows.
+// ensure creates the table and fills it from the file, unless it already has the given number of rows.
 func (d otherDatabase) ensure(ctx context.Context, t *retrievedTable, rows int64, file string) error {
 	name := relationalPrefix + t.name
 	var got int64
@@ -120,7 +121,7 @@ func (b *retrieval) fromOthers(n int) (paths []harness.Path) {
 	return paths
 }
 
-// read reads the rows that where selects into objects. It returns their number.
+// read reads the rows that the condition where selects, and makes an object of each. It returns the number of rows.
 func (d otherDatabase) read(ctx context.Context, t *retrievedTable, connection int, where string) (rows int64, err error) {
 	query := "SELECT " + strings.Join(t.columns, ", ") + " FROM " + relationalPrefix + t.name + where
 	scanned := t.scan()
@@ -131,7 +132,7 @@ func (d otherDatabase) read(ctx context.Context, t *retrievedTable, connection i
 	return rows, err
 }
 
-// customerScan returns a function that scans each row into an object. It keeps the last rows only.
+// customerScan returns a function that scans a row into an object. Only the objects of the last rows are kept.
 func customerScan() func(scanRow) error {
 	objects, i := make([]customer, kept), 0
 	return func(scan scanRow) error {
@@ -153,8 +154,8 @@ func orderScan() func(scanRow) error {
 	}
 }
 
-// keyRanges reads the table as the study did. It runs COUNT(*), then each reader reads one range of the keys on its
-// own connection.
+// keyRanges returns an operation that reads the table as the study did. It runs COUNT(*). Then each of n readers reads
+// one range of the keys on a connection of its own.
 func (b *retrieval) keyRanges(n int) harness.Operation {
 	key := b.table.columns[0]
 	return func(ctx context.Context, _ harness.Call) (int, error) {
@@ -169,9 +170,9 @@ func (b *retrieval) keyRanges(n int) harness.Operation {
 	}
 }
 
-// inRanges counts the rows and reads n ranges of keys at the same time. The ranges divide the keys up to the largest
-// key, not up to the number of rows. Thus every row is read even if keys have gaps or n does not divide the number of
-// rows.
+// inRanges counts the rows and then reads n ranges of keys at the same time. The ranges divide the keys up to the
+// largest key, and not up to the number of rows. Thus every row is read, even if the keys have gaps or n does not
+// divide the number of rows.
 func (b *retrieval) inRanges(ctx context.Context, n int, table string, count func(query string, rows, last *int64) error,
 	read func(ctx context.Context, i int, after, until int64) (int64, error)) (int64, error) {
 	var rows, last int64
@@ -186,13 +187,13 @@ func (b *retrieval) inRanges(ctx context.Context, n int, table string, count fun
 	})
 }
 
-// backends are processes of a database on this machine. The name of each begins with name.
+// backends are the processes of a database on this machine. The names of the processes begin with name.
 type backends struct {
 	name string
 	pids []harness.PID
 }
 
-// meter returns a meter of the processes' total CPU time. It returns nil if they are not processes of this machine.
+// meter returns a meter of the total CPU time of these processes. It returns nil if they do not run on this machine.
 func (b backends) meter() harness.CPUMeter {
 	if len(b.pids) == 0 {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/harness"
 )
 
-// fakeDatabase holds the keys of a table after fill.
+// fakeDatabase is a relational that, after fill, holds only the keys of a table.
 type fakeDatabase struct {
 	relational
 	mu         sync.Mutex
@@ -66,8 +66,8 @@ func (d *fakeDatabase) rows(_ context.Context, _ int, query string, each func(sc
 	return nil
 }
 
-// TestOtherDatabase checks that a table is created with the database's types and filled once. n readers must read
-// each key once, even if the keys have gaps.
+// TestOtherDatabase checks that the table is created with the database's types, and filled only once. n readers must
+// read each key once, even if the keys have gaps.
 func TestOtherDatabase(t *testing.T) {
 	fake := new(fakeDatabase)
 	table := retrievedTables["orders"]
@@ -97,7 +97,8 @@ func TestOtherDatabase(t *testing.T) {
 	}
 }
 
-// TestWithoutLastDelimiter checks that lines of TPC-H become lines for COPY.
+// TestWithoutLastDelimiter checks that lines of TPC-H's text files are converted to lines that PostgreSQL's COPY
+// accepts.
 func TestWithoutLastDelimiter(t *testing.T) {
 	var out bytes.Buffer
 	if err := withoutLastDelimiter(&out, strings.NewReader("1|a|\n2|b|c|\n")); err != nil || out.String() != "1|a\n2|b|c\n" {

@@ -22,8 +22,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/tpch"
 )
 
-// Retrieval reads all rows of a table out of the database in every available way. Beside them it reads the same rows
-// out of files.
+// Retrieval returns a benchmark that reads all rows of a table from the database in every available way. For
+// comparison, it reads the same rows from files.
 func Retrieval(s RetrievalSettings) (harness.Benchmark, error) {
 	t := retrievedTables[s.Table]
 	if t == nil {
@@ -55,7 +55,7 @@ type RetrievalSettings struct {
 	Readers  []int  // numbers of readers that share the table; the experiments run once for each
 	Columnar bool   // true if the server keeps a columnar copy of the table
 	Postgres string // DSN of a database for the same rows, in the form of its driver; "" for none
-	MySQL    string // the same for MySQL or MariaDB
+	MySQL    string // DSN of a MySQL or MariaDB database for the same rows; "" for none
 	Python   string // executable whose libraries read the same rows; "" for none
 	Java     string // executable of a JDK
 	Profile  string // folder for profiles of paths that miss their targets; "" for none
@@ -69,10 +69,10 @@ type retrieval struct {
 	rows    int64 // in the table
 	address string
 	raw     *rawClient
-	// connections go to the target. Each has its own client.
+	// connections holds further servers for the target, each with a client of its own.
 	connections []*harness.Server
-	// canned sends recorded frames and batches of the target again. rawCanned and flightCanned are its clients, by
-	// kind.
+	// canned is a server that sends recorded messages of the target again. rawCanned and flightCanned are its clients
+	// for Spanner's API and for Flight SQL.
 	canned       *harness.Server
 	rawCanned    *rawClient
 	flightCanned *flightClient
@@ -98,8 +98,8 @@ func (b *retrieval) lacks(name, flag string) { b.missing = append(b.missing, mis
 
 func (b *retrieval) mostReaders() int { return slices.Max(append([]int{1}, b.Readers...)) }
 
-// prepare creates and fills the table on the server and in the other databases that the run compares. It records one
-// reading of the table and starts the canned server, which sends that reading again.
+// prepare creates and fills the table on the server and in the other databases that the run compares. It records the
+// messages of one read of the table and starts the canned server, which sends these messages again.
 func (b *retrieval) prepare(ctx context.Context, r *harness.Runner) ([]harness.Experiment, error) {
 	b.rows, b.address = int64(r.Rows), r.Target.Address
 	for _, step := range []func(context.Context, *harness.Runner) error{b.load, b.copyTable, b.connect, b.startCanned, b.writeFiles, b.otherDatabases, b.startPython, b.startJava} {
@@ -118,7 +118,7 @@ func (b *retrieval) prepare(ctx context.Context, r *harness.Runner) ([]harness.E
 	return b.experiments, nil
 }
 
-// load creates and fills the table, unless it already has that many rows.
+// load creates the table and fills it, unless it already has as many rows as the settings ask for.
 func (b *retrieval) load(ctx context.Context, r *harness.Runner) error {
 	if err := r.Target.CreateTables(ctx, b.table.ddl); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (b *retrieval) load(ctx context.Context, r *harness.Runner) error {
 	return nil
 }
 
-// connect creates the further clients of the target, beside the client that every run has.
+// connect creates the further clients of the target that this benchmark needs.
 func (b *retrieval) connect(ctx context.Context, r *harness.Runner) (err error) {
 	if b.raw, err = dialRaw(ctx, b.address, r.Target.DatabaseName); err != nil {
 		return err
@@ -156,7 +156,8 @@ func (b *retrieval) connect(ctx context.Context, r *harness.Runner) (err error) 
 	return err
 }
 
-// startCanned records one reading by SQL and one by Flight SQL. It starts a server that only sends them again.
+// startCanned records the messages of one read with SQL and of one with Flight SQL. Then it starts the canned server,
+// which only sends these messages again.
 func (b *retrieval) startCanned(ctx context.Context, r *harness.Runner) error {
 	record := func(name string, write func(io.Writer) error) error {
 		f, err := os.Create(filepath.Join(r.Target.Root, name))
@@ -213,7 +214,7 @@ const (
 	flightCodec = "Arrow IPC, none"
 )
 
-// oneStream is the experiment that reads the table in one stream.
+// oneStream returns the experiment in which each path reads the table in one stream.
 func (b *retrieval) oneStream() harness.Experiment {
 	e := harness.Experiment{Name: oneStream, Title: "all rows, one stream", Untagged: true}
 	e.Paths = []harness.Path{
@@ -236,7 +237,7 @@ func (b *retrieval) oneStream() harness.Experiment {
 	return e
 }
 
-// whole fails unless the operation returned every row of the table.
+// whole returns an error unless the operation has read every row of the table.
 func (b *retrieval) whole(rows int64, err error) (int, error) {
 	if err == nil && rows != b.rows {
 		err = fmt.Errorf("read %d rows of %d", rows, b.rows)
@@ -262,7 +263,7 @@ func (b *retrieval) byRaw(c *rawClient, request rawRequest) harness.Operation {
 	}
 }
 
-// byFlight reads by Arrow Flight SQL into Arrow's record batches, with n streams.
+// byFlight returns an operation that reads the table by Arrow Flight SQL into Arrow's record batches, with n streams.
 func (b *retrieval) byFlight(n int) harness.Operation {
 	return b.flightFrom(b.flightSQL, b.table.query(), n)
 }
@@ -278,7 +279,7 @@ func (b *retrieval) flightFrom(c *flightClient, query string, n int) harness.Ope
 	}
 }
 
-// close stops and removes what prepare has started and written.
+// close stops what prepare has started, and removes the files that it has written.
 func (b *retrieval) close() error {
 	errs := []error{b.raw.close(), b.rawCanned.close(), b.flightSQL.close(), b.flightCanned.close(), b.python.stop(), b.java.stop()}
 	for _, c := range b.connections {
@@ -310,18 +311,18 @@ type retrievedTable struct {
 	mutations func(t *retrievedTable, rows, first, last int64) []*spanner.Mutation
 	// objects reads rows into objects in memory and returns their number.
 	objects func(*spanner.RowIterator) (int64, error)
-	// scan returns a function that copies one row of another database into an object in memory.
+	// scan returns a function that copies a row of another database into an object in memory.
 	scan func() func(scanRow) error
-	// splTypes are the types of the columns in SPL.
+	// splTypes lists the types of the columns in SPL's notation.
 	splTypes []string
 	// grouped and summed are the columns of the aggregate query.
 	grouped, summed string
 	// writeText writes a table with the given number of rows as text.
 	writeText func(w io.Writer, rows int64) error
-	// textBytes returns the average length of a row as text, in bytes. It looks at the first rows of a table with the
-	// given number of rows.
+	// textBytes returns the average length in bytes of a row as text. It uses the first rows of a table with the given
+	// number of rows.
 	textBytes func(rows int64) float64
-	// published are the rows per second in the study.
+	// published holds the study's rows per second for this table.
 	published []publishedRetrieval
 }
 
@@ -329,8 +330,8 @@ func (t *retrievedTable) query() string {
 	return "SELECT " + strings.Join(t.columns, ", ") + " FROM " + t.name
 }
 
-// retrievedTables are the tables of the study, by the values of --table. TPC-H's amounts of money are FLOAT64, as in
-// the study's own format.
+// retrievedTables holds the tables of the study, by the value of the flag --table. TPC-H's amounts of money are
+// FLOAT64, as in the study's own file format.
 var retrievedTables = map[string]*retrievedTable{
 	"customer": {
 		name:    "customer",

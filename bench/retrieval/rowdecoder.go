@@ -12,17 +12,17 @@ import (
 	gproto "google.golang.org/protobuf/proto"
 )
 
-// rowDecoder decodes the messages of one stream of google.spanner.v1.PartialResultSet directly from their bytes into
-// columns, as a client in a fast language would. Columns keep the last rows only.
+// rowDecoder decodes the messages of one stream of google.spanner.v1.PartialResultSet directly into columns, as a
+// client in a fast language would. The columns keep only the last rows.
 type rowDecoder struct {
 	columns []decodedColumn
 	next    int // index of the column of the next value
 	rows    int64
-	chunk   []byte // the beginning of a text whose rest comes in the next message
+	chunk   []byte // the beginning of a text that continues in the next message
 	chunked bool   // true if chunk holds the beginning of a text
 }
 
-// decodedColumn is one column of the last rows.
+// decodedColumn holds the values of one column in the last rows.
 type decodedColumn struct {
 	code   spannerpb.TypeCode
 	nulls  []bool
@@ -102,7 +102,7 @@ func (d *rowDecoder) begin(message []byte) error {
 	return nil
 }
 
-// begun keeps the beginning of a text. The next message continues it.
+// begun stores the beginning of a text, which the next message continues.
 func (d *rowDecoder) begun(value []byte) error {
 	text, err := textOf(value)
 	if err != nil {
@@ -164,7 +164,7 @@ func (d *rowDecoder) value(value []byte) error {
 	return nil
 }
 
-// add adds a text, or the number that the text encodes.
+// add adds a text to the column, or the number that the text represents.
 func (c *decodedColumn) add(text []byte) (err error) {
 	switch c.code {
 	case spannerpb.TypeCode_INT64:
@@ -200,7 +200,7 @@ func parseInt(text []byte) (int64, error) {
 	return i, nil
 }
 
-// forget removes the rows from the columns but keeps their memory for further rows.
+// forget removes the rows from the columns but keeps the columns' memory for the next rows.
 func (d *rowDecoder) forget() {
 	for i := range d.columns {
 		c := &d.columns[i]

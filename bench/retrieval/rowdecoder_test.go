@@ -9,7 +9,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// TestRowDecoder checks that messages may end anywhere between values, and within texts.
+// TestRowDecoder sends a result in messages that end between values and within texts, and checks the columns that the
+// decoder has collected.
 func TestRowDecoder(t *testing.T) {
 	types := []spannerpb.TypeCode{spannerpb.TypeCode_INT64, spannerpb.TypeCode_STRING, spannerpb.TypeCode_FLOAT64, spannerpb.TypeCode_BOOL}
 	set := &spannerpb.PartialResultSet{Metadata: &spannerpb.ResultSetMetadata{RowType: &spannerpb.StructType{}}}

@@ -54,8 +54,8 @@ func customerMutations(t *retrievedTable, _, first, last int64) (list []*spanner
 	return list
 }
 
-// kept is the number of objects that a reader keeps, those of the last rows. The reader thus builds every object,
-// like a program that uses them, but does not hold them all in memory.
+// kept is the number of objects that a reader keeps, which are those of the last rows. So the reader builds every
+// object, like a program that uses the objects, but does not hold all of them in memory.
 const kept = 10_000
 
 func customerObjects(it *spanner.RowIterator) (rows int64, err error) {

@@ -20,8 +20,8 @@ import (
 // StreamsSettings say how many rows a server streams, and to how many clients.
 type StreamsSettings struct {
 	Rows      int       // streamed by each way
-	TableRows int       // in the table; each stream reads all of them
-	Slow      int       // slow streams of each way at the same time; their clients read a message a second
+	TableRows int       // rows in the table; each stream reads all of them
+	Slow      int       // how many slow streams of each way are open at the same time; their clients read one message a second
 	Memory    string    // the server's --memory, and its limit in the test
 	Server    string    // the server's executable; "" for this program
 	Dir       string    // directory for the server's data; "" for a temporary one
@@ -30,17 +30,17 @@ type StreamsSettings struct {
 }
 
 const (
-	// slowPace is the time that a slow client waits before it reads the next message.
+	// slowPace is how long a slow client waits before it reads the next message.
 	slowPace = time.Second
-	// flatShare is a divisor of the memory limit. In the second half of the rows the server may use that part of the
-	// limit more memory than in the first half. Go's heap grows until the next garbage collection, whose time
-	// differs.
+	// flatShare limits how much the server's memory may grow: in the second half of the rows it may use 1/flatShare of
+	// the memory limit more than in the first half. Some growth is allowed because Go's heap grows until the next
+	// garbage collection, whose time differs.
 	flatShare = 8
 )
 
-// Streams tests a server's memory while it streams all rows of TPC-H's customer again and again, by READ, by SQL and
-// by Flight SQL. Many other streams stay open meanwhile, whose clients hardly read. It fails if the server uses more
-// memory than --memory allows, or if its memory keeps growing.
+// Streams tests how much memory a server uses while it streams all rows of TPC-H's customer again and again, by READ,
+// by SQL and by Flight SQL. At the same time, many other streams are open whose clients hardly read. Streams returns
+// an error if the server uses more memory than --memory allows, or if its memory keeps growing.
 func Streams(ctx context.Context, s StreamsSettings) (err error) {
 	limit, err := harness.MemorySize(s.Memory)
 	if err != nil {
@@ -114,7 +114,7 @@ func (r *streamRun) run(ctx context.Context) (err error) {
 	return errors.Join(err, clients.Wait())
 }
 
-// fill creates and fills the table, unless it already has that many rows.
+// fill creates the table and fills it, unless it already has as many rows as the settings ask for.
 func (r *streamRun) fill(ctx context.Context) error {
 	if err := r.target.CreateTables(ctx, r.table.ddl); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (r *streamRun) byFlight(ctx context.Context, message func() error) (rows in
 	return rows, err
 }
 
-// readSlowly opens one stream after the other until ctx ends, and reads each slowly.
+// readSlowly opens a stream and reads it slowly, and then opens the next one, until ctx ends.
 func readSlowly(ctx context.Context, way streamWay) error {
 	for {
 		_, err := way.stream(ctx, func() error { return harness.Wait(ctx, slowPace) })
@@ -160,7 +160,7 @@ func readSlowly(ctx context.Context, way streamWay) error {
 	}
 }
 
-// measure streams the rows by one way, and reports the server's memory meanwhile.
+// measure streams the rows in one way, and reports how much memory the server uses.
 func (r *streamRun) measure(ctx context.Context, way streamWay) error {
 	var rows int64
 	var halves [2]int64 // the highest memory in the first and in the second half of the rows, in bytes

@@ -22,7 +22,7 @@ const (
 // readers returns the name of the experiment with n readers.
 func readers(n int) string { return fmt.Sprint("readers_", n) }
 
-// parallel is the experiment in which n readers share the table.
+// parallel returns the experiment in which n readers divide the table among them.
 func (b *retrieval) parallel(n int) harness.Experiment {
 	e := harness.Experiment{Name: readers(n), Title: "all rows, " + report.Plural(n, "reader"), Untagged: true}
 	e.Paths = []harness.Path{
@@ -57,7 +57,7 @@ func (b *retrieval) partitionedREAD(n int) harness.Operation {
 	})
 }
 
-// partitioned reads the partitions of a read or query, n at a time.
+// partitioned returns an operation that reads all partitions of a read or query, n at a time.
 func (b *retrieval) partitioned(n int, partition func(context.Context, *spanner.BatchReadOnlyTransaction) ([]*spanner.Partition, error)) harness.Operation {
 	return func(ctx context.Context, c harness.Call) (int, error) {
 		t, err := c.Client.BatchReadOnlyTransaction(ctx, spanner.StrongRead())
@@ -75,7 +75,7 @@ func (b *retrieval) partitioned(n int, partition func(context.Context, *spanner.
 	}
 }
 
-// shared reads parts 0 to parts-1, n at a time, and returns the sum of their rows.
+// shared calls read for the parts 0 to parts-1, n at a time, and returns the sum of their rows.
 func shared(ctx context.Context, n, parts int, read func(ctx context.Context, part int) (int64, error)) (int64, error) {
 	if parts == 0 {
 		return 0, errors.New("there are no partitions")

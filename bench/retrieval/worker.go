@@ -16,9 +16,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/harness"
 )
 
-// worker is a process that runs a program in another language, which reads tables. It first writes a line with the
-// libraries that it has found. Then it answers each line of its input with a line. Its answers go to file descriptor
-// 3, because its libraries may print to standard output, even from C. Tabs separate the fields:
+// worker is a process that runs a program in another language, which reads tables. The process first writes a line
+// with the libraries that it has found. Then it answers each line of its input with one line. The answers go to file
+// descriptor 3, because libraries in the process may print to standard output, even from C. Tabs separate the fields:
 //
 //	ready  pyarrow 26.0.1  duckdb 2.0.0
 //	> parquet  /tmp/customer.parquet  1
@@ -30,14 +30,14 @@ type worker struct {
 	in      io.WriteCloser
 	lines   chan string // closed when the process has ended
 	stderr  *lastBytes  // receives standard output too
-	lacking []string    // libraries that it could use but does not have
+	lacking []string    // libraries that the worker could use but does not have
 	has     map[string]string
 }
 
 // startWorker starts a program and waits until it is ready.
 func startWorker(ctx context.Context, name string, args ...string) (*worker, error) {
 	w := &worker{cmd: exec.Command(name, args...), lines: make(chan string, 1), stderr: new(lastBytes), has: map[string]string{}}
-	harness.Detach(w.cmd) // an interrupt at the keyboard is for this program
+	harness.Detach(w.cmd) // so that Ctrl-C ends only this program
 	w.cmd.Stdout, w.cmd.Stderr = w.stderr, w.stderr
 	in, err := w.cmd.StdinPipe()
 	if err != nil {
@@ -91,8 +91,8 @@ func (w *worker) ask(ctx context.Context, request ...string) (int64, error) {
 	return strconv.ParseInt(strings.Join(fields, ""), 10, 64)
 }
 
-// reply waits for a line of a kind and returns its other fields. If ctx ends first, it kills the process, because
-// nothing else stops its request.
+// reply waits for an answer of the given kind and returns the other fields of the line. If ctx ends first, it kills
+// the process, because nothing else would stop the request.
 func (w *worker) reply(ctx context.Context, kind string) ([]string, error) {
 	select {
 	case line, ok := <-w.lines:
@@ -112,7 +112,7 @@ func (w *worker) reply(ctx context.Context, kind string) ([]string, error) {
 // cpu returns the CPU time of the process.
 func (w *worker) cpu() (time.Duration, error) { return harness.PID(w.cmd.Process.Pid).CPU() }
 
-// stop ends the process by closing its input. The worker may be nil.
+// stop ends the process by closing its standard input. The worker may be nil.
 func (w *worker) stop() error {
 	if w == nil {
 		return nil
@@ -127,11 +127,11 @@ func (w *worker) stop() error {
 	return err
 }
 
-// workerStopLimit is the longest time that a worker may take to end. A Java driver has threads of its own, which may
-// keep it alive.
+// workerStopLimit is the longest time that a worker may take to end before it is killed. A Java driver has threads of
+// its own, which may keep the process running.
 const workerStopLimit = 5 * time.Second
 
-// ended returns a channel that closes when the process has ended. It discards further lines.
+// ended returns a channel that closes when the process has ended. It discards further answers.
 func (w *worker) ended() <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
@@ -142,13 +142,13 @@ func (w *worker) ended() <-chan struct{} {
 	return done
 }
 
-// lastBytes keeps the last maxLastBytes bytes written to it.
+// lastBytes is a writer that keeps the last maxLastBytes bytes written to it.
 type lastBytes struct {
 	mu   sync.Mutex
 	text []byte
 }
 
-// maxLastBytes is enough text for an error message.
+// maxLastBytes is a number of bytes that is enough for an error message.
 const maxLastBytes = 2 << 10
 
 func (l *lastBytes) Write(p []byte) (int, error) {

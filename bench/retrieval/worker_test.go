@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestWorker checks a worker's libraries, its answers, its errors and its end, and a worker that does not answer.
+// TestWorker checks which libraries a worker reports, its answers and errors, and how it ends. It also checks a worker
+// that does not answer.
 func TestWorker(t *testing.T) {
 	const script = `printf 'a library says hello\n'
 printf 'ready\tfound 1.2\tlacking\n' >&3

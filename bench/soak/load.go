@@ -25,8 +25,8 @@ const (
 	soakDatabase = soakInstance + "/databases/soak"
 	soakRows     = 50_000
 	soakCounters = 8
-	// soakPause is the time between the requests of a worker. A soak looks for what accumulates, not for the
-	// machine's highest throughput.
+	// soakPause is the time between two requests of a worker. Workers pause because a soak looks for what accumulates
+	// over time, and not for the highest throughput.
 	soakPause = 20 * time.Millisecond
 )
 
@@ -37,7 +37,7 @@ var soakDDL = []string{
 	"CREATE TABLE Log (Id INT64 NOT NULL, N INT64 NOT NULL, Changed TIMESTAMP OPTIONS (allow_commit_timestamp = true)) PRIMARY KEY (Id, N)",
 }
 
-// soakLoad is a set of clients that work while the server is ended and started again.
+// soakLoad is a set of clients that send requests while the server is ended and started again.
 type soakLoad struct {
 	grpc    string
 	client  *spanner.Client
@@ -53,14 +53,14 @@ type soakWorker struct {
 	name  string
 	pause time.Duration
 	do    func(context.Context) error
-	// permitted reports whether a client may return the error to its user if the server ends during a request. Nil
-	// permits none.
+	// permitted reports whether a client may return this error to its user if the server ends during a request. Nil
+	// permits no error.
 	permitted func(error) bool
 	done      atomic.Int64
 	failed    atomic.Pointer[error]
 }
 
-// newSoakLoad creates and fills a database and starts the workers.
+// newSoakLoad creates a database, fills it and starts the workers.
 func newSoakLoad(ctx context.Context, address string) (*soakLoad, error) {
 	l := &soakLoad{grpc: address}
 	if err := l.create(ctx); err != nil {
@@ -131,7 +131,7 @@ func (l *soakLoad) fill(ctx context.Context) error {
 	return nil
 }
 
-// item returns a mutation that overwrites a row with random values.
+// item returns a mutation that writes a row with random values.
 func (l *soakLoad) item(id int64) *spanner.Mutation {
 	return spanner.InsertOrUpdate("Items", []string{"Id", "Kind", "Text", "Changed"},
 		[]any{id, rand.Int64N(100), strings.Repeat("x", rand.IntN(200)), spanner.CommitTimestamp})
@@ -174,7 +174,7 @@ func (l *soakLoad) kinds() []*soakWorker {
 		}},
 		{name: "new client", pause: time.Second, do: l.newClient},
 		{name: "DDL", pause: 10 * time.Second, do: l.changeSchema, permitted: func(err error) bool {
-			return spanner.ErrCode(err) == codes.Unavailable // the admin client does not retry DDL
+			return spanner.ErrCode(err) == codes.Unavailable // the admin client does not retry DDL statements
 		}},
 	}
 	for i := range l.counts {
@@ -196,7 +196,7 @@ func (l *soakLoad) read(it *spanner.RowIterator) error {
 	return err
 }
 
-// newClient connects a new client, reads one row and closes the client.
+// newClient connects a new client, reads one row with it and closes it.
 func (l *soakLoad) newClient(ctx context.Context) error {
 	c, err := l.connect(ctx)
 	if err != nil {
@@ -207,7 +207,7 @@ func (l *soakLoad) newClient(ctx context.Context) error {
 	return err
 }
 
-// changeSchema creates an index and drops it.
+// changeSchema creates an index and drops the index again.
 func (l *soakLoad) changeSchema(ctx context.Context) error {
 	for _, statement := range []string{"CREATE INDEX IF NOT EXISTS ItemsByText ON Items(Text)", "DROP INDEX IF EXISTS ItemsByText"} {
 		op, err := l.schema.UpdateDatabaseDdl(ctx, &databasepb.UpdateDatabaseDdlRequest{Database: soakDatabase, Statements: []string{statement}})
@@ -221,7 +221,7 @@ func (l *soakLoad) changeSchema(ctx context.Context) error {
 	return nil
 }
 
-// count adds one to a counter. The counter must equal the number of acknowledged commits.
+// count adds one to counter i in the database. It checks that the counter equals the number of acknowledged commits.
 func (l *soakLoad) count(ctx context.Context, i int) error {
 	acknowledged := l.counts[i].Load()
 	_, err := l.client.ReadWriteTransaction(ctx, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
@@ -247,7 +247,7 @@ func (l *soakLoad) count(ctx context.Context, i int) error {
 	return err
 }
 
-// run repeats the request until ctx ends, or until an error that the client should not have returned.
+// run repeats the worker's request until ctx ends, or until the client returns an error that is not permitted.
 func (w *soakWorker) run(ctx context.Context) {
 	tick := time.NewTicker(w.pause)
 	defer tick.Stop()
@@ -267,11 +267,11 @@ func (w *soakWorker) run(ctx context.Context) {
 	}
 }
 
-// soakStall is the longest time that a worker may take for one request after the server is back. A slower request
-// counts as hanging.
+// soakStall is the longest time that a worker's request may take after the server has been started again. A slower
+// request counts as hanging.
 const soakStall = 2 * time.Minute
 
-// recover waits until every worker with the short pause has had an answer.
+// recover waits until every worker that pauses for soakPause has got an answer from the restarted server.
 func (l *soakLoad) recover(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, soakStall, fmt.Errorf("a worker had no answer for %v", soakStall))
 	defer cancel()
@@ -290,7 +290,7 @@ func (l *soakLoad) recover(ctx context.Context) error {
 	return nil
 }
 
-// failed returns the errors with which workers have ended, joined.
+// failed returns the errors of the workers that have ended, joined.
 func (l *soakLoad) failed() error {
 	var errs []error
 	for _, w := range l.workers {
@@ -328,7 +328,7 @@ func (l *soakLoad) end(ctx context.Context) error {
 			SQL:    "SELECT c.N, (SELECT COUNT(*) FROM Log WHERE Id = c.Id), (SELECT IFNULL(MAX(N), 0) FROM Log WHERE Id = c.Id) FROM Counters c WHERE c.Id = @id",
 			Params: map[string]any{"id": int64(i)},
 		}).Do(func(r *spanner.Row) error { return r.Columns(&n, &rows, &last) })
-		if told := l.counts[i].Load(); err == nil && (n != rows || n != last || n != told && n != told+1) { // cancel may have cut off the last answer
+		if told := l.counts[i].Load(); err == nil && (n != rows || n != last || n != told && n != told+1) { // cancel may have cut off the answer
 			err = fmt.Errorf("counter %d is %d, with %d rows up to %d; %d commits were acknowledged", i, n, rows, last, told)
 		}
 		broken = append(broken, err)

@@ -20,10 +20,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/harness"
 )
 
-// MemorySettings say how hard Memory loads a server, and for how long.
+// MemorySettings say how much load Memory puts on a server, and for how long.
 type MemorySettings struct {
 	For      time.Duration
-	Heavy    int    // requests at the same time, of each kind in turn
+	Heavy    int    // number of heavy requests in progress at the same time; each client sends the kinds in turn
 	Memory   string // the server's --memory
 	Server   string // the server's executable; "" for this program
 	Dir      string // directory for the server's data; "" for a temporary one
@@ -33,11 +33,11 @@ type MemorySettings struct {
 }
 
 const (
-	// lightClients is the number of clients that send small requests beside the heavy ones.
+	// lightClients is the number of clients that send small requests at the same time as the heavy ones.
 	lightClients = 4
-	// lightLimit is the highest p99 latency allowed for small requests.
+	// lightLimit is the highest p99 latency that small requests may have.
 	lightLimit = time.Second
-	// drainLimit is the longest time that heavy requests may still take after For is over.
+	// drainLimit is the longest time that heavy requests in progress may still take after For is over.
 	drainLimit = 2 * time.Minute
 )
 
@@ -63,8 +63,8 @@ func (s MemorySettings) check() error {
 
 // Memory sends a server the heaviest requests of each kind, many at the same time, while other clients send small
 // ones. It returns an error in four cases: the server ends, a request gets an answer that its kind does not permit,
-// more than one of a hundred small requests takes over a second, or the server uses more memory than --memory allows.
-// Every kind may be answered by success or RESOURCE_EXHAUSTED.
+// more than one in a hundred small requests takes over a second, or the server uses more memory than --memory allows.
+// A request of any kind may succeed or get RESOURCE_EXHAUSTED.
 func Memory(ctx context.Context, s MemorySettings) error {
 	limit, err := harness.MemorySize(s.Memory)
 	if err != nil {
@@ -81,8 +81,8 @@ func Memory(ctx context.Context, s MemorySettings) error {
 		defer os.RemoveAll(dir)
 		s.Dir = dir
 	}
-	// The variable sets the limit, not the flag. An executable that knows neither then starts too, and can be shown
-	// to fail.
+	// The memory limit is set by the environment variable and not by a flag. So an older executable that knows neither
+	// starts, too, and can be shown to fail this test.
 	if err := os.Setenv("CROWFOOT_MEMORY", s.Memory); err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func Memory(ctx context.Context, s MemorySettings) error {
 	return errors.Join(broken...)
 }
 
-// memoryWatch reads a server's memory again and again.
+// memoryWatch reads the memory of a server at short intervals.
 type memoryWatch struct {
 	stop, stopped chan struct{}
 	peak          int64
@@ -142,7 +142,7 @@ func watchMemory(p *harness.Process, load *memoryLoad, out io.Writer) *memoryWat
 	return w
 }
 
-// end stops the readings. It returns an error if the server used more memory than limit, in bytes.
+// end stops the readings of the memory. It returns an error if the server used more memory than limit, in bytes.
 func (w *memoryWatch) end(limit int64) []error {
 	close(w.stop)
 	<-w.stopped
@@ -152,7 +152,7 @@ func (w *memoryWatch) end(limit int64) []error {
 	return nil
 }
 
-// outcomes holds the answers to the requests, by kind.
+// outcomes counts the answers to the requests, by kind of request.
 type outcomes struct {
 	mu     sync.Mutex
 	byKind map[string]*outcome
@@ -181,7 +181,7 @@ func (o *outcomes) add(kind string, light bool, took time.Duration, err error, p
 	}
 }
 
-// line summarizes the requests that have ended so far.
+// line returns a one-line summary of the requests that have ended so far.
 func (o *outcomes) line() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -197,7 +197,7 @@ func (o *outcomes) line() string {
 	return fmt.Sprintf("%d heavy and %d small requests, %d refused", heavy, light, refused)
 }
 
-// report prints a line for each kind, and returns an error for each broken rule.
+// report prints a line for each kind of request. It returns an error for each rule that was broken.
 func (o *outcomes) report(out io.Writer) (broken []error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -51,7 +51,7 @@ CREATE TABLE Small (Id INT64 NOT NULL, N INT64) PRIMARY KEY (Id);
 	sessionsAtOnce = 100
 )
 
-// memorySchema writes the schema to a file and returns the file's name.
+// memorySchema writes the DDL of the schema to a file in dir and returns the name of the file.
 func memorySchema(dir string) string {
 	file := filepath.Join(dir, "schema.sql")
 	_ = os.WriteFile(file, []byte(memoryDDL), 0o600) // if the file is missing, the server reports it
@@ -59,7 +59,7 @@ func memorySchema(dir string) string {
 }
 
 // memoryLoad sends heavy requests of each kind in turn. It builds the large messages only once, so that this program
-// needs little memory itself.
+// itself needs little memory.
 type memoryLoad struct {
 	outcomes outcomes
 	conns    []*grpc.ClientConn
@@ -74,11 +74,11 @@ type memoryLoad struct {
 	batch              *spannerpb.ExecuteBatchDmlRequest
 }
 
-// heavyKind is a kind of heavy request. run sends one request and returns its error.
+// heavyKind is a kind of heavy request. The function run sends one request and returns the error of the answer.
 type heavyKind struct {
 	name      string
 	run       func(context.Context) error
-	permitted []codes.Code // codes allowed besides OK and RESOURCE_EXHAUSTED
+	permitted []codes.Code // codes that an answer may have besides OK and RESOURCE_EXHAUSTED
 }
 
 func (l *memoryLoad) kinds() []heavyKind {
@@ -168,7 +168,8 @@ func readWrite() *spannerpb.TransactionOptions {
 	return &spannerpb.TransactionOptions{Mode: &spannerpb.TransactionOptions_ReadWrite_{ReadWrite: new(spannerpb.TransactionOptions_ReadWrite)}}
 }
 
-// write returns a commit request of rows. row returns the values of row i as texts, one for each column.
+// write returns a commit request that writes rows. The function row returns the values of row i as texts, one for each
+// column.
 func (l *memoryLoad) write(table string, columns []string, rows int, row func(int) []string) *spannerpb.CommitRequest {
 	w := &spannerpb.Mutation_Write{Table: table, Columns: columns}
 	for i := range rows {
@@ -199,7 +200,7 @@ func (l *memoryLoad) fill(ctx context.Context) error {
 	return err
 }
 
-// run sends requests until the time is over. It then waits for the requests in progress.
+// run sends requests for the duration s.For. It then waits for the requests in progress.
 func (l *memoryLoad) run(ctx context.Context, s MemorySettings) {
 	over, cancel := context.WithTimeout(ctx, s.For)
 	defer cancel()
@@ -226,7 +227,8 @@ func (l *memoryLoad) run(ctx context.Context, s MemorySettings) {
 	group.Wait()
 }
 
-// small sends small requests of each kind in turn, as an application would beside the heavy ones.
+// small sends small requests of each kind in turn, such as an application would send at the same time as the heavy
+// ones.
 func (l *memoryLoad) small(over, request context.Context, client int) {
 	for n := 0; over.Err() == nil; n++ {
 		id := strconv.Itoa((n*lightClients + client) % 1000)
@@ -244,7 +246,7 @@ func (l *memoryLoad) small(over, request context.Context, client int) {
 			err := k.run(request)
 			l.outcomes.add(k.name, true, time.Since(began), err)
 		}
-		time.Sleep(10 * time.Millisecond) // only the heavy requests should load the server
+		time.Sleep(10 * time.Millisecond) // the pause leaves the server's capacity to the heavy requests
 	}
 }
 
@@ -277,7 +279,7 @@ func (l *memoryLoad) largeCommit(opts ...grpc.CallOption) func(context.Context) 
 	}
 }
 
-// gzipBomb sends a REST request that decompresses to a thousand times its size.
+// gzipBomb sends a compressed REST request that decompresses to a thousand times its size.
 func (l *memoryLoad) gzipBomb(ctx context.Context) error { return l.post(ctx, l.bomb, "gzip") }
 
 func (l *memoryLoad) largeRESTCommit(ctx context.Context) error {
@@ -309,7 +311,7 @@ func (l *memoryLoad) post(ctx context.Context, body []byte, coding string) error
 	return status.Error(codes.Unknown, reply.Status)
 }
 
-// query returns a function that runs a query and reads all of its rows.
+// query returns a function that runs a query and reads all rows of the result.
 func (l *memoryLoad) query(sql string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		stream, err := l.heavy.ExecuteStreamingSql(ctx, &spannerpb.ExecuteSqlRequest{Session: l.session, Sql: sql})
@@ -347,8 +349,8 @@ func (l *memoryLoad) slowReader(ctx context.Context) error {
 	return nil
 }
 
-// inList looks for 10,000 values, the limit of an IN list. The values are literals, in a text that was never sent
-// before.
+// inList sends a query with an IN list of 10,000 values, which is the limit. The values are literals, so that each
+// text is new to the server.
 func (l *memoryLoad) inList(ctx context.Context) error {
 	var text strings.Builder
 	text.WriteString("SELECT COUNT(*) FROM Big WHERE Id IN (")
@@ -361,7 +363,8 @@ func (l *memoryLoad) inList(ctx context.Context) error {
 	return err
 }
 
-// newTexts sends long texts that were never sent before. The server prepares each of them and keeps it.
+// newTexts sends queries with long texts that were never sent before. The server prepares each of them and keeps the
+// plan in its cache.
 func (l *memoryLoad) newTexts(ctx context.Context) error {
 	for range 10 {
 		sql := fmt.Sprintf("SELECT N AS n%d FROM Small WHERE Id = 1 -- %s", l.serial.Add(1), strings.Repeat("x", 500_000))
@@ -372,13 +375,13 @@ func (l *memoryLoad) newTexts(ctx context.Context) error {
 	return nil
 }
 
-// sessions creates sessions and never deletes them.
+// sessions sends a request that creates sessions. It never deletes the sessions.
 func (l *memoryLoad) sessions(ctx context.Context) error {
 	_, err := l.heavy.BatchCreateSessions(ctx, &spannerpb.BatchCreateSessionsRequest{Database: memoryDatabase, SessionCount: sessionsAtOnce})
 	return err
 }
 
-// batchDML writes many rows in a transaction of one batch. Deleting the session rolls the transaction back.
+// batchDML writes many rows with one ExecuteBatchDml. It then deletes the session, which rolls the transaction back.
 func (l *memoryLoad) batchDML(ctx context.Context) error {
 	ses, err := l.heavy.CreateSession(ctx, &spannerpb.CreateSessionRequest{Database: memoryDatabase})
 	if err != nil {

@@ -19,26 +19,27 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// SoakSettings say how long Soak runs a server, and how often it ends and restarts it.
+// SoakSettings say how long Soak runs a server, and how often Soak ends and restarts it.
 type SoakSettings struct {
 	For      time.Duration
-	Life     time.Duration // of each process, before Soak ends it and starts the next
+	Life     time.Duration // how long each server process runs before Soak ends it and starts the next
 	Memory   string        // the server's --memory
 	Server   string        // the server's executable; "" for this program
 	Dir      string        // directory for the server's data; "" for a temporary one
 	Out      io.Writer     // gets the result
-	Progress io.Writer     // gets a line for each life of the server
+	Progress io.Writer     // gets a line for each life of the server, which is the time of one process
 }
 
 const (
 	// sampleEvery is the time between two samples of the server.
 	sampleEvery = 5 * time.Second
-	// soakGrowth and soakSlack limit the growth of memory. At the end of the last life the server may use soakGrowth
-	// times the memory of an earlier life, plus soakSlack bytes. The slack is for garbage that the collector has not
-	// yet freed, which differs from moment to moment.
+	// soakGrowth and soakSlack limit the growth of memory. A life is the time of one server process. At the end of the
+	// last life, the server may use at most soakGrowth times the memory of an earlier life, plus soakSlack bytes. The
+	// slack allows for garbage that was not collected yet, whose amount differs from moment to moment.
 	soakGrowth = 1.25
 	soakSlack  = 64 << 20
-	// soakMore is the allowed increase of goroutines or connections. Requests come and go while they are counted.
+	// soakMore is by how much the number of goroutines or connections may increase. Some increase is allowed because
+	// requests come and go while they are counted.
 	soakMore = 100
 )
 
@@ -81,7 +82,7 @@ type soak struct {
 	ended  []life
 }
 
-// life describes one process of the server at its end.
+// life describes one process of the server, at the end of the process.
 type life struct {
 	end       string // "kill -9" or "SIGTERM"
 	recovered time.Duration
@@ -97,7 +98,7 @@ type state struct {
 	files       int // other open files
 }
 
-// start starts the server. A restarted server has the same addresses.
+// start starts the server. A restarted server gets the addresses of the one before.
 func (k *soak) start(ctx context.Context) (err error) {
 	grpc, http := "127.0.0.1:0", "127.0.0.1:0"
 	if k.server != nil {
@@ -107,7 +108,7 @@ func (k *soak) start(ctx context.Context) (err error) {
 	return err
 }
 
-// lives runs one life of the server after the other until the time is over.
+// lives starts and ends the server again and again until the time is over.
 func (k *soak) lives(ctx context.Context) error {
 	fmt.Fprintln(k.Progress, soakHead)
 	over := time.Now().Add(k.For)
@@ -135,7 +136,7 @@ func (l life) line(number int) string {
 	return fmt.Sprintf("%-5d %-8s %10d %10d %11d %11d %6d %7.1f s", number, l.end, l.last.memory>>20, l.peak>>20, l.last.goroutines, l.last.connections, l.last.files, l.recovered.Seconds())
 }
 
-// report prints the last lives, and the work of the clients in all lives.
+// report prints the last lives of the server, and how much the clients did in all lives.
 func (k *soak) report() {
 	fmt.Fprintln(k.Out, soakHead)
 	first := max(0, len(k.ended)-(report.SummaryLines-2))
@@ -145,7 +146,7 @@ func (k *soak) report() {
 	fmt.Fprintln(k.Out, k.load.line())
 }
 
-// live samples the server until its life is over.
+// live samples the server until its life is over, and stores the last sample in l.
 func (k *soak) live(ctx context.Context, l *life) error {
 	over, tick := time.NewTimer(k.Life), time.NewTicker(sampleEvery)
 	defer over.Stop()
@@ -171,7 +172,8 @@ func (k *soak) live(ctx context.Context, l *life) error {
 	}
 }
 
-// again ends the server as l.end says and starts it again. It waits until the workers have recovered.
+// again ends the server in the way that l.end names and starts it again. Then it waits until the workers get answers
+// again.
 func (k *soak) again(ctx context.Context, l *life) error {
 	if l.end == "SIGTERM" {
 		if err := k.server.Stop(); err != nil {
@@ -221,7 +223,7 @@ func (k *soak) goroutines(ctx context.Context) (int, error) {
 	return 0, errors.New("the server's metrics have no go_goroutines")
 }
 
-// descriptors counts the open sockets and other open files of a process.
+// descriptors counts the open sockets and the other open files of a process.
 func descriptors(p harness.PID) (sockets, files int, err error) {
 	dir := fmt.Sprintf("/proc/%d/fd", p)
 	entries, err := os.ReadDir(dir)
@@ -239,11 +241,11 @@ func descriptors(p harness.PID) (sockets, files int, err error) {
 	return sockets, files, nil
 }
 
-// grown compares the last life with the lowest values of the earlier lives. It ignores the first life, which warms
-// up.
+// grown compares the last life with the lowest values of the earlier lives, and returns an error for each quantity
+// that has grown. It ignores the first life, because the server warms up in it.
 func (k *soak) grown() (broken []error) {
 	if len(k.ended) < 3 {
-		return nil // the run ended early and has already returned an error
+		return nil // the run has ended early and has already returned an error
 	}
 	least := func(of func(life) int64) int64 {
 		return of(slices.MinFunc(k.ended[1:], func(a, b life) int { return int(of(a) - of(b)) }))

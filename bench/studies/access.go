@@ -12,12 +12,12 @@ import (
 )
 
 // Access compares SQL (ExecuteStreamingSql) with READ (StreamingRead). Both read the same rows of the study's table:
-// one key, a range, and scattered keys over several splits. Both also read by a secondary index, a workload that the
-// study names without figures.
+// one key, a range, and scattered keys over several splits. Both also read by a secondary index; the study mentions
+// this workload but gives no figures for it.
 //
-// With Settings.Study the clients send calls at the study's rates and without tags. Each workload then runs in its
-// own interval of the server's statistics, and both ways are also compared at saturation. The table stays in the
-// database.
+// With Settings.Study the clients send calls at the study's rates and without tags. Each workload then runs in an
+// interval of the server's statistics of its own, and both ways are also compared at saturation. The table stays in
+// the database after the run.
 func Access() harness.Benchmark {
 	return harness.Benchmark{Name: "access", About: accessAbout, Check: bench.Settings.CheckAccess, Study: &studyOfReads, Prepare: prepareAccess, Figures: accessFigures, Published: publishedAverages}
 }
@@ -33,20 +33,22 @@ const (
 	viaSQL    = "SQL"
 	viaREAD   = "READ"
 
-	// atSaturation ends the names of the experiments that measure the most operations per second.
+	// atSaturation is the end of the names of the experiments that measure how many operations per second are possible
+	// at most.
 	atSaturation = "_saturated"
 )
 
 const (
-	// studyClients send the operations of an open loop. There are enough of them that an operation which is due need
-	// not wait for those in progress.
+	// studyClients is the number of clients that send the operations of an open loop. It is so large that an operation
+	// that is due does not have to wait for operations in progress.
 	studyClients = 64
-	// saturatingClients keep a server of a few cores busy in a closed loop.
+	// saturatingClients is the number of clients of a closed loop. It is enough to keep a server of a few cores busy.
 	saturatingClients = 64
 )
 
-// studyRates are the executions per second of each workload in the study: its SQL executions of ten minutes, divided
-// by 600 and rounded. The study gives no rates for reads by an index; we run them at its lowest rate.
+// studyRates holds how many executions per second each workload has in the study: its SQL executions in ten minutes,
+// divided by 600 and rounded. The study gives no rates for reads by an index, so these get the lowest rate of the
+// study.
 var studyRates = map[string]float64{oneKey: 4600, rangeRead: 4300, scattered: 1800, covering: 1800, backJoin: 1800}
 
 // prepareAccess creates and fills the study's table and splits it.
@@ -80,7 +82,7 @@ func prepareAccess(ctx context.Context, r *harness.Runner) ([]harness.Experiment
 	return list, nil
 }
 
-// splitKeys returns the keys that cut the table into Splits equal parts.
+// splitKeys returns the keys at which the table is split into Splits equal parts.
 func splitKeys(r *harness.Runner) (keys []string) {
 	for i := 1; i < r.Splits; i++ {
 		keys = append(keys, userKey(int64(r.Rows)*int64(i)/int64(r.Splits)))
@@ -106,9 +108,9 @@ func accessExperiments(r *harness.Runner) []harness.Experiment {
 	return list
 }
 
-// asInStudy returns the workloads at saturation first, then all workloads at the study's rates. Each workload of the
-// study has its own interval, because the statistics give all READs of the same columns one FPRINT. The two workloads
-// by an index share an interval.
+// asInStudy returns the experiments at saturation, followed by all experiments at the study's rates. Each workload of
+// the study has an interval of its own, because the statistics give all READs of the same columns one FPRINT. The two
+// workloads that read by an index share an interval.
 func asInStudy(list []harness.Experiment) (all []harness.Experiment) {
 	for _, e := range list {
 		e.Name, e.Title, e.Untagged = e.Name+atSaturation, e.Title+", at saturation", true
@@ -134,7 +136,7 @@ func withClients(paths []harness.Path, n int) []harness.Path {
 	return paths
 }
 
-// access draws the keys and values that the workloads read.
+// access chooses at random the keys and values that the workloads read.
 type access struct {
 	rows   int64
 	keys   int
@@ -149,7 +151,7 @@ func (a access) oneKeySet(c harness.Call) spanner.KeySet {
 	return spanner.Key{userKey(c.Int64N(a.rows))}
 }
 
-// first draws the start of a range so that the range ends within the table.
+// first returns a random start for a range, such that the range ends within the table.
 func (a access) first(c harness.Call) int64 { return c.Int64N(a.rows - int64(a.keys) + 1) }
 
 func (a access) ends(c harness.Call) map[string]any {
@@ -162,7 +164,7 @@ func (a access) rangeSet(c harness.Call) spanner.KeySet {
 	return spanner.KeyRange{Start: spanner.Key{userKey(first)}, End: spanner.Key{userKey(first + int64(a.keys) - 1)}, Kind: spanner.ClosedClosed}
 }
 
-// scatter draws different keys, one from each split in turn.
+// scatter returns different random keys, one from each split in turn.
 func (a access) scatter(c harness.Call) []string {
 	keys := make([]string, 0, a.keys)
 	for len(keys) < a.keys {
@@ -188,10 +190,10 @@ func (a access) scatteredSet(c harness.Call) spanner.KeySet {
 	return spanner.KeySets(sets...)
 }
 
-// indexed draws a value of the indexed column.
+// indexed returns a random value of the indexed column.
 func (a access) indexed(c harness.Call) string { return userField(c.Int64N(a.rows), indexedBy) }
 
-// allOf is the beginning of the study's queries.
+// allOf is the text with which the study's queries begin.
 const allOf = "select * from " + userTable + " where "
 
 const byIndex = " from " + userTable + "@{force_index=" + userIndex + "} where " + indexedBy + "=@value"
@@ -207,8 +209,8 @@ func (a access) coveringPaths() []harness.Path {
 	}
 }
 
-// backJoinPaths return paths that need columns which the index does not store. SQL joins back to the table. READ
-// reads the key from the index, then the row from the table.
+// backJoinPaths returns paths that read columns which the index does not store. SQL joins the index with the table.
+// READ reads the key from the index, and then the row from the table.
 func (a access) backJoinPaths() []harness.Path {
 	keys := read{index: userIndex, columns: []string{"id"}, draw: a.valueSet}
 	both := harness.Path{Name: viaREAD, Method: "2 StreamingRead", StatisticsKeys: []harness.StatisticsKey{keys.asked(), read{}.asked()}}

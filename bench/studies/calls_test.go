@@ -6,8 +6,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/harness"
 )
 
-// TestReads checks that StatisticsKey.Reads recognizes the columns of a table and of an index, with the key's names or with
-// _exists.
+// TestReads checks that StatisticsKey.Reads recognizes the columns of a table and of an index in READ_COLUMNS, where
+// the key appears with its columns' names or as _exists.
 func TestReads(t *testing.T) {
 	table, covering, keys := read{}.asked(), read{index: userIndex, columns: []string{"id", storedIn}}.asked(), read{index: userIndex, columns: []string{"id"}}.asked()
 	var all []string

@@ -14,9 +14,9 @@ import (
 )
 
 // ColumnarWrites measures how much more a commit costs if its table has a columnar copy. The same commits go to a
-// table with a copy and, on a second server with the same rows, to a table without one. The server maintains the copy
-// between two turns too: that CPU time counts with the turn that follows. The benchmark needs the embedded server.
-// Keys are random UUIDs, so the commits change every part of the copy.
+// table with a copy and, on a second server with the same rows, to a table without one. The server also updates the
+// copy between two turns; the CPU time of that counts for the later turn. The benchmark needs the embedded server.
+// Keys are random UUIDs, so that the commits change every part of the copy.
 func ColumnarWrites() harness.Benchmark {
 	c := new(columnarWrites)
 	return harness.Benchmark{Name: "columnar-writes", About: columnarWritesAbout, Check: c.check, Prepare: c.prepare, After: c.after, Close: c.close, Figures: columnarWritesFigures}
@@ -25,17 +25,18 @@ func ColumnarWrites() harness.Benchmark {
 const columnarWritesAbout = "Compared is what a commit costs with and without a columnar copy of its table, in CPU of the server and in latency: lower is better. " +
 	"The copy's upkeep is included."
 
-// columnarWrites holds the server whose table has no copy.
+// columnarWrites holds the second server, whose table has no columnar copy.
 type columnarWrites struct{ without *harness.ControlServer }
 
 const (
 	withCopy    = "with a columnar copy"
 	withoutCopy = "without a copy"
-	// targetCopyCost is the highest target ratio of a commit's cost with a columnar copy to its cost without.
+	// targetCopyCost is the target for the cost of a commit with a columnar copy divided by its cost without: it
+	// should be at most this.
 	targetCopyCost = 1.3
 )
 
-// check refuses settings whose servers the run cannot start itself.
+// check returns an error if the settings name servers that the run cannot start itself.
 func (w *columnarWrites) check(s bench.Settings) error {
 	if s.Control != "" {
 		return errors.New("--columnar takes no --control: it compares with a server of its own")
@@ -92,7 +93,7 @@ func (w *columnarWrites) awaitCopy(ctx context.Context, r *harness.Runner) error
 	}
 }
 
-// copied is the state of the copy in SPANNER_SYS.COLUMNAR_POLICIES.
+// copied is the state of the copy, as the table SPANNER_SYS.COLUMNAR_POLICIES shows it.
 type copied struct{ chunks, missing, rows, bytes, changed int64 }
 
 func (w *columnarWrites) copied(ctx context.Context, r *harness.Runner) (c copied, err error) {

@@ -20,16 +20,16 @@ const (
 	manyInstances    = 10
 	manyPerInstance  = 100 // the limit of databases in one instance
 	tablesOfDatabase = 20
-	// lastCreations is the number of databases, the last ones created, whose creation times are reported.
+	// lastCreations is the number of databases whose creation times are reported; they are the last ones created.
 	lastCreations = 50
 
 	targetCreation = 15 * time.Millisecond
 	targetIdle     = 200 << 10 // bytes of memory for each database
 )
 
-// createDatabases creates a thousand databases, one after the other, on a server of their own. It reports the
-// creation times of the last ones. It also reports how much memory the server's process uses for each idle database.
-// A short run creates fewer.
+// createDatabases creates a thousand databases, one after the other, on a server that it starts for this purpose. It
+// reports how long the creation of the last ones took, and how much memory the server's process uses for each idle
+// database. A short run creates fewer databases.
 func createDatabases(ctx context.Context, r *harness.Runner) (err error) {
 	t := &harness.Target{DatabaseName: r.Target.DatabaseName, Root: filepath.Join(r.Target.Root, "databases")}
 	if err := t.StartServer(ctx); err != nil {
@@ -57,7 +57,7 @@ func createDatabases(ctx context.Context, r *harness.Runner) (err error) {
 			return err
 		}
 		for k := range each {
-			if len(took) == each { // the first ones also pay for the memory that all share
+			if len(took) == each { // the growth caused by the first databases includes memory that all databases share
 				if before, err = idleMemory(ctx, t, r.Each); err != nil {
 					return err
 				}
@@ -111,7 +111,7 @@ func createTimed(ctx context.Context, admin *database.DatabaseAdminClient, paren
 	return time.Since(began), err
 }
 
-// idleMemory returns the memory of the server's process after it has been idle for a while, in bytes.
+// idleMemory returns the memory of the server's process in bytes, after the server has been idle for a while.
 func idleMemory(ctx context.Context, t *harness.Target, each time.Duration) (int64, error) {
 	select {
 	case <-time.After(min(idleAfterLoad, each)):

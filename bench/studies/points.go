@@ -17,9 +17,9 @@ import (
 )
 
 // Points compares point reads, by READ and by SQL, with those of two other servers: one that does nothing but gRPC,
-// and one that keeps no statistics. It compares commits of one row with this machine's fsync. It needs the embedded
-// server, because it reads its memory, kills it at the end, and starts it again. With a control server
-// (Settings.Control) it compares only the two servers.
+// and one that keeps no statistics. It compares commits of one row with an fsync on this machine. It needs the
+// embedded server, because it reads the server's memory, kills the server at the end, and starts it again. With a
+// control server (Settings.Control), it compares only the target with the control server.
 func Points() harness.Benchmark {
 	p := new(points)
 	return harness.Benchmark{Name: "points", About: "Point reads beside a server that does nothing but gRPC, and one without statistics; commits beside the fsync of this machine.", Check: bench.Settings.CheckEmbedded, Prepare: p.prepare, After: p.after, Close: p.close, Figures: func(bench.Settings) []report.Figure { return pointsFigures }}
@@ -55,7 +55,8 @@ var pointsFigures = []report.Figure{
 
 const pointsTable = "Points"
 
-// PointsColumns are an id and ten strings of PointsFieldLength: a row of 1 kB.
+// PointsColumns lists the columns of the points table: an id and ten strings of PointsFieldLength characters, so that
+// a row has 1 kB.
 var PointsColumns = []string{"Id", "F0", "F1", "F2", "F3", "F4", "F5", "F6", "F7", "F8", "F9"}
 
 const PointsFieldLength = 100
@@ -79,7 +80,8 @@ func pointsRow(id int64) []*spanner.Mutation {
 	return []*spanner.Mutation{spanner.InsertOrUpdate(pointsTable, PointsColumns, values)}
 }
 
-// idleAfterLoad is the time for the server to finish flushes and compactions before its memory is read.
+// idleAfterLoad is how long the run waits for the server to finish flushes and compactions before it reads the
+// server's memory.
 const idleAfterLoad = 10 * time.Second
 
 func (p *points) prepare(ctx context.Context, r *harness.Runner) ([]harness.Experiment, error) {
@@ -110,7 +112,7 @@ func (p *points) prepare(ctx context.Context, r *harness.Runner) ([]harness.Expe
 	return []harness.Experiment{p.reads(r), p.commits(r)}, nil
 }
 
-// startOthers starts the server without statistics and the ceiling.
+// startOthers starts the ceiling and the server that keeps no statistics.
 func (p *points) startOthers(ctx context.Context, r *harness.Runner) (err error) {
 	if p.off, err = r.Target.StartControl(ctx, "", "--statistics=false"); err != nil {
 		return err
@@ -151,7 +153,7 @@ func pointBySQL(rows int64) harness.Operation {
 	}
 }
 
-// manyCommitters is the number of clients whose commits should share fsyncs.
+// manyCommitters is the number of clients in an experiment with concurrent commits, which should share fsyncs.
 const manyCommitters = 64
 
 func (p *points) commits(r *harness.Runner) harness.Experiment {
@@ -170,7 +172,8 @@ func (p *points) commits(r *harness.Runner) harness.Experiment {
 	}
 }
 
-// sync appends 300 bytes to a file and syncs it. Its latency is the cost of durability on this machine.
+// sync appends 300 bytes to a file and syncs the file. Its latency is the least that a durable commit can take on this
+// machine.
 func (p *points) sync(context.Context, harness.Call) (int, error) {
 	if _, err := p.file.Write(make([]byte, 300)); err != nil {
 		return 0, err
@@ -178,7 +181,7 @@ func (p *points) sync(context.Context, harness.Call) (int, error) {
 	return 0, p.file.Sync()
 }
 
-// after kills the server as a crash does, and reports the time until it is ready again.
+// after kills the server, as a crash would, and reports how long it takes until the server is ready again.
 func (p *points) after(ctx context.Context, r *harness.Runner) error {
 	r.Target.Process.Kill()
 	size, err := harness.DiskSize(r.Target.Data())

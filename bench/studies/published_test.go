@@ -8,7 +8,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// TestPublished checks that ratios are computed from the printed operands, and that these are the studies'.
+// TestPublished checks that the published ratios follow from the operands that the report prints, and that these
+// operands are those of the studies.
 func TestPublished(t *testing.T) {
 	s := bench.Defaults()
 	figures := append(accessFigures(s), writesFigures(s)...)

@@ -15,9 +15,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// Schema measures the cost of schema objects. It measures CREATE INDEX beside writes, and these writes. It compares
-// one-row inserts with foreign keys or UNIQUE indexes to the same inserts without. It also measures the creation of
-// databases. It needs the embedded server.
+// Schema measures the cost of schema objects. It measures CREATE INDEX while rows are written, and how fast these
+// writes are. It compares one-row inserts with foreign keys or UNIQUE indexes to the same inserts without. It also
+// measures the creation of databases. It needs the embedded server.
 func Schema() harness.Benchmark {
 	return harness.Benchmark{Name: "schema", About: schemaAbout, Check: bench.Settings.CheckEmbedded, Prepare: prepareSchema, Figures: func(bench.Settings) []report.Figure { return schemaFigures }}
 }
@@ -37,8 +37,8 @@ const (
 	foreignKeys   = "3 foreign keys"
 	uniqueIndexes = "3 UNIQUE indexes"
 
-	// besideRate is the number of writes per second beside CREATE INDEX. besideClients is the number of clients that
-	// send them, enough that a write which is due need not wait for those in progress.
+	// besideRate is the number of writes per second during CREATE INDEX. besideClients is the number of clients that
+	// send them. They are so many that a write that is due does not have to wait for writes in progress.
 	besideRate    = 500
 	besideClients = 64
 )
@@ -78,7 +78,7 @@ func prepareSchema(ctx context.Context, r *harness.Runner) ([]harness.Experiment
 	return []harness.Experiment{indexing(r), writesBeside(r), checkedInserts()}, nil
 }
 
-// indexing is the experiment that creates and drops an index again and again while other clients write.
+// indexing returns the experiment that creates and drops an index again and again while other clients write.
 func indexing(r *harness.Runner) harness.Experiment {
 	op := func(ctx context.Context, _ harness.Call) (int, error) { return r.Rows, makeIndex(ctx, r) }
 	return harness.Experiment{Name: createIndex, Title: fmt.Sprintf("CREATE INDEX over %d rows of 1 kB beside %d writes a second", r.Rows, besideRate), Paths: []harness.Path{
@@ -87,7 +87,7 @@ func indexing(r *harness.Runner) harness.Experiment {
 }
 
 // pollEvery is the time between two polls of a CREATE INDEX operation. The official client polls every second or less
-// often, which is long beside the measured time.
+// often, which is too long compared with the measured time.
 const pollEvery = 10 * time.Millisecond
 
 // makeIndex creates an index and drops it.
@@ -124,7 +124,7 @@ func writing(ctx context.Context, r *harness.Runner, stop <-chan struct{}) error
 	return nil
 }
 
-// errStopped is the cause with which writing cancels its load.
+// errStopped is the cause with which the function writing cancels its load when stop closes.
 var errStopped = errors.New("stopped")
 
 func writePoint(rows int64) harness.Operation {
@@ -134,7 +134,7 @@ func writePoint(rows int64) harness.Operation {
 	}
 }
 
-// writesBeside compares the same writes with and without CREATE INDEX beside them.
+// writesBeside returns an experiment that compares the same writes with and without a CREATE INDEX at the same time.
 func writesBeside(r *harness.Runner) harness.Experiment {
 	write := harness.Path{Name: alone, Method: "Commit", Operation: writePoint(int64(r.Rows)), Clients: besideClients}
 	beside := write.As(besideDDL, nil)
@@ -161,7 +161,7 @@ const (
 	checkedParents = 10_000
 )
 
-// checkedTables are the tables that the paths write, by path.
+// checkedTables holds for each path the name of the table that it writes.
 var checkedTables = map[string]string{unchecked: "CrowfootBenchPlain", foreignKeys: "CrowfootBenchForeign", uniqueIndexes: "CrowfootBenchUnique"}
 
 var checkedColumns = []string{"Id", "A", "B", "C"}
@@ -181,8 +181,8 @@ func checkedDDL() []string {
 	return append(list, foreign+") PRIMARY KEY (Id)")
 }
 
-// checkedInserts compares inserts of rows with the same columns into three tables: one without constraints, one with
-// foreign keys to rows that exist, and one with UNIQUE indexes.
+// checkedInserts returns an experiment that compares inserts of equal rows into three tables: one without constraints,
+// one with foreign keys to rows that exist, and one with UNIQUE indexes.
 func checkedInserts() harness.Experiment {
 	parent := func(c harness.Call) int64 { return c.Int64N(checkedParents) }
 	random := func(c harness.Call) int64 { return c.Int64() }

@@ -9,9 +9,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/harness"
 )
 
-// sequenceKeys compares inserts with two kinds of keys into the same table. The server takes one kind from the
-// sequence of the table's identity column. The client draws the other kind at random, so that the keys are equally
-// scattered.
+// sequenceKeys is the name of the experiment that compares inserts with two kinds of keys into the same table. Keys of
+// one kind come from the sequence of the table's identity column, in the server. Keys of the other kind are chosen at
+// random by the client. Both kinds are equally scattered.
 const sequenceKeys = "sequence_keys"
 
 const (

@@ -12,8 +12,8 @@ import (
 )
 
 // The study's table has a key and ten fields, in rows of 1 kB. The study does not give its DDL. This is the table of
-// YCSB, with a string as key. The index is ours: the study says that READ can use an index, but shows no figures for
-// it.
+// YCSB, with a string as key. We have added the index: the study says that READ can use an index, but shows no figures
+// for that.
 const (
 	userTable  = "usertable"
 	userIndex  = "CrowfootBenchUsertableByField0"
@@ -51,8 +51,8 @@ func userRow(i int64) []*spanner.Mutation {
 	return []*spanner.Mutation{spanner.InsertOrUpdate(userTable, userColumns, values)}
 }
 
-// makeUserTable creates the table and its index, unless an earlier run has created them. If a table of that name
-// lacks our index, another program such as YCSB has created it. The run then fails and leaves the table as it is.
+// makeUserTable creates the table and its index, unless an earlier run has created them. If a table of that name lacks
+// our index, another program such as YCSB has created it. The run then fails and does not change the table.
 func makeUserTable(ctx context.Context, r *harness.Runner) error {
 	there, err := r.Target.Has(ctx, "TABLES", "TABLE_NAME", userTable)
 	if err != nil {

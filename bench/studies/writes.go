@@ -17,13 +17,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// Writes repeats the study of DML against mutations. It inserts rows, a fixed number per commit. A mutation here is a
-// single Commit, as in the study. Another path is the client's default, which adds a BeginTransaction as protection
-// against replay.
+// Writes repeats the study that compares DML with mutations. Each commit inserts a fixed number of rows. The path with
+// mutations sends a single Commit, as in the study. Another path uses the client's default, which adds a
+// BeginTransaction as protection against replay.
 //
-// Without Settings.Study there are further paths: batch DML, one statement with many rows, THEN RETURN, a last
-// statement marked as such, and BatchWrite. Keys are random UUIDs in a table that already has rows. The table stays
-// in the database.
+// Without Settings.Study there are further paths: batch DML, one statement with many rows, THEN RETURN, the mark
+// last_statement, and BatchWrite. Keys are random UUIDs in a table that already has rows. The table stays in the
+// database.
 func Writes() harness.Benchmark {
 	return harness.Benchmark{Name: "writes", About: writesAbout, Study: &studyOfWrites, Check: bench.Settings.CheckWrites, Prepare: prepareWrites, Figures: writesFigures}
 }
@@ -37,12 +37,13 @@ const (
 	viaBatchDML  = "batch DML"
 )
 
-// writesFigures returns the published figures and Crowfoot's targets, for the numbers of rows in the settings.
+// writesFigures returns the published figures and Crowfoot's targets for the numbers of rows per commit in the
+// settings.
 func writesFigures(s bench.Settings) []report.Figure {
 	list := slices.Clone(allWritesFigures)
 	for i := range list {
 		if s.RTT > 0 && list[i].Metric == report.MeanLatency {
-			list[i].Target = 0 // the ratio would depend on the round trips alone
+			list[i].Target = 0 // with an added round-trip time, the ratio would depend only on the number of round trips
 		}
 	}
 	return slices.DeleteFunc(list, func(f report.Figure) bool {
@@ -124,7 +125,7 @@ func fillWrites(ctx context.Context, r *harness.Runner) error {
 	return err
 }
 
-// user is a new row. Its key is not in the table yet.
+// user is a row to insert. Its key is not in the table yet.
 type user struct {
 	id     string
 	name   string
@@ -152,7 +153,8 @@ func (u user) statement() spanner.Statement {
 	return spanner.Statement{SQL: insertWrites + "(@id, @name, @visits)", Params: map[string]any{"id": u.id, "name": u.name, "visits": u.visits}}
 }
 
-// studyPaths returns the study's paths, which insert n rows in one commit, and the mutation with replay protection.
+// studyPaths returns the study's paths, which insert n rows in one commit, and the path of mutations with replay
+// protection.
 func studyPaths(n int) []harness.Path {
 	return []harness.Path{
 		{Name: viaMutation, Method: "Commit", Operation: applied(n, spanner.ApplyAtLeastOnce())},
@@ -161,8 +163,7 @@ func studyPaths(n int) []harness.Path {
 	}
 }
 
-// writePaths returns all paths that insert n rows in one commit. The first is the one to which the others are
-// compared.
+// writePaths returns all paths that insert n rows in one commit. The other paths are compared with the first one.
 func writePaths(n int) []harness.Path {
 	list := append(studyPaths(n),
 		harness.Path{Name: "DML, last_statement", Method: harness.Repeated("ExecuteSql", n) + ", Commit", Operation: dml(n, harness.SayLast)},
@@ -194,7 +195,7 @@ func applied(n int, options ...spanner.ApplyOption) harness.Operation {
 	}
 }
 
-// dml sends one statement for each row.
+// dml returns an operation that inserts n rows with one statement for each row.
 func dml(n int, s harness.Saying) harness.Operation {
 	return func(ctx context.Context, c harness.Call) (int, error) {
 		users := newUsers(n)
@@ -239,7 +240,7 @@ func batchDML(n int, s harness.Saying) harness.Operation {
 	}
 }
 
-// manyRowDML inserts all rows with one statement.
+// manyRowDML returns an operation that inserts all n rows with one statement.
 func manyRowDML(n int) harness.Operation {
 	var values []string
 	for i := range n {
@@ -258,7 +259,7 @@ func manyRowDML(n int) harness.Operation {
 	}
 }
 
-// batchWrite sends the rows as one group, which the server commits as one transaction.
+// batchWrite returns an operation that sends n rows as one group, which the server commits in one transaction.
 func batchWrite(n int) harness.Operation {
 	return func(ctx context.Context, c harness.Call) (rows int, err error) {
 		groups := []*spanner.MutationGroup{{Mutations: mutations(newUsers(n))}}

@@ -8,7 +8,7 @@ import (
 // CustomersPerScale is the number of customers at scale factor 1.
 const CustomersPerScale = 150_000
 
-// Customer is a row of CUSTOMER. Its strings stay valid after the row is overwritten.
+// Customer is a row of CUSTOMER. Its strings stay valid when the other fields are overwritten with the next row.
 type Customer struct {
 	Key     int64
 	Name    string
@@ -20,7 +20,8 @@ type Customer struct {
 	Comment string
 }
 
-// Customers yields the rows whose keys are in (after, until]. It overwrites the yielded row with the next one.
+// Customers yields the rows whose keys are greater than after and at most until. It reuses the yielded Customer for
+// the next row.
 func Customers(after, until int64) iter.Seq[*Customer] {
 	return func(yield func(*Customer) bool) {
 		address, nation, phone := newStream(881155353, 9, after), newStream(1489529863, 1, after), newStream(1521138112, 3, after)

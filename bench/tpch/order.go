@@ -13,7 +13,7 @@ const (
 	partsPerScale  = 200_000
 )
 
-// Order is a row of ORDERS. Its strings stay valid after the row is overwritten.
+// Order is a row of ORDERS. Its strings stay valid when the other fields are overwritten with the next row.
 type Order struct {
 	Key          int64
 	Customer     int64
@@ -35,8 +35,8 @@ const (
 	maxLines    = 7
 )
 
-// Orders yields the rows at a scale factor whose numbers, counted from 1, are in (after, until]. It overwrites the
-// yielded row with the next one.
+// Orders yields the rows at a scale factor whose numbers, counted from 1, are greater than after and at most until. It
+// reuses the yielded Order for the next row.
 func Orders(scale float64, after, until int64) iter.Seq[*Order] {
 	return func(yield func(*Order) bool) {
 		date, customer, priority := newStream(1066728069, 1, after), newStream(851767375, 1, after), newStream(591449447, 1, after)
@@ -60,10 +60,11 @@ func Orders(scale float64, after, until int64) iter.Seq[*Order] {
 	}
 }
 
-// orderKey returns the key of order n. Of 32 consecutive keys the orders use the first 8.
+// orderKey returns the key of order n. Of every 32 consecutive keys, the first 8 are used.
 func orderKey(n int64) int64 { return n>>3<<5 | n&7 }
 
-// withOrders returns a customer near key that has orders. Every third customer has none.
+// withOrders returns a customer that has orders: key or, since every third customer has none, one near it. customers
+// is the number of customers.
 func withOrders(key, customers int64) int64 {
 	for step := int64(1); key%3 == 0; step = -step {
 		key = min(key+step, customers)
@@ -71,7 +72,7 @@ func withOrders(key, customers int64) int64 {
 	return key
 }
 
-// lines are the random columns of LINEITEM on which an order's price and status depend.
+// lines holds the streams for the columns of LINEITEM on which the price and status of an order depend.
 type lines struct {
 	count, quantity, discount, tax, part, shipDate stream
 	parts                                          int64

@@ -9,14 +9,15 @@ const (
 	modulus    = math.MaxInt32
 )
 
-// stream is the sequence of random numbers of one column. Each row owns perRow numbers of it, even if it uses fewer.
+// stream is the sequence of random numbers for one column. Each row has perRow numbers of the sequence, even if it
+// uses fewer.
 type stream struct {
 	seed   int64
 	perRow int64
 	used   int64 // by the current row
 }
 
-// newStream returns a column's stream at a row, counted from 0.
+// newStream returns the stream of a column, positioned at a row. Rows are counted from 0.
 func newStream(seed, perRow, row int64) stream {
 	s := stream{seed: seed, perRow: perRow}
 	s.skip(perRow * row)
@@ -30,15 +31,15 @@ func (s *stream) between(low, high int64) int64 {
 	return low + int64(float64(s.seed)/modulus*float64(high-low+1))
 }
 
-// bits returns a random number from -2^31 to 0. dbgen asks for one from 0 to 2^31-1, but the width of that range
-// overflows 32 bits and becomes negative.
+// bits returns a random number from -2^31 to 0, as dbgen does. dbgen asks for a number from 0 to 2^31-1, but in dbgen
+// the width of that range overflows 32 bits and becomes negative.
 func (s *stream) bits() int64 {
 	s.seed = s.seed * multiplier % modulus
 	s.used++
 	return int64(float64(s.seed) / modulus * math.MinInt32)
 }
 
-// endRow skips the numbers that the row has not used.
+// endRow skips those of the row's random numbers that were not used.
 func (s *stream) endRow() {
 	s.skip(s.perRow - s.used)
 	s.used = 0
@@ -55,7 +56,7 @@ func (s *stream) skip(n int64) {
 
 const addressCharacters = "0123456789abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXYZ,"
 
-// appendAddress appends 10 to 40 random characters. It takes five characters from each random number.
+// appendAddress appends 10 to 40 random characters. It uses each random number for five characters.
 func (s *stream) appendAddress(dst []byte) []byte {
 	bits := int64(0)
 	for i := range s.between(10, 40) {
@@ -68,12 +69,12 @@ func (s *stream) appendAddress(dst []byte) []byte {
 	return dst
 }
 
-// word returns a random word of a list, by weight.
+// word returns a random word of a list. The words' weights are their relative probabilities.
 func (s *stream) word(w *words) string {
 	return w.byWeight[s.between(0, int64(len(w.byWeight))-1)]
 }
 
-// comment returns a part of the pool of text, from 0.4 to 1.6 times as long as the average.
+// comment returns a random part of the text pool. It is 0.4 to 1.6 times as long as average.
 func (s *stream) comment(pool string, average int64) string {
 	shortest, longest := average*4/10, average*16/10
 	from := s.between(0, int64(len(pool))-longest)

@@ -5,11 +5,12 @@ import "sync"
 const (
 	poolBytes = 300 << 20
 	poolSeed  = 933588178
-	// longestSentence is longer than any sentence, in bytes.
+	// longestSentence is a number of bytes that no sentence reaches.
 	longestSentence = 256
 )
 
-// pool is the random text from which all comments are cut. Generating it takes some seconds, and it stays in memory.
+// pool returns the random text from which all comments are cut. Generating the text takes some seconds, so it then
+// stays in memory.
 var pool = sync.OnceValue(func() string {
 	w := writer{random: stream{seed: poolSeed}, text: make([]byte, 0, poolBytes+longestSentence)}
 	for len(w.text) < poolBytes {

@@ -7,7 +7,8 @@ import (
 )
 
 // TestTables compares the tables at scale factor 0.01 with the files of tpchgen-cli 4.0.0, which is tested against
-// dbgen itself (https://github.com/clflushopt/tpchgen-rs). It generates each table in three parts of arbitrary sizes.
+// dbgen itself (https://github.com/clflushopt/tpchgen-rs). It generates each table in three parts of different sizes,
+// and compares the concatenation.
 func TestTables(t *testing.T) {
 	var customers, orders []byte
 	for _, r := range [][2]int64{{0, 1}, {1, 777}, {777, CustomersPerScale / 100}} {

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// words is a list of words in dbgen's file dists.dss. byWeight holds each word as many times as its weight says.
+// words is a list of words from dbgen's file dists.dss. byWeight holds each word as many times as its weight says.
 type words struct{ byWeight []string }
 
-// list parses words separated by commas. A weight follows its word after a colon. Words without a weight share the
-// weight of the next word that has one.
+// list parses words separated by commas. A weight follows its word after a colon. A word without a weight has the same
+// weight as the next word with one.
 func list(text string) *words {
 	w := new(words)
 	var same []string

@@ -10,24 +10,25 @@ import (
 )
 
 const (
-	// probeShare is the ratio of a full run's length to a probe's. probePolls is the smallest number of polls in a
-	// probe.
+	// A probe is a short run, which lasts 1/probeShare of a full run but at least probePolls polls.
 	probeShare = 6
 	probePolls = 10
-	// leastProbe is the lowest rate of the first probe, in rows per second. Any machine holds it.
+	// leastProbe is the lowest rate of the first probe, in rows per second. Watchers on any machine hold it.
 	leastProbe = 500
-	// faster is the factor between the rates of two probes, until the watchers do not hold one. Then probeSteps
-	// probes halve the interval between the fastest rate held and the slowest rate not held.
+	// faster is the factor between the rates of two successive probes, until the watchers do not hold a rate. Then
+	// each of probeSteps further probes halves the interval between the highest rate held and the lowest rate not
+	// held.
 	faster     = 2
 	probeSteps = 3
-	// slower is the factor between the rates of two full runs, which go down until a rate is held or up until one is
-	// not. capacityRuns is the largest number of full runs.
+	// slower is the factor between the rates of two successive full runs. If the first full run held its rate, the
+	// next ones have higher rates until one is not held; otherwise they have lower rates until one is held.
+	// capacityRuns is the largest number of full runs.
 	slower       = 0.93
 	capacityRuns = 8
 )
 
-// capacity searches for the most rows per second that the watchers hold without a growing lag. It reports the full
-// runs only, and for each the resource that limited it.
+// capacity searches for the most rows per second at which the watchers' lag does not grow. It reports only the full
+// runs, and for each of them the resource that limited it.
 func (w *watchRun) capacity(ctx context.Context) error {
 	probe := min(max(w.Each/probeShare, probePolls*w.PollInterval), w.Each)
 	found, err := searchRate(max(w.Transactions, leastProbe/float64(w.Mutations)), func(rate float64, full bool) (bool, error) {
@@ -53,9 +54,9 @@ func (w *watchRun) capacity(ctx context.Context) error {
 	return err
 }
 
-// searchRate searches for the highest rate that is held, from the rate first on. Short probes find it roughly. Full
-// runs then go up from there until a rate is not held, or down until one is. found is false if no run of capacityRuns
-// did that.
+// searchRate searches for the highest rate that the watchers hold, beginning at the rate first. Short probes find it
+// roughly. Full runs then raise the rate until it is not held, or lower it until it is. found is false if capacityRuns
+// full runs did not achieve that.
 func searchRate(first float64, try func(rate float64, full bool) (held bool, err error)) (found bool, err error) {
 	rate, held, missed := first, 0., 0.
 	for step := 0; step < probeSteps; {
@@ -96,7 +97,7 @@ func searchRate(first float64, try func(rate float64, full bool) (held bool, err
 	return false, nil
 }
 
-// tryRate runs an experiment with rate transactions a second.
+// tryRate runs an experiment at rate transactions per second for the duration lasts.
 func (w *watchRun) tryRate(ctx context.Context, rate float64, lasts time.Duration) (*WatchResult, error) {
 	e := w.experiment(w.Watching)
 	e.load.Transactions, e.lasts, e.published = rate, lasts, nil
@@ -108,7 +109,7 @@ func (w *watchRun) tryRate(ctx context.Context, rate float64, lasts time.Duratio
 	return results[0], nil
 }
 
-// busy is the CPU time that the server and this program have used up to a moment.
+// busy holds the CPU time that the server and this program have used up to a moment.
 type busy struct {
 	at          time.Time
 	server, own time.Duration
@@ -124,13 +125,14 @@ func busyOf(t *harness.Target) busy {
 	return b
 }
 
-// Cores are the average numbers of busy cores during a load.
+// Cores holds the average numbers of busy cores during a load.
 type Cores struct {
 	Server float64 `json:"server"`
 	Own    float64 `json:"this_program"` // which writes and watches
 }
 
-// since returns the busy cores since before. It returns nil if the server's CPU time is unknown.
+// since returns the average numbers of cores that were busy since before. It returns nil if the server's CPU time is
+// unknown.
 func (b busy) since(before busy) *Cores {
 	if !b.known || !before.known {
 		return nil
@@ -139,10 +141,10 @@ func (b busy) since(before busy) *Cores {
 	return &Cores{(b.server - before.server).Seconds() / lasted, (b.own - before.own).Seconds() / lasted}
 }
 
-// busyShare is the share of busy cores above which CPU counts as the limit.
+// busyShare is the share of the machine's cores above which CPU counts as what limited the rate.
 const busyShare = 0.9
 
-// limitText describes what limited the rate: writers that sent transactions late, slow watchers, or busy cores.
+// limitText says what limited the rate: writers that sent transactions late, slow watchers, or busy cores.
 func (r *WatchResult) limitText() string {
 	text := fmt.Sprintf("a watcher was reading for %.0f%% of the time", 100*min(r.Reading, 1))
 	if r.Late > r.Watching.PollInterval.Seconds()/2 || r.Unsent > 0 {

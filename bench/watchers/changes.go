@@ -9,19 +9,20 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// changes are the changes that a load has made, in the order of their numbers. It is safe for concurrent use.
+// changes holds the changes that a load has made, in the order of their numbers. Its methods may be called
+// concurrently.
 type changes struct {
 	began time.Time // of the load
-	first int64     // number of the first change; earlier runs made those below
+	first int64     // number of the first change of this load; lower numbers belong to earlier runs
 	mu    sync.Mutex
 	list  []change
-	// transactions and committed count the acknowledged transactions and their changes.
+	// transactions and committed count the acknowledged transactions and the changes in them.
 	transactions, committed int64
 }
 
 type change struct {
-	// due is the time at which the change's transaction was due, since the beginning of the load. It is negative for
-	// a change of the backlog.
+	// due is when the change's transaction was due, as the time since the beginning of the load. It is negative for
+	// changes of the backlog.
 	due       time.Duration
 	committed bool // true if the commit was acknowledged
 }
@@ -33,7 +34,7 @@ func (c *changes) begin(now time.Time) {
 	c.began = now
 }
 
-// add adds the changes of a transaction that is due, and returns the number of the first.
+// add adds the changes of a transaction with the given number of rows, and returns the number of the first change.
 func (c *changes) add(due time.Duration, rows int) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,26 +57,27 @@ func (c *changes) commit(number int64, rows int) {
 	c.committed += int64(rows)
 }
 
-// deliveries records which changes the watchers of one side have delivered. The lock of changes guards its fields.
+// deliveries records which changes the watchers of one side have delivered. The mutex of changes guards its fields.
 type deliveries struct {
 	*changes
-	// ahead is the server's clock minus this program's.
+	// ahead is how far the server's clock is ahead of this program's.
 	ahead time.Duration
 
-	got        []bool // true if delivered, by position in list
+	got        []bool // by index in list: whether the change was delivered
 	delivered  int64  // changes of this load, each counted once
 	duplicated int64  // repeated deliveries of a change
-	unwritten  int64  // deliveries of changes that this load has not written, but an earlier run or another program
+	unwritten  int64  // deliveries of changes that this load has not written; an earlier run or another program has
 	fromCommit *hdrhistogram.Histogram
 	fromDue    *hdrhistogram.Histogram
-	// parts are the latencies from the commit, by the part of the load in which the change was due.
+	// parts holds histograms of the latency from commit to callback, one for each part of the load. A change counts
+	// for the part in which it was due.
 	parts   [watchParts]*hdrhistogram.Histogram
 	lasts   time.Duration // duration of the load
-	waiting int           // position of the oldest change that may be undelivered
+	waiting int           // index of the oldest change that may be undelivered
 }
 
-// watchParts is the number of parts of a load. The spread over the parts shows how much a figure differs during the
-// load. Ten parts give an interval of 95%.
+// watchParts is the number of equal parts into which a load is divided. The spread over the parts shows how much a
+// figure varies during the load. Ten parts are enough for an interval with a confidence of 95%.
 const watchParts = 10
 
 func newDeliveries(c *changes, ahead, lasts time.Duration) *deliveries {
@@ -86,7 +88,7 @@ func newDeliveries(c *changes, ahead, lasts time.Duration) *deliveries {
 	return d
 }
 
-// add records the delivery of a change. The latencies leave out the changes of the backlog.
+// add records the delivery of a change. Changes of the backlog are not included in the latencies.
 func (d *deliveries) add(number int64, commit, now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -110,12 +112,13 @@ func (d *deliveries) add(number int64, commit, now time.Time) {
 	}
 }
 
-// record adds a latency in microseconds, limited to the range of the histogram.
+// record adds a latency to the histogram, which counts in microseconds. A latency outside of the histogram's range is
+// replaced by the nearest one in it.
 func record(h *hdrhistogram.Histogram, d time.Duration) {
 	h.RecordValue(min(max(d, time.Microsecond), report.MaxLatency).Microseconds()) // cannot fail: the value is within the range
 }
 
-// tails returns the p99 of the latency from the commit for each part of the load, in seconds.
+// tails returns, for each part of the load, the p99 of the latency from commit to callback, in seconds.
 func (d *deliveries) tails() (list []float64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -127,7 +130,7 @@ func (d *deliveries) tails() (list []float64) {
 	return list
 }
 
-// standing is the progress of a side at a moment.
+// standing describes how far a side has come at a moment.
 type standing struct {
 	transactions, committed, delivered int64
 	lag                                time.Duration // time since the oldest undelivered change was due

@@ -18,10 +18,12 @@ type Bucket struct {
 	Count int64 `json:"count"`
 }
 
-// firstBucket is the end of the first bucket. Each further bucket ends at twice the end before.
+// firstBucket is the upper end of the first bucket. The upper end of each further bucket is twice that of the bucket
+// before.
 const firstBucket = time.Millisecond
 
-// bucketsOf divides latencies into buckets. The first and the last bucket are not empty.
+// bucketsOf divides latencies into buckets. It leaves out empty buckets before the first and after the last one with a
+// latency.
 func bucketsOf(h *hdrhistogram.Histogram) (list []Bucket) {
 	to := firstBucket.Microseconds()
 	for _, bar := range h.Distribution() {
@@ -44,14 +46,14 @@ func bucketsOf(h *hdrhistogram.Histogram) (list []Bucket) {
 	return list
 }
 
-// Geometry of a histogram's chart, which has a line for each bucket.
+// Sizes of the parts of a histogram's chart, in units of the view box. The chart has a line for each bucket.
 const (
 	bucketWidth = 450.0
 	bucketLabel = 60.0
 	bucketValue = 110.0
 )
 
-// histograms draws a histogram of the latency from commit to callback for each result.
+// histograms draws a chart for each result: the histogram of the latency from commit to callback.
 func (r *WatchReport) histograms() (list []report.Chart) {
 	for _, m := range r.Results {
 		if len(m.Histogram) > 0 {

@@ -1,19 +1,20 @@
 package watchers
 
 // Changes are numbered from 0. The key of a row is computed from the number of the change that writes it, and the
-// number from the key. A delivered change is thus found without a map. Rows with neighbouring numbers have keys that
-// are far apart, like those of the Java application, which draws keys at random.
+// number from the key. So the change of a delivered row is found without a map. The keys of successive changes are far
+// apart, as in the Java application, which draws keys at random.
 
 const (
-	// keySpace is the number of keys. They are Java's non-negative Integers, from which the Java application draws.
+	// keySpace is the number of different keys. Keys are non-negative 32-bit integers, as in the Java application.
 	keySpace = 1 << 31
-	// keyFactor is odd, so that multiplication by it modulo a power of two is a permutation. It is 2^31 divided by
-	// the golden ratio, which scatters consecutive numbers (Knuth, The Art of Computer Programming, 6.4).
+	// keyFactor is the factor between the number of a change and its key. It is odd, so that multiplication by it
+	// modulo a power of two is a permutation. It is 2^31 divided by the golden ratio, which scatters consecutive
+	// numbers (Knuth, The Art of Computer Programming, 6.4).
 	keyFactor = 1327217885
 )
 
-// keyInverse is the inverse of keyFactor: their product is 1 modulo 2^31. Each step of Newton's method doubles the
-// number of correct bits.
+// keyInverse is the inverse of keyFactor: the product of the two is 1 modulo 2^31. It is computed by Newton's method,
+// each step of which doubles the number of correct bits.
 var keyInverse = func() uint32 {
 	inverse := uint32(keyFactor) // three bits are correct
 	for range 4 {

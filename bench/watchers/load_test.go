@@ -12,8 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// TestPace checks that the times between transactions average to the rate and their sizes to m, and that the same
-// seed gives the same transactions.
+// TestPace checks that the mean gap between transactions corresponds to the rate, and that their mean size is m. The
+// same seed must give the same transactions.
 func TestPace(t *testing.T) {
 	const n = 100_000
 	for _, even := range []bool{false, true} {
@@ -44,8 +44,8 @@ func TestPace(t *testing.T) {
 			if least < 1 || most > 2*m || m > 1 && (least > 1 || most < 2*m) {
 				t.Errorf("%+v: sizes from %d to %d", l, least, most)
 			}
-			// The test counts gaps shorter than half of the mean. Of exponentially distributed gaps the share 1 -
-			// e^(-1/2) is shorter, of equal gaps none.
+			// The test counts gaps that are shorter than half of the mean gap. If gaps are exponentially distributed,
+			// the share 1 - e^(-1/2) of them is that short; if they are equal, none is.
 			if want := n * (1 - math.Exp(-0.5)); !even && math.Abs(float64(short)-want) > 0.03*want || even && short > 0 {
 				t.Errorf("%+v: %d of %d intervals are shorter than half of the mean", l, short, n)
 			}
@@ -53,7 +53,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestSingerKeys checks that key and number determine each other, and that keys of neighbouring numbers differ much.
+// TestSingerKeys checks that the number follows from the key and the key from the number, and that the keys of
+// successive numbers are far apart.
 func TestSingerKeys(t *testing.T) {
 	for _, number := range []int64{0, 1, 2, 36, 999_999, 17_000_000, keySpace/2 - 1, keySpace - 1} {
 		key := singerKey(number)
@@ -63,7 +64,7 @@ func TestSingerKeys(t *testing.T) {
 	}
 	parts := map[int64]bool{}
 	for number := range int64(100_000) {
-		parts[singerKey(number)>>11] = true // 2^20 parts of the key space
+		parts[singerKey(number)>>11] = true // the key space has 2^20 parts
 	}
 	if len(parts) < 90_000 {
 		t.Errorf("100,000 keys are in %d of a million parts of the key space", len(parts))
@@ -75,7 +76,7 @@ func TestSingerKeys(t *testing.T) {
 	}
 }
 
-// TestDeliveries checks the figures of known deliveries.
+// TestDeliveries records known deliveries and checks the figures that are computed from them.
 func TestDeliveries(t *testing.T) {
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }
@@ -116,8 +117,8 @@ func TestDeliveries(t *testing.T) {
 	}
 }
 
-// TestDivide checks that every shard value goes to one watcher, and that the watchers' numbers of values differ by at
-// most one.
+// TestDivide checks that every shard value belongs to exactly one watcher, and that the watchers' numbers of shard
+// values differ by at most one.
 func TestDivide(t *testing.T) {
 	for n := 1; n <= shardValues; n++ {
 		s := side{Watching: Watching{Watchers: n}}
@@ -140,8 +141,8 @@ func TestDivide(t *testing.T) {
 	}
 }
 
-// TestPollFigures checks the figures that the Java application computes from the statistics, and the rows of the
-// index.
+// TestPollFigures checks the computation of the figures that the Java application shows, and of the number of index
+// rows.
 func TestPollFigures(t *testing.T) {
 	p := PollStatistics{Polls: 60, CPU: 0.0575, Rows: 500, RowsScanned: 1037}
 	if got := p.Share(time.Minute); math.Abs(got-0.0575) > 1e-9 {
@@ -152,7 +153,8 @@ func TestPollFigures(t *testing.T) {
 	}
 }
 
-// TestGrows checks that a lag that goes up and down like a saw does not count as growing, and that a rising lag does.
+// TestGrows checks that a lag that rises and falls with each poll does not count as growing, and that a steadily
+// rising lag does.
 func TestGrows(t *testing.T) {
 	began := time.Now()
 	for name, c := range map[string]struct {
@@ -210,7 +212,7 @@ func TestWatchSettings(t *testing.T) {
 	}
 }
 
-// TestBuckets checks that each latency is counted in the bucket whose end is the first not below it.
+// TestBuckets checks that each latency is counted in the first bucket whose upper end is not below it.
 func TestBuckets(t *testing.T) {
 	h := report.NewHistogram()
 	for _, us := range []int64{100, 900, 3000, 3900, 9000, 9001} {
@@ -230,8 +232,8 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// TestMatrix checks the experiments: the fifteen rows of the published table, each with its published settings, and
-// the two bursts.
+// TestMatrix checks the list of experiments: the fifteen rows of the published table, each with its published
+// settings, and the two bursts.
 func TestMatrix(t *testing.T) {
 	w := watchRun{WatchSettings: WatchDefaults()}
 	list := w.matrixExperiments()
@@ -278,8 +280,8 @@ func TestCapacityTarget(t *testing.T) {
 	}
 }
 
-// TestSearchRate checks that the search for the capacity ends, and that the capacity lies between its last two full
-// runs. It must also do so if probes hold more or less than full runs.
+// TestSearchRate checks that the search for the capacity ends, and that the capacity lies between the rates of its
+// last two full runs. This must be so even if probes hold higher or lower rates than full runs.
 func TestSearchRate(t *testing.T) {
 	for _, limit := range []float64{3, 700, 8123, 40_000} {
 		for _, probed := range []float64{0.8, 1, 1.3} {

@@ -14,7 +14,7 @@ const (
 	burstLimit    = 1000
 )
 
-// burstLoad has a large transaction every other second.
+// burstLoad is a load with one large transaction every other second.
 var burstLoad = Load{Transactions: 0.5, Mutations: 500}
 
 // matrix runs the settings of the published table and the two bursts, one after the other.
@@ -27,8 +27,8 @@ func (w *watchRun) matrix(ctx context.Context) error {
 	return nil
 }
 
-// matrixExperiments returns the experiments of the matrix. The load, the number of watchers, the interval and the
-// limit are the publication's. Everything else comes from the settings.
+// matrixExperiments returns the experiments of the matrix. The publication gives the load, the number of watchers, the
+// interval and the limit of each experiment. All other values come from the settings.
 func (w *watchRun) matrixExperiments() (list []watchExperiment) {
 	add := func(name string, l Load, way Watching, p *Published) {
 		load, watching := w.Load, w.Watching
@@ -50,7 +50,7 @@ func (p publishedRow) watching() Watching {
 	return Watching{Watchers: p.watchers, NoHint: p.noHint, NoShards: p.noShards, PollInterval: studyInterval, Limit: studyLimit}
 }
 
-// publishedFor returns the publication's row for a setting. It returns nil if there is none.
+// publishedFor returns the row of the published table with this load and these settings; nil if there is none.
 func publishedFor(l Load, way Watching) *Published {
 	for _, row := range publishedRows {
 		same := row.transactions == l.Transactions && row.mutations == l.Mutations && row.watchers == way.Watchers &&
@@ -62,7 +62,7 @@ func publishedFor(l Load, way Watching) *Published {
 	return nil
 }
 
-// loadName returns the publication's name of a load, or else its rates.
+// loadName returns the name that the publication gives to a load or, if it has none, a name made of the load's rates.
 func loadName(l Load) string {
 	for _, row := range publishedRows {
 		if row.transactions == l.Transactions && row.mutations == l.Mutations {

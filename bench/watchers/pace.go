@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// pace generates the transactions of a load one after the other: when each is due, and how many rows it writes. The
-// same seed gives the same transactions.
+// pace generates the transactions of a load one after the other. For each it says when the transaction is due, and how
+// many rows it writes. The same seed gives the same transactions.
 type pace struct {
 	Load
 	rand *rand.Rand
@@ -15,8 +15,8 @@ type pace struct {
 
 func newPace(l Load) *pace { return &pace{Load: l, rand: rand.New(rand.NewPCG(l.Seed, 0))} }
 
-// next returns the next transaction. The gaps between two transactions average to the rate. They are all equal, or
-// exponentially distributed like those of independent requests.
+// next returns the next transaction. The mean gap between two transactions corresponds to the rate. The gaps are all
+// equal if Even is set, and otherwise exponentially distributed, like those of independent requests.
 func (p *pace) next() (due time.Duration, rows int) {
 	interval := 1.0
 	if !p.Even {
@@ -26,8 +26,8 @@ func (p *pace) next() (due time.Duration, rows int) {
 	return time.Duration(p.due * float64(time.Second)), p.rows()
 }
 
-// rows returns a random size from 1 to 2m with the average m. A uniform size would have the average m + 1/2.
-// Therefore a size above 1 is reduced by one with the probability m / (2m - 1).
+// rows returns a random number of rows from 1 to 2m with the mean m. A uniform distribution would have the mean m +
+// 1/2. Therefore a number above 1 is reduced by one with the probability m / (2m - 1).
 func (p *pace) rows() int {
 	m := p.Mutations
 	n := 1 + p.rand.IntN(2*m)
@@ -37,5 +37,5 @@ func (p *pace) rows() int {
 	return n
 }
 
-// asked returns the average number of rows per second of the load.
+// asked returns the mean number of rows per second that the settings ask for.
 func (l Load) asked() float64 { return l.Transactions * float64(l.Mutations) }

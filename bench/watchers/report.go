@@ -19,16 +19,16 @@ type WatchReport struct {
 	Figures  []WatchFigure  `json:"figures"`
 }
 
-// WatchFigure is a target, and beside it the value that this run has measured.
+// WatchFigure is a quantity with a target, and the value that this run has measured.
 type WatchFigure struct {
 	Name    string  `json:"name"`
 	Ours    float64 `json:"ours"`
 	Unit    string  `json:"unit,omitempty"`
 	Target  float64 `json:"target"`
 	AtLeast bool    `json:"target_is_least,omitempty"` // true if Target is a minimum
-	// Published is the study's value as text, or "" if it has none.
+	// Published is the published value as text; "" if there is none.
 	Published string `json:"published,omitempty"`
-	// Spread is the spread of Ours over parts of the run. It is nil if there are none.
+	// Spread is the spread of Ours over parts of the run; nil if there is none.
 	Spread *report.Spread `json:"spread,omitempty"`
 }
 
@@ -53,13 +53,14 @@ func (r *WatchReport) complete() {
 	}
 }
 
-// counted returns a figure whose target is 0 changes. A count has no noise.
+// counted returns a figure for a number of changes, whose target is 0. A count has no noise, so its interval is the
+// value.
 func counted(name string, n int64) WatchFigure {
 	return WatchFigure{Name: name, Ours: float64(n), Spread: report.Exactly(float64(n))}
 }
 
-// mostHeld returns the result with the most rows per second that one watcher has held in the recommended way. It
-// returns nil if there is none.
+// mostHeld returns the result with the highest rate, in rows per second, that one watcher has held in the recommended
+// way; nil if there is none.
 func (r *WatchReport) mostHeld() (best *WatchResult) {
 	for _, m := range r.Results {
 		if m.Held && m.Watching.Watchers == 1 && m.Watching.recommended() && (best == nil || m.perSecond() > best.perSecond()) {
@@ -69,8 +70,8 @@ func (r *WatchReport) mostHeld() (best *WatchResult) {
 	return best
 }
 
-// bracket returns the interval in which the limit lies: from the most rows per second that were held to the fewest
-// that were not.
+// bracket returns the interval in which the highest possible rate lies: from the highest rate that was held to the
+// lowest one that was not held.
 func (r *WatchReport) bracket(best *WatchResult) *report.Spread {
 	s := report.Exactly(best.perSecond())
 	for _, m := range r.Results {
@@ -115,15 +116,15 @@ func (f WatchFigure) targetText() string {
 	return "≤ " + f.text(f.Target)
 }
 
-// Crowfoot's targets, on two cores that server, writer and watcher share.
+// Crowfoot's targets. They are meant for two cores that server, writer and watcher share.
 const (
 	targetPoll     = 0.03  // CPU seconds of one poll at -w 50 -m 200, with a poll every second
 	targetCapacity = 40e3  // rows per second that one watcher must hold
 	targetCatchUp  = 50e3  // changes per second that one watcher must deliver from a backlog
 	targetIndex    = 1.01  // rows of the index read for each row returned, with a backlog
 	targetNoHint   = 1.1   // ratio of a poll without the table hint to the recommended poll
-	targetNoShards = 2.    // the same without the shard provider
-	targetPruned   = 1.5   // the same on an index that is pruned
+	targetNoShards = 2.    // ratio of a poll without the shard provider to the recommended poll
+	targetPruned   = 1.5   // ratio of a poll on an index that is pruned to the recommended poll
 	targetStream   = 0.02  // seconds from commit to callback by a change stream at -w 25 -m 100, p99
 	targetRecords  = 100e3 // records per second of a change stream with streamReaders partitions
 	leastBacklog   = 500e3 // smallest backlog, in changes, at which targetCatchUp and targetIndex apply
@@ -136,7 +137,7 @@ const latencyBeyondPoll = 0.1
 // streamReaders is the number of partitions at which targetRecords applies.
 const streamReaders = 16
 
-// targets returns the figures of one result that have targets.
+// targets returns those figures of one result that have targets.
 func (r *WatchResult) targets(s WatchSettings) (list []WatchFigure) {
 	name := fmt.Sprintf("%s, %s, %s: ", r.Name, r.Setting, report.Plural(r.Watching.Watchers, "watcher"))
 	add := func(f WatchFigure) {
@@ -179,7 +180,7 @@ func (r *WatchResult) targets(s WatchSettings) (list []WatchFigure) {
 // perSecond returns the number of rows that the load wrote per second.
 func (r *WatchResult) perSecond() float64 { return float64(r.Changes) / r.Seconds }
 
-// compareWays compares the polls of one way of watching with those of the recommended way.
+// compareWays returns figures that compare the polls of one way of watching with those of the recommended way.
 func compareWays(way, best *WatchResult) (list []WatchFigure) {
 	a, b := way.Polls, best.Polls
 	if a == nil || b == nil || way.Watching.recommended() {

@@ -10,7 +10,7 @@ import (
 // WatchResult holds the results of one side in one experiment.
 type WatchResult struct {
 	Name      string     `json:"name"`    // of the load
-	Setting   string     `json:"setting"` // the differences from the recommended way
+	Setting   string     `json:"setting"` // how the way of watching differs from the recommended one
 	Load      Load       `json:"load"`
 	Watching  Watching   `json:"watching"`
 	Published *Published `json:"published,omitempty"`
@@ -22,35 +22,36 @@ type WatchResult struct {
 	Delivered    int64   `json:"delivered"`                     // of Changes
 	Lost         int64   `json:"lost"`
 	Duplicated   int64   `json:"duplicated"`
-	Unwritten    int64   `json:"not_of_this_run,omitempty"` // delivered, but written by an earlier run or by another program
+	Unwritten    int64   `json:"not_of_this_run,omitempty"` // changes that were delivered, but written by an earlier run or by another program
 
 	FromCommit report.Latency `json:"commit_to_callback_us"`
-	// Tail is the spread of FromCommit's p99 over parts of the load, in seconds. It is nil if nothing was delivered.
+	// Tail is the spread over parts of the load of the p99 latency from commit to callback, in seconds. It is nil if
+	// nothing was delivered.
 	Tail    *report.Spread `json:"commit_to_callback_p99_seconds,omitempty"`
 	FromDue report.Latency `json:"due_to_callback_us"`
 	// Histogram shows the latencies from commit to callback.
 	Histogram []Bucket `json:"commit_to_callback_histogram"`
-	// Lag is the time since the oldest undelivered change was due, and Behind the number of undelivered changes, both
-	// at the end of the load.
+	// Lag is the time since the oldest undelivered change was due. Behind is the number of undelivered changes. Both
+	// are taken at the end of the load.
 	Lag    float64 `json:"lag_at_end_seconds"`
 	Behind int64   `json:"behind_at_end"`
-	// Held is true if the lag did not grow, nothing was lost, and at most unsentShare of the transactions were never
-	// sent.
+	// Held is true if the watchers held the load: the lag did not grow, no change was lost, and at most unsentShare of
+	// the transactions were never sent.
 	Held bool `json:"held"`
-	// Late is the delay of the last transaction, in seconds.
+	// Late is by how many seconds the last transaction was sent too late.
 	Late float64 `json:"writers_late_at_end_seconds"`
 	// Reading is the share of the time in which a watcher was reading, averaged over the watchers.
 	Reading float64 `json:"reading_share"`
-	// Cores are the busy cores during the load. It is nil if the server runs elsewhere.
+	// Cores holds the average numbers of busy cores during the load. It is nil if the server runs on another machine.
 	Cores *Cores `json:"busy_cores,omitempty"`
 
 	Backlog int     `json:"backlog,omitempty"`
 	CatchUp CatchUp `json:"catch_up,omitzero"` // with a Backlog
 
-	// Polls are the server's statistics of the polls. It is nil if the server has none, or if there were no polls.
+	// Polls holds the server's statistics of the polls. It is nil if the server has none, or if there were no polls.
 	Polls *PollStatistics `json:"polls,omitempty"`
-	// Reads and ReadTime are counted by the watchers. A read is a query or a record of a change stream. ReadTime is
-	// the mean time in seconds, for a query from the request to the last row.
+	// Reads counts the watchers' reads. A read is a query, or a record of a change stream. ReadTime is the mean time
+	// of a read in seconds; for a query, this is the time from the request to the last row.
 	Reads    int64   `json:"reads"`
 	ReadTime float64 `json:"avg_read_seconds"`
 
@@ -58,13 +59,14 @@ type WatchResult struct {
 	watched time.Duration
 }
 
-// CatchUp describes the time until the oldest undelivered change was as young as the poll interval allows.
+// CatchUp describes how the watchers worked off a backlog. It covers the time until the oldest undelivered change was
+// as recent as the poll interval allows.
 type CatchUp struct {
 	Seconds float64 `json:"seconds"`
-	Changes int64   `json:"changes"` // delivered until then, including those of the load
+	Changes int64   `json:"changes"` // changes delivered in that time, including those of the load
 	Reads   int64   `json:"reads"`   // queries, or records of a change stream
-	// Pace and ReadPace are the spreads of the changes and reads per second, over parts of that time. They are nil if
-	// the watchers never caught up.
+	// Pace and ReadPace are the spreads, over parts of that time, of the changes per second and the reads per second.
+	// They are nil if the watchers never caught up.
 	Pace     *report.Spread `json:"changes_per_second,omitempty"`
 	ReadPace *report.Spread `json:"reads_per_second,omitempty"`
 }
@@ -77,11 +79,11 @@ func (c CatchUp) PerSecond() float64 {
 	return float64(c.Changes) / c.Seconds
 }
 
-// unsentShare is the share of transactions that may be due during the load but never sent. They are those of its last
-// moments.
+// unsentShare is the largest share of transactions that may be due during the load but never sent; those that are due
+// in the last moments of the load often are not.
 const unsentShare = 0.01
 
-// fill copies the results of a side.
+// fill copies the results of a side into r.
 func (r *WatchResult) fill(e watchExperiment, write *writer, s *side) {
 	now := s.standing(time.Now())
 	r.Seconds, r.Transactions, r.Changes, r.Unsent = e.lasts.Seconds(), now.transactions, now.committed, write.unsent
@@ -102,7 +104,7 @@ func (r *WatchResult) fill(e watchExperiment, write *writer, s *side) {
 	r.Reading = took.Seconds() / r.watched.Seconds() / float64(max(len(s.watchers), 1))
 }
 
-// heldText describes whether the watchers held the load.
+// heldText says whether the watchers held the load.
 func (r *WatchResult) heldText() string {
 	switch {
 	case r.Held:

@@ -10,13 +10,13 @@ import (
 
 const (
 	// statusEvery is the time between two updates of the status on a terminal. lineEvery is the time between two
-	// status lines elsewhere.
+	// status lines on other outputs.
 	statusEvery = 500 * time.Millisecond
 	lineEvery   = 10 * time.Second
 )
 
-// show shows the status of a run. Each side gets a picture. It gets one line instead with Simple, or if there is no
-// terminal.
+// show shows the status of a run, if it is time for the next update. Each side gets a picture of several lines. With
+// Simple, or if the output is no terminal, it gets one line.
 func (w *watchRun) show(e watchExperiment, sides []*side, now time.Time) {
 	every := lineEvery
 	if w.screen.Live {
@@ -38,7 +38,7 @@ func (w *watchRun) show(e watchExperiment, sides []*side, now time.Time) {
 	w.screen.Status(lines)
 }
 
-// watchStatus is the status of a side at a moment.
+// watchStatus is the status of a side at a moment, for the screen.
 type watchStatus struct {
 	standing
 	title             string
@@ -69,7 +69,7 @@ func (s *side) status(e watchExperiment, now time.Time) watchStatus {
 // read returns the mean time of a read.
 func (s watchStatus) read() time.Duration { return s.readTime / time.Duration(max(s.reads, 1)) }
 
-// to formats a quantile of the latency from commit to callback, given in microseconds.
+// to formats a latency from commit to callback, given in microseconds.
 func (s watchStatus) to(us int64) string {
 	if s.delivered == 0 {
 		return "-"
@@ -77,7 +77,7 @@ func (s watchStatus) to(us int64) string {
 	return fmt.Sprintf("%.3f s", float64(us)/1e6)
 }
 
-// readText formats the mean time of a read.
+// readText formats the mean time that a read takes.
 func (s watchStatus) readText() string {
 	if s.reads == 0 {
 		return "-"
@@ -85,7 +85,7 @@ func (s watchStatus) readText() string {
 	return fmt.Sprintf("%.4f s", s.read().Seconds())
 }
 
-// clock formats the part of the load that is over.
+// clock formats how much of the load's time is over.
 func (s watchStatus) clock() string {
 	return fmt.Sprintf("%.0f of %.0f s", min(s.passed, s.lasts).Seconds(), s.lasts.Seconds())
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/harness"
 )
 
-// WatchSettings say what the benchmark of change watching writes, how it watches, and what it compares. The flags
-// have the names of those in the benchmark application of Google's Spanner Change Watcher.
+// WatchSettings say what the benchmark writes, how it watches the changes, and what it compares. The flags have the
+// names that the benchmark application of Google's Spanner Change Watcher uses.
 type WatchSettings struct {
 	Load
 	Watching
@@ -25,20 +25,20 @@ type WatchSettings struct {
 	Mode  WatchMode     `json:"mode"`
 	// Backlog is the number of changes that are written before the watchers of a run start.
 	Backlog int  `json:"backlog,omitempty"`
-	Drop    bool `json:"-"` // true to drop the table first, if there is one
+	Drop    bool `json:"-"` // true to drop the table first if it exists
 
 	bench.Endpoint
 	// Create makes the run create the database if it is missing.
 	Create         bool          `json:"-"`
 	StatisticsWait time.Duration `json:"statistics_wait_ns"`
 	bench.Outputs
-	// Profile is a directory for profiles of the embedded server and of this program, taken during the load. Each run
-	// overwrites those of the run before. "" means none.
+	// Profile is a directory for profiles of the embedded server and of this program, which are taken during the load.
+	// The profiles of a later load overwrite those of an earlier one. "" means none.
 	Profile string `json:"-"`
 	Simple  bool   `json:"-"` // true for a status of one line
 }
 
-// Load describes the transactions that are written.
+// Load describes the transactions that the benchmark writes.
 type Load struct {
 	Transactions float64 `json:"transactions_per_second"`
 	Mutations    int     `json:"mutations_per_transaction"` // on average
@@ -47,7 +47,7 @@ type Load struct {
 	Seed         uint64  `json:"seed"`
 }
 
-// Watching describes how the changes are watched.
+// Watching describes in which way the changes are watched.
 type Watching struct {
 	Source       Source        `json:"source"`
 	Watchers     int           `json:"watchers"`
@@ -56,12 +56,12 @@ type Watching struct {
 	NoHint       bool          `json:"no_table_hint,omitempty"`
 	NoShards     bool          `json:"no_shard_provider,omitempty"`
 	Reset        bool          `json:"reset_last_seen,omitempty"` // true to forget the commit timestamps that an earlier run has seen
-	// Prune is the age at which delivered rows lose their commit timestamp, and with it their index entry. 0 means
-	// never.
+	// Prune is the age at which the commit timestamp of a delivered row is set to NULL, which also removes the row
+	// from the index. 0 means never.
 	Prune time.Duration `json:"prune_ns,omitempty"`
 }
 
-// Source is where the watchers read changes.
+// Source says from where the watchers read changes.
 type Source string
 
 // The sources.
@@ -76,23 +76,25 @@ type WatchMode string
 // The modes.
 const (
 	WatchOne      WatchMode = "one"      // one setting
-	WatchCompare  WatchMode = "compare"  // the setting and the recommended one, at the same time
+	WatchCompare  WatchMode = "compare"  // the way in the settings and the recommended one, at the same time
 	WatchMatrix   WatchMode = "matrix"   // the settings of the published table, one after the other
-	WatchCapacity WatchMode = "capacity" // the most rows per second that the watchers hold
+	WatchCapacity WatchMode = "capacity" // searches for the most rows per second that the watchers hold
 )
 
 const (
-	// These names are those of the Java application.
+	// The default names of the table and the index, which are those in the Java application.
 	defaultWatchTable = "Singers"
 	defaultWatchIndex = "Idx_Singers_ShardId_LastUpdated"
-	// maxWatchMutations keeps a transaction of twice the average size within the limit of 80,000 mutations per
-	// commit. Each row has eight columns, and the index has two (https://cloud.google.com/spanner/quotas#limits-for).
+	// maxWatchMutations is the largest mean size of a transaction. It keeps a transaction of twice the mean size
+	// within the limit of 80,000 mutations per commit: each row counts with eight columns, and its index entry with
+	// two (https://cloud.google.com/spanner/quotas#limits-for).
 	maxWatchMutations = 4000
-	// maxUpdaters is far more than one machine can drive.
+	// maxUpdaters is the largest number of transactions in progress. It is far more than one machine can drive.
 	maxUpdaters = 10_000
 )
 
-// WatchDefaults returns the values of the Java application, and our own where it has none.
+// WatchDefaults returns the default settings of the Java application. Where the application has none, it returns
+// values of our own.
 func WatchDefaults() WatchSettings {
 	return WatchSettings{
 		Load:     Load{Transactions: 1, Mutations: 5, Updaters: 32, Seed: 1},
@@ -170,7 +172,7 @@ func (w Watching) check() error {
 	return nil
 }
 
-// writes refuses a load of less than one expected transaction.
+// writes returns an error if a load would have less than one transaction on average.
 func (s WatchSettings) writes() error {
 	if s.Mode != WatchMatrix && s.Transactions*s.Each.Seconds() < 1 {
 		return fmt.Errorf("-w %g writes less than one transaction in %v: nothing would be measured", s.Transactions, s.Each)
@@ -178,13 +180,13 @@ func (s WatchSettings) writes() error {
 	return nil
 }
 
-// recommended reports whether the study recommends this way of watching: by polls, with a shard provider and a table
-// hint.
+// recommended reports whether this is the way of watching that the publication recommends: by polls, with a shard
+// provider and a table hint.
 func (w Watching) recommended() bool { return w.text() == recommended }
 
 const recommended = "recommended"
 
-// text lists the differences from the recommended way.
+// text lists how this way of watching differs from the recommended one.
 func (w Watching) text() string {
 	var differs []string
 	for _, of := range []struct {

@@ -12,13 +12,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/watch"
 )
 
-// side is a set of watchers that watch in one way. All sides of an experiment watch the same changes.
+// side is a set of watchers that watch in the same way. All sides of an experiment watch the same changes.
 type side struct {
 	Watching
 	*deliveries
 	tag      string // request tag of its polls
 	watchers []*watch.Watcher
-	// repository is the Java library's table in the database. It is in memory if another side uses that table.
+	// repository keeps the checkpoints. It is the Java library's table in the database, or in memory if another side
+	// uses that table.
 	repository watch.Repository
 	result     *WatchResult
 
@@ -30,7 +31,7 @@ type side struct {
 	atEnd    standing  // at the end of the load
 }
 
-// sample is the progress of a side at a moment.
+// sample records how far a side has come at a moment.
 type sample struct {
 	at        time.Time
 	lag       time.Duration
@@ -38,7 +39,7 @@ type sample struct {
 	reads     int64
 }
 
-// side creates the side whose result will be the nth in the report.
+// side creates a side of an experiment. Its result will be number n in the report.
 func (w *watchRun) side(e watchExperiment, way Watching, n int, d *deliveries) *side {
 	s := &side{Watching: way, deliveries: d, tag: harness.Tag("bench_watch", strconv.FormatInt(w.began.Unix(), 36), fmt.Sprint(n))}
 	s.result = &WatchResult{Name: e.name, Load: e.load, Watching: way, Setting: way.text(), Backlog: e.backlog, tag: s.tag}
@@ -52,7 +53,7 @@ func (w *watchRun) side(e watchExperiment, way Watching, n int, d *deliveries) *
 	return s
 }
 
-// start creates the watchers and runs them until ctx ends.
+// start creates the watchers and runs them until ctx ends. They deliver the changes after the timestamp from.
 func (s *side) start(ctx context.Context, running *errgroup.Group, w *watchRun, from time.Time) error {
 	s.started = time.Now()
 	s.moved = s.started
@@ -76,8 +77,8 @@ func (s *side) start(ctx context.Context, running *errgroup.Group, w *watchRun, 
 	return nil
 }
 
-// divide divides the shard values evenly among the watchers, as the Java application does. The first watchers get the
-// remainder, one value each.
+// divide divides the shard values evenly among the watchers, as the Java application does. If the numbers are not
+// divisible, each of the first watchers gets one value more.
 func (s *side) divide() (parts [][]int64) {
 	next := int64(-(shardModulus - 1))
 	for i := range s.Watchers {
@@ -95,7 +96,7 @@ func (s *side) divide() (parts [][]int64) {
 	return parts
 }
 
-// sources returns the sources of the watchers, one for each. A change stream needs only one watcher.
+// sources returns one source for each watcher. For a change stream, one watcher is enough.
 func (s *side) sources(w *watchRun) (list []watch.Source, err error) {
 	if s.Source == Stream {
 		return []watch.Source{&watch.Stream{Client: w.target.Client, Name: w.stream(), Include: []string{w.Table}}}, nil
@@ -151,7 +152,8 @@ func awaitReady(ctx context.Context, sides []*side) error {
 	return nil
 }
 
-// follow samples the side. done is true if the load is over and every change is delivered, or if the side is stuck.
+// follow takes a sample of the side. done is true if the load is over and either every change is delivered or the side
+// is stuck.
 func (s *side) follow(now, over time.Time) (done bool) {
 	standing := s.standing(now)
 	reads, _ := s.reads()
@@ -177,15 +179,15 @@ func (s *side) reads() (n int64, took time.Duration) {
 	return n, took
 }
 
-// steadyLag returns the longest time that the oldest change waits if a watcher keeps up: the time until the next poll
-// begins, plus a second for that poll.
+// steadyLag returns the longest time that the oldest undelivered change waits if a watcher keeps up: the time until
+// the next poll begins, plus a second for that poll.
 func (s *side) steadyLag() time.Duration { return s.PollInterval + time.Second }
 
 // loadOver records the progress of the side at the end of the load.
 func (s *side) loadOver(now time.Time) { s.atEnd = s.standing(now) }
 
-// grows reports whether the lag grew from the second third of a load to the last: by more than a quarter plus half a
-// poll interval.
+// grows reports whether the mean lag in the last third of a load exceeds that in the second third by more than a
+// quarter plus half a poll interval.
 func (s *side) grows(lasts time.Duration) bool {
 	middle, last := s.meanLag(lasts/3, 2*lasts/3), s.meanLag(2*lasts/3, lasts)
 	return last > middle+middle/4+s.PollInterval/2
@@ -204,7 +206,7 @@ func (s *side) meanLag(from, to time.Duration) time.Duration {
 	return sum / time.Duration(max(n, 1))
 }
 
-// paces returns the changes and the reads per second, for each part of the time until the side had caught up.
+// paces returns the changes and the reads per second in each part of the time until the side had caught up.
 func (s *side) paces() (changes, reads []float64) {
 	if s.caughtUp.IsZero() {
 		return nil, nil

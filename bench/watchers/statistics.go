@@ -11,8 +11,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// PollStatistics are the server's statistics of the polls of a side. They sum up QUERY_STATS over all minutes with
-// polls. Averages are per poll.
+// PollStatistics holds the server's statistics of the polls of a side, summed over all minutes with polls. Averages
+// are per poll.
 type PollStatistics struct {
 	Text        string  `json:"text"`
 	Polls       int64   `json:"polls"`
@@ -20,7 +20,7 @@ type PollStatistics struct {
 	Latency     float64 `json:"avg_latency_seconds"`
 	Rows        float64 `json:"avg_rows"`
 	RowsScanned float64 `json:"avg_rows_scanned"`
-	// Minutes are the averages of each minute, in order.
+	// Minutes holds the averages of each minute, in order.
 	Minutes []PollMinute `json:"minutes"`
 }
 
@@ -30,14 +30,14 @@ type PollMinute struct {
 	RowsScanned float64 `json:"avg_rows_scanned"`
 }
 
-// Share returns the CPU time of the polls as a share of one core over the time of a run. The Java application
-// computes it for one minute.
+// Share returns the CPU time of the polls divided by the duration of a run, which is a share of one core. The Java
+// application computes this for one minute.
 func (p PollStatistics) Share(lasted time.Duration) float64 {
 	return p.CPU * float64(p.Polls) / lasted.Seconds()
 }
 
-// IndexRows returns the number of index rows that a poll read for each row that it returned. A poll also scans one
-// row of the table for each row returned, which IndexRows subtracts. It returns 0 if no rows were returned.
+// IndexRows returns how many index rows a poll read for each row that it returned. It subtracts the row of the table
+// that a poll also scans for each row. It returns 0 if no rows were returned.
 func (p PollStatistics) IndexRows() float64 {
 	if p.Rows == 0 {
 		return 0
@@ -46,14 +46,14 @@ func (p PollStatistics) IndexRows() float64 {
 }
 
 // pollStatistics finds the polls by their request tag, minute by minute. The Java application finds them by their
-// text. All polls of a side have the same text, except those of further pages.
+// text. Except for polls that read further pages, all polls of a side have the same text.
 const pollStatistics = `SELECT ANY_VALUE(text HAVING MAX execution_count), SUM(execution_count),
   SUM(avg_cpu_seconds * execution_count), SUM(avg_latency_seconds * execution_count), SUM(avg_rows * execution_count), SUM(avg_rows_scanned * execution_count)
 FROM SPANNER_SYS.QUERY_STATS_TOP_MINUTE
 WHERE interval_end > @since AND request_tag = @tag
 GROUP BY interval_end ORDER BY interval_end`
 
-// polls queries the statistics of the polls with a tag. It returns nil if the server has none.
+// polls queries the statistics of the polls with the given tag. It returns nil if the server has none.
 func (w *watchRun) polls(ctx context.Context, tag string) (*PollStatistics, error) {
 	ctx, cancel := context.WithTimeout(ctx, harness.StatisticsTimeout)
 	defer cancel()
@@ -82,7 +82,7 @@ func (w *watchRun) polls(ctx context.Context, tag string) (*PollStatistics, erro
 	return sum, nil
 }
 
-// overMinutes returns the spread of a figure over the minutes.
+// overMinutes returns the spread of a figure over the minutes. The function of returns the figure of a minute.
 func (p *PollStatistics) overMinutes(of func(PollMinute) float64) *report.Spread {
 	var values []float64
 	for _, m := range p.Minutes {
@@ -91,8 +91,8 @@ func (p *PollStatistics) overMinutes(of func(PollMinute) float64) *report.Spread
 	return report.SpreadOf(values)
 }
 
-// askPolls adds the server's statistics to the results. The row of a minute appears when the minute is over, so it
-// waits for that if StatisticsWait permits.
+// askPolls adds the server's statistics of the polls to the results. The row of a minute appears only after that
+// minute, so askPolls waits for it if StatisticsWait permits.
 func (w *watchRun) askPolls(ctx context.Context) error {
 	if _, err := w.polls(ctx, ""); err != nil {
 		w.fact("the server has no statistics of queries: %s", report.OneLine(err))

@@ -14,7 +14,8 @@ import (
 )
 
 // StreamWrites measures how much more a commit costs if a change stream watches its table. The same commits go to a
-// table with one change stream and to a table without any. The tables and their indexes are those of Watch.
+// table with one change stream and to a table without any. The tables have the same columns and index as the table of
+// Watch.
 func StreamWrites() harness.Benchmark {
 	return harness.Benchmark{Name: "stream-writes", About: streamWritesAbout, Prepare: prepareStreamWrites, Figures: streamWritesFigures}
 }
@@ -27,7 +28,8 @@ const (
 	writtenStream   = "CrowfootBenchStream"
 	withStream      = "with a change stream"
 	withoutStream   = "without"
-	// targetStreamCost is the highest target ratio of a row's cost with a change stream to its cost without.
+	// targetStreamCost is the target for the cost of a row with a change stream divided by its cost without one: it
+	// should be at most this.
 	targetStreamCost = 1.35
 )
 
@@ -59,7 +61,7 @@ func prepareStreamWrites(ctx context.Context, r *harness.Runner) ([]harness.Expe
 	return list, nil
 }
 
-// makeStream creates a change stream of a table if it is missing.
+// makeStream creates a change stream for a table if it does not exist.
 func makeStream(ctx context.Context, t *harness.Target, stream, table string) error {
 	there, err := hasStream(ctx, t, stream)
 	if err != nil || there {
@@ -76,7 +78,7 @@ func hasStream(ctx context.Context, t *harness.Target, stream string) (bool, err
 	return n > 0, err
 }
 
-// insertSingers writes n rows per commit. No two commits of the run write the same key.
+// insertSingers returns an operation that writes n rows per commit. No two commits of the run write the same key.
 func insertSingers(table string, n int) harness.Operation {
 	next := new(atomic.Int64)
 	next.Store(rand.Int64N(keySpace)) // a random start, so that rows of an earlier run are rarely overwritten

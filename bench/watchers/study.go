@@ -2,14 +2,15 @@ package watchers
 
 import "github.com/crowfoot-db/crowfoot/bench/report"
 
-// studyOfWatching is the publication whose table --matrix runs. It ran on one node with 17 million rows, with a poll
-// every second and a limit of 10,000.
+// studyOfWatching is the publication whose table the flag --matrix repeats. Its benchmark ran on one node with 17
+// million rows, with a poll every second and a limit of 10,000 rows per poll.
 var studyOfWatching = report.Study{
 	Title:  "Benchmark Spanner Change Watcher",
 	Author: "Knut Olav Løite", Date: "Google Cloud Community, 13 April 2021",
 }
 
-// Published holds the figures of one row of the publication. Its "average poll time" is the CPU time of a poll.
+// Published holds the figures of one row of the published table. The column "average poll time" is the CPU time of a
+// poll.
 type Published struct {
 	Load    string  `json:"load"`
 	Poll    float64 `json:"avg_poll_seconds,omitempty"`
@@ -17,7 +18,7 @@ type Published struct {
 	Latency string  `json:"latency,omitempty"`
 }
 
-// publishedRow is a row of the published table: a setting and its figures.
+// publishedRow is a row of the published table, which has settings and figures.
 type publishedRow struct {
 	transactions float64
 	mutations    int
@@ -45,8 +46,8 @@ var publishedRows = []publishedRow{
 	{25, 100, 1, false, true, Published{"high", 14.8597, 173, "never catches up"}},
 }
 
-// bursts are two settings for few large transactions, which the publication compares without figures. One polls
-// seldom with a small limit, the other every second with the usual limit.
+// bursts holds two settings for a load of few large transactions. The publication compares them without figures. The
+// first polls seldom with a small limit, the second every second with the usual limit.
 var bursts = []Watching{
 	{PollInterval: burstInterval, Limit: burstLimit, Watchers: 1},
 	{PollInterval: studyInterval, Limit: studyLimit, Watchers: 1},

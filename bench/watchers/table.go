@@ -11,9 +11,9 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// The table is the Java application's. It has a key, texts, a picture, the commit timestamp, and a shard column that
-// is computed from the names. Shard values are from -18 to 18, because MOD takes the sign of its first argument. The
-// index leaves out rows whose shard or timestamp is NULL.
+// The table is that of the Java application. It has a key, texts, a picture, the commit timestamp, and a shard column
+// that is computed from the names. Shard values are from -18 to 18, because MOD takes the sign of its first argument.
+// The index leaves out rows whose shard or timestamp is NULL.
 const (
 	shardModulus = 19
 	shardValues  = 2*shardModulus - 1
@@ -45,12 +45,12 @@ var singerColumns = []string{"SingerId", "FirstName", "LastName", "BirthDate", "
 const (
 	// pictureSize is the largest size of a picture in the load, in bytes, as in the Java application.
 	pictureSize = 1024
-	// oldPictureSize is the largest size of a picture in rows written before the load. The study does not describe
-	// the contents of its 17 million rows. Polls never read them.
+	// oldPictureSize is the largest size in bytes of a picture in rows that are written before the load. They are
+	// small because polls never read these rows; the study does not describe the contents of its 17 million rows.
 	oldPictureSize = 32
 	// nameSize is the largest number of random bytes in a name. The name is their base64 encoding.
 	nameSize = 10
-	// oldestRow is the age of the oldest row that is written before the load.
+	// oldestRow is the age of the oldest row that is written before the load, according to its commit timestamp.
 	oldestRow = 30 * 24 * time.Hour
 )
 
@@ -70,14 +70,14 @@ func newSingers(table string, seed uint64, largest int) *singers {
 	return s
 }
 
-// seeded returns a generator of other rows, for use by another goroutine.
+// seeded returns a copy of s with another seed, for use by another goroutine.
 func (s *singers) seeded(seed uint64) *singers {
 	other := *s
 	other.rand = rand.New(rand.NewPCG(seed, 1))
 	return &other
 }
 
-// list returns mutations that write the rows of n changes, from the given number on.
+// list returns mutations that write the rows of n changes. number is the number of the first change.
 func (s *singers) list(number int64, n int) []*spanner.Mutation {
 	list := make([]*spanner.Mutation, n)
 	for i := range list {
@@ -86,7 +86,8 @@ func (s *singers) list(number int64, n int) []*spanner.Mutation {
 	return list
 }
 
-// row returns a mutation that writes the row of a change. at is a time, spanner.CommitTimestamp, or NULL.
+// row returns a mutation that writes the row of a change. at is the value of the timestamp column: a time,
+// spanner.CommitTimestamp, or NULL.
 func (s *singers) row(number int64, at any) *spanner.Mutation {
 	size := 1 + s.rand.IntN(s.largest)
 	from := s.rand.IntN(len(s.picture) - size)
@@ -103,14 +104,15 @@ func (s *singers) name() string {
 	return base64.StdEncoding.EncodeToString(b[:n])
 }
 
-// makeWatchTable creates the table and its index if they are missing, and fills the table up to the wanted number of
-// rows. It returns the number of rows then. Their changes have the numbers below it.
+// makeWatchTable creates the table and its index if they do not exist, and fills the table up to the wanted number of
+// rows. It returns the number of rows in the table. The changes that have written these rows have the numbers below
+// that.
 func (w *watchRun) makeWatchTable(ctx context.Context) (rows int64, err error) {
 	if w.Drop {
 		if err := w.dropTable(ctx); err != nil {
 			return 0, err
 		}
-		if err := w.forget(ctx); err != nil { // a new stream has no records since the old stream's last timestamp
+		if err := w.forget(ctx); err != nil { // a new stream has no records between the old stream's last checkpoint and its own creation
 			return 0, err
 		}
 	}
@@ -165,7 +167,8 @@ func (w *watchRun) makeWatchStream(ctx context.Context) error {
 	return makeStream(ctx, w.target, w.stream(), w.Table)
 }
 
-// pruneTable removes the existing rows from the index, as if they had always been pruned.
+// pruneTable sets the timestamps of the existing rows to NULL, which removes these rows from the index, as if they had
+// always been pruned.
 func (w *watchRun) pruneTable(ctx context.Context) error {
 	w.screen.Note("pruning " + w.Table)
 	statement := spanner.NewStatement("UPDATE `" + w.Table + "` SET " + timestampColumn + " = NULL WHERE " + timestampColumn + " IS NOT NULL")
@@ -176,8 +179,8 @@ func (w *watchRun) pruneTable(ctx context.Context) error {
 	return err
 }
 
-// fillWatchTable writes rows with timestamps of the past, the older ones first. After an unfinished run it writes all
-// rows again.
+// fillWatchTable writes rows with timestamps in the past, the oldest first. If an earlier run did not finish this, it
+// writes all rows again.
 func (w *watchRun) fillWatchTable(ctx context.Context) error {
 	now := time.Now().Add(-time.Minute)
 	apart := oldestRow / time.Duration(w.Rows)

@@ -13,7 +13,7 @@ import (
 
 const watchAbout = "Changes are written in an open loop and watched at the same time. Latencies are from the commit, and from when the transaction was due, to the callback. Each row has a key of its own, so that a change which is lost or delivered twice is counted exactly."
 
-// Text writes the result for a terminal. The page and the JSON have the details.
+// Text writes the result as text for a terminal. The page and the JSON have the details.
 func (r *WatchReport) Text(w io.Writer) error {
 	t, s := new(report.Summary), r.Settings
 	r.Opening(t, "crowfoot bench watch", fmt.Sprintf("%s, %s of at least %d rows, %v each, seed %d, %s", r.Began.Format(time.RFC3339), s.Table, s.Rows, s.Each, s.Seed, s.Load.paceText()))
@@ -69,13 +69,13 @@ func (r *WatchReport) grids() (list []report.Grid) {
 	return list
 }
 
-// setting returns the cells that identify a result in a table.
+// setting returns the cells that show the settings of a result in a table.
 func (r *WatchResult) setting() []string {
 	return []string{r.Name, r.Setting, fmt.Sprintf("%.4g", r.Load.Transactions), fmt.Sprint(r.Load.Mutations), fmt.Sprint(r.Watching.Watchers),
 		r.Watching.PollInterval.String(), fmt.Sprint(r.Watching.Limit)}
 }
 
-// settingHead returns the column titles of setting, followed by more.
+// settingHead returns the titles of the columns of setting, followed by the titles more.
 func settingHead(more ...string) []string {
 	return append([]string{"load", "setting", "-w", "-m", "-n", "-p", "-l"}, more...)
 }
@@ -139,8 +139,8 @@ func (r *WatchReport) pollGrid() report.Grid {
 	return g
 }
 
-// forgiven returns a note for the reader of a report in which polls without a hint or a shard provider are fast, or
-// "".
+// forgiven returns a note if polls without a hint or a shard provider are fast here, which they would not be on Cloud
+// Spanner; otherwise "".
 func (r *WatchReport) forgiven() string {
 	for _, m := range r.Results {
 		if m.Watching.NoHint || m.Watching.NoShards {
@@ -187,8 +187,8 @@ func (r *WatchReport) figureGrid() report.Grid {
 	return g
 }
 
-// watchPageText is the body of the watch benchmark's page. It uses the style and the tables of the other benchmarks'
-// page.
+// watchPageText is the body of the watch benchmark's page. It uses the style and the tables of the page of the other
+// benchmarks.
 //
 //go:embed watchpage.html
 var watchPageText string
@@ -215,7 +215,7 @@ func (r *WatchReport) tiles() (list []report.Tile) {
 	return list
 }
 
-// beside returns the text below the figure of a tile.
+// beside returns the text that stands below the figure in a tile.
 func (f WatchFigure) beside() string {
 	text := "target " + f.targetText()
 	if f.Published != "" {

@@ -28,15 +28,17 @@ type watchRun struct {
 	report *WatchReport
 	screen *harness.Screen
 	began  time.Time
-	// ahead is the server's clock minus this program's.
+	// ahead is how far the server's clock is ahead of this program's.
 	ahead time.Duration
-	// next is the number of the next change. The rows of all lower numbers are in the table.
+	// next is the number of the next change. The changes with lower numbers have written the rows that are in the
+	// table.
 	next  int64
 	shown time.Time // when the status was last shown
 }
 
 // Watch writes changes and watches them. It reports when each change was delivered, and whether any was lost or
-// delivered twice. The settings must have passed Check. If the run fails, Watch still reports its measurements.
+// delivered twice. The settings must have passed Check. If the run fails, Watch still reports the measurements made so
+// far.
 func Watch(ctx context.Context, s WatchSettings) (results *WatchReport, err error) {
 	files, err := s.Outputs.Create()
 	if err != nil {
@@ -60,7 +62,7 @@ func Watch(ctx context.Context, s WatchSettings) (results *WatchReport, err erro
 	return w.report, errors.Join(err, w.report.Text(s.Out), files.Write(w.report))
 }
 
-// open connects to the server. With Create it first creates the database if it is missing.
+// open connects to the server. If Create is set, open first creates the database if that does not exist.
 func (w *watchRun) open(ctx context.Context) (*harness.Target, error) {
 	if w.Create {
 		if err := createDatabase(ctx, w.Endpoint); err != nil {
@@ -70,7 +72,7 @@ func (w *watchRun) open(ctx context.Context) (*harness.Target, error) {
 	return harness.OpenTarget(ctx, w.Endpoint, "", resultset.ClientOption())
 }
 
-// measure runs the experiments of the mode.
+// measure runs the experiments that belong to the mode of the run.
 func (w *watchRun) measure(ctx context.Context) (err error) {
 	if w.next, err = w.makeWatchTable(ctx); err != nil {
 		return fmt.Errorf("prepare %s: %w", w.Table, err)
@@ -87,7 +89,7 @@ func (w *watchRun) measure(ctx context.Context) (err error) {
 		best := w.Watching
 		best.Source, best.NoHint, best.NoShards, best.Prune = Poll, false, false, 0
 		if w.Source == Stream {
-			best.Watchers = 1 // and not one for each partition of the stream
+			best.Watchers = 1 // one watcher, and not one for each partition of the stream
 		}
 		_, err = w.one(ctx, w.experiment(w.Watching, best))
 	default:
@@ -99,7 +101,7 @@ func (w *watchRun) measure(ctx context.Context) (err error) {
 	return w.askPolls(ctx)
 }
 
-// forget deletes the commit timestamps that earlier runs have stored for the table and its change stream.
+// forget deletes the checkpoints that earlier runs have stored for the table and its change stream.
 func (w *watchRun) forget(ctx context.Context) error {
 	there, err := w.target.Has(ctx, "TABLES", "TABLE_NAME", lastSeenTable)
 	if err != nil || !there {
@@ -112,10 +114,11 @@ func (w *watchRun) forget(ctx context.Context) error {
 	return err
 }
 
-// lastSeenTable is the table in which the Java library stores the last seen commit timestamps.
+// lastSeenTable is the name of the table in which the Java library stores checkpoints: the commit timestamps last
+// seen.
 const lastSeenTable = "LAST_SEEN_COMMIT_TIMESTAMPS"
 
-// watchExperiment is one load. One or more sides watch it at the same time, each in its own way.
+// watchExperiment is one load and the sides that watch it at the same time, each in a way of its own.
 type watchExperiment struct {
 	name      string
 	load      Load
@@ -134,8 +137,8 @@ func (w *watchRun) experiment(ways ...Watching) watchExperiment {
 func (w *watchRun) one(ctx context.Context, e watchExperiment) ([]*WatchResult, error) {
 	made := &changes{first: w.next}
 	write := &writer{Load: e.load, client: w.target.Client, table: w.Table, changes: made}
-	// Settings of the matrix that divide the shards alike would continue from checkpoints of each other, although
-	// other loads have run since.
+	// In the matrix, settings with the same division of the shards would continue from each other's checkpoints,
+	// although other loads have run in between. So the checkpoints are deleted.
 	if w.Reset || w.Mode == WatchMatrix {
 		if err := w.forget(ctx); err != nil {
 			return nil, err
@@ -146,8 +149,8 @@ func (w *watchRun) one(ctx context.Context, e watchExperiment) ([]*WatchResult, 
 		return nil, err
 	}
 	if e.backlog > 0 {
-		// A record of a change stream holds the changes of one transaction. To make records comparable, the backlog
-		// has transactions of the load's size.
+		// A record of a change stream holds the changes of one transaction. So that records are comparable, the
+		// transactions of the backlog have the same size as those of the load.
 		batch := harness.LoadBatch
 		if w.Source == Stream {
 			batch = e.load.Mutations
@@ -174,7 +177,8 @@ func (w *watchRun) one(ctx context.Context, e watchExperiment) ([]*WatchResult, 
 	return results, err
 }
 
-// together runs the watchers and the load. It returns when the watchers have delivered every change, or are stuck.
+// together runs the watchers and the load at the same time. It returns when the watchers have delivered every change,
+// or are stuck.
 func (w *watchRun) together(ctx context.Context, e watchExperiment, write *writer, sides []*side, start time.Time) error {
 	all, ctx := errgroup.WithContext(ctx)
 	watching, stop := context.WithCancel(ctx)
@@ -212,13 +216,13 @@ func (w *watchRun) together(ctx context.Context, e watchExperiment, write *write
 const (
 	// followEvery is the time between two samples of the watchers.
 	followEvery = 100 * time.Millisecond
-	// stuckAfter is the longest time, beyond two polls, for which watchers may deliver nothing new. Then the missing
-	// changes count as lost.
+	// stuckAfter is how long, in addition to two poll intervals, watchers may deliver nothing new before the run ends.
+	// The missing changes then count as lost.
 	stuckAfter = 30 * time.Second
 )
 
-// follow samples the watchers and shows their status until the load is over and they have delivered every change, or
-// are stuck.
+// follow takes samples of the watchers and shows their status. It returns when the load is over and the watchers have
+// delivered every change, or are stuck.
 func (w *watchRun) follow(ctx context.Context, e watchExperiment, sides []*side, written <-chan struct{}) error {
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
@@ -247,8 +251,8 @@ func (w *watchRun) follow(ctx context.Context, e watchExperiment, sides []*side,
 	}
 }
 
-// settle returns the time for which a run continues after every change was delivered. A change that is delivered
-// twice comes with the next poll.
+// settle returns how long a run continues after every change was delivered. If a change is delivered twice, the second
+// delivery comes with the next poll.
 func (w *watchRun) settle(sides []*side) time.Duration {
 	return slices.MaxFunc(sides, func(a, b *side) int { return int(a.PollInterval - b.PollInterval) }).PollInterval
 }
@@ -260,11 +264,12 @@ func timeAt(ctx context.Context, t *harness.Target) (at time.Time, err error) {
 	return at, err
 }
 
-// clockTries is the number of times that clockAhead asks.
+// clockTries is how often clockAhead asks the server for its time.
 const clockTries = 8
 
-// clockAhead returns the server's clock minus this program's. It uses the quickest of several answers, as NTP does.
-// If the difference is within the uncertainty of that answer, the clocks count as equal, as those of one machine do.
+// clockAhead returns the server's clock minus this program's. It uses the quickest of several answers, as NTP does. If
+// the difference is within the uncertainty of that answer, clockAhead returns 0, since the clocks are then probably
+// the same.
 func clockAhead(ctx context.Context, t *harness.Target) (ahead time.Duration, err error) {
 	quickest := time.Duration(-1)
 	for range clockTries {
@@ -285,14 +290,14 @@ func clockAhead(ctx context.Context, t *harness.Target) (ahead time.Duration, er
 	return ahead, nil
 }
 
-// fact adds a line to the report and shows it on the screen at once.
+// fact adds a line to the report's facts and shows it on the screen at once.
 func (w *watchRun) fact(format string, args ...any) {
 	text := strings.TrimSpace(fmt.Sprintf(format, args...))
 	w.report.Facts = append(w.report.Facts, text)
 	w.screen.Note(text)
 }
 
-// createDatabase creates the database if it is missing. Its instance must exist.
+// createDatabase creates the database if it does not exist. The instance must exist.
 func createDatabase(ctx context.Context, e bench.Endpoint) error {
 	c, err := database.NewDatabaseAdminClient(ctx, harness.PlainTextOptions(e.Address)...)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/harness"
 )
 
-// writer makes the changes. Its updaters take transactions from a pace, one after the other, and send each when it is
-// due. An updater that is late sends at once. The latency of its changes still counts from when they were due, so
-// that a stall of the server shows in the latencies.
+// writer makes the changes. Its updaters are goroutines that take transactions from a pace, one after the other, and
+// send each when it is due. An updater that is late sends at once. The latency of the changes still counts from when
+// they were due, so that a stall of the server shows in the latencies.
 type writer struct {
 	Load
 	client  *spanner.Client
@@ -54,8 +54,8 @@ func (w *writer) update(ctx context.Context, rows *singers, lasts time.Duration)
 	}
 }
 
-// nextTransaction returns the next transaction: when it is due, the number of its first change, and its number of rows. rows is
-// 0 when the time is over.
+// nextTransaction returns the next transaction: when it is due, the number of its first change, and its number of
+// rows. If the time is over, rows is 0.
 func (w *writer) nextTransaction(lasts time.Duration) (due time.Duration, number int64, rows int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -80,8 +80,8 @@ func (w *writer) send(ctx context.Context, list []*spanner.Mutation, number int6
 	return nil
 }
 
-// backlog writes n changes before the load begins, which the watchers must catch up with. Each transaction has batch
-// changes. It writes as fast as it can.
+// backlog writes n changes, as fast as it can, before the load begins. Each transaction has batch changes. The
+// watchers must catch up with this backlog.
 func (w *writer) backlog(ctx context.Context, n, batch int, s *harness.Screen) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(w.Updaters)

@@ -11,7 +11,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/arrowmessage"
 )
 
-// arrowFormat reads Arrow IPC files. Their parts are record batches.
+// arrowFormat reads Arrow IPC files. The parts of such a file that can be read separately are its record batches.
 var arrowFormat = columnarFormat{arrowParts, readArrow}
 
 func arrowParts(f *os.File) (schema *arrow.Schema, rows []int64, err error) {
@@ -21,7 +21,7 @@ func arrowParts(f *os.File) (schema *arrow.Schema, rows []int64, err error) {
 	}
 	defer r.Close()
 	rows = make([]int64, r.Batches())
-	for i := range rows { // the footer does not have the numbers of rows
+	for i := range rows { // the footer does not say how many rows a batch has
 		err := guard(fmt.Sprintf("its batch %d of %d", i+1, len(rows)), func() (err error) {
 			rows[i], err = r.Rows(i)
 			return err

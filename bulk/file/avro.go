@@ -17,7 +17,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// An Avro container file (https://avro.apache.org/docs/1.12.0/specification/#object-container-files):
+// An Avro container file has this layout (https://avro.apache.org/docs/1.12.0/specification/#object-container-files):
 //
 //	"Obj" 1, a map with avro.schema and avro.codec, 16 bytes that mark a block's end
 //	for each block: number of rows, number of bytes, the rows compressed, the mark
@@ -25,7 +25,8 @@ import (
 const (
 	avroMagic = "Obj\x01"
 	avroMark  = 16
-	// largestBlock limits the bytes of a block, compressed or not. Some writers put a row into one block however long it is.
+	// largestBlock is the largest number of bytes of a block, compressed or not. It is much larger than usual blocks,
+	// because some writers put each row into one block, however long the row is.
 	largestBlock = 128 << 20
 )
 
@@ -37,7 +38,7 @@ type AvroFile struct {
 	blocks []avroBlock
 }
 
-// root returns the schema with names replaced by the types that they refer to.
+// root returns the schema of the rows, in which names are replaced by the types that they refer to.
 func (a *AvroFile) root() *avro.SchemaNode {
 	root := a.Schema.Root()
 	return root.ExpandReferences()
@@ -47,7 +48,7 @@ func (a *AvroFile) root() *avro.SchemaNode {
 type avroBlock struct {
 	at, size int64 // the offset and size of the compressed rows
 	rows     int64
-	firstRow int64 // the number of rows in the blocks before
+	firstRow int64 // the number of rows in the blocks before this one
 }
 
 // ReadAvroHeader reads the header of an Avro file.
@@ -64,7 +65,7 @@ func ReadAvroHeader(name string) (*AvroFile, error) {
 	return a, nil
 }
 
-// readAvroHeader reads the header. It also returns the offset after the header.
+// readAvroHeader reads the header of an Avro file. end is the offset in the file at which the header ends.
 func readAvroHeader(f *os.File) (a *AvroFile, end int64, err error) {
 	in := &countingReader{r: io.NewSectionReader(f, 0, largestBlock)}
 	magic := make([]byte, len(avroMagic))
@@ -112,7 +113,7 @@ func (c *countingReader) ReadByte() (byte, error) {
 	return b[0], err
 }
 
-// readAvroMap reads a map of bytes. It keeps only the entries that a reader needs.
+// readAvroMap reads a map from strings to bytes. It keeps only the entries that readAvroHeader needs.
 func readAvroMap(in *countingReader) (map[string][]byte, error) {
 	m := map[string][]byte{}
 	for {
@@ -120,7 +121,7 @@ func readAvroMap(in *countingReader) (map[string][]byte, error) {
 		if err != nil || n == 0 {
 			return m, err
 		}
-		if n < 0 { // then the size in bytes follows the count
+		if n < 0 { // a negative count is followed by the size in bytes
 			n = -n
 			if _, err := binary.ReadVarint(in); err != nil {
 				return nil, err
@@ -154,7 +155,7 @@ func readAvroBytes(in *countingReader) ([]byte, error) {
 	return b, err
 }
 
-// openAvroFile reads the header and finds the blocks of a file.
+// openAvroFile reads the header of a file and finds its blocks.
 func openAvroFile(name string) (*AvroFile, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -235,7 +236,7 @@ func (s *avroSource) Schema() *arrow.Schema { return s.schema }
 
 func (s *avroSource) Close() error { return nil }
 
-// Segments combines adjacent blocks of a file.
+// Segments returns about n segments. Each consists of adjacent blocks of a file.
 func (s *avroSource) Segments(_ context.Context, n int) (segments []bulk.Segment, err error) {
 	total := int64(0)
 	for _, f := range s.files {
@@ -302,7 +303,7 @@ type avroReader struct {
 	next    int // the next block
 	rows    avroBytes
 	left    int64 // the number of rows in rows
-	row     int64 // the number of rows before the next one in the file
+	row     int64 // the index in the file of the next row
 	first   int64 // the index in the file of the last batch's first row
 	read    int64 // compressed bytes that were read
 }

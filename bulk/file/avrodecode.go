@@ -19,7 +19,7 @@ import (
 // avroBytes are encoded rows.
 type avroBytes []byte
 
-// mostScale is the maximum scale of decimals, since decimalOf returns at most 38 digits.
+// mostScale is the maximum scale of a decimal. It cannot be larger because decimalOf returns at most 38 digits.
 const mostScale = 38
 
 var errAvroEnd = errors.New("the block ends within a value")
@@ -50,16 +50,17 @@ func (b *avroBytes) bytes() ([]byte, error) {
 	return b.fixed(n)
 }
 
-// avroField decodes the values of a field into a column.
+// avroField is a field of the rows. Its function decode appends the field's next value to a column.
 type avroField struct {
 	name   string
 	decode func(b *avroBytes) error
 }
 
-// sqlType is the property of a field in Spanner's own exports that holds its DDL type.
+// sqlType is the name of a property in Spanner's own exports, which holds the DDL type of a field.
 const sqlType = "sqlType"
 
-// avroColumns returns the columns of a schema's rows. It leaves out fields of type null: in Spanner's exports, these are generated columns.
+// avroColumns returns the columns of rows with this schema. It leaves out fields of type null, because in Spanner's
+// exports these are generated columns, which have no values.
 func avroColumns(root *avro.SchemaNode) (*arrow.Schema, error) {
 	if root.Type != "record" {
 		return nil, fmt.Errorf("its rows are of the type %s, want record", root.Type)
@@ -88,7 +89,7 @@ func avroColumns(root *avro.SchemaNode) (*arrow.Schema, error) {
 	return arrow.NewSchema(fields, nil), nil
 }
 
-// AvroColumns returns the DDL types of a schema's columns, with NOT NULL, by column name.
+// AvroColumns returns the DDL types of a schema's columns, by column name. A type includes NOT NULL.
 func AvroColumns(root *avro.SchemaNode) (map[string]string, error) {
 	schema, err := avroColumns(root)
 	if err != nil {
@@ -108,7 +109,7 @@ func AvroColumns(root *avro.SchemaNode) (map[string]string, error) {
 	return types, nil
 }
 
-// avroKind returns the Spanner type for the values of an Avro type.
+// avroKind returns the Spanner type in which values of an Avro type are read.
 func avroKind(n *avro.SchemaNode) (kind *spannerpb.Type, nullable bool, err error) {
 	if n.Type == "union" {
 		inner, _, err := notNull(n)
@@ -140,7 +141,7 @@ func avroKind(n *avro.SchemaNode) (kind *spannerpb.Type, nullable bool, err erro
 	switch {
 	case !ok:
 		return nil, false, fmt.Errorf("the Avro type %s has no Spanner type", n.Type)
-	case n.Type == "fixed" && n.Size == 0: // a few bytes could claim any number of such values
+	case n.Type == "fixed" && n.Size == 0: // otherwise a file of a few bytes could claim any number of such values
 		return nil, false, errors.New("the Avro type fixed of 0 bytes has no Spanner type")
 	case n.LogicalType == "decimal" && n.Scale > mostScale:
 		return nil, false, fmt.Errorf("an Avro decimal with a scale of %d has no Spanner type", n.Scale)
@@ -148,7 +149,8 @@ func avroKind(n *avro.SchemaNode) (kind *spannerpb.Type, nullable bool, err erro
 	return arrowtype.Scalar(code), false, nil
 }
 
-// notNull returns the other type of a union of null and one type, and the index of null. Other unions are an error.
+// notNull returns the second type of a union of null and one other type. null is the index of the type null in the
+// union. Any other union is an error.
 func notNull(n *avro.SchemaNode) (inner *avro.SchemaNode, null int64, err error) {
 	if len(n.Branches) == 2 {
 		for i := range n.Branches {
@@ -160,7 +162,8 @@ func notNull(n *avro.SchemaNode) (inner *avro.SchemaNode, null int64, err error)
 	return nil, 0, fmt.Errorf("a union of %d types has no Spanner type, but one of null and another", len(n.Branches))
 }
 
-// avroDecoders returns decoders that append the fields of rows to the builder's columns.
+// avroDecoders returns a decoder for each field of a row. The decoders append the field's values to the columns of the
+// builder.
 func avroDecoders(root *avro.SchemaNode, b *array.RecordBuilder) (fields []avroField, err error) {
 	column := 0
 	for i := range root.Fields {
@@ -221,8 +224,8 @@ func avroDecoder(n *avro.SchemaNode, a *arrowtype.Appender, kind *spannerpb.Type
 	return avroTextDecoder(n, a, kind)
 }
 
-// avroTextDecoder decodes values whose sqlType differs from the type that avroKind derives. In Spanner's exports these are strings, and integers
-// for timestamps.
+// avroTextDecoder returns a decoder for values whose property sqlType names another type than avroKind returns. In
+// Spanner's exports, these values are strings, or integers for timestamps.
 func avroTextDecoder(n *avro.SchemaNode, a *arrowtype.Appender, kind *spannerpb.Type) (func(b *avroBytes) error, error) {
 	switch {
 	case n.Type == "string":
@@ -253,7 +256,7 @@ func avroArrayDecoder(n *avro.SchemaNode, a *arrowtype.Appender, kind *spannerpb
 			if err != nil || count == 0 {
 				return err
 			}
-			if count < 0 { // then the size in bytes follows the count
+			if count < 0 { // a negative count is followed by the size in bytes
 				if count = -count; count < 0 {
 					return errAvroEnd
 				}
@@ -273,7 +276,7 @@ func avroArrayDecoder(n *avro.SchemaNode, a *arrowtype.Appender, kind *spannerpb
 	}, err
 }
 
-// avroScalarDecoder decodes values into a column of the Spanner type that avroKind derives.
+// avroScalarDecoder returns a decoder that appends values to a column of the Spanner type that avroKind returns.
 func avroScalarDecoder(n *avro.SchemaNode, a *arrowtype.Appender) func(b *avroBytes) error {
 	switch n.Type {
 	case "boolean":
@@ -341,7 +344,7 @@ func avroBytesDecoder(n *avro.SchemaNode, a *arrowtype.Appender, read func(*avro
 	}
 }
 
-// decimalOf decodes a big-endian number in two's complement.
+// decimalOf decodes a number in two's complement, in big-endian order.
 func decimalOf(v []byte) (decimal128.Num, error) {
 	for len(v) > 16 && (v[0] == 0 && v[1] < 0x80 || v[0] == 0xff && v[1] >= 0x80) {
 		v = v[1:] // the byte only repeats the sign

@@ -18,29 +18,30 @@ import (
 	"github.com/crowfoot-db/crowfoot/arrowtype"
 )
 
-// AvroRecord holds parts of an Avro schema besides the columns' names and types.
+// AvroRecord holds what an Avro schema contains in addition to the columns' names and types.
 type AvroRecord struct {
 	Name       string // the name of the record; "row" if empty
 	Namespace  string
 	Properties []AvroProperty
-	// Columns lists all columns of the record, in order. If it is empty, they are the columns of the batches.
+	// Columns lists all columns of the record, in order. If it is empty, the record has the columns of the batches.
 	Columns []AvroColumn
 }
 
 // AvroColumn is a column of a record.
 type AvroColumn struct {
 	Name       string
-	Generated  bool // the column is in the schema but has no values
+	Generated  bool // the column is in the schema but its values are not in the file
 	Properties []AvroProperty
 }
 
 // AvroProperty is a property of a record or a field.
 type AvroProperty struct{ Name, Value string }
 
-// Avro types are those of Spanner's own exports: INT64 and ENUM are long, FLOAT32 is float, FLOAT64 is double, NUMERIC is bytes with the logical
-// type decimal, UUID is string with the logical type uuid, BYTES and PROTO are bytes, DATE and JSON are string. TIMESTAMP is string; with the
-// Arrow type timestamp it is long with timestamp-micros or timestamp-nanos. A column that may be NULL is a union of null and its type, and so are
-// elements of arrays. The property sqlType has the DDL type.
+// The Avro types are the ones that Spanner's own exports have: INT64 and ENUM are long, FLOAT32 is float, FLOAT64 is
+// double, NUMERIC is bytes with the logical type decimal, UUID is string with the logical type uuid, BYTES and PROTO
+// are bytes, DATE and JSON are string. TIMESTAMP is string; with the Arrow type timestamp it is long with
+// timestamp-micros or timestamp-nanos. A column that may be NULL is a union of null and its type, and so are elements
+// of arrays. The property sqlType holds the DDL type.
 
 // avroType returns the JSON of a column's Avro type.
 func avroType(t arrow.DataType, kind *spannerpb.Type, nullable bool) (text string, err error) {
@@ -157,13 +158,13 @@ type avroWriter struct {
 	codec   ocf.Codec
 	mark    [avroMark]byte
 	kinds   []*spannerpb.Type // the types of the batches' columns
-	columns []int             // indexes of the batches' columns, in the order of the record
+	columns []int             // for each column of the record, in order, the index of the column in the batches
 	fields  []arrow.Field     // the fields of the batches
 	rows    []byte
 	count   int64
 }
 
-// NewAvroWriter begins an Avro file. r adds properties and columns to its schema.
+// NewAvroWriter begins an Avro file. r holds properties and columns that are added to the file's schema.
 func NewAvroWriter(to io.Writer, schema *arrow.Schema, r AvroRecord) (Writer, error) {
 	return newAvroWriter(to, schema, r)
 }
@@ -203,7 +204,8 @@ func newAvroWriter(to io.Writer, schema *arrow.Schema, r AvroRecord) (Writer, er
 	return w, err
 }
 
-// isMapped reports whether a column has one of the Arrow types that package arrowtype uses for its Spanner type.
+// isMapped reports whether a column's Arrow type is one of those that package arrowtype uses for the Spanner type
+// kind.
 func isMapped(t arrow.DataType, kind *spannerpb.Type) bool {
 	for _, timestamps := range []arrowtype.Timestamps{arrowtype.Nanoseconds, arrowtype.Microseconds, arrowtype.Text} {
 		if mapped, err := arrowtype.Field("", kind, "", true, timestamps); err == nil && arrow.TypeEqual(mapped.Type, t) {
@@ -251,11 +253,11 @@ func (w *avroWriter) Close() error {
 	return err
 }
 
-// avroEncoder appends the encoded value of a row, and returns the extended slice.
+// avroEncoder is a function that appends the encoded value of a row to a slice, and returns the extended slice.
 type avroEncoder func(to []byte, row int) []byte
 
-// newAvroEncoder returns the encoder of a column or of elements. In a union, the index of the type precedes the value: 0 is null, and 1 the other
-// type.
+// newAvroEncoder returns the encoder of a column, or of the elements of arrays. If the type is a union, the index of
+// the value's type in the union precedes the value: 0 for null, and 1 for the other type.
 func newAvroEncoder(column arrow.Array, kind *spannerpb.Type, nullable bool) (avroEncoder, error) {
 	value, err := newAvroValueEncoder(column, kind)
 	if err != nil || !nullable {
@@ -323,7 +325,8 @@ func newAvroArrayEncoder(c array.ListLike, kind *spannerpb.Type) (avroEncoder, e
 	}, err
 }
 
-// appendAvroDecimal appends a number in the shortest two's complement form, big-endian, after its length.
+// appendAvroDecimal appends the length of a number, and then the number in two's complement, in big-endian order and
+// with as few bytes as possible.
 func appendAvroDecimal(to []byte, d decimal128.Num) []byte {
 	var full [16]byte
 	binary.BigEndian.PutUint64(full[:], uint64(d.HighBits()))

@@ -17,7 +17,8 @@ import (
 const customerColumns = "c_custkey INT64 NOT NULL, c_name STRING(25) NOT NULL, c_address STRING(40) NOT NULL, c_nationkey INT64 NOT NULL, c_phone STRING(15) NOT NULL, " +
 	"c_acctbal NUMERIC NOT NULL, c_mktsegment STRING(10) NOT NULL, c_comment STRING(117) NOT NULL"
 
-// BenchmarkCustomer reads TPC-H's customer from each format with one reader. An operation is a row.
+// BenchmarkCustomer reads TPC-H's table customer from a file of each format with one reader. One operation of the
+// benchmark reads one row.
 func BenchmarkCustomer(b *testing.B) {
 	const rows = tpch.CustomersPerScale
 	dir := b.TempDir()

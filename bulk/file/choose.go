@@ -10,14 +10,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// chosen is a source that renames the columns of another, and leaves some out.
+// chosen is a source that renames the columns of another source, and leaves some of them out.
 type chosen struct {
 	bulk.Source
 	columns []int // indexes in the other source
 	schema  *arrow.Schema
 }
 
-// choose renames the columns of a source. names are in the order of its columns; "-" leaves a column out.
+// choose returns a source with other names for the columns of source. names lists the new names in the order of the
+// columns; "-" leaves a column out.
 func choose(source bulk.Source, names []string) (bulk.Source, error) {
 	schema := source.Schema()
 	if len(names) != schema.NumFields() {

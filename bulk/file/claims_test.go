@@ -18,7 +18,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// TestClaims: a file with false counts or lengths is refused, and these cost neither memory nor time.
+// TestClaims checks that files that claim false counts or lengths are refused, and that refusing them takes neither
+// much memory nor much time.
 func TestClaims(t *testing.T) {
 	const huge = 1<<31 - 1
 	for _, c := range []struct {
@@ -85,7 +86,7 @@ func avroFile(kind string, rows int64, block ...string) string {
 		varint(rows) + varint(int64(len(content))) + content + mark
 }
 
-// thriftFieldOf returns a field of a struct. value has the bytes of its value.
+// thriftFieldOf returns an encoded field of a Thrift struct. value holds the encoded bytes of the field's value.
 func thriftFieldOf(id int64, kind byte, value string) string {
 	return string([]byte{kind}) + varint(id) + value
 }
@@ -104,7 +105,7 @@ func thriftListOf(id int64, kind byte, elements ...string) string {
 	return thriftFieldOf(id, thriftList, string([]byte{0xf0 | kind})+uvarint(uint64(len(elements)))+strings.Join(elements, ""))
 }
 
-// ofFooter returns a Parquet file that consists of a footer only.
+// ofFooter returns a Parquet file that has only a footer.
 func ofFooter(footer string) string {
 	return "PAR1" + footer + string(binary.LittleEndian.AppendUint32(nil, uint32(len(footer)))) + "PAR1"
 }
@@ -151,7 +152,7 @@ func parquetPages(pages ...string) string {
 	return parquetPagesIn(compress.Codecs.Uncompressed, pages...)
 }
 
-// parquetPagesIn returns a file with one row group that has one column of byte arrays.
+// parquetPagesIn returns a Parquet file whose only row group has one column, of byte arrays, with the given pages.
 func parquetPagesIn(codec compress.Compression, pages ...string) string {
 	return parquetColumns(codec, []string{strings.Join(pages, "")})
 }
@@ -174,7 +175,7 @@ func parquetColumns(codec compress.Compression, columns []string) string {
 	return content + footer + string(binary.LittleEndian.AppendUint32(nil, uint32(len(footer)))) + "PAR1"
 }
 
-// manyColumns returns a file of n columns with the same page.
+// manyColumns returns a Parquet file of n columns, each of which has the same page.
 func manyColumns(n int, content string, size int64) string {
 	return parquetColumns(compress.Codecs.Zstd, slices.Repeat([]string{pageOfSize(dataPageType, 1<<20, 0, 0, content, size)}, n))
 }
@@ -191,7 +192,7 @@ func zstdOf(b []byte) []byte {
 func sharing() string {
 	const n, length = 1 << 12, 1 << 20
 	b := &bytes.Buffer{}
-	for _, of := range []struct{ first, then int64 }{{0, length}, {length, 1}} { // the lengths of the shared prefix and of the suffix
+	for _, of := range []struct{ first, then int64 }{{0, length}, {length, 1}} { // lengths of shared prefixes, then of suffixes
 		b.WriteString(uvarint(n) + uvarint(1) + uvarint(n) + varint(of.first))
 		if of.first == 0 {
 			b.WriteString(varint(0) + "\x20" + string(binary.LittleEndian.AppendUint32(nil, uint32(of.then))) + strings.Repeat("\x00", 4*(n-1)))

@@ -13,11 +13,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// columnarFormat reads files in a columnar format. The library may panic in both functions.
+// columnarFormat holds the functions that read files in a columnar format with a library. Both functions may panic,
+// since the library may.
 type columnarFormat struct {
-	// parts returns the columns, and the number of rows of each part that can be read separately.
+	// parts returns the columns of a file, and the number of rows in each part that can be read separately.
 	parts func(f *os.File) (*arrow.Schema, []int64, error)
-	// read begins to read the parts of a segment. The caller of next releases the batches.
+	// read begins to read the parts of a segment. The returned function gives the next batch, and its caller releases
+	// the batch.
 	read func(f *os.File, s *columnarSegment) (next func() (arrow.RecordBatch, error), err error)
 }
 
@@ -28,11 +30,11 @@ type columnar struct {
 	segments []*columnarSegment // one for each part that can be read separately
 }
 
-// columnarSegment is a range of parts of a file: row groups, or batches.
+// columnarSegment is a range of parts of a file. A part is a row group in Parquet and a record batch in Arrow.
 type columnarSegment struct {
 	name      string
 	from, end int   // the range of parts
-	firstRow  int64 // the number of rows before the segment's first
+	firstRow  int64 // the number of rows in the file before the segment
 	rows      int64
 	format    columnarFormat
 }
@@ -63,7 +65,8 @@ func (c *columnar) Schema() *arrow.Schema { return c.schema }
 
 func (c *columnar) Close() error { return nil }
 
-// add adds the parts of a file. rows has the number of rows of each part. All files must have the same columns.
+// add adds the parts of a file to the source. rows has the number of rows of each part. All files must have the same
+// columns.
 func (c *columnar) add(name string, schema *arrow.Schema, rows []int64) error {
 	switch {
 	case schema.NumFields() == 0:
@@ -93,7 +96,7 @@ func sameColumns(a, b *arrow.Schema) bool {
 	return true
 }
 
-// Segments combines adjacent parts of a file, so that there are about n segments.
+// Segments returns about n segments. Each consists of adjacent parts of a file.
 func (c *columnar) Segments(_ context.Context, n int) (segments []bulk.Segment, err error) {
 	total := int64(0)
 	for _, s := range c.segments {
@@ -139,15 +142,15 @@ func (s *columnarSegment) Open(context.Context) (bulk.Reader, error) {
 	return r, nil
 }
 
-// columnarReader reads a segment of Parquet or Arrow.
+// columnarReader reads a segment of a Parquet or Arrow file.
 type columnarReader struct {
 	segment *columnarSegment
 	file    *os.File
 	next    func() (arrow.RecordBatch, error) // the library's, which may panic; the caller releases the batch
-	batch   arrow.RecordBatch                 // the batch of which not all rows were returned
-	given   int64                             // rows of batch that were returned
-	read    int64                             // rows of the segment that were returned
-	last    int64                             // rows in the last returned batch
+	batch   arrow.RecordBatch                 // the current batch, if some of its rows were not returned yet
+	given   int64                             // how many rows of batch were returned
+	read    int64                             // how many rows of the segment were returned
+	last    int64                             // how many rows the last returned batch had
 }
 
 func (r *columnarReader) Next() (arrow.RecordBatch, error) {
@@ -155,7 +158,7 @@ func (r *columnarReader) Next() (arrow.RecordBatch, error) {
 		r.release()
 		err := guard(fmt.Sprintf("%s, row %d or one behind it", r.segment.name, r.segment.firstRow+r.read+1), func() (err error) {
 			if r.batch, err = r.next(); err == nil {
-				err = array.ValidateRecordFull(r.batch) // otherwise bad offsets in a damaged file would panic when a value is read
+				err = array.ValidateRecordFull(r.batch) // so that wrong offsets in a damaged file cause no panic later
 			}
 			return err
 		})
@@ -170,7 +173,7 @@ func (r *columnarReader) Next() (arrow.RecordBatch, error) {
 	return slice, nil
 }
 
-// checkEnd turns an io.EOF after a wrong number of rows into an error.
+// checkEnd returns err, or another error if err is io.EOF although the segment did not have the right number of rows.
 func (r *columnarReader) checkEnd(err error) error {
 	if err == io.EOF && r.read != r.segment.rows {
 		return fmt.Errorf("%s is damaged: it has %d rows in place of %d", r.segment, r.read, r.segment.rows)

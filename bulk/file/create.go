@@ -9,9 +9,9 @@ import (
 
 // Writer writes batches of one schema to a file.
 type Writer interface {
-	// Write appends rows. It does not keep the batch.
+	// Write appends the rows of a batch. It does not keep a reference to the batch.
 	Write(batch arrow.RecordBatch) error
-	// Close writes the remaining data. The file is complete only if it returns nil.
+	// Close writes the remaining data. Only if it returns nil, the file is complete.
 	Close() error
 }
 

@@ -7,11 +7,12 @@ import (
 	"os"
 )
 
-// cutBuffer is the number of bytes that are read at once.
+// cutBuffer is the number of bytes that cut reads from the file at once.
 const cutBuffer = 1 << 18
 
-// cut divides the rows of a text file into up to n ranges of bytes. It returns the starts of the ranges and the end of the last. If the syntax
-// has quotes, it reads the file up to the last cut, since line ends within quotes do not end a row.
+// cut divides the rows of a text file into up to n ranges of bytes. It returns the offsets at which the ranges start,
+// followed by the end of the last range. If the syntax has quotes, it must read the file up to the last cut, since
+// line ends within quotes do not end a row.
 func cut(ctx context.Context, f textFile, n int, s syntax) ([]int64, error) {
 	cuts := []int64{f.from}
 	if n < 2 {
@@ -40,14 +41,15 @@ type cutter struct {
 	file    *os.File
 	at, end int64
 	buffer  []byte
-	quoted  bool // the syntax has quotes, and the field quotes has their state at offset at
+	quoted  bool // whether the syntax has quotes; then the field quotes holds their state at the offset at
 	quotes  quotes
 }
 
-// next returns the offset of the first row that begins at or after an offset. The cutter must be at the start of a row.
+// next returns the offset of the first row that begins at or after offset. The cutter must be at the start of a row
+// before.
 func (c *cutter) next(ctx context.Context, offset int64) (int64, error) {
 	if c.at >= offset {
-		return c.at, nil // the last row extends beyond the offset
+		return c.at, nil // the row of the last cut extends beyond the offset
 	}
 	if !c.quoted {
 		c.at = offset - 1
@@ -79,7 +81,8 @@ func (c *cutter) next(ctx context.Context, offset int64) (int64, error) {
 	return c.end, nil
 }
 
-// passRow advances to the end of the first row that ends in a text, or to the end of the text if none does.
+// passRow advances to the end of the first row that ends within text. If none does, it advances to the end of text and
+// returns false.
 func (c *cutter) passRow(text []byte) (ended bool) {
 	for len(text) > 0 {
 		n := bytes.IndexByte(text, '\n')

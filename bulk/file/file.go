@@ -33,7 +33,8 @@ var suffixes = map[string]Format{
 	".arrow": Arrow, ".feather": Arrow, ".ipc": Arrow, ".avro": Avro,
 }
 
-// FormatOf returns the format by a file's name. It knows customer.tbl, customer.tbl.3 (as dbgen names a part), and Singers.avro-00000-of-00002.
+// FormatOf returns the format that a file's name indicates. It knows names such as customer.tbl, customer.tbl.3 (as
+// dbgen names a part), and Singers.avro-00000-of-00002.
 func FormatOf(name string) (Format, bool) {
 	base := filepath.Base(name)
 	for range 2 {
@@ -52,35 +53,39 @@ func FormatOf(name string) (Format, bool) {
 	return "", false
 }
 
-// Options configure how files are read. The zero value means UTF-8, the format by the file's name, all columns, and inferred types.
+// Options configure how files are read. The zero value means: UTF-8, the format that the file's name indicates, all
+// columns, and types inferred from the values.
 type Options struct {
-	Format Format // "" means by the file's name
-	// Schema has the wanted columns of files without types (CSV, TBL, JSON lines), with the Spanner types in their metadata. Columns are matched
-	// by name, or by order in files without names. Without a Schema, types are inferred from the first rows.
+	Format Format // "" means that the file's name decides
+	// Schema holds the columns to read from files without types (CSV, TBL, JSON lines), with the Spanner types in
+	// their metadata. A file's columns are matched by name, or by order if the file has no names. Without a Schema,
+	// types are inferred from the first rows.
 	Schema *arrow.Schema
-	// Columns replaces the names of the files' columns, in order; "-" leaves a column out. In JSON lines, whose members have no order, it lists
-	// the members that are wanted; others are ignored.
+	// Columns replaces the names of the files' columns, in order; "-" leaves a column out. The members of JSON lines
+	// have no order, so there it lists the members to read; others are ignored.
 	Columns []string
-	// Reject is called for each malformed row of text, by several readers concurrently. If it returns nil, the row is left out. Without Reject,
-	// or if it returns an error, the reader ends with an error.
+	// Reject is called for each malformed row of text, by several readers concurrently. If it returns nil, the row is
+	// left out. If it returns an error, or if Reject is nil, the reader ends with an error.
 	Reject func(bulk.BadRow) error
 	Text   TextOptions
-	// Done lists parts of the files that are not read, because their rows were read before.
+	// Done lists parts of the files that must not be read, because their rows were read by an earlier run.
 	Done []bulk.Extent
-	// Generated names columns that the database computes. Errors distinguish them from columns that do not exist.
+	// Generated names the columns that the database computes. Error messages say so, instead of saying that the column
+	// does not exist.
 	Generated []string
 }
 
 // TextOptions describe the syntax of CSV and TBL files.
 type TextOptions struct {
 	Delimiter byte   // between fields; 0 is ',' in CSV and '|' in TBL
-	NoHeader  bool   // the first line of a CSV file does not have the columns' names
-	NoQuotes  bool   // quotes in CSV have no special meaning
+	NoHeader  bool   // true if the first line of a CSV file does not have the columns' names
+	NoQuotes  bool   // true if quotes in CSV have no special meaning
 	Null      string // an unquoted field with this text is NULL; the default is "" in CSV and \N in TBL
 	Encoding  string // utf-8, iso-8859-1 or windows-1252; "" is utf-8
 }
 
-// Open opens the files that match patterns: names, or patterns of filepath.Match. All files must have the same format and columns.
+// Open returns a source that reads the files that match patterns. A pattern is a file name, or a pattern of
+// filepath.Match. All files must have the same format and columns.
 func Open(patterns []string, o Options) (bulk.Source, error) {
 	names, err := Glob(patterns)
 	if err != nil {
@@ -115,7 +120,8 @@ func Open(patterns []string, o Options) (bulk.Source, error) {
 	return nil, fmt.Errorf("the format %s is not known", o.Format)
 }
 
-// Glob returns the files that match patterns, each once, in order. A pattern that matches no file is an error.
+// Glob returns the names of the files that match patterns, each once, in order. A pattern that matches no file is an
+// error.
 func Glob(patterns []string) (names []string, err error) {
 	for _, pattern := range patterns {
 		matches := []string{pattern}

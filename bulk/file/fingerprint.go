@@ -15,7 +15,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// Version identifies the content of a file without reading it.
+// Version identifies the content of a file without reading the file.
 type Version struct {
 	Size     int64     `json:"size"`
 	Modified time.Time `json:"modified"`
@@ -30,7 +30,8 @@ func VersionOf(name string) (Version, error) {
 	return Version{info.Size(), info.ModTime().UTC()}, nil
 }
 
-// Fingerprint identifies the content of an extent of a text file. Find uses it to find the extent's rows after the file has changed.
+// Fingerprint identifies the content of an extent of a text file. With it, Find can find the rows of the extent after
+// the file has changed.
 type Fingerprint struct {
 	Bytes int64  `json:"bytes"`
 	First uint32 `json:"first"` // the CRC-32 of the first line
@@ -48,7 +49,7 @@ func (o Options) IsText(names ...string) bool {
 	return format == CSV || format == TBL || format == JSONLines
 }
 
-// Fingerprint returns the fingerprint of an extent. It is zero if the file is not text.
+// Fingerprint returns the fingerprint of an extent. The result is the zero Fingerprint if the file is not text.
 func (o Options) Fingerprint(e bulk.Extent) (f Fingerprint, err error) {
 	if !o.IsText(e.File) {
 		return f, nil
@@ -74,7 +75,8 @@ func (o Options) Fingerprint(e bulk.Extent) (f Fingerprint, err error) {
 	return f, err
 }
 
-// Head returns the fingerprint of the part before a text file's rows, such as a header. That part decides what the rows mean.
+// Head returns the fingerprint of what precedes the rows in a text file, such as a header. It matters because a header
+// decides what the values in the rows mean.
 func (o Options) Head(name string) (string, error) {
 	if !o.IsText(name) {
 		return "", nil
@@ -100,12 +102,14 @@ func (o Options) begin(name string) (f textFile, s syntax, err error) {
 	return f, s, err
 }
 
-// findEffort is the maximum number of bytes that Find compares per byte of the file; a file counts as at least 64 MiB. Without this limit, a file
-// of equal lines would take very long. Each comparison costs cutBuffer bytes more.
+// findEffort is the maximum number of bytes that Find compares for each byte of the file; a small file counts as 64
+// MiB. Without this limit, Find would take very long for a file of equal lines. Each comparison counts with cutBuffer
+// bytes more than it compares.
 const findEffort = 4
 
-// Find finds extents of a text file by their fingerprints. extents[i] has prints[i], or is empty if its rows are not in the file. Each extent is
-// found once, wherever it now is, and only if it consists of whole rows.
+// Find finds extents of a text file by their fingerprints. extents[i] has the fingerprint prints[i], or is empty if
+// its rows are not in the file. Each extent is found at most once, wherever it now is, and only if it consists of
+// whole rows.
 func (o Options) Find(name string, prints []Fingerprint) (extents []bulk.Extent, err error) {
 	extents = make([]bulk.Extent, len(prints))
 	byFirst := map[uint32][]int{}
@@ -154,7 +158,7 @@ func (o Options) Find(name string, prints []Fingerprint) (extents []bulk.Extent,
 					break
 				}
 			}
-			if found >= 0 { // continue after it, where a row begins
+			if found >= 0 { // continue after the extent that was found, where a row begins
 				lines.at, lines.buffer, lines.begin, lines.following = extents[found].To, lines.buffer[:0], 0, 0
 				within = newQuotes(s.delimiter)
 				continue

@@ -2,7 +2,7 @@ package file
 
 import "github.com/apache/arrow-go/v18/arrow"
 
-// goodRows returns the rows of a batch without the bad ones, as runs of consecutive rows.
+// goodRows splits a batch into runs of consecutive good rows, which leaves out the bad rows.
 type goodRows struct {
 	batch arrow.RecordBatch
 	rows  int
@@ -22,7 +22,7 @@ func (g *goodRows) release() {
 	}
 }
 
-// next returns the next run, or nil after the last.
+// next returns the next run of good rows, or nil after the last.
 func (g *goodRows) next() arrow.RecordBatch {
 	for g.batch != nil {
 		end := g.rows

@@ -10,8 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/arrowmessage"
 )
 
-// guard calls f, which reads a part of a file with a library. A damaged file may make the library panic: guard turns that into an error that
-// names the part.
+// guard calls f, which reads a part of a file with a library. If the library panics, because the file is damaged,
+// guard returns an error that names the part.
 func guard(part string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -27,18 +27,21 @@ func guard(part string, f func() error) (err error) {
 	return fmt.Errorf("%s: %w", part, err)
 }
 
-// ofRuntime matches a panic of Go's runtime. Libraries put its text into errors, too.
+// ofRuntime matches the text of a panic of Go's runtime. Such a text may also be in an error, because libraries turn
+// some panics into errors.
 var ofRuntime = regexp.MustCompile(`(unknown error while reading: )?runtime error: .*`)
 
-// inWords replaces the text of a panic of Go's runtime by its meaning for a file.
+// inWords replaces the text of a panic of Go's runtime by what it means for the file.
 func inWords(text string) string {
 	return ofRuntime.ReplaceAllString(text, "a length or an offset in it leads out of its bounds")
 }
 
-// largestBuffer is the maximum number of bytes of one allocation for a columnar file. A damaged file may request any number.
+// largestBuffer is the largest number of bytes that one allocation for a columnar file may have. A damaged file may
+// request any number.
 const largestBuffer = 1 << 30
 
-// bounded is an allocator that panics if a file requests too much. Its users call it within guard.
+// bounded is an allocator that panics if a file requests more than largestBuffer. It must be used within guard, which
+// turns the panic into an error.
 type bounded struct{ memory.Allocator }
 
 func (b bounded) Allocate(size int) []byte {

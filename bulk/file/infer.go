@@ -16,7 +16,7 @@ const (
 	inferBytes = 4 << 20
 )
 
-// guesses lists the types that a text column may get, the narrowest first. STRING fits everything.
+// guesses lists the types that a text column may get. Narrower types come first. Every text fits STRING.
 var guesses = []struct {
 	code spannerpb.TypeCode
 	fits func(text []byte) error
@@ -29,10 +29,10 @@ var guesses = []struct {
 	{spannerpb.TypeCode_STRING, func([]byte) error { return nil }},
 }
 
-// guess collects which types the texts of a column allow: a bit in excluded for each of guesses that does not fit.
+// guess records which types fit the texts of a column so far. Bit i of excluded is set if guesses[i] does not fit.
 type guess struct {
 	excluded uint
-	hasValue bool // there was a value other than NULL
+	hasValue bool // whether there was a value other than NULL
 }
 
 func (g *guess) see(text []byte) {
@@ -52,7 +52,7 @@ func (g *guess) code() spannerpb.TypeCode {
 	return guesses[bits.TrailingZeros(^g.excluded)].code
 }
 
-// eachOfFirst calls visit for the first lines of the first file.
+// eachOfFirst calls visit for the first inferRows lines of the first file.
 func (t *text) eachOfFirst(visit func(line []byte, lines *lineReader)) error {
 	lines, err := newLineReader(t.files[0].name, t.files[0].from, t.files[0].end)
 	if err != nil {
@@ -77,7 +77,7 @@ func (t *text) eachOfFirst(visit func(line []byte, lines *lineReader)) error {
 func (t *text) infer() (*arrow.Schema, error) {
 	columns := make([]guess, len(t.names))
 	var row splitter
-	err := t.eachOfFirst(func(line []byte, lines *lineReader) { // the reader will report malformed lines
+	err := t.eachOfFirst(func(line []byte, lines *lineReader) { // malformed lines are ignored here; the reader will report them
 		if err := row.splitRow(t.syntax, lines, line); err != nil {
 			return
 		}

@@ -16,9 +16,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// A file of JSON lines has one object per line. A missing member is NULL, and so is null, except in a JSON column, where it is the JSON value
-// null. INT64 and floats are numbers; NaN, infinities, NUMERIC, and all other scalars except BOOL are strings. The reader also accepts numbers in
-// strings. BYTES are base64. The value of a JSON column is written as it is; in ARRAY<JSON> it is a string that holds JSON.
+// A file of JSON lines has one object per line. A member that is missing or null is NULL; only in a JSON column, null
+// is the JSON value null. INT64 and floats are numbers. NaN, infinities, NUMERIC, and all other scalars except BOOL
+// are strings. The reader also accepts numbers in strings. BYTES are base64. The value of a JSON column is written
+// unchanged; in ARRAY<JSON> it is a string that holds JSON.
 
 func openJSONLines(names []string, o Options) (bulk.Source, error) {
 	t := &text{json: true, done: o.Done, generated: o.Generated, reject: o.Reject, syntax: syntax{delimiter: ','}, others: len(o.Columns) > 0}
@@ -80,7 +81,8 @@ func (r *textReader) parseJSON(row []byte) error {
 	return nil
 }
 
-// column returns the index of the column with a name, or -1. Case matters only if two names differ by case alone.
+// column returns the index of the column with this name, or -1. Case matters only if the names of two columns differ
+// only in case.
 func (r *textReader) column(name []byte) int {
 	fold := -1
 	for i := range r.columns {
@@ -143,7 +145,7 @@ func (t *text) inferJSON() (*arrow.Schema, error) {
 	var columns []jsonGuess
 	var scratch []byte
 	err := t.eachOfFirst(func(line []byte, _ *lineReader) {
-		_ = eachMember(line, &scratch, func(name, value []byte) error { // the reader will report malformed lines
+		_ = eachMember(line, &scratch, func(name, value []byte) error { // malformed lines are ignored here; the reader will report them
 			at := slices.IndexFunc(columns, func(c jsonGuess) bool { return c.name == string(name) })
 			if at < 0 {
 				at, columns = len(columns), append(columns, jsonGuess{name: string(name)})
@@ -169,7 +171,7 @@ func (t *text) inferJSON() (*arrow.Schema, error) {
 	return arrow.NewSchema(fields, nil), nil
 }
 
-// jsonGuess collects which types a member's values so far allow.
+// jsonGuess records which types fit the values of a member so far.
 type jsonGuess struct {
 	name                    string
 	texts                   guess // for the contents of strings
@@ -186,7 +188,7 @@ func (g *jsonGuess) see(value []byte) {
 		g.strings = true
 		if text, err := arrowtype.UnquoteJSON(nil, value); err == nil {
 			g.texts.see(text)
-			g.texts.excluded |= 1<<0 | 1<<1 | 1<<4 // values in strings are neither numbers nor booleans
+			g.texts.excluded |= 1<<0 | 1<<1 | 1<<4 // a value in a string is neither a number nor a boolean
 		}
 	case 't', 'f':
 		g.bools = true
@@ -211,7 +213,7 @@ func (g *jsonGuess) see(value []byte) {
 	}
 }
 
-// kind returns the type that fits all values: JSON if they are of several kinds.
+// kind returns the type that fits all values of the member. It is JSON if the values are of several kinds.
 func (g *jsonGuess) kind() *spannerpb.Type {
 	kinds := 0
 	for _, is := range []bool{g.strings, g.bools, g.numeric, g.lists, g.objects} {
@@ -256,7 +258,7 @@ func newJSONWriter(to io.Writer, schema *arrow.Schema) (Writer, error) {
 	return w, nil
 }
 
-// Close writes the rest of the buffer. The caller closes the file.
+// Close writes the remaining bytes in the buffer. The caller closes the file.
 func (w *jsonWriter) Close() error {
 	_, err := w.to.Write(w.buffer)
 	w.buffer = w.buffer[:0]

@@ -13,7 +13,7 @@ import (
 // lineReader reads the rows of a range of a file.
 type lineReader struct {
 	file      *os.File
-	at, end   int64  // the range that is not yet in the buffer
+	at, end   int64  // the range of the file that was not read into the buffer yet
 	buffer    []byte // bytes that were read
 	begin     int    // the start of the last row in buffer
 	following int    // the start of the next row in buffer
@@ -23,7 +23,7 @@ type lineReader struct {
 
 const (
 	lineBuffer = 1 << 20
-	// maxRow limits the bytes of a row. Spanner accepts commits of up to 100 MB
+	// maxRow is the largest number of bytes of a row. Spanner accepts commits of up to 100 MB
 	// (https://cloud.google.com/spanner/quotas#limits_for_creating_reading_updating_and_deleting_data).
 	maxRow = 100 << 20
 )
@@ -38,10 +38,10 @@ func newLineReader(name string, from, end int64) (*lineReader, error) {
 
 func (l *lineReader) close() error { return l.file.Close() }
 
-// from returns the offset in the file at which the last row begins.
+// from returns the offset in the file at which the row that was read last begins.
 func (l *lineReader) from() int64 { return l.at - int64(len(l.buffer)-l.begin) }
 
-// behind returns the offset in the file after the last row.
+// behind returns the offset in the file at which the row that was read last ends.
 func (l *lineReader) behind() int64 { return l.at - int64(len(l.buffer)-l.following) }
 
 // next returns the next line without its end, or io.EOF.
@@ -50,7 +50,8 @@ func (l *lineReader) next() ([]byte, error) {
 	return l.to(l.begin)
 }
 
-// extend adds lines to the last row until its quotes are closed. It returns errOpenQuote if they are still open after the last line.
+// extend adds lines to the row that was read last until its quotes are closed. It returns errOpenQuote if they are
+// still open after the file's last line.
 func (l *lineReader) extend(delimiter byte) ([]byte, error) {
 	q, passed := newQuotes(delimiter), 0
 	for {
@@ -68,7 +69,7 @@ func (l *lineReader) extend(delimiter byte) ([]byte, error) {
 	}
 }
 
-// to ends the last row at the first line end that is at or after index from of the buffer.
+// to ends the current row at the first line end at or after the index from of the buffer, and returns the row.
 func (l *lineReader) to(from int) ([]byte, error) {
 	for {
 		if n := bytes.IndexByte(l.buffer[from:], '\n'); n >= 0 {
@@ -96,7 +97,7 @@ func (l *lineReader) to(from int) ([]byte, error) {
 	}
 }
 
-// read moves the last row to the start of the buffer, and reads more of the file.
+// read moves the current row to the start of the buffer, and reads more bytes of the file behind it.
 func (l *lineReader) read() error {
 	kept := copy(l.buffer, l.buffer[l.begin:])
 	l.begin, l.following = 0, l.following-l.begin
@@ -128,7 +129,7 @@ type lineCounter struct {
 	newlines int64
 }
 
-// place returns the line at an offset. It counts the line ends before the offset.
+// place returns the number of the line that begins at an offset. It counts the line ends before the offset.
 func (l *lineCounter) place(offset int64) bulk.Place {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,7 +147,7 @@ func (l *lineCounter) place(offset int64) bulk.Place {
 		l.newlines += int64(bytes.Count(buffer[:n], []byte{'\n'}))
 		l.counted += int64(n)
 		if err != nil && n == 0 {
-			break // the file has become shorter: this line number is the best one available
+			break // the file has become shorter, so this line number is the best one available
 		}
 	}
 	return bulk.Place{File: l.name, Line: l.newlines + 1}

@@ -17,7 +17,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// parquetFormat reads Parquet files. Their parts are row groups.
+// parquetFormat reads Parquet files. The parts of such a file that can be read separately are its row groups.
 var parquetFormat = columnarFormat{parquetParts, readParquet}
 
 func parquetParts(f *os.File) (*arrow.Schema, []int64, error) {
@@ -67,7 +67,7 @@ func newParquetReader(f *os.File) (*pqarrow.FileReader, error) {
 	return reader, err
 }
 
-// longestBatch is about the maximum number of bytes in a batch of long rows.
+// longestBatch is approximately the maximum number of bytes in a batch of long rows.
 const longestBatch = 32 << 20
 
 func readParquet(f *os.File, s *columnarSegment) (func() (arrow.RecordBatch, error), error) {
@@ -101,12 +101,13 @@ func readParquet(f *os.File, s *columnarSegment) (func() (arrow.RecordBatch, err
 			return nil, io.EOF
 		}
 		batch := records.RecordBatch()
-		batch.Retain() // the reader releases its own reference at the next batch
+		batch.Retain() // the reader releases its own reference when it reads the next batch
 		return batch, nil
 	}, nil
 }
 
-// rowsOfGroup is the number of rows in a row group. It is the same as in DuckDB. A writer holds a row group in memory.
+// rowsOfGroup is the number of rows that a row group of a written file has. It is the same as in DuckDB. It matters
+// for memory, because a writer holds a whole row group.
 const rowsOfGroup = 122_880
 
 // parquetWriter writes a Parquet file.
@@ -130,8 +131,8 @@ func newParquetWriter(to io.Writer, schema *arrow.Schema) (Writer, error) {
 	return &parquetWriter{w, stored}, nil
 }
 
-// parquetField returns a field as it is stored in Parquet. JSON is stored as text, because Arrow's library writes Parquet's JSON type but cannot
-// read it back. The metadata of the field says that it is JSON.
+// parquetField returns a field as it is stored in Parquet. JSON is stored as text, because Arrow's library writes
+// Parquet's JSON type but cannot read it back. The metadata of the field says that the text is JSON.
 func parquetField(f arrow.Field) arrow.Field {
 	switch t := f.Type.(type) {
 	case *extensions.JSONType:
@@ -165,5 +166,5 @@ func (w *parquetWriter) Write(batch arrow.RecordBatch) error {
 
 func (w *parquetWriter) Close() error { return w.to.Close() }
 
-// unclosed hides the Close method of a writer from the library, because the caller closes the file.
+// unclosed is a writer without a Close method, so that the library cannot close the file; the caller does.
 type unclosed struct{ io.Writer }

@@ -14,29 +14,34 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/schema"
 )
 
-// Arrow's library limits the sizes of a Parquet file's pages. But it allocates memory by other claims of a file without a limit and without using
-// the allocator: the number of children of a column, of values in a dictionary, and of values in a block of deltas, and the length of values that
-// share prefixes. So we check the footer before the library reads it, and the pages of a row group before the library reads the row group. For
-// that we read the headers of pages. We read the contents only of pages with a delta encoding, which few writers choose.
+// The checks in this file are needed because Arrow's library limits the sizes of a Parquet file's pages, but not other
+// allocations that a file can cause: for the number of children of a column, of values in a dictionary, and of values
+// in a block of deltas, and for the length of values that share prefixes. These allocations do not even use the
+// allocator. So we check the footer before the library reads it, and the pages of a row group before the library reads
+// the row group. For that we read the headers of all pages, but the contents only of pages with a delta encoding,
+// which few writers choose.
 
 const (
-	// mostStructs limits the structs in a footer. A row group has about 6 for each column.
+	// mostStructs is the largest number of structs in a footer. A row group has about 6 structs for each column.
 	mostStructs = 1 << 23
-	// deepestColumn limits the nesting of groups around a column. A list takes two.
+	// deepestColumn is the greatest number of groups around a column. A list has two groups.
 	deepestColumn = 32
-	// longestFixed limits the bytes of a value of fixed length: the library allocates memory for a batch of them.
+	// longestFixed is the largest number of bytes in a value of fixed length. This needs a limit because the library
+	// allocates memory for a whole batch of such values.
 	longestFixed = 64 << 10
-	// mostPageBytes limits the bytes of the pages that are in memory at once: a page and a dictionary of each column.
+	// mostPageBytes is the largest total size in bytes of the pages that are in memory at once, which are a page and a
+	// dictionary of each column.
 	mostPageBytes = 2 << 30
-	// mostBlockValues limits the values in a block of deltas. Writers make blocks of 128 to 1,024.
+	// mostBlockValues is the largest number of values in a block of deltas. Writers make blocks of 128 to 1,024
+	// values.
 	mostBlockValues = 1 << 16
-	// mostLengths limits the values in a page whose lengths are delta-encoded.
+	// mostLengths is the largest number of values in a page with delta-encoded lengths.
 	mostLengths = 1 << 24
-	// longestPageHeader is the limit of the library.
+	// longestPageHeader is the largest number of bytes in the header of a page. The library has the same limit.
 	longestPageHeader = 16 << 20
 )
 
-// footerLayout describes where lists occur in a footer.
+// footerLayout says which fields of a footer are lists or contain lists.
 var footerLayout = thriftLayout{
 	2: {elements: thriftStruct}, // columns
 	4: {elements: thriftStruct, within: thriftLayout{ // row groups
@@ -53,7 +58,8 @@ var footerLayout = thriftLayout{
 	7: {elements: thriftStruct}, // column orders
 }
 
-// The fields and numbers that are checked, from https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift.
+// The ids of the Thrift fields, and the values of enumerations, that are checked. Source:
+// https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift.
 const (
 	fileSchema = 2
 
@@ -96,7 +102,7 @@ func checkParquetFooter(f io.ReaderAt, size int64) error {
 	return t.err
 }
 
-// checkSchemaElements checks the schema tree. A group precedes its children, and says how many it has.
+// checkSchemaElements checks the schema, which is a tree. A group precedes its children, and says how many there are.
 func checkSchemaElements(t *thrift, n int) {
 	var open []int64 // for each open group, how many of its children have not been read yet
 	for left := int64(n); left > 0 && t.err == nil; {
@@ -124,7 +130,7 @@ func checkSchemaElements(t *thrift, n int) {
 	}
 }
 
-// checkRowGroup checks the pages of a row group.
+// checkRowGroup checks the pages of a row group before the library reads them.
 func checkRowGroup(f io.ReaderAt, r *parquetfile.Reader, group int) error {
 	total := int64(0)
 	g := r.MetaData().RowGroup(group)
@@ -154,14 +160,15 @@ type columnChunk struct {
 	header []byte // the last header that was read
 }
 
-// check checks the pages that the library will read. It returns how many bytes its dictionary and the largest page take.
+// check checks the pages of the column that the library will read. It returns how many bytes of memory the dictionary
+// and the largest page take together.
 func (c *columnChunk) check(size int64) (int64, error) {
 	at := c.of.DataPageOffset()
 	if d := c.of.DictionaryPageOffset(); c.of.HasDictionaryPage() && d > 0 && d < at {
 		at = d
 	}
 	length := c.of.TotalCompressedSize()
-	if c.old { // old writers did not count the dictionary's header in the length, so the library reads 100 bytes more
+	if c.old { // old writers left the dictionary's header out of the length, so the library reads 100 bytes more
 		length += 100
 	}
 	if at < 0 || length < 0 {
@@ -188,21 +195,21 @@ func (c *columnChunk) check(size int64) (int64, error) {
 	return dictionary + largest, nil
 }
 
-// page describes a page by its header.
+// page holds what the header of a page says.
 type page struct {
 	kind, compressed, uncompressed int64
 	values, encoding               int64
 	rows                           int64 // as the library counts them
 	levels                         int64 // bytes of the levels before the values in a page of version 2
-	definitions, repetitions       int64 // the encodings of the levels in version 1, their lengths in version 2
+	definitions, repetitions       int64 // encodings of the levels in a page of version 1, lengths of the levels in version 2
 	headers                        int   // number of headers for a type of page; valid pages have one
 	stored                         bool  // a page of version 2 that is not compressed
 	dictionary                     int64 // bytes of memory for its values, if it is a dictionary
-	takes                          int64 // bytes that the page takes in memory
+	takes                          int64 // bytes of memory that the page takes
 	at, end                        int64 // the range of the page's data after the header
 }
 
-// page reads and checks the header of a page.
+// page reads and checks the header of the page at the offset at.
 func (c *columnChunk) page(at, end int64) (p page, err error) {
 	if p, err = c.readHeader(at, end); err != nil {
 		return p, err
@@ -228,7 +235,8 @@ func (c *columnChunk) page(at, end int64) (p page, err error) {
 	return p, err
 }
 
-// readHeader reads the header of a page. It reads more and more of the file until the header is complete.
+// readHeader reads the header of a page. It does not know the header's length, so it reads more and more of the file
+// until the header is complete.
 func (c *columnChunk) readHeader(at, end int64) (p page, err error) {
 	for window := int64(4 << 10); ; window *= 16 {
 		if int64(len(c.header)) < window {
@@ -282,7 +290,7 @@ func (p *page) readV2(t *thrift) {
 	p.levels = p.definitions + p.repetitions
 }
 
-// width returns the minimum number of bytes of a value in a dictionary.
+// width returns the minimum number of bytes that a value takes in the encoded dictionary.
 func (c *columnChunk) width() int64 {
 	switch c.column.PhysicalType() {
 	case parquet.Types.Int32, parquet.Types.Float, parquet.Types.ByteArray: // the length of a byte array
@@ -297,7 +305,8 @@ func (c *columnChunk) width() int64 {
 	return 1
 }
 
-// checkDifferences checks a page of delta-encoded integers, or of byte arrays with delta-encoded lengths.
+// checkDifferences checks a page of delta-encoded integers, or of byte arrays with delta-encoded lengths, before the
+// library decodes the page.
 func (c *columnChunk) checkDifferences(p *page) error {
 	if p.uncompressed > parquet.DefaultMaxUncompressedPageSize || p.compressed > parquet.DefaultMaxCompressedPageSize || p.levels > min(p.compressed, p.uncompressed) {
 		return nil // the library refuses the page
@@ -362,7 +371,7 @@ func (c *columnChunk) valuesOf(p *page) ([]byte, error) {
 	return c.behindLevels(b, p, p.definitions, c.column.MaxDefinitionLevel())
 }
 
-// behindLevels returns the bytes after the levels in a page of version 1.
+// behindLevels returns the bytes that follow the levels in a page of version 1.
 func (c *columnChunk) behindLevels(b []byte, p *page, encoding int64, most int16) ([]byte, error) {
 	if most == 0 {
 		return b, nil
@@ -380,11 +389,11 @@ func (c *columnChunk) behindLevels(b []byte, p *page, encoding int64, most int16
 	return b[n:], nil
 }
 
-// differences are integers in Parquet's encoding DELTA_BINARY_PACKED. They are stored in blocks, which consist of miniblocks. Each miniblock has
-// its own bit width.
+// differences decodes integers in Parquet's encoding DELTA_BINARY_PACKED. The integers are stored in blocks, which
+// consist of miniblocks. Each miniblock has a bit width of its own.
 type differences struct {
 	b           []byte
-	block, mini uint64 // values in a block and in a miniblock
+	block, mini uint64 // the number of values in a block and in a miniblock
 	count       uint64
 	first       int64
 	perBlock    int // miniblocks in a block
@@ -406,7 +415,8 @@ func newDifferences(b []byte) (d differences, err error) {
 	return d, nil
 }
 
-// eachDifference calls f for each integer. It returns the bytes after them. It fails if b has more than most integers.
+// eachDifference calls f for each integer in b. It returns the bytes after the integers. It returns an error if the
+// number of integers exceeds most.
 func eachDifference(b []byte, most int64, f func(int64) error) ([]byte, error) {
 	d, err := newDifferences(b)
 	if err != nil {
@@ -450,7 +460,7 @@ func eachDifference(b []byte, most int64, f func(int64) error) ([]byte, error) {
 	return d.b, nil
 }
 
-// packedBits decodes a number that is stored in width bits of b. The bits start at bit at, with the lowest bit first.
+// packedBits decodes a number that takes width bits of b, from bit at on. The lowest bit of the number comes first.
 func packedBits(b []byte, at uint64, width byte) (v uint64) {
 	for n := uint64(0); n < uint64(width); {
 		shift := (at + n) % 8

@@ -19,7 +19,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// TestParquetEncodings: files of other writers can be read, in every encoding, compression and version of pages. Our checks refuse none of them.
+// TestParquetEncodings checks that files in every encoding, compression and version of pages can be read, such as
+// other programs write them. Our own checks must refuse none of them.
 func TestParquetEncodings(t *testing.T) {
 	const rows = 3000
 	list := arrow.ListOf(arrow.BinaryTypes.String)
@@ -111,7 +112,7 @@ func firstColumns(t *testing.T, path string) (rows []string) {
 	return rows
 }
 
-// TestParquetLongRows: a batch of long rows has few of them.
+// TestParquetLongRows checks that a batch has few rows if the rows are long.
 func TestParquetLongRows(t *testing.T) {
 	const rows = 80
 	texts := array.NewStringBuilder(memory.DefaultAllocator)

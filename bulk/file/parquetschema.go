@@ -8,8 +8,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/arrowmessage"
 )
 
-// checkArrowSchema checks the Arrow schema that a Parquet file may have in its metadata. It is a flatbuffer, which Arrow's library reads without
-// checks.
+// checkArrowSchema checks the Arrow schema that the metadata of a Parquet file may contain. The schema is a
+// flatbuffer, which Arrow's library would read without checks.
 func checkArrowSchema(m *metadata.FileMetaData) error {
 	text := m.KeyValueMetadata().FindValue("ARROW:schema")
 	if text == nil {

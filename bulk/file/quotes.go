@@ -2,14 +2,14 @@ package file
 
 import "bytes"
 
-// quotes tracks, from the start of a row on, whether a text is within quotes, so that line ends within quotes can be recognized. A quote is an
-// opening quote only at the start of a field. Any other quote is malformed and does not affect the following rows. The reader and cut use the
-// same rules, also for malformed rows.
+// quotes tracks whether a position in a text is within quotes, so that line ends within quotes can be recognized. It
+// starts at the start of a row. A quote is an opening quote only at the start of a field. Any other quote is malformed
+// and does not affect the following rows. The reader and cut use the same rules, even for malformed rows.
 type quotes struct {
 	delimiter byte
 	last      byte // the byte before the next one
 	within    bool // a quote is open
-	closing   bool // the last byte was a quote: it closes the open one unless another follows
+	closing   bool // the last byte was a quote, which is the closing one unless another quote follows
 }
 
 func newQuotes(delimiter byte) quotes { return quotes{delimiter: delimiter, last: '\n'} }
@@ -17,7 +17,7 @@ func newQuotes(delimiter byte) quotes { return quotes{delimiter: delimiter, last
 // open reports whether the current position is within quotes.
 func (q *quotes) open() bool { return q.within && !q.closing }
 
-// pass processes the next part of the text.
+// pass moves the position to the end of text, which must be the next part of the file.
 func (q *quotes) pass(text []byte) {
 	for len(text) > 0 {
 		if q.closing {

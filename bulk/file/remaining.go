@@ -9,7 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// remaining is a source of files other than text, without the rows of the extents in done.
+// remaining is a source of the rows of files other than text files. It leaves out the rows of the extents in done.
 type remaining struct {
 	bulk.Source
 	done []bulk.Extent
@@ -30,7 +30,7 @@ func (r *remaining) Segments(ctx context.Context, n int) (segments []bulk.Segmen
 	return segments, err
 }
 
-// remainingSegment is a range of the rows of a segment.
+// remainingSegment is a segment of which only a range of rows is read.
 type remainingSegment struct {
 	bulk.Segment
 	extent, whole bulk.Extent
@@ -46,11 +46,11 @@ func (s remainingSegment) Open(ctx context.Context) (bulk.Reader, error) {
 	return &remainingReader{Reader: r, skip: s.extent.From - s.whole.From, left: s.extent.To - s.extent.From}, nil
 }
 
-// remainingReader skips rows at the start of a segment, and ends after the next left rows.
+// remainingReader skips the first skip rows of a segment, returns the next left rows and then ends.
 type remainingReader struct {
 	bulk.Reader
 	skip, left int64
-	shift      int // how many rows of the last batch were skipped
+	shift      int // how many rows of the last batch of the segment were skipped
 }
 
 func (r *remainingReader) Next() (arrow.RecordBatch, error) {

@@ -14,7 +14,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// TestDone: for each format other than text, some rows are left out, and all others are read with their places and positions.
+// TestDone reads files of each format other than text with Options.Done. It checks that the rows in Done are left out,
+// and that all other rows are read with the right places and positions.
 func TestDone(t *testing.T) {
 	const rows = 40_000
 	schema := schemaOf(t, "K INT64", 0)
@@ -82,7 +83,8 @@ func TestDone(t *testing.T) {
 	}
 }
 
-// TestFind: rows are found by their text wherever they now are, each once, only as whole rows, and not within quotes.
+// TestFind checks that Find finds rows by their text, wherever they now are in the file. It must find each row once,
+// only as a whole row, and never within quotes.
 func TestFind(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "t.csv")
 	write := func(text string) {
@@ -118,7 +120,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("%q: %v, %v, want %v", text, err, found, want)
 		}
 	}
-	write(head + strings.Repeat("3,y\n", 200_000)) // as many lines that match the first line of an extent which is not there
+	write(head + strings.Repeat("3,y\n", 200_000)) // many lines that equal the first line of an extent that is not in the file
 	if found, err := (Options{}).Find(name, prints); err != nil || found[1].To != 0 {
 		t.Errorf("%v, %v", err, found)
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// edges are edge values of each type, as texts.
+// edges lists values at the limits of each type, as texts.
 var edges = []struct {
 	ddl    string
 	values []string
@@ -55,7 +55,7 @@ var edges = []struct {
 	{"ARRAY<UUID>", []string{`["4192bff0-e1e0-43ce-a4db-912808c32493",null]`}},
 }
 
-// edgeBatch returns a batch with a column of each type, in which the values alternate with NULLs.
+// edgeBatch returns a batch with a column for each type. In each column, the values of edges alternate with NULLs.
 func edgeBatch(t *testing.T, timestamps arrowtype.Timestamps) arrow.RecordBatch {
 	t.Helper()
 	var columns []string
@@ -109,10 +109,11 @@ func save(t *testing.T, format Format, batch arrow.RecordBatch) string {
 	return write(t, "edges."+string(format), content.String())
 }
 
-// place matches the start of a printed row.
+// place matches the place at the start of a printed row.
 var place = regexp.MustCompile(`^edges\.[a-z]+(:|, row )\d+ `)
 
-// TestRoundTrips: every edge value of every type can be written and read back in every format, with each representation of timestamps.
+// TestRoundTrips checks that every value of edges can be written to a file and read back in every format, with each
+// representation of timestamps.
 func TestRoundTrips(t *testing.T) {
 	for timestamps, name := range []string{"ns", "us", "text"} {
 		batch := edgeBatch(t, arrowtype.Timestamps(timestamps))
@@ -151,7 +152,8 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// TestDamaged: files that are cut off or have wrong bytes anywhere are errors that name the file or a row. Nothing panics, and memory is bounded.
+// TestDamaged checks that files that are cut off or have wrong bytes anywhere give errors that name the file or a row.
+// Reading them must not panic, and must take a limited amount of memory.
 func TestDamaged(t *testing.T) {
 	batch := edgeBatch(t, arrowtype.Text)
 	for _, format := range []Format{Parquet, Arrow, Avro, CSV, TBL, JSONLines} {
@@ -168,7 +170,7 @@ func TestDamaged(t *testing.T) {
 				bad = bad[:r.IntN(len(bad))]
 			case round%3 == 1:
 				bad[r.IntN(len(bad))] ^= 1 << r.IntN(8)
-			default: // at the start and the end, where lengths are stored
+			default: // for other formats, only bytes near the start and the end, where lengths are stored
 				at := r.IntN(min(256, len(bad)))
 				if r.IntN(2) == 0 {
 					at = len(bad) - 1 - at
@@ -200,7 +202,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestLyingParquet: a footer that claims a wrong number of rows for a row group is an error that says so.
+// TestLyingParquet changes a footer so that it claims a wrong number of rows for a row group. The error must say so.
 func TestLyingParquet(t *testing.T) {
 	path := save(t, Parquet, edgeBatch(t, arrowtype.Text))
 	good, err := os.ReadFile(path)
@@ -234,7 +236,7 @@ func TestLyingParquet(t *testing.T) {
 	}
 }
 
-// TestPlaces: errors of damaged files say where the damage is, without texts of Go's runtime.
+// TestPlaces checks that errors for damaged files say where the damage is, and do not contain texts of Go's runtime.
 func TestPlaces(t *testing.T) {
 	batch := edgeBatch(t, arrowtype.Text)
 	damage := func(format Format, change func(b []byte) []byte) string {

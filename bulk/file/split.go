@@ -6,7 +6,7 @@ import (
 	"errors"
 )
 
-// splitter splits a row of text into fields. It is used for headers, and for rows with quotes or escapes.
+// splitter splits a row of text into fields. It is used only for headers, and for rows with quotes or escapes.
 type splitter struct {
 	fields  []field
 	scratch []byte // memory for fields with quotes or escapes
@@ -14,7 +14,7 @@ type splitter struct {
 
 type field struct {
 	text   []byte
-	quoted bool // or escaped: the field is a value and never NULL
+	quoted bool // whether the field had quotes or escapes; then it is a value and never NULL
 }
 
 var (
@@ -23,11 +23,12 @@ var (
 	errAfterQuote = errors.New("a character other than the delimiter follows a closing quote")
 )
 
-// split splits a row without its line end. It returns errOpenQuote if the row continues after the line end.
+// split splits a row, given without its line end. It returns errOpenQuote if a quote is still open at the end, so the
+// row continues on the next line.
 func (r *splitter) split(s syntax, row []byte) error {
 	r.fields, r.scratch = r.fields[:0], r.scratch[:0]
 	if cap(r.scratch) < len(row) {
-		r.scratch = make([]byte, 0, 2*len(row)) // fields point into it, so it must not move
+		r.scratch = make([]byte, 0, 2*len(row)) // fields refer to this memory, so it must not move
 	}
 	for at := 0; ; at++ {
 		f, used, err := r.field(s, row[at:])
@@ -44,7 +45,8 @@ func (r *splitter) split(s syntax, row []byte) error {
 	}
 }
 
-// splitRow splits the row that begins with the last line of lines. A malformed row, too, ends where its quotes are closed.
+// splitRow splits the row that begins with line, the last line of lines. If quotes are open, it reads further lines.
+// Even a malformed row ends where its quotes are closed.
 func (r *splitter) splitRow(s syntax, lines *lineReader, line []byte) error {
 	err := r.split(s, line)
 	if err == nil || !s.quotes {
@@ -57,7 +59,8 @@ func (r *splitter) splitRow(s syntax, lines *lineReader, line []byte) error {
 	return r.split(s, row)
 }
 
-// field parses a field, up to the delimiter or the end of the row.
+// field parses the field at the start of text, up to the delimiter or the end of the row. used is the number of bytes
+// parsed.
 func (r *splitter) field(s syntax, text []byte) (f field, used int, err error) {
 	if s.quotes && len(text) > 0 && text[0] == '"' {
 		return r.quoted(text)
@@ -99,7 +102,8 @@ func (r *splitter) quoted(text []byte) (f field, used int, err error) {
 	}
 }
 
-// unescape replaces \n, \t, \r, and \ before any other character.
+// unescape replaces \n, \t and \r by the characters that they stand for, and a \ before any other character by that
+// character.
 func (r *splitter) unescape(value []byte) []byte {
 	start := len(r.scratch)
 	for i := 0; i < len(value); i++ {

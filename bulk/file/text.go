@@ -26,13 +26,13 @@ type text struct {
 	reject    func(bulk.BadRow) error
 	syntax    syntax
 	names     []string // the columns of the files, in order
-	targets   []int    // for each name, the index of the field in the schema, or -1 if the column is left out
+	targets   []int    // for each name, the index of the field in the schema; -1 if the column is left out
 	schema    *arrow.Schema
 	types     []*spannerpb.Type // the types of the schema's fields
 	encoding  *charmap.Charmap  // nil is UTF-8
 	generated []string          // columns that the database computes
-	others    bool              // JSON lines may have other members, which are ignored
-	done      []bulk.Extent     // parts of the files that are not read
+	others    bool              // whether JSON lines may have members that are not in names, which are ignored
+	done      []bulk.Extent     // parts of the files that are left out
 }
 
 // textFile is a file with the range of its rows.
@@ -100,7 +100,7 @@ func openText(names []string, o Options) (bulk.Source, error) {
 	return t, t.choose(o.Schema)
 }
 
-// openTextFile finds the range of a file's rows, and reads its header if it has one.
+// openTextFile finds the range of bytes in which a file's rows are, and reads the header if the file has one.
 func openTextFile(name string, hasHeader bool, s syntax) (f textFile, header []string, err error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -142,7 +142,7 @@ func openTextFile(name string, hasHeader bool, s syntax) (f textFile, header []s
 	return f, header, nil
 }
 
-// choose finds the schema's field for each column of the files.
+// choose finds for each column of the files the field of the schema.
 func (t *text) choose(wanted *arrow.Schema) error {
 	if t.names == nil {
 		for _, f := range wanted.Fields() {
@@ -177,7 +177,7 @@ func (t *text) choose(wanted *arrow.Schema) error {
 	return nil
 }
 
-// notWanted returns the error for a column of the files that is not in the schema.
+// notWanted returns the error for a column of the files that the schema does not have.
 func (t *text) notWanted(name string) error {
 	leaveOut := "name the files' columns, with - for one that is left out"
 	if t.json {
@@ -193,7 +193,7 @@ func (t *text) Schema() *arrow.Schema { return t.schema }
 
 func (t *text) Close() error { return nil }
 
-// smallestSegment is the minimum number of bytes for which a segment of its own is worthwhile.
+// smallestSegment is the least number of bytes of a segment. A smaller segment would cost more than it gains.
 const smallestSegment = 1 << 16
 
 func (t *text) Segments(ctx context.Context, n int) (segments []bulk.Segment, err error) {

@@ -45,7 +45,8 @@ func write(t *testing.T, name, content string) string {
 	return path
 }
 
-// readAll reads a source in n segments. It returns the rows as texts with their places, such as "file:line 1|a". NULL is printed as NULL.
+// readAll reads a source in n segments. It returns the rows as texts with their places, such as "file:line 1|a". It
+// prints NULL as the word NULL.
 func readAll(t *testing.T, source bulk.Source, n int) (rows []string, err error) {
 	t.Helper()
 	segments, err := source.Segments(context.Background(), n)
@@ -87,7 +88,7 @@ func printed(batch arrow.RecordBatch, places func(int) bulk.Place) (rows []strin
 	return rows, nil
 }
 
-// TestText reads text of every kind of syntax.
+// TestText reads text files with each variant of the syntax and compares the rows with what is expected.
 func TestText(t *testing.T) {
 	for _, c := range []struct {
 		name, content, columns string
@@ -124,7 +125,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestInferred: each column gets the narrowest type that fits its values.
+// TestInferred checks that each column gets the narrowest type that fits its values.
 func TestInferred(t *testing.T) {
 	source, err := Open([]string{write(t, "x.csv", "a,b,c,d,e,f,g\n1,1,2026-01-01,2026-01-01 00:00:00,t,,1\n2,1.5,,,f,,2026-01-01\n")}, Options{})
 	if err != nil {
@@ -144,7 +145,8 @@ func TestInferred(t *testing.T) {
 	}
 }
 
-// TestBadText: malformed rows are errors that name file and line. With Reject they are left out, and the good rows are read.
+// TestBadText checks that malformed rows give errors that name the file and the line. With Reject, the malformed rows
+// must be left out and the good rows be read.
 func TestBadText(t *testing.T) {
 	for _, c := range []struct{ name, row, reason string }{
 		{"a.csv", "x,a", `column K: "x" is not an INT64`},
@@ -199,8 +201,8 @@ func TestBadText(t *testing.T) {
 	}
 }
 
-// TestSegments divides files, with line ends and commas within quotes, into different numbers of segments. Readers read each row once, and know
-// its line.
+// TestSegments divides files that have line ends and commas within quotes into different numbers of segments. It
+// checks that each row is read once, and with the right line number.
 func TestSegments(t *testing.T) {
 	var csv, tbl strings.Builder
 	var want []string
@@ -239,7 +241,8 @@ func TestSegments(t *testing.T) {
 	}
 }
 
-// TestStrayQuotes: a row with malformed quotes is bad and does not affect other rows, whatever the number of segments.
+// TestStrayQuotes checks that a row with malformed quotes is reported as bad and does not affect other rows, whatever
+// the number of segments is.
 func TestStrayQuotes(t *testing.T) {
 	var csv strings.Builder
 	var want, wantBad []string
@@ -288,7 +291,7 @@ func TestStrayQuotes(t *testing.T) {
 	}
 }
 
-// TestEach: several readers read each row of several files once.
+// TestEach checks that several readers together read each row of several files once.
 func TestEach(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 5 {

@@ -22,16 +22,16 @@ type textReader struct {
 	builder *array.RecordBuilder
 	columns []textColumn // the columns of the file
 	row     splitter
-	scratch []byte // for text that is not UTF-8, or the name of a JSON member
-	members []bool // the columns that a JSON row has set
-	sizes   []int  // for each column, the bytes of its texts in the last batch
+	scratch []byte // buffer for text that is not UTF-8, or for the name of a JSON member
+	members []bool // for each column, whether the current JSON row has set it
+	sizes   []int  // for each column, the number of bytes of its texts in the last batch
 
-	from   []int64 // offsets in the file of the rows of the last batch, and of the next row
+	from   []int64 // offsets in the file of the last batch's rows, followed by the offset of the next row
 	good   goodRows
 	failed error
 }
 
-// textColumn is a column of a text file. The zero textColumn is a column that is left out.
+// textColumn is a column of a text file. The zero textColumn stands for a column that is left out.
 type textColumn struct {
 	*arrowtype.Appender
 	name     string
@@ -69,19 +69,19 @@ func (r *textReader) Close() error {
 	return r.lines.close()
 }
 
-// Places returns a function that says in which line a row is.
+// Places returns a function that gives the line in which a row of the last batch begins.
 func (r *textReader) Places() func(row int) bulk.Place {
 	from, lines := r.from[r.good.first:], r.lines.lines
 	return func(row int) bulk.Place { return lines.place(from[row]) }
 }
 
-// Positions returns a function that returns the offset of a row.
+// Positions returns a function that gives the offset at which a row of the last batch begins.
 func (r *textReader) Positions() func(row int) int64 {
 	from := r.from[r.good.first:]
 	return func(row int) int64 { return from[row] }
 }
 
-// Progress returns the number of bytes that were parsed.
+// Progress returns the number of bytes of the segment that were parsed.
 func (r *textReader) Progress() int64 { return r.lines.from() - r.start }
 
 func (r *textReader) Next() (arrow.RecordBatch, error) {
@@ -96,7 +96,8 @@ func (r *textReader) Next() (arrow.RecordBatch, error) {
 	}
 }
 
-// fill parses rows into the next batch. The reader returns an error or io.EOF only after the rows before it.
+// fill parses rows into the next batch. If it meets an error or the end of the segment, it first returns the rows
+// before.
 func (r *textReader) fill() error {
 	r.reserve(len(r.from))
 	r.from = make([]int64, 0, bulk.BatchRows+1) // not reused: Places keeps it
@@ -132,7 +133,8 @@ func (r *textReader) fill() error {
 	return err
 }
 
-// reserve allocates memory for a batch of the size of the last one, so that columns are not moved when they grow.
+// reserve allocates memory for a batch that is as large as the last one, so that columns do not have to be moved while
+// they grow.
 func (r *textReader) reserve(rows int) {
 	for i, b := range r.builder.Fields() {
 		b.Reserve(rows)
@@ -142,7 +144,7 @@ func (r *textReader) reserve(rows int) {
 	}
 }
 
-// textBuilder is the builder of a column of strings or bytes.
+// textBuilder is a builder of a column of strings or bytes.
 type textBuilder interface {
 	DataLen() int
 	ReserveData(n int)
@@ -157,7 +159,7 @@ func storageOf(b array.Builder) array.Builder {
 
 // refuse reports a malformed row.
 func (r *textReader) refuse(from int64, row []byte, why error) error {
-	const longest = 4096 // of the row's text in the report
+	const longest = 4096 // the largest number of bytes of the row's text in the report
 	bad := bulk.BadRow{Place: r.lines.lines.place(from), Reason: why.Error(), Text: string(row[:min(len(row), longest)])}
 	if r.of.reject == nil {
 		return bad
@@ -165,7 +167,7 @@ func (r *textReader) refuse(from int64, row []byte, why error) error {
 	return r.of.reject(bad)
 }
 
-// evenOut appends NULLs until all columns have the given number of rows.
+// evenOut appends NULLs to each column that has fewer than the given number of rows.
 func (r *textReader) evenOut(rows int) {
 	for _, b := range r.builder.Fields() {
 		for b.Len() < rows {
@@ -214,7 +216,8 @@ func (c *textColumn) orderName(i int) string {
 	return c.name
 }
 
-// parseQuoted appends the values of a row with quotes or escapes. The row continues in the next lines if a quote does.
+// parseQuoted appends the values of a row with quotes or escapes to the columns. If a quote is open at the end of the
+// line, it reads further lines.
 func (r *textReader) parseQuoted(row []byte) error {
 	if err := r.row.splitRow(r.of.syntax, r.lines, row); err != nil {
 		return err

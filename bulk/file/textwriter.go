@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/arrowtype"
 )
 
-// textWriter writes CSV, with a header, or TBL.
+// textWriter writes CSV files, which begin with a header, or TBL files.
 type textWriter struct {
 	to     io.Writer
 	syntax syntax
@@ -32,7 +32,7 @@ func newTextWriter(to io.Writer, s syntax, schema *arrow.Schema) (Writer, error)
 	return w, w.Close()
 }
 
-// Close writes the rest of the buffer. The caller closes the file.
+// Close writes the remaining bytes in the buffer. The caller closes the file.
 func (w *textWriter) Close() error {
 	_, err := w.to.Write(w.buffer)
 	w.buffer = w.buffer[:0]
@@ -93,7 +93,8 @@ func (w *textWriter) field(text []byte) {
 	w.protect(start)
 }
 
-// protect quotes or escapes the last field in the buffer, if necessary. start is the start of the field.
+// protect adds quotes or escapes to the last field in the buffer, if it needs them. start is the index in the buffer
+// at which the field starts.
 func (w *textWriter) protect(start int) {
 	value := w.buffer[start:]
 	if w.syntax.escapes {

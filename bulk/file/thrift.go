@@ -8,9 +8,9 @@ import (
 )
 
 // thrift decodes structs in the compact protocol of Apache Thrift
-// (https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md). Parquet has such structs in its footer and before its
-// pages. Each count and length is checked against the number of remaining bytes. After the first error, err keeps it and all further values are
-// 0.
+// (https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md). Parquet files have such structs
+// in the footer and before each page. Each count and length is checked against the number of remaining bytes. After
+// the first error, which is stored in err, all further values are 0.
 type thrift struct {
 	b       []byte // bytes that are not yet read
 	structs int    // how many more structs are allowed
@@ -81,7 +81,8 @@ func (t *thrift) int() int64 {
 	return int64(v>>1) ^ -int64(v&1)
 }
 
-// list reads the header of a list: the number of its elements, which have at least one byte each, and their type.
+// list reads the header of a list: the number n of its elements, and their type. It checks that n bytes remain, since
+// each element has at least one byte.
 func (t *thrift) list() (n int, kind byte) {
 	head := t.byte()
 	count := uint64(head >> 4)
@@ -95,8 +96,9 @@ func (t *thrift) list() (n int, kind byte) {
 	return int(count), head & 15
 }
 
-// thriftLayout describes, by field id, those fields of a struct that are lists or that contain lists. Arrow's library does not check the type
-// that a list claims for its elements. So the type must be the one that the library reads.
+// thriftLayout describes, by field id, those fields of a struct that are lists or that contain lists. Arrow's library
+// reads a list's elements without checking the type that the list claims for them. So our check demands the type that
+// the library reads.
 type thriftLayout map[int64]thriftField
 
 type thriftField struct {
@@ -104,8 +106,8 @@ type thriftField struct {
 	within   thriftLayout // the layout of the struct, or of the structs in the list
 }
 
-// fields reads a struct and calls read for each field. read either reads the field's value and returns true, or returns false: then fields skips
-// the value.
+// fields reads a struct and calls read for each field. read must either read the field's value and return true, or
+// return false; then fields skips the value.
 func (t *thrift) fields(depth int, layout thriftLayout, read func(id int64, kind byte) bool) {
 	if t.structs--; t.structs < 0 || depth > thriftDepth {
 		t.fail(errors.New("it has more structs than a file has, or deeper ones"))
@@ -128,12 +130,13 @@ func (t *thrift) fields(depth int, layout thriftLayout, read func(id int64, kind
 	}
 }
 
-// int32s reads a struct, and stores the wanted 32-bit integers among its fields in to.
+// int32s reads a struct. It stores the value of each field whose id is a key of to in the variable to which to points.
 func (t *thrift) int32s(depth int, to map[int64]*int64) {
 	t.fields(depth, nil, func(id int64, kind byte) bool { return t.int32(kind, to[id]) })
 }
 
-// int32 reads the value of a field if it is wanted and is a 32-bit integer.
+// int32 reads the value of a field into to, if to is not nil and the value is a 32-bit integer. It reports whether it
+// did.
 func (t *thrift) int32(kind byte, to *int64) bool {
 	if to == nil || kind != thriftInt32 {
 		return false
@@ -171,7 +174,7 @@ func (t *thrift) skip(kind byte, depth int, f thriftField) {
 	}
 }
 
-// skipElement skips a value within a container. Here a boolean has a byte of its own.
+// skipElement skips an element of a container. Unlike in a field, a boolean in a container takes a byte.
 func (t *thrift) skipElement(kind byte, depth int, layout thriftLayout) {
 	switch kind {
 	case thriftTrue, thriftFalse, thriftByte:

@@ -19,8 +19,9 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// columnLoader writes rows as columns, by the bulk ingestion of Arrow Flight SQL (https://arrow.apache.org/docs/format/FlightSql.html). The
-// header asks a Crowfoot server to write all rows of a stream in one commit, or to refuse them if they exceed the limits of a commit.
+// columnLoader writes rows as columns, with the bulk ingestion of Arrow Flight SQL
+// (https://arrow.apache.org/docs/format/FlightSql.html). A header asks the Crowfoot server to write all rows of a
+// stream in one commit, or to refuse them if they exceed the limits of a commit.
 type columnLoader struct {
 	client     flight.Client
 	header     []string
@@ -28,10 +29,11 @@ type columnLoader struct {
 	schema     *arrow.Schema // with the names of the table's columns
 }
 
-// serverName is the answer of a Crowfoot server to FLIGHT_SQL_SERVER_NAME.
+// serverName is what a Crowfoot server answers when it is asked for FLIGHT_SQL_SERVER_NAME.
 const serverName = "Crowfoot"
 
-// newColumnLoader returns a loader. It returns nil if the server is not Crowfoot, or does not take the type of a source's column unconverted.
+// newColumnLoader returns a loader for an import. It returns nil if the server is not Crowfoot, or if the server
+// cannot take the type of some column of the source without a conversion.
 func newColumnLoader(ctx context.Context, i *importer) (*columnLoader, error) {
 	if i.Flight == nil {
 		return nil, nil
@@ -89,7 +91,8 @@ func (l *columnLoader) isCrowfoot(ctx context.Context) bool {
 	return ok && name.Value(int(union.ValueOffset(0))) == serverName
 }
 
-// loads reports whether a Crowfoot server takes values of an Arrow type unconverted for a column of a Spanner type.
+// loads reports whether a Crowfoot server can store values of an Arrow type in a column of a Spanner type without a
+// conversion by the client.
 func loads(from arrow.DataType, to *spannerpb.Type) bool {
 	switch t := from.(type) {
 	case arrow.ExtensionType:
@@ -123,7 +126,7 @@ func loads(from arrow.DataType, to *spannerpb.Type) bool {
 	return false
 }
 
-// load writes all rows of a batch, or none.
+// load writes all rows of a batch in one commit, or none.
 func (l *columnLoader) load(ctx context.Context, batch arrow.RecordBatch) error {
 	ctx, cancel := context.WithCancel(metadata.AppendToOutgoingContext(ctx, l.header...))
 	defer cancel()
@@ -136,7 +139,7 @@ func (l *columnLoader) load(ctx context.Context, batch arrow.RecordBatch) error 
 	w := flight.NewRecordWriter(stream, ipc.WithSchema(l.schema))
 	w.SetFlightDescriptor(l.descriptor)
 	sent := errors.Join(w.Write(named), w.Close(), stream.CloseSend())
-	reply, err := stream.Recv() // if sending has failed, this error says why
+	reply, err := stream.Recv() // if sending failed, this error gives the reason
 	if err == io.EOF {
 		err = errors.Join(sent, fmt.Errorf("the server did not answer a bulk load"))
 	}
@@ -153,7 +156,8 @@ func (l *columnLoader) load(ctx context.Context, batch arrow.RecordBatch) error 
 	return nil
 }
 
-// valueBytes estimates the bytes of the array's values in the range [from, to). Their type is one that loads accepts.
+// valueBytes estimates the number of bytes of the values [from, to) of an array. The type of the array must be one
+// that loads accepts.
 func valueBytes(d arrow.ArrayData, from, to int) int {
 	n, t := to-from, d.DataType()
 	for e, ok := t.(arrow.ExtensionType); ok; e, ok = t.(arrow.ExtensionType) {

@@ -20,7 +20,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/clienttest"
 )
 
-// dialFlight connects to the server that clienttest.Connect has started. upload, if not nil, wraps each upload stream of the client.
+// dialFlight connects to the server that clienttest.Connect has started. If upload is not nil, it wraps each stream in which the
+// client sends rows.
 func dialFlight(t *testing.T, upload func(grpc.ClientStream) grpc.ClientStream) grpc.ClientConnInterface {
 	t.Helper()
 	conn, err := grpc.NewClient("passthrough:///"+os.Getenv("SPANNER_EMULATOR_HOST"), grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -51,7 +52,8 @@ func contents(t *testing.T, client *spanner.Client, table string) (rows []string
 	return rows
 }
 
-// everyRow has rows with values at the limits of every type, and with NULLs. The last row comes twice, with different values.
+// everyRow has rows with values at the limits of every type, and rows with NULLs. The key of the last row occurs
+// twice, with different values.
 const everyRow = `{"K":1,"B":true,"I":-9223372036854775808,"F":-0.0,"G":3.4028235e38,"N":"-99999999999999999999999999999.999999999","S":"é\u0000","Y":"AP8=","D":"0001-01-01","T":"0001-01-01T00:00:00Z","J":{"b":1.0,"a":[1,null]},"U":"4192bff0-e1e0-43ce-a4db-912808c32493","A":["x",null],"L":[1,-1]}
 {"K":2,"B":false,"I":9223372036854775807,"F":"NaN","G":"-Infinity","N":"0.000000001","S":"","Y":"","D":"9999-12-31","T":"9999-12-31T23:59:59.999999999Z","J":null,"A":[],"L":[]}
 {"K":3}
@@ -60,8 +62,9 @@ const everyRow = `{"K":1,"B":true,"I":-9223372036854775808,"F":-0.0,"G":3.402823
 {"K":5,"S":"again"}
 `
 
-// TestColumns: rows that are written over Arrow Flight SQL are the same in the table as rows that are written as mutations, with every type and
-// mode, also if the table has generated columns, indexes or foreign keys. The bad rows are the same, too.
+// TestColumns checks that rows that are written over Arrow Flight SQL are the same in the table as rows that are
+// written as mutations, with every type and mode, and even if the table has generated columns, indexes or foreign
+// keys. The bad rows must be the same, too.
 func TestColumns(t *testing.T) {
 	columns := "K INT64, B BOOL, I INT64, F FLOAT64, G FLOAT32, N NUMERIC, S STRING(5), Y BYTES(MAX), D DATE, T TIMESTAMP, J JSON, U UUID, A ARRAY<STRING(MAX)>, L ARRAY<INT64>"
 	for _, more := range []string{
@@ -103,7 +106,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// reasons returns the reasons of bad rows, without the table's name.
+// reasons returns the reasons of bad rows as texts, in which the table's name is removed.
 func reasons(bad []bulk.BadRow, table string) (list []string) {
 	for _, b := range bad {
 		reason, _, _ := strings.Cut(b.Reason, "`")
@@ -112,7 +115,7 @@ func reasons(bad []bulk.BadRow, table string) (list []string) {
 	return list
 }
 
-// unansweredStream is an upload whose answer is lost.
+// unansweredStream is a stream that uploads rows and whose answer from the server is lost.
 type unansweredStream struct{ grpc.ClientStream }
 
 func (s unansweredStream) RecvMsg(m any) error {
@@ -122,8 +125,8 @@ func (s unansweredStream) RecvMsg(m any) error {
 	return status.Error(codes.Unavailable, "the connection is lost")
 }
 
-// TestColumnsUnanswered: a load succeeds without an answer and is repeated with the mode Insert. Its rows are not refused as duplicates of
-// themselves. A row whose key another row has is still refused.
+// TestColumnsUnanswered lets a load succeed without an answer, so that it is repeated with the mode Insert. The
+// repeated load must not refuse its own rows as duplicates. It must still refuse a row if another row has its key.
 func TestColumnsUnanswered(t *testing.T) {
 	client := clienttest.Connect(t, "CREATE TABLE T (K INT64, S STRING(MAX)) PRIMARY KEY (K)")
 	if _, err := client.Apply(t.Context(), []*spanner.Mutation{spanner.Insert("T", []string{"K", "S"}, []any{7, "another's"})}); err != nil {
@@ -151,8 +154,8 @@ func TestColumnsUnanswered(t *testing.T) {
 	}
 }
 
-// TestColumnsInManyCommits: the server may write fewer rows in a commit than the client expects. If it then refuses one row with the mode Insert,
-// the others are not refused as duplicates of themselves.
+// TestColumnsInManyCommits lets the server write fewer rows in a commit than the client expects. If the server then
+// refuses one row with the mode Insert, the other rows must not be refused as duplicates of themselves.
 func TestColumnsInManyCommits(t *testing.T) {
 	ddl := []string{"CREATE TABLE T (K INT64, A INT64 DEFAULT (1)) PRIMARY KEY (K)"}
 	for i := range 40 {
@@ -171,7 +174,7 @@ func TestColumnsInManyCommits(t *testing.T) {
 	}
 }
 
-// TestNotCrowfoot: rows are sent as mutations to a server that does not speak Flight SQL.
+// TestNotCrowfoot checks that rows are sent as mutations if the server does not support Flight SQL.
 func TestNotCrowfoot(t *testing.T) {
 	client := clienttest.Connect(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K)")
 	conn, err := grpc.NewClient("passthrough:///"+os.Getenv("SPANNER_EMULATOR_HOST"), grpc.WithTransportCredentials(insecure.NewCredentials()),

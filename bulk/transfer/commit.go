@@ -17,23 +17,23 @@ import (
 )
 
 const (
-	// maxMutations is half of the limit of a commit:
-	// https://cloud.google.com/spanner/quotas#limits_for_creating_reading_updating_and_deleting_data. The other half is a reserve for mutations
-	// that a client cannot count, such as those for interleaved indexes and foreign keys.
+	// maxMutations is the number of mutations that the client puts into one commit. It is half of the limit:
+	// https://cloud.google.com/spanner/quotas#limits_for_creating_reading_updating_and_deleting_data. The other half
+	// is a reserve for mutations that a client cannot count, such as those for interleaved indexes and foreign keys.
 	maxMutations = 40_000
-	// commitBytes is the size of a commit. Spanner's guide to bulk loading recommends 1 to 5 MB.
+	// commitBytes is the size in bytes of a commit. Spanner's guide to bulk loading recommends 1 to 5 MB.
 	commitBytes = 1 << 20
 )
 
-// rows are encoded rows that are committed together.
+// rows holds encoded rows that are committed together.
 type rows struct {
 	encoded []byte
 	ends    []int // the end of each row in encoded
 	places  []place
-	mayBeIn bool // an unanswered attempt may have inserted them
+	mayBeIn bool // whether an attempt that got no answer may have inserted the rows
 }
 
-// place says where a row comes from: of returns the place of the given row of a batch.
+// place says where a row comes from: of(row) returns its place in the source.
 type place struct {
 	of  func(row int) bulk.Place
 	row int
@@ -41,7 +41,7 @@ type place struct {
 
 func (r *rows) len() int { return len(r.ends) }
 
-// slice returns the rows in the range [from, end).
+// slice returns the rows with the indexes from to end-1.
 func (r *rows) slice(from, end int) *rows {
 	s := &rows{places: r.places[from:end], mayBeIn: r.mayBeIn}
 	begin := 0
@@ -64,8 +64,8 @@ type committer struct {
 	reject  func(bulk.BadRow) error
 }
 
-// mutations returns mutations that write the rows. With Insert, the client sends one mutation again when it begins the transaction, and it
-// chooses the last of its kind. So the last one holds only one row.
+// mutations returns mutations that write the rows. With the mode Insert, the last mutation has only one row: when the
+// client begins the transaction, it sends one mutation a second time, and it chooses the last one for that.
 func (c *committer) mutations(r *rows) (list []*spanner.Mutation, err error) {
 	parts := []*rows{r}
 	if n := r.len(); c.mode == Insert && n > 1 {
@@ -81,8 +81,8 @@ func (c *committer) mutations(r *rows) (list []*spanner.Mutation, err error) {
 	return list, nil
 }
 
-// mutation returns a mutation that writes encoded rows. The protobuf library sends unknown fields unchanged, so the rows are set as unknown
-// fields.
+// mutation returns a mutation that writes encoded rows. It sets the rows as unknown fields of the message, because the
+// protobuf library sends unknown fields unchanged.
 func (c *committer) mutation(encoded []byte) (*spanner.Mutation, error) {
 	write := &spannerpb.Mutation_Write{Table: c.table.Name, Columns: columnNames(c.columns)}
 	write.ProtoReflect().SetUnknown(encoded)
@@ -98,7 +98,8 @@ func (c *committer) mutation(encoded []byte) (*spanner.Mutation, error) {
 	return spanner.WrapMutation(m)
 }
 
-// commit commits rows, and rejects those that the server refuses. It returns how many rows are in the table.
+// commit commits rows, and rejects the rows that the server refuses. It returns how many of the rows are in the table
+// afterwards.
 func (c *committer) commit(ctx context.Context, r *rows) (written int, err error) {
 	if r.len() == 0 {
 		return 0, nil
@@ -125,7 +126,8 @@ func (c *committer) commit(ctx context.Context, r *rows) (written int, err error
 	return c.divide(ctx, r, err)
 }
 
-// divide finds the rows for which the server has refused a commit. It commits each half by itself.
+// divide finds out which rows were the reason why the server refused a commit. To do so, it commits each half of the
+// rows by itself.
 func (c *committer) divide(ctx context.Context, r *rows, refused error) (written int, err error) {
 	if r.len() == 1 {
 		if err := c.checkTable(ctx, refused); err != nil {
@@ -143,7 +145,8 @@ func (c *committer) divide(ctx context.Context, r *rows, refused error) (written
 	return written, nil
 }
 
-// isOfRow reports whether the content of a row may have caused an error. Then the other rows can be committed without it.
+// isOfRow reports whether the content of a single row may have caused the error, so that the other rows can be
+// committed without it.
 func isOfRow(err error) bool {
 	switch status.Code(err) {
 	case codes.InvalidArgument, codes.AlreadyExists, codes.FailedPrecondition, codes.OutOfRange, codes.NotFound:
@@ -152,15 +155,17 @@ func isOfRow(err error) bool {
 	return false
 }
 
-// CallOptions are for the ClientConfig of a client that imports. By default, the client silently retries a commit for an hour if the server is
-// away or has no room for it, for example on a full disk. With these options Import retries it, and knows which commits may have succeeded
-// without an answer.
+// CallOptions returns call options for the ClientConfig of a client that is used for an import. Without them, the
+// client would silently retry a commit for an hour if the server cannot be reached or has no space, for example on a
+// full disk. With them, Import itself retries the commit, and so knows which commits may have succeeded without an
+// answer.
 func CallOptions() *vkit.CallOptions {
 	never := func() gax.Retryer { return gax.OnCodes(nil, gax.Backoff{}) }
 	return &vkit.CallOptions{Commit: []gax.CallOption{gax.WithRetry(never)}}
 }
 
-// AwayLimit is how long a server may be away, for example to restart, before an import ends. The import can be continued later.
+// AwayLimit is how long a server may be unreachable, for example because it restarts, before an import ends. The
+// import can be continued later.
 const AwayLimit = 5 * time.Minute
 
 // apply commits mutations.
@@ -173,12 +178,13 @@ func (c *committer) apply(ctx context.Context, m []*spanner.Mutation) error {
 	return err
 }
 
-// repeat calls do, which commits rows, and again while the server is busy or away. unanswered says that the server went away during an attempt,
-// which may have succeeded. With InsertOrUpdate and Replace, repeating such an attempt changes nothing. With Insert, the repeated attempt finds
-// its own rows in the table.
+// repeat calls do, which commits rows. It calls do again while the server is busy or cannot be reached. unanswered is
+// true if the connection broke during an attempt, so that this attempt may have succeeded. With InsertOrUpdate and
+// Replace, repeating such an attempt changes nothing. With Insert, the repeated attempt may find its own rows in the
+// table.
 func repeat(ctx context.Context, do func() error) (unanswered bool, err error) {
 	const (
-		attempts = 8 // the maximum number while the server is busy
+		attempts = 8 // the maximum number of attempts while the server is busy
 		first    = 100 * time.Millisecond
 		most     = 5 * time.Second
 	)

@@ -10,12 +10,14 @@ import (
 	"github.com/cloudspannerecosystem/memefish/token"
 )
 
-// counterMargin is added to a sequence's counter for its copy: the sequence may be used during the export, and Cloud Spanner does not say whether
-// the current counter was already given out. Source: SEQUENCE_COUNTER_BUFFER of Google's Dataflow template.
+// counterMargin is added to the current counter of a sequence to get the start of the exported sequence. It is needed
+// because the sequence may be used during the export, and because Cloud Spanner does not say whether the current
+// counter value was already given out. Source: SEQUENCE_COUNTER_BUFFER of Google's Dataflow template.
 const counterMargin = 1000
 
-// define sets the definitions for an export of tables: those of the database, but sequences and identity columns that were used start after the
-// values that they have given out. It reads the counters after the snapshot was taken, so that they are beyond all keys in it.
+// define sets the DDL of an export of tables. It is the DDL of the database, but sequences and identity columns that
+// were used start after the values that they have given out. define reads the counters after the snapshot was taken,
+// so that they are beyond all keys in the snapshot.
 func (e *exporter) define(ctx context.Context) (err error) {
 	if e.Query != "" {
 		return nil
@@ -38,8 +40,8 @@ func (e *exporter) define(ctx context.Context) (err error) {
 	return err
 }
 
-// readCounters reads the counters of sequences and identity columns. It returns the new start values of those that were used, in the form that
-// withCounters takes.
+// readCounters reads the counters of sequences and identity columns. It returns the new start values of those that
+// were used, in the form in which withCounters takes them.
 func (e *exporter) readCounters(ctx context.Context) (map[string]int64, error) {
 	counters := map[string]int64{}
 	read := func(name string, statement spanner.Statement) error {

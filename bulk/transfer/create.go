@@ -36,7 +36,7 @@ func CreateTable(name string, schema *arrow.Schema, key []string) (string, error
 	return "CREATE TABLE " + quoteName(name) + " (" + strings.Join(columns, "") + "\n) PRIMARY KEY (" + strings.Join(keys, ", ") + ")", nil
 }
 
-// isOnlyInQueries reports whether a type occurs only in results of queries, but not in tables.
+// isOnlyInQueries reports whether a type can occur in results of queries, but not in tables.
 func isOnlyInQueries(t *spannerpb.Type) bool {
 	switch t.GetCode() {
 	case spannerpb.TypeCode_STRUCT, spannerpb.TypeCode_INTERVAL:

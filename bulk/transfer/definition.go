@@ -11,9 +11,9 @@ import (
 	"github.com/cloudspannerecosystem/memefish/token"
 )
 
-// parseDDL parses a statement. Two kinds of statements need a change to the text before memefish can parse them; the change keeps the positions
-// of the rest. CREATE SEQUENCE without OPTIONS gets some, which are removed from the result. In CREATE CHANGE STREAM, tables of named schemas get
-// simple names.
+// parseDDL parses a statement. Before memefish can parse them, two kinds of statements need a change to the text,
+// which keeps the positions of everything else. CREATE SEQUENCE without OPTIONS gets options, which are removed from
+// the result. In CREATE CHANGE STREAM, the names of tables in named schemas are replaced by simple names.
 func parseDDL(text string) (ast.DDL, error) {
 	statement, err := memefish.ParseDDL("", text)
 	switch {
@@ -53,10 +53,10 @@ func pathName(p *ast.Path) string {
 	return strings.Join(names, ".")
 }
 
-// quoteName quotes a name. Both parts of a name in a named schema are quoted.
+// quoteName quotes a name. If the name is in a named schema, it quotes both parts.
 func quoteName(name string) string { return "`" + strings.ReplaceAll(name, ".", "`.`") + "`" }
 
-// edit replaces a part of a statement by text.
+// edit is a change of a statement: it replaces the part [from, to) by text.
 type edit struct {
 	from, to token.Pos
 	text     string
@@ -70,7 +70,8 @@ func apply(text string, edits []edit) string {
 	return text
 }
 
-// withoutForeignKeys removes the foreign keys from a CREATE TABLE statement. later has the statements that add them.
+// withoutForeignKeys removes the foreign keys from a CREATE TABLE statement. later holds the ALTER TABLE statements
+// that add them.
 func withoutForeignKeys(text string) (table string, later []string) {
 	statement, err := parseDDL(text)
 	s, ok := statement.(*ast.CreateTable)
@@ -93,8 +94,8 @@ func withoutForeignKeys(text string) (table string, later []string) {
 	return apply(text, edits), later
 }
 
-// withCounters changes a statement so that the sequences and identity columns that it creates start at the values in counters. Its keys are the
-// names of sequences and TABLE.COLUMN, in lower case.
+// withCounters changes a statement so that the sequences and identity columns that it creates start at the values in
+// counters. The keys of counters are in lower case: the name of a sequence, or TABLE.COLUMN.
 func withCounters(text string, counters map[string]int64) string {
 	statement, err := parseDDL(text)
 	if err != nil {
@@ -136,7 +137,8 @@ func optionEdit(o *ast.Options, n int64) edit {
 	return edit{o.Rparen, o.Rparen, ", start_with_counter = " + value}
 }
 
-// clauseEdit returns the edit that sets START COUNTER WITH in a list of clauses. end is the end of the list.
+// clauseEdit returns the edit that sets START COUNTER WITH in a list of clauses. end is the position of the end of the
+// list.
 func clauseEdit(clauses []ast.SequenceParam, end token.Pos, n int64) edit {
 	clause := "START COUNTER WITH " + strconv.FormatInt(n, 10)
 	for _, c := range clauses {
@@ -147,7 +149,8 @@ func clauseEdit(clauses []ast.SequenceParam, end token.Pos, n int64) edit {
 	return edit{end, end, " " + clause}
 }
 
-// ofDatabase replaces the name in an ALTER DATABASE statement by that of the database in which it is to run.
+// ofDatabase replaces the database's name in an ALTER DATABASE statement by that of the database in which the
+// statement will run.
 func ofDatabase(text, database string) string {
 	if statement, err := parseDDL(text); err == nil {
 		if s, ok := statement.(*ast.AlterDatabase); ok {
@@ -157,7 +160,8 @@ func ofDatabase(text, database string) string {
 	return text
 }
 
-// defines reports whether a statement only creates an object, sets options or grants privileges. Exports have no other statements.
+// defines reports whether a statement only creates an object, sets options or grants privileges. Exports contain no
+// other statements.
 func defines(text string) bool {
 	statement, err := parseDDL(text)
 	if err == nil {
@@ -170,7 +174,7 @@ func defines(text string) bool {
 		}
 		text = statement.SQL()
 	}
-	// The server may know statements that cannot be parsed here.
+	// The server may support statements that this program cannot parse.
 	return strings.HasPrefix(text, "CREATE ") && !strings.HasPrefix(text, "CREATE OR ")
 }
 
@@ -185,7 +189,8 @@ func tablesOf(ddl []string) map[string]bool {
 	return tables
 }
 
-// relations returns the parents of tables with INTERLEAVE IN PARENT, and the tables to which foreign keys refer. All names are in lower case.
+// relations returns the parents of tables with INTERLEAVE IN PARENT, and for each table those to which its foreign
+// keys refer. All names are in lower case.
 func relations(ddl []string) (parents map[string]string, references map[string][]string) {
 	parents, references = map[string]string{}, map[string][]string{}
 	refer := func(table *ast.Path, c *ast.TableConstraint) {
@@ -213,7 +218,8 @@ func relations(ddl []string) (parents map[string]string, references map[string][
 	return parents, references
 }
 
-// foreignKeyOf returns the referring and the referenced table of the foreign key that a statement adds. It returns "" if the statement adds none.
+// foreignKeyOf returns the referring and the referenced table of the foreign key that a statement adds. If the
+// statement adds no foreign key, both are "".
 func foreignKeyOf(text string) (from, to string) {
 	statement, _ := parseDDL(text)
 	s, ok := statement.(*ast.AlterTable)
@@ -228,7 +234,8 @@ func foreignKeyOf(text string) (from, to string) {
 	return "", ""
 }
 
-// kinds lists the prefixes of the names that madeBy returns, with the singular and plural that users see.
+// kinds lists the prefixes of the names that madeBy returns, with the words that users see for one and for many
+// objects of the kind.
 var kinds = []struct{ kind, one, many string }{
 	{"schema ", "schema", "schemas"}, {"proto bundle", "proto bundle", "proto bundles"}, {"locality group ", "locality group", "locality groups"},
 	{"placement ", "placement", "placements"}, {"sequence ", "sequence", "sequences"}, {"function ", "function", "functions"}, {"table ", "table", "tables"},
@@ -236,7 +243,8 @@ var kinds = []struct{ kind, one, many string }{
 	{"change stream ", "change stream", "change streams"}, {"role ", "role", "roles"},
 }
 
-// Made counts in words what statements create, such as "2 sequences, 5 tables". It returns "" if they create nothing.
+// Made says in words how many objects of each kind the statements create, such as "2 sequences, 5 tables". It returns
+// "" if they create none.
 func Made(statements []string) string {
 	counts := map[string]int{}
 	for _, text := range statements {
@@ -260,8 +268,8 @@ func Made(statements []string) string {
 	return strings.Join(parts, ", ")
 }
 
-// Missing returns those of the statements that define objects which a database does not have, and those that may run again. there are the
-// statements that define the database.
+// Missing returns those of the statements that define objects which a database does not have, and those that may be
+// run a second time. The statements in there define the database.
 func Missing(statements, there []string) (missing []string) {
 	defined := map[string]bool{}
 	for _, text := range there {
@@ -277,7 +285,7 @@ func Missing(statements, there []string) (missing []string) {
 	return missing
 }
 
-// definedBy returns the names of madeBy in lower case.
+// definedBy returns the names that madeBy returns, in lower case.
 func definedBy(text string) []string {
 	names := madeBy(text)
 	for i, name := range names {
@@ -286,7 +294,8 @@ func definedBy(text string) []string {
 	return names
 }
 
-// madeBy names the objects that a statement creates: first the object itself, then the constraints of a table.
+// madeBy names the objects that a statement creates. The first one is the object itself; for a table, the names of its
+// constraints follow.
 func madeBy(text string) (names []string) {
 	statement, err := parseDDL(text)
 	if err != nil {
@@ -299,7 +308,7 @@ func madeBy(text string) (names []string) {
 		names = []string{"proto bundle"}
 	case *ast.CreateLocalityGroup:
 		names = []string{"locality group " + s.Name.Name}
-	case *ast.AlterLocalityGroup: // the default locality group, which always exists
+	case *ast.AlterLocalityGroup: // only for the default locality group, which always exists
 		names = []string{"locality group " + s.Name.Name}
 	case *ast.CreatePlacement:
 		names = []string{"placement " + s.Name.Name}
@@ -328,7 +337,7 @@ func madeBy(text string) (names []string) {
 	return names
 }
 
-// constraintName returns the name of a table constraint. For a foreign key without a name it uses the columns.
+// constraintName returns the name of a table constraint. A foreign key without a name gets a name from its columns.
 func constraintName(table *ast.Path, c *ast.TableConstraint) []string {
 	if c.Name != nil {
 		return []string{"constraint " + c.Name.Name}

@@ -45,13 +45,14 @@ type columnEncoder struct {
 	column  arrow.Array
 	bytes   func(row int) []byte
 	text    arrowtype.Formatter
-	elems   *columnEncoder // encodes the elements of an ARRAY
+	elems   *columnEncoder // encodes the elements; only for an ARRAY
 	list    array.ListLike
 	scratch []byte
-	check   bool // the texts must be checked, since they may not be values of the type
+	check   bool // whether the texts must be checked, since they may be no values of the type
 }
 
-// newEncoder returns an encoder that writes batches of a schema into columns of a table. Field i of the schema goes into to[i].
+// newEncoder returns an encoder that writes batches of a schema to columns of a table. Field i of the schema is
+// written to column to[i].
 func newEncoder(schema *arrow.Schema, to []bulk.ColumnInfo) (*encoder, error) {
 	e := &encoder{}
 	for i, c := range to {
@@ -94,7 +95,7 @@ func (c *columnEncoder) set(column arrow.Array) (err error) {
 	return err
 }
 
-// append appends an encoded row of the batch, and returns the extended slice.
+// append appends the encoded form of a row of the current batch to a slice, and returns the extended slice.
 func (e *encoder) append(to []byte, row int) ([]byte, error) {
 	e.row = e.row[:0]
 	for _, c := range e.columns {
@@ -171,7 +172,7 @@ func (c *columnEncoder) appendFloat(to []byte, row int) ([]byte, error) {
 		c.scratch = c.text(c.scratch[:0], row)
 		var err error
 		bits := 64
-		if c.kind == spannerpb.TypeCode_FLOAT32 { // the shortest form of the greatest FLOAT32 is a greater FLOAT64
+		if c.kind == spannerpb.TypeCode_FLOAT32 { // the shortest decimal of the greatest FLOAT32 is greater as a FLOAT64
 			bits = 32
 		}
 		if f, err = arrowtype.ParseFloat(c.scratch, bits); err != nil {
@@ -202,8 +203,8 @@ func (c *columnEncoder) appendList(to []byte, row int) ([]byte, error) {
 	return append(to, c.scratch...), nil
 }
 
-// normalize checks that the text in scratch is a value of the column's type, and converts it to Spanner's form. It skips checks that the type of
-// the file's column makes needless.
+// normalize checks that the text in scratch is a value of the column's type, and converts it to the form that Spanner
+// uses. It skips checks that are not needed for the type of the source's column.
 func (c *columnEncoder) normalize() error {
 	switch c.kind {
 	case spannerpb.TypeCode_TIMESTAMP:
@@ -249,8 +250,8 @@ func isText(t arrow.DataType) bool {
 	return t.ID() == arrow.STRING || t.ID() == arrow.LARGE_STRING || t.ID() == arrow.STRING_VIEW
 }
 
-// fits reports whether values of an Arrow type can be values of a Spanner type. Single values may still be invalid, which is an error of their
-// row.
+// fits reports whether values of an Arrow type can be values of a Spanner type. A single value may still be invalid,
+// which makes its row bad.
 func fits(from arrow.DataType, to *spannerpb.Type) bool {
 	switch t := from.(type) {
 	case *arrow.DictionaryType:

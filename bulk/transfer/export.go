@@ -32,15 +32,15 @@ type ExportOptions struct {
 	Client     *spanner.Client
 	Database   string   // projects/P/instances/I/databases/D, for the manifest
 	Tables     []string // empty means all
-	Query      string   // instead of tables: exports the rows of this query
-	Dir        string   // is created if it does not exist
+	Query      string   // a query whose rows are exported instead of tables
+	Dir        string   // the directory for the files, which is created if it does not exist
 	Format     file.Format
 	Timestamps arrowtype.Timestamps
-	Bound      spanner.TimestampBound // for a new export; one that continues keeps its timestamp
+	Bound      spanner.TimestampBound // for a new export; an export that continues keeps its timestamp
 	DataBoost  bool
 	Parallel   int      // the number of files that are written concurrently
-	DDL        []string // of the database, for the manifest; SpannerExport needs it
-	// ProtoDescriptors are the descriptors of the database's proto bundle, for the manifest.
+	DDL        []string // DDL of the database, for the manifest; the format SpannerExport needs it
+	// ProtoDescriptors holds the descriptors of the database's proto bundle, for the manifest.
 	ProtoDescriptors []byte
 	Progress         *Progress
 	// Flight, if not nil, is a connection to the same server. Rows are read through Arrow Flight if the server supports it: see
@@ -52,18 +52,20 @@ type ExportOptions struct {
 type ExportResult struct {
 	Manifest *Manifest // nil if the export is not complete
 	Files    int       // files with rows; 0 if the export has not begun
-	Complete int       // the number of Files that are complete
-	Resumed  int       // the number of Complete that an earlier run has written
-	// Beside names objects of the database for which the layout of SpannerExport has no place. If all tables are exported, the manifest has their
-	// definitions.
+	Complete int       // how many of Files are complete
+	Resumed  int       // how many of Complete an earlier run has written
+	// Beside names the objects of the database that the layout of SpannerExport cannot represent. If all tables are
+	// exported, manifest.json has the definitions of these objects.
 	Beside []string
 }
 
-// filesPerWriter is the number of files per table and writer. It is more than one so that all writers have work until the end.
+// filesPerWriter is the number of files for each table and writer. It is more than one so that all writers have work
+// until the end.
 const filesPerWriter = 2
 
-// Export writes tables, or the rows of a query, at one timestamp to files in a directory. Each file gets its final name when it is complete and
-// synced. The manifest, which names all files, is written last. If an export was interrupted, Export continues it with the missing files.
+// Export writes tables, or the rows of a query, at one timestamp to files in a directory. Each file gets its final
+// name when it is complete and synced. The manifest, which names all files, is written last. If an earlier export in
+// this directory was interrupted, Export continues it and writes the missing files.
 func Export(ctx context.Context, o ExportOptions) (result ExportResult, err error) {
 	e := &exporter{ExportOptions: o}
 	if err := makeDir(o.Dir); err != nil {
@@ -97,7 +99,7 @@ func Export(ctx context.Context, o ExportOptions) (result ExportResult, err erro
 	return result, e.journal.remove()
 }
 
-// makeDir creates a directory and its parents. They survive a loss of power.
+// makeDir creates a directory and its parents, and syncs them, so that they survive a loss of power.
 func makeDir(name string) error {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		return nil
@@ -163,7 +165,7 @@ func fileName(table string, k, n int, format file.Format) string {
 	return fmt.Sprintf("%s-%05d-of-%05d.%s", table, k, n, format)
 }
 
-// run writes the missing files. It returns how many files the export has in total.
+// run writes the missing files. It returns the number of files that the export has in total.
 func (e *exporter) run(ctx context.Context) (files int, err error) {
 	parts, err := e.parts()
 	if err != nil {
@@ -199,7 +201,7 @@ func (e *exporter) newWriter(to io.Writer, p part) (file.Writer, error) {
 	return file.NewWriter(to, e.Format, p.schema)
 }
 
-// writeDefinition writes a file without rows. Its schema defines an object.
+// writeDefinition writes a file that has no rows, and whose schema defines an object of the database.
 func (e *exporter) writeDefinition(r *file.AvroRecord) (exportFile, error) {
 	name := r.Properties[0].Value // the property spannerName
 	return e.write(context.Background(), part{name: fileName(name, 0, 1, SpannerExport), schema: arrow.NewSchema(nil, nil), record: r})
@@ -249,7 +251,7 @@ func (e *exporter) write(ctx context.Context, p part) (f exportFile, err error) 
 	return f, syncDir(e.Dir)
 }
 
-// counter counts and hashes the bytes that are written. Spanner's own exports use MD5.
+// counter counts and hashes the bytes that are written. It also computes the MD5, which Spanner's own exports contain.
 type counter struct {
 	to          io.Writer
 	bytes       int64

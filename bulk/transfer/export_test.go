@@ -23,8 +23,9 @@ func exportOptions(client *spanner.Client, dir string, format file.Format) trans
 	return transfer.ExportOptions{Client: client, Database: clienttest.Database, Dir: dir, Format: format, Bound: spanner.StrongRead(), Parallel: 2, Timestamps: arrowtype.Text}
 }
 
-// TestExportResumes: when the disk is full, an export ends with an error that names the file, and leaves no incomplete file. The same export can
-// be continued at the same timestamp, although the rows have changed since.
+// TestExportResumes fills the disk during an export. The export must end with an error that names the file, and must
+// leave no incomplete file. The same export must then continue at the same timestamp, although the rows have changed
+// since.
 func TestExportResumes(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip(err)
@@ -67,7 +68,7 @@ func TestExportResumes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range whole { // complete files that were lost are written again
+	for _, name := range whole { // complete files that are lost must be written again
 		if err := os.Remove(name); err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +95,8 @@ func TestExportResumes(t *testing.T) {
 	}
 }
 
-// TestExportOnce: an export that names a table twice is refused, since two writers would write its files.
+// TestExportOnce checks that an export that names a table twice is refused, since two writers would write the same
+// files.
 func TestExportOnce(t *testing.T) {
 	o := exportOptions(clienttest.Connect(t, customerDDL), t.TempDir(), file.CSV)
 	o.Tables = []string{"customer", "Customer"}
@@ -103,7 +105,8 @@ func TestExportOnce(t *testing.T) {
 	}
 }
 
-// TestLongArrays: batches of rows with long arrays have few rows. So memory is bounded, and no column exceeds the 2 GiB of Arrow's offsets.
+// TestLongArrays checks that a batch has few rows if the rows have long arrays. So memory is limited, and no column
+// exceeds the 2 GiB of Arrow's offsets.
 func TestLongArrays(t *testing.T) {
 	client := clienttest.Connect(t, "CREATE TABLE T (K INT64, A ARRAY<STRING(MAX)>) PRIMARY KEY (K)")
 	const rows = 8

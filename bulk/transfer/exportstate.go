@@ -19,7 +19,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/file"
 )
 
-// stateName is the file that holds the state of an incomplete export: a header with the snapshot and its partitions, and then a line for each
+// stateName is the name of the file that holds the state of an incomplete export: a header with the snapshot and its partitions, and then a line for each
 // complete file.
 const stateName = "export.state"
 
@@ -35,7 +35,7 @@ type exportHeader struct {
 	Tables    []exportedTable `json:"tables"`
 }
 
-// exportWanted holds the options that an export must be called with again to continue.
+// exportWanted holds those options that must be the same when an export is continued.
 type exportWanted struct {
 	Tables     []string `json:"tables,omitempty"`
 	Query      string   `json:"query,omitempty"`
@@ -57,10 +57,10 @@ type exportFile struct {
 	MD5    string `json:"md5"`
 }
 
-// queryName begins the names of the files of a query.
+// queryName is the beginning of the names of the files with the rows of a query.
 const queryName = "query"
 
-// open continues the export in the directory, or begins one. It locks the directory against other exports.
+// open continues the export in the directory, or begins one. It locks the directory so that no other export uses it.
 func (e *exporter) open(ctx context.Context) error {
 	name := filepath.Join(e.Dir, stateName)
 	journal, lines, err := openJournal(name)
@@ -85,7 +85,8 @@ func (e *exporter) open(ctx context.Context) error {
 	return nil
 }
 
-// checkEmpty returns an error if the directory has other files, since they would be mixed with the exported ones.
+// checkEmpty returns an error if the directory contains other files, since the exported files would be mixed with
+// them.
 func (e *exporter) checkEmpty() error {
 	entries, err := os.ReadDir(e.Dir)
 	if err != nil || len(entries) == 0 {
@@ -94,7 +95,7 @@ func (e *exporter) checkEmpty() error {
 	if slices.ContainsFunc(entries, func(f os.DirEntry) bool { return f.Name() == manifestName }) {
 		return fmt.Errorf("%s has an export already, which is complete: name another directory", e.Dir)
 	}
-	left := slices.DeleteFunc(entries, func(f os.DirEntry) bool { // files that remain of an export that was killed early
+	left := slices.DeleteFunc(entries, func(f os.DirEntry) bool { // files of an export that was killed early may remain
 		return f.Name() == stateName || strings.HasSuffix(f.Name(), partial)
 	})
 	if len(left) == 0 {
@@ -107,7 +108,7 @@ func (e *exporter) wanted() exportWanted {
 	return exportWanted{e.Tables, e.Query, int(e.Timestamps)}
 }
 
-// begin takes a snapshot and asks the server for its partitions.
+// begin takes a snapshot and asks the server for partitions of the tables or of the query.
 func (e *exporter) begin(ctx context.Context) (err error) {
 	if e.snapshot, err = bulk.NewSnapshot(ctx, e.Client, e.Bound); err != nil {
 		return err
@@ -170,7 +171,7 @@ func (e *exporter) tables(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// checkOnce returns an error if a table is named twice, since two writers would then write each of its files.
+// checkOnce returns an error if a table is named twice, because two writers would then write the same files.
 func checkOnce(tables []string) error {
 	keys := map[string]bool{}
 	for _, name := range tables {
@@ -191,7 +192,7 @@ func (e *exporter) source(ctx context.Context, name string) (*bulk.Rows, error) 
 	return e.snapshot.Table(ctx, name, o)
 }
 
-// resume restores the state of an export from its file.
+// resume restores the state of an export from lines, the contents of its state file.
 func (e *exporter) resume(ctx context.Context, name string, lines []byte) (err error) {
 	header, files, _ := bytes.Cut(lines, []byte{'\n'})
 	if err := json.Unmarshal(header, &e.state); err != nil || e.state.Version != exportStateVersion {
@@ -206,7 +207,7 @@ func (e *exporter) resume(ctx context.Context, name string, lines []byte) (err e
 			return fmt.Errorf("%s is damaged: %s", name, line)
 		}
 		if info, err := os.Stat(filepath.Join(e.Dir, f.Name)); err == nil && info.Size() == f.Bytes {
-			e.done[f.Name] = f // otherwise the file was lost, and is written again
+			e.done[f.Name] = f // a file that is not as recorded was lost, and is written again
 		}
 	}
 	if e.snapshot, err = bulk.OpenSnapshot(e.Client, e.state.Snapshot); err != nil {
@@ -222,7 +223,7 @@ func (e *exporter) resume(ctx context.Context, name string, lines []byte) (err e
 	return nil
 }
 
-// difference says how the export in the state differs from this one; "" if it does not.
+// difference says how the options of the export in the state differ from the current ones; "" if they do not.
 func (e *exporter) difference() string {
 	was, is := e.state.Wanted, e.wanted()
 	switch {
@@ -248,7 +249,7 @@ func (w exportWanted) String() string {
 	return "all tables"
 }
 
-// isDone reports whether a file is complete. It may be called while others are written.
+// isDone reports whether a file is complete. It may be called while other files are written.
 func (e *exporter) isDone(name string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

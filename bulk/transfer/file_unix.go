@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFile locks a file until it is closed or the process ends, even by a kill. It returns an error if another process holds the lock.
+// lockFile locks a file. The lock ends when the file is closed or the process ends, even if it is killed. lockFile
+// returns an error if another process holds the lock.
 func lockFile(f *os.File) error {
 	for {
 		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != unix.EINTR {

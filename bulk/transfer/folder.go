@@ -24,19 +24,22 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/file"
 )
 
-// Folder is a folder that Export, or Cloud Spanner, wrote. OpenFolder has checked that its files exist and lie within the folder.
+// Folder is a folder that Export, or Cloud Spanner, has written. OpenFolder has checked that the folder's files exist
+// and lie within the folder.
 type Folder struct {
 	// Tables are ordered so that their rows can be written in this order. Each table comes after its parent, and after the tables to which its
 	// foreign keys refer, unless the foreign keys form a cycle.
 	Tables []FolderTable
-	// Before holds the statements to run before rows are written; the tables are the last of them. After holds the statements for foreign keys,
-	// indexes and change streams, which cost less once the rows are there, and for views and roles.
+	// Before holds the statements to run before rows are written; the last of them create the tables. After holds the
+	// statements to run afterwards: for foreign keys, indexes and change streams, which cost less once the rows are
+	// there, and for views and roles.
 	Before, After []string
-	// ProtoDescriptors are the descriptors of the proto bundle that Before creates.
+	// ProtoDescriptors holds the descriptors of the proto bundle that Before creates.
 	ProtoDescriptors []byte
-	// NotMade names objects of the folder that Crowfoot cannot create: models, property graphs.
+	// NotMade names objects of the folder that Crowfoot cannot create: models and property graphs.
 	NotMade []string
-	// Others names objects that are not created because they belong, or may belong, to tables that are not in the folder.
+	// Others names objects that are not created, because they belong, or may belong, to tables that are not in the
+	// folder.
 	Others []string
 }
 
@@ -52,10 +55,11 @@ type FolderTable struct {
 
 const unknownRows = -1
 
-// checksum is the checksum of a file, as the manifest writes it. The zero value means that it is not known.
+// checksum holds the checksums of a file that the manifest gives. A field that is "" is unknown.
 type checksum struct{ sha256, md5 string }
 
-// OpenFolder reads the manifests of a folder. database is the id of the database to import into.
+// OpenFolder reads the manifests of a folder. database is the id of the database into which the folder will be
+// imported.
 func OpenFolder(dir, database string) (f *Folder, err error) {
 	has := func(name string) bool {
 		_, err := os.Stat(filepath.Join(dir, name))
@@ -137,7 +141,8 @@ func (t *ManifestTable) open(root *os.Root, format file.Format) (table FolderTab
 	return table, nil
 }
 
-// statIn returns the information of a file in a folder. It returns an error for a name that leads out of the folder, also by a symbolic link.
+// statIn returns information about a file in a folder. It returns an error for a name that leads out of the folder,
+// even through a symbolic link.
 func statIn(root *os.Root, name string) (fs.FileInfo, error) {
 	if name != filepath.Base(name) || !filepath.IsLocal(name) {
 		return nil, fmt.Errorf("%q is not the name of a file in the folder", name)
@@ -157,7 +162,8 @@ func statIn(root *os.Root, name string) (fs.FileInfo, error) {
 // exportedName matches the end of the name of a file that Export wrote.
 var exportedName = regexp.MustCompile(`-[0-9]{5,}-of-[0-9]{5,}\.([a-z]+)$`)
 
-// checkOthers returns an error if the folder has exported files that the manifest does not name, since they would be left out.
+// checkOthers returns an error if the folder has exported files that the manifest does not name, because an import
+// would leave them out.
 func (m *Manifest) checkOthers(dir string) error {
 	named := map[string]bool{}
 	for _, t := range m.Tables {
@@ -177,8 +183,8 @@ func (m *Manifest) checkOthers(dir string) error {
 	return nil
 }
 
-// define sets Before and After to the statements of a database, and orders the tables. It leaves out statements about tables that the folder does
-// not have.
+// define sets Before and After to the statements of a database, and puts the tables in order. It leaves out statements
+// about tables that are not in the folder.
 func (f *Folder) define(ddl []string, database string) {
 	here, last, part := f.names(), -1, false
 	for i, text := range ddl {
@@ -189,7 +195,7 @@ func (f *Folder) define(ddl []string, database string) {
 	f.order(ddl)
 	var foreignKeys, after []string
 	for i, text := range ddl {
-		statement, _ := parseDDL(text) // the server may know statements that cannot be parsed here
+		statement, _ := parseDDL(text) // on an error, statement is nil: the server may support statements that cannot be parsed here
 		switch s := statement.(type) {
 		case *ast.AlterDatabase:
 			f.Before = append(f.Before, ofDatabase(text, database))
@@ -232,8 +238,8 @@ func (f *Folder) names() map[string]bool {
 	return names
 }
 
-// within returns those of the statements whose foreign key connects two tables of the folder. It adds the other foreign keys of its tables to
-// Others.
+// within returns those statements whose foreign key connects two tables of the folder. The other foreign keys of the
+// folder's tables are added to Others.
 func (f *Folder) within(statements []string) (list []string) {
 	here := f.names()
 	for _, text := range statements {
@@ -248,8 +254,9 @@ func (f *Folder) within(statements []string) (list []string) {
 	return list
 }
 
-// order puts each table after its parent and, if the parents allow it, after the tables to which its foreign keys refer. Foreign keys may form a
-// cycle, so order does not follow one to a table that is being placed itself, or one of whose ancestors is.
+// order puts each table after its parent and, as far as parents allow it, after the tables to which its foreign keys
+// refer. Foreign keys may form a cycle. So order does not follow a foreign key to a table that is just being placed,
+// or that has an ancestor which is.
 func (f *Folder) order(ddl []string) {
 	parents, references := relations(ddl)
 	tables := map[string]FolderTable{}
@@ -267,7 +274,7 @@ func (f *Folder) order(ddl []string) {
 				return false
 			}
 		}
-		return true // the parents form a cycle: the server will report the error
+		return true // the parents form a cycle, which the server will report as an error
 	}
 	var add func(name string)
 	add = func(name string) {
@@ -291,7 +298,7 @@ func (f *Folder) order(ddl []string) {
 	f.Tables = sorted
 }
 
-// Check compares the exported columns with the columns of the table to import into.
+// Check compares the exported columns with the columns of the table into which they will be imported.
 func (t *FolderTable) Check(table *bulk.TableInfo) error {
 	for _, c := range t.columns {
 		is, ok := table.Column(c.Name)
@@ -308,7 +315,7 @@ func (t *FolderTable) Check(table *bulk.TableInfo) error {
 	return nil
 }
 
-// Verify compares the files with their checksums, where these are known.
+// Verify compares the files with their checksums, as far as these are known.
 func (t *FolderTable) Verify(ctx context.Context) error {
 	for i, name := range t.Files {
 		if err := t.sums[i].verify(ctx, name); err != nil {
@@ -344,7 +351,7 @@ func (c checksum) verify(ctx context.Context, name string) error {
 	return nil
 }
 
-// contextReader returns the context's error once that has ended.
+// contextReader is a reader that returns the context's error after the context has ended.
 type contextReader struct {
 	ctx  context.Context
 	from io.Reader

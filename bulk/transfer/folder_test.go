@@ -15,7 +15,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/clienttest"
 )
 
-// TestForeignFolders: a folder that no export could have written is refused before anything is sent.
+// TestForeignFolders checks that a folder that no export could have written is refused before anything is sent to the
+// server.
 func TestForeignFolders(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(outside, []byte("K\n1\n"), 0o600); err != nil {
@@ -113,7 +114,7 @@ func TestForeignFolders(t *testing.T) {
 	}
 }
 
-// TestFolderChecksTypes: a table is refused if its columns differ from the exported ones.
+// TestFolderChecksTypes checks that a table is refused if its columns differ from the exported ones.
 func TestFolderChecksTypes(t *testing.T) {
 	client := clienttest.Connect(t, "CREATE TABLE T (K INT64, S STRING(10), A ARRAY<STRING(MAX)>, G INT64 AS (K) STORED) PRIMARY KEY (K)")
 	table, err := bulk.Describe(t.Context(), client, "T")
@@ -148,8 +149,9 @@ func TestFolderChecksTypes(t *testing.T) {
 	}
 }
 
-// TestFolderOrder: tables come after their parents, even if foreign keys form cycles, and after the tables to which their foreign keys refer. A
-// folder with some of a database's tables leaves out statements about the others.
+// TestFolderOrder checks the order of tables: each comes after its parent, even if foreign keys form cycles, and
+// otherwise after the tables to which its foreign keys refer. For a folder with only some of a database's tables,
+// statements about the other tables must be left out.
 func TestFolderOrder(t *testing.T) {
 	ddl := []string{
 		"CREATE TABLE A (K INT64, B INT64, FOREIGN KEY (B) REFERENCES B (K)) PRIMARY KEY (K)",

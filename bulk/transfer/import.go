@@ -16,10 +16,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// Mode says what to do with a row whose key is already in the table.
+// Mode says what an import does with a row whose key is already in the table.
 type Mode string
 
-// Each mode is a kind of Spanner mutation.
+// The modes. Each is a kind of Spanner mutation.
 const (
 	InsertOrUpdate Mode = "insert-or-update" // update the columns that the source has
 	Insert         Mode = "insert"           // treat the source's row as a bad row
@@ -30,23 +30,24 @@ const (
 type ImportOptions struct {
 	Client   *spanner.Client
 	Table    *bulk.TableInfo
-	Source   bulk.Source // its columns are matched with the table's by name
+	Source   bulk.Source // the rows; the source's columns are matched with the table's columns by name
 	Mode     Mode        // "" is InsertOrUpdate
-	Parallel int         // how many segments are read at once; up to twice as many commits run at once
+	Parallel int         // how many segments are read at once; up to commitsAtOnce times as many commits run at once
 	Rejects  *Rejects    // nil means that the first bad row ends the import
-	// State records which rows are written, so that an interrupted import can continue; nil records nothing. The caller must have called its
-	// Begin, and Source must leave out the extents that Begin returned. The caller calls Finish when the import is complete.
+	// State records which rows are written, so that an interrupted import can continue; nil records nothing. The
+	// caller must have called State.Begin, and Source must leave out the extents that Begin returned. The caller calls
+	// State.Finish when the import is complete.
 	State    *ImportState
-	Progress *Progress // nil if it is not shown
-	// Flight, if not nil, is a connection to the same server. If the server is Crowfoot and takes the source's columns unconverted, rows are
-	// written over Arrow Flight SQL, which needs a fraction of the CPU time. If it refuses a commit, the rows of that are written through the
-	// client.
+	Progress *Progress // counts the work done; may be nil
+	// Flight, if not nil, is a connection to the same server. If the server is Crowfoot and takes the source's columns
+	// unconverted, rows are written over Arrow Flight SQL, which needs a fraction of the CPU time. If the server
+	// refuses a commit, the rows of this commit are written through the client.
 	Flight grpc.ClientConnInterface
 }
 
 // ImportResult is the result of an import.
 type ImportResult struct {
-	Begun  bool  // the options fit the table, so the import began to send rows
+	Begun  bool  // whether the options fit the table, so that the import began to send rows
 	Rows   int64 // rows that this run has written
 	Flight bool  // rows were written over Arrow Flight SQL
 }
@@ -54,8 +55,8 @@ type ImportResult struct {
 // segmentsOfImport is the number of segments that an import asks its source for.
 const segmentsOfImport = 64
 
-// Import writes all rows of a source into a table. When it returns nil, each row is in the table or among the rejected rows. After an error,
-// State knows which rows are written.
+// Import writes all rows of a source into a table. When it returns nil, each row is in the table or among the rejected
+// rows. After an error, State says which rows are written.
 func Import(ctx context.Context, o ImportOptions) (result ImportResult, err error) {
 	schema := o.Source.Schema()
 	names := make([]string, schema.NumFields())
@@ -100,8 +101,8 @@ func Import(ctx context.Context, o ImportOptions) (result ImportResult, err erro
 	return result, err
 }
 
-// checkKey returns an error if the database generates a part of the key: rows that are sent again could then not be matched with those in the
-// table.
+// checkKey returns an error if the database generates a part of the key. When rows are sent again, they could then not
+// be matched with those that are already in the table.
 func (o *ImportOptions) checkKey(columns []bulk.ColumnInfo) error {
 	for _, name := range o.Table.Key {
 		if !slices.ContainsFunc(columns, func(c bulk.ColumnInfo) bool { return strings.EqualFold(c.Name, name) }) {
@@ -142,7 +143,7 @@ func (i *importer) run(ctx context.Context, segments []bulk.Segment) error {
 	return group.Wait()
 }
 
-// commitsAtOnce is the number of commits of a segment that run while it is read.
+// commitsAtOnce is the number of commits of a segment that run while the segment is read.
 const commitsAtOnce = 2
 
 // segment imports a segment.

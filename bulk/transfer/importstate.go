@@ -26,18 +26,19 @@ import (
 //	{"file":"/home/ann/singers.csv","from":17,"to":65536,"sent":true}     rows that may have been sent (with the mode Insert)
 //	{"file":"/home/ann/singers.csv","from":17,"to":4111,"rows":128, ...}  rows that are committed or rejected, and the fingerprint of their text
 //
-// If a file has changed, these fingerprints tell which rows are as they were sent: they are not sent again, wherever they now stand in the file.
+// If a file has changed, the fingerprints tell which rows are still as they were when they were sent. Such rows are
+// not sent again, wherever they are now in the file.
 //
 // A line is durable only when it is synced, and several lines are synced together. So after a crash an import may write a few rows again.
 type ImportState struct {
 	journal *journal
 	target  ImportTarget
 	creates bool
-	way     json.RawMessage          // how the files of the next lines are read and written
+	way     json.RawMessage          // how the files of the following lines are read and written
 	files   map[string]*importedFile // by absolute name
-	now     map[string]*importedFile // the files of this import, by the names that it was given
+	now     map[string]*importedFile // the files of this import, by the names that the user gave
 	reading file.Options
-	noted   atomic.Bool // a line about rows was written
+	noted   atomic.Bool // whether this run has written a line about rows
 }
 
 // ImportTarget is the table to which an import writes.
@@ -51,15 +52,16 @@ func (t ImportTarget) String() string {
 	return fmt.Sprintf("table %s of %s on %s", t.Table, t.Database, t.Server)
 }
 
-// ImportWay is everything besides a row's text that decides what is written to the table. When it changes, all rows are sent again.
+// ImportWay holds everything that decides what is written to the table, apart from the text of the rows. When it
+// changes, all rows are sent again.
 type ImportWay struct {
-	Created    time.Time `json:"created"`    // when the database was created, if that is known
+	Created    time.Time `json:"created"`    // when the database was created, if known
 	Definition []string  `json:"definition"` // the DDL of the table
 	Mode       Mode      `json:"mode"`
 	Reading    []string  `json:"reading"` // the options of the command line for reading files
 }
 
-// stateHeader and the types below are the forms of the file's lines.
+// stateHeader and the types below are the JSON forms of the file's lines.
 type stateHeader struct {
 	Version int `json:"version"`
 	ImportTarget
@@ -81,9 +83,10 @@ type stateFile struct {
 	File    string        `json:"file"`
 	Version *file.Version `json:"version,omitempty"`
 	Head    string        `json:"head,omitempty"` // the fingerprint of the part before the rows
-	// Resent says that rows of the file were sent earlier and that it is no longer known which: any of them may be in the table.
+	// Resent says that rows of the file were sent earlier, and that it is unknown which; any of them may be in the
+	// table.
 	Resent bool `json:"resent,omitempty"`
-	// Finished says that all rows of the file are in the table, and that the state no longer keeps track of the file.
+	// Finished says that all rows of the file are in the table. Then the state no longer records extents of the file.
 	Finished bool `json:"finished,omitempty"`
 }
 
@@ -92,8 +95,8 @@ type stateExtent struct {
 	From int64  `json:"from"`
 	To   int64  `json:"to"`
 	Sent bool   `json:"sent,omitempty"`
-	Rows int64  `json:"rows,omitempty"` // rows that are in the table
-	// Bad says that some rows of the extent were rejected.
+	Rows int64  `json:"rows,omitempty"` // how many rows of the extent are in the table
+	// Bad says that rows of the extent were rejected.
 	Bad bool `json:"bad,omitempty"`
 	*file.Fingerprint
 }
@@ -102,17 +105,17 @@ func (e stateExtent) extent(name string) bulk.Extent {
 	return bulk.Extent{File: name, From: e.From, To: e.To}
 }
 
-// importedFile is the record of one file in the state.
+// importedFile is what the state records about one file.
 type importedFile struct {
 	stateFile
-	way        json.RawMessage // how its rows were read and written
+	way        json.RawMessage // how the file's rows were read and written
 	sent, done []stateExtent
 }
 
 const importStateVersion = 2
 
-// OpenImportState opens the state file of imports into a table. It creates the file and its directory if they are missing. It returns an error
-// while another import uses the file.
+// OpenImportState opens the state file of imports into a table. It creates the file and its directory if they do not
+// exist. It returns an error if another import has the file open.
 func OpenImportState(name string, target ImportTarget) (*ImportState, error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return nil, err
@@ -136,7 +139,7 @@ func OpenImportState(name string, target ImportTarget) (*ImportState, error) {
 	return s, nil
 }
 
-// replay restores the state from the lines of the file.
+// replay restores the state from the lines of the state file.
 func (s *ImportState) replay(lines []byte) error {
 	s.files = map[string]*importedFile{}
 	n := 0
@@ -209,16 +212,17 @@ func (s *ImportState) replayLine(line []byte) error {
 	return nil
 }
 
-// Creates reports whether the import creates its table: this run, or an earlier one, has called Create.
+// Creates reports whether the import creates its table, that is, whether this run or an earlier one has called Create.
 func (s *ImportState) Creates() bool { return s.creates }
 
-// Create records that the import is about to create its table, so that a later run knows that the table belongs to this import.
+// Create records that the import is about to create its table. A later run then knows that this import has created the
+// table.
 func (s *ImportState) Create() error {
 	s.creates = true
 	return s.journal.append(stateCreates{true})
 }
 
-// HasRows reports whether the state knows of rows in the table.
+// HasRows reports whether, according to the state, rows of the import are in the table.
 func (s *ImportState) HasRows() bool {
 	for _, f := range s.files {
 		if slices.ContainsFunc(f.done, func(e stateExtent) bool { return e.Rows > 0 }) {
@@ -228,7 +232,7 @@ func (s *ImportState) HasRows() bool {
 	return false
 }
 
-// Forget forgets all rows, because the table no longer has them.
+// Forget removes all rows from the state, because the table no longer has them.
 func (s *ImportState) Forget() error {
 	clear(s.files)
 	return s.journal.append(stateForget{true})
@@ -236,15 +240,15 @@ func (s *ImportState) Forget() error {
 
 // ImportPlan says which rows earlier runs have already written, and which must be sent again.
 type ImportPlan struct {
-	Done []bulk.Extent // extents that are not read again
-	Rows int64         // the number of rows of Done that are in the table
-	// Again is the reason why rows that were sent are sent again; "" if none are.
+	Done []bulk.Extent // extents that must not be read again
+	Rows int64         // how many rows of Done are in the table
+	// Again says why rows that were sent before are sent again; "" if none are.
 	Again string
-	// Rejects says that Done may include rows that earlier runs have rejected, and Bad that it does.
+	// Rejects says that earlier runs may have rejected rows of Done. Bad says that they have.
 	Rejects, Bad bool
 }
 
-// Begin compares the files with the state and returns the plan. reading says how to read the files.
+// Begin compares the files with the state and returns the plan for this run. reading says how the files are read.
 func (s *ImportState) Begin(way ImportWay, names []string, reading file.Options) (plan ImportPlan, err error) {
 	s.reading, s.now = reading, map[string]*importedFile{}
 	text, err := json.Marshal(way)
@@ -290,7 +294,7 @@ func (s *ImportState) Begin(way ImportWay, names []string, reading file.Options)
 	return plan, s.journal.append(lines...)
 }
 
-// look returns the record of a file as it is now, without extents.
+// look returns a new record, without extents, of a file as it is now.
 func (s *ImportState) look(name string, way []byte) (*importedFile, error) {
 	whole, err := filepath.Abs(name)
 	if err != nil {
@@ -304,10 +308,10 @@ func (s *ImportState) look(name string, way []byte) (*importedFile, error) {
 	return &importedFile{stateFile: stateFile{File: whole, Version: &version, Head: head}, way: way}, err
 }
 
-// began reports whether rows of the file may have been sent.
+// began reports whether an import may have sent rows of the file.
 func (f *importedFile) began() bool { return f.Resent || len(f.sent)+len(f.done) > 0 }
 
-// change returns what has changed since rows of a file were sent; "" if nothing has.
+// change says what has changed since rows of the file were sent; "" if nothing has.
 func (f *importedFile) change(before *importedFile, table string) string {
 	var was, is ImportWay
 	switch {
@@ -327,8 +331,8 @@ func (f *importedFile) change(before *importedFile, table string) string {
 	return "the flags that say how files are read have changed"
 }
 
-// resume finds the rows of a file that were sent and have not changed. It leaves out extents with rejected rows: they are read again, so that the
-// rejected rows are reported with their current line numbers.
+// resume finds the rows of a file that were sent and have not changed since. It leaves out extents with rejected rows:
+// these extents are read again, so that the rejected rows are reported with their current line numbers.
 func (s *ImportState) resume(name string, now, before *importedFile) error {
 	now.Resent = before.began()
 	if !bytes.Equal(before.way, now.way) || before.Head != now.Head {
@@ -354,7 +358,7 @@ func (s *ImportState) resume(name string, now, before *importedFile) error {
 	return err
 }
 
-// Finish forgets the files of the import, because it is complete, and unlocks the state.
+// Finish removes the files of the import from the state, because the import is complete, and unlocks the state file.
 func (s *ImportState) Finish() error {
 	var lines []any
 	for _, f := range s.now {
@@ -385,14 +389,14 @@ func (s *ImportState) resends() bool {
 	return false
 }
 
-// noteSent records, durably, that rows of an extent may have been sent. If a later run finds such rows in the table as they were sent, it counts
-// them as its own.
+// noteSent records, durably, that rows of an extent may have been sent. If a later run finds rows of the extent in the
+// table, unchanged, it counts them as rows of this import.
 func (s *ImportState) noteSent(e bulk.Extent) error {
 	s.noted.Store(true)
 	return s.journal.append(stateExtent{File: s.now[e.File].File, From: e.From, To: e.To, Sent: true})
 }
 
-// noteDone records that the rows of an extent are committed or rejected.
+// noteDone records that the rows of an extent were committed or rejected.
 func (s *ImportState) noteDone(e bulk.Extent, rows int64, bad bool) error {
 	f := s.now[e.File]
 	line := stateExtent{File: f.File, From: e.From, To: e.To, Rows: rows, Bad: bad}
@@ -400,7 +404,7 @@ func (s *ImportState) noteDone(e bulk.Extent, rows int64, bad bool) error {
 	if err != nil {
 		return err
 	}
-	// The text that was fingerprinted is the text that was sent, unless the file was written meanwhile.
+	// The fingerprint is that of the rows that were sent, unless the file was changed in between.
 	if now, err := file.VersionOf(e.File); err == nil && now == *f.Version && fingerprint.Sum != "" {
 		line.Fingerprint = &fingerprint
 	}
@@ -411,7 +415,7 @@ func (s *ImportState) noteDone(e bulk.Extent, rows int64, bad bool) error {
 // Path returns the name of the state file.
 func (s *ImportState) Path() string { return s.journal.name }
 
-// knows reports whether the state has anything from which an import can continue.
+// knows reports whether the state holds anything from which an import can continue.
 func (s *ImportState) knows() bool {
 	if s.creates || s.noted.Load() {
 		return true

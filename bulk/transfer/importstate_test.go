@@ -16,7 +16,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/clienttest"
 )
 
-// numbered returns CSV lines of the given number of rows. 40,000 rows have several MB.
+// numbered returns the given number of CSV lines. 40,000 lines have several MB.
 func numbered(rows int) (lines []string) {
 	for i := range rows {
 		lines = append(lines, fmt.Sprintf("%d,%s\n", i, strings.Repeat("x", 100)))
@@ -24,8 +24,9 @@ func numbered(rows int) (lines []string) {
 	return lines
 }
 
-// TestCorrected: a bad row ends an import, and the file is corrected. The next import sends only rows that were not sent before or that have
-// changed. The correction may move the following rows, precede rows that were sent, and include other changes.
+// TestCorrected lets a bad row end an import, and then corrects the file. The next import must send only rows that
+// were not sent before or that have changed. The correction may move the following rows, may be before rows that were
+// sent, and may include other changes.
 func TestCorrected(t *testing.T) {
 	const rows = 40_000
 	for name, correct := range map[string]func(lines []string) []string{
@@ -84,7 +85,8 @@ func TestCorrected(t *testing.T) {
 					if err != nil || missing != len(bad) || len(bad) > int(l.rejects) {
 						t.Errorf("%v: %d lines are not in, %d of them are bad rows: %v", err, missing, len(bad), bad)
 					}
-					// Changed rows are sent again together with their commits, and so are rows of unfinished commits.
+					// A changed row is sent again together with the other rows of its commit, and rows of unfinished
+					// commits are sent again, too.
 					if most := int64(len(lines)) - first.Rows + 3*11_000; second.Rows > most {
 						t.Errorf("%d rows were in, and %d of %d were sent again", first.Rows, second.Rows, len(lines))
 					}
@@ -94,8 +96,8 @@ func TestCorrected(t *testing.T) {
 	}
 }
 
-// TestStateOfOthers: the state of an import into another table, database or server is refused with an explanation. If the options for reading or
-// writing change, all rows are sent again.
+// TestStateOfOthers checks that the state of an import into another table, database or server is refused with an
+// explanation. If the options for reading or writing change, all rows must be sent again.
 func TestStateOfOthers(t *testing.T) {
 	client := clienttest.Connect(t, "CREATE TABLE T (K INT64, V STRING(100)) PRIMARY KEY (K)")
 	l := load{table: "T", mode: transfer.Replace, state: filepath.Join(t.TempDir(), "state")}
@@ -173,8 +175,8 @@ func TestStateOfOthers(t *testing.T) {
 	}
 }
 
-// TestGeneratedKey: if the database generates the key, rows that were sent and then changed cannot be found in the table. They are not sent
-// again, and the error says why.
+// TestGeneratedKey checks tables whose key the database generates. There, rows that were sent and then changed cannot
+// be found in the table. So they must not be sent again, and the error must say why.
 func TestGeneratedKey(t *testing.T) {
 	client := clienttest.Connect(t, "CREATE TABLE T (Id STRING(36) DEFAULT (GENERATE_UUID()), K INT64, V STRING(100)) PRIMARY KEY (Id)")
 	l := load{table: "T", state: filepath.Join(t.TempDir(), "state")}

@@ -12,12 +12,14 @@ import (
 	"time"
 )
 
-// journal is a state file. Its JSON lines are appended, so that a kill loses at most the last ones. Its process locks it until it ends, even by a
+// journal is a state file. It consists of JSON lines, and new lines are appended, so that killing the process loses at
+// most the last lines. The process holds a lock on the file until the journal is closed or the process ends, even by a
 // kill.
 type journal struct {
 	name string
 	file *os.File
-	// before makes the work durable that the lines report as done. It is nil if that is already durable.
+	// before makes the work durable that the lines report as done. It is called before the lines are written. It is
+	// nil if the work is already durable.
 	before func() error
 
 	writing sync.Mutex // held while lines are written to disk
@@ -26,7 +28,7 @@ type journal struct {
 	err     error  // the first error of a write
 }
 
-// flushInterval is how long a line may wait, so that several lines are synced together.
+// flushInterval is how long a line may wait before it is written, so that several lines are synced together.
 const flushInterval = 200 * time.Millisecond
 
 // openJournal opens or creates a state file, and returns its complete lines. It returns an error if another process has the file open.
@@ -44,7 +46,7 @@ func openJournal(name string) (*journal, []byte, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		// The process that had locked the file has removed it meanwhile.
+		// The process that held the lock has removed the file meanwhile.
 	}
 }
 
@@ -68,7 +70,7 @@ func openLocked(file *os.File) ([]byte, error) {
 	return lines, err
 }
 
-// completeLines removes an incomplete last line, which a killed process may have left.
+// completeLines returns text without an incomplete last line, which a killed process may have left.
 func completeLines(text []byte) []byte { return text[:bytes.LastIndexByte(text, '\n')+1] }
 
 // isAt reports whether an open file is still the one with the given name.
@@ -81,7 +83,8 @@ func isAt(file *os.File, name string) bool {
 	return err == nil && os.SameFile(open, at)
 }
 
-// append appends lines. When it returns nil, they survive a loss of power. On a nil journal it does nothing.
+// append appends lines and syncs the file. When it returns nil, the lines survive a loss of power. On a nil journal it
+// does nothing.
 func (j *journal) append(lines ...any) error {
 	if j == nil {
 		return nil
@@ -94,7 +97,8 @@ func (j *journal) append(lines ...any) error {
 	return j.flush()
 }
 
-// later appends a line that is written to disk a little later, or before close returns. It returns the error of an earlier write.
+// later appends a line that is written to disk after a short delay, or when close is called. If an earlier write has
+// failed, it returns that error.
 func (j *journal) later(line any) error {
 	if j == nil {
 		return nil
@@ -110,7 +114,7 @@ func (j *journal) add(line any) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if len(j.pending) == 0 && j.err == nil {
-		time.AfterFunc(flushInterval, func() { _ = j.flush() }) // the next line, or close, returns the error
+		time.AfterFunc(flushInterval, func() { _ = j.flush() }) // the next line, or close, returns the error of flush
 	}
 	j.pending = append(append(j.pending, text...), '\n')
 	return j.err

@@ -10,8 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// TestDurable: a line is written only after the work that it reports is durable. append returns only after a sync. An error of either ends the
-// import. The test uses a pipe, which cannot be synced.
+// TestDurable checks that a line is written only after the work that it reports is durable, that append returns only
+// after a sync, and that an error of either ends the import. The test uses a pipe, which cannot be synced.
 func TestDurable(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -34,7 +34,7 @@ func TestDurable(t *testing.T) {
 	}
 	full := errors.New("the disk is full")
 	j.before = func() error { return full }
-	_ = j.later(stateForget{true}) // returns the error of the earlier write
+	_ = j.later(stateForget{true}) // must return the error of the earlier write
 	err = j.close()
 	if text, _ := os.ReadFile(name); !errors.Is(err, full) || len(text) > 0 {
 		t.Errorf("%v, the file has %q", err, text)
@@ -48,8 +48,8 @@ func TestDurable(t *testing.T) {
 	}
 }
 
-// TestLocked: a second import with the same state file or reject file is refused, and so is a second export into a directory. After the first has
-// ended, the file can be opened again.
+// TestLocked checks that a second import with the same state file or reject file is refused, and so is a second export
+// into the same directory. After the first one has ended, the files can be opened again.
 func TestLocked(t *testing.T) {
 	dir := t.TempDir()
 	name, target := filepath.Join(dir, stateName), ImportTarget{"localhost:9010", "projects/p/instances/i/databases/d", "T"}

@@ -17,14 +17,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/file"
 )
 
-// manifestName is the file that lists the files of an export.
+// manifestName is the name of the file that lists the files of an export.
 const manifestName = "manifest.json"
 
-// manifestVersion is the version of the manifests that this program writes. Old manifests have no version.
+// manifestVersion is the version of the manifests that this program writes. Manifests of early releases have no
+// version.
 const manifestVersion = 1
 
-// largestManifest is the maximum size of a manifest in bytes. With 5,000 tables and the largest schema and proto bundle of a database, it has
-// about 30 MiB.
+// largestManifest is the maximum size of a manifest in bytes. A manifest with 5,000 tables and the largest schema and
+// proto bundle that a database can have takes about 30 MiB.
 const largestManifest = 256 << 20
 
 // Manifest lists the files of an export.
@@ -33,14 +34,14 @@ type Manifest struct {
 	Database  string          `json:"database"`
 	Timestamp time.Time       `json:"timestamp"` // when everything was read
 	Format    file.Format     `json:"format"`
-	Query     string          `json:"query,omitempty"` // the exported query, if these are not tables
+	Query     string          `json:"query,omitempty"` // the exported query; "" if tables were exported
 	Tables    []ManifestTable `json:"tables"`
-	DDL       []string        `json:"ddl,omitempty"` // of the whole database; sequences start after the values that they have given out
-	// ProtoDescriptors are the descriptors of the proto bundle in DDL.
+	DDL       []string        `json:"ddl,omitempty"` // DDL of the whole database, in which sequences start after the values that they have given out
+	// ProtoDescriptors holds the descriptors of the proto bundle in DDL.
 	ProtoDescriptors []byte `json:"protoDescriptors,omitempty"`
 }
 
-// ManifestTable is a table, or the rows of a query.
+// ManifestTable describes an exported table, or the rows of a query.
 type ManifestTable struct {
 	Name    string           `json:"name"`
 	Rows    int64            `json:"rows"`
@@ -104,7 +105,7 @@ func readManifest(dir string) (*Manifest, error) {
 	return m, nil
 }
 
-// check returns an error for a manifest that Export could not have written.
+// check returns an error if Export could not have written the manifest.
 func (m *Manifest) check() error {
 	switch {
 	case m.Version < 0 || m.Version > manifestVersion:
@@ -155,7 +156,7 @@ func readJSON(name string, v any) error {
 	return nil
 }
 
-// writeJSON writes a file atomically: it exists completely or not at all.
+// writeJSON writes v as JSON to a file. After a crash, the file exists completely or not at all.
 func writeJSON(name string, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

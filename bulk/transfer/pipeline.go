@@ -9,19 +9,19 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// pipeline groups the rows of a segment into commits. Some commits run while the next are prepared.
+// pipeline groups the rows of a segment into commits. Some commits run while the rows of the next ones are prepared.
 type pipeline struct {
 	*importer
 	ctx       context.Context
 	group     *errgroup.Group
 	committer committer
 	extent    bulk.Extent // the extent of the segment
-	sent      bool        // the state says that rows of the segment may have been sent
+	sent      bool        // whether the state already says that rows of the segment may have been sent
 	rows      *rows
 	perRow    int // the number of mutations that a row counts as
 
-	// taken is the position up to which rows were given to commits, and reached the position up to which they were read. bad says that rows
-	// between the two were rejected.
+	// submitted is the position in the file up to which rows were given to commits. reached is the position up to
+	// which rows were read. bad says that rows between the two positions were rejected.
 	submitted, reached int64
 	bad                bool
 }
@@ -42,7 +42,7 @@ func (p *pipeline) reach(positions func(row int) int64) {
 	p.bad = p.bad || positions(0) != p.reached
 }
 
-// add encodes the rows of a batch and commits them whenever enough are collected.
+// add encodes the rows of a batch. Whenever enough rows are collected, it commits them.
 func (p *pipeline) add(e *encoder, batch arrow.RecordBatch, from bulk.Reader) error {
 	if err := e.set(batch); err != nil {
 		return err
@@ -71,7 +71,8 @@ func (p *pipeline) add(e *encoder, batch arrow.RecordBatch, from bulk.Reader) er
 	return p.ctx.Err()
 }
 
-// flush commits the collected rows. It waits while too many commits are running. A failure ends the context.
+// flush begins a commit of the collected rows. It waits while too many commits are running. If the commit fails, the
+// context ends.
 func (p *pipeline) flush() {
 	r := p.rows
 	if r.len() == 0 {
@@ -84,7 +85,8 @@ func (p *pipeline) flush() {
 	})
 }
 
-// write calls do in a new goroutine to write or reject the rows up to reached. do returns how many rows it has written.
+// write starts a goroutine that calls do to write, or reject, the rows up to reached. do returns how many rows it has
+// written.
 func (p *pipeline) write(rows int, do func(ctx context.Context, mayBeIn bool) (int, error)) {
 	e, bad := bulk.Extent{File: p.extent.File, From: p.submitted, To: p.reached}, p.bad
 	p.submitted, p.bad = p.reached, false
@@ -104,7 +106,7 @@ func (p *pipeline) write(rows int, do func(ctx context.Context, mayBeIn bool) (i
 	})
 }
 
-// noteSent records in the state that rows of the segment may have been sent. Only Insert needs it.
+// noteSent records in the state that rows of the segment may have been sent. This is needed only for the mode Insert.
 func (p *pipeline) noteSent() error {
 	if p.Mode != Insert || p.State == nil || p.sent {
 		return nil
@@ -113,7 +115,7 @@ func (p *pipeline) noteSent() error {
 	return p.State.noteSent(p.extent)
 }
 
-// noteDone records in the state that the rows of an extent are committed or rejected.
+// noteDone records in the state that the rows of an extent were committed or rejected.
 func (p *pipeline) noteDone(e bulk.Extent, rows int, bad bool) error {
 	if p.State == nil {
 		return nil
@@ -121,7 +123,8 @@ func (p *pipeline) noteDone(e bulk.Extent, rows int, bad bool) error {
 	return p.State.noteDone(e, int64(rows), bad)
 }
 
-// end records the end of the segment. All its good rows must have been given to commits.
+// end records that the segment was read to its end. All good rows of the segment must have been given to commits
+// before.
 func (p *pipeline) end() error {
 	if p.submitted == p.extent.To {
 		return nil
@@ -148,7 +151,8 @@ func (p *pipeline) addColumns(batch arrow.RecordBatch, from bulk.Reader) error {
 	return p.ctx.Err()
 }
 
-// fitting returns how many rows of a batch, starting with row from, go into one commit: most, or fewer if these rows are larger than others.
+// fitting returns how many rows of a batch, starting with row from, go into one commit. The number is the parameter
+// most, or less if these rows are larger than other rows.
 func fitting(batch arrow.RecordBatch, from, most int) int {
 	n := min(most, int(batch.NumRows())-from)
 	for n > 1 && n*rowBytes(batch, from, from+n) > 2*commitBytes {
@@ -157,7 +161,7 @@ func fitting(batch arrow.RecordBatch, from, most int) int {
 	return n
 }
 
-// rowBytes returns the average number of bytes of the rows in the range [from, to).
+// rowBytes returns the number of bytes of one row, averaged over the rows from to end-1 of a batch.
 func rowBytes(batch arrow.RecordBatch, from, to int) (n int) {
 	for _, c := range batch.Columns() {
 		n += valueBytes(c.Data(), from, to)
@@ -165,15 +169,15 @@ func rowBytes(batch arrow.RecordBatch, from, to int) (n int) {
 	return n / max(1, to-from)
 }
 
-// columns are consecutive rows of a source's batch, in columnar form.
+// columns holds consecutive rows of a source's batch, in columnar form.
 type columns struct {
 	batch arrow.RecordBatch // only these rows
 	of    func(row int) bulk.Place
-	row   int // the index of their first row in the source's batch
+	row   int // the index of the first of these rows in the source's batch
 }
 
-// load writes rows as columns. If the server refuses one of them, load writes the rows as mutations instead, which finds each bad one. mayBeIn
-// says that an earlier run may have inserted them.
+// load writes rows as columns. If the server refuses one of the rows, load writes all of them as mutations instead,
+// which finds out which rows are bad. mayBeIn says that an earlier run may have inserted the rows.
 func (p *pipeline) load(ctx context.Context, c *columns, mayBeIn bool) (written int, err error) {
 	unanswered, err := repeat(ctx, func() error { return p.loader.load(ctx, c.batch) })
 	switch {
@@ -190,7 +194,7 @@ func (p *pipeline) load(ctx context.Context, c *columns, mayBeIn bool) (written 
 	return p.committer.commit(ctx, r)
 }
 
-// encode converts rows to mutations. It rejects rows that cannot be encoded.
+// encode encodes rows for mutations. It rejects the rows that cannot be encoded.
 func (p *pipeline) encode(c *columns) (*rows, error) {
 	e, err := newEncoder(p.schema, p.columns)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// TestFitting: large rows among many small ones are committed in small numbers.
+// TestFitting checks that few large rows go into one commit, even if they are among many small ones.
 func TestFitting(t *testing.T) {
 	const rows, large = 1500, 40
 	schema := arrow.NewSchema([]arrow.Field{

@@ -4,16 +4,17 @@ import (
 	"sync/atomic"
 )
 
-// Progress is the progress of an import or an export. Any goroutine may read it. A nil Progress counts nothing.
+// Progress counts how much of an import or an export is done. Any goroutine may read it. The methods of a nil Progress
+// count nothing.
 type Progress struct {
 	rows        atomic.Int64
 	done, total atomic.Int64
 }
 
-// Rows returns how many rows this run has moved.
+// Rows returns how many rows this run has copied.
 func (p *Progress) Rows() int64 { return p.rows.Load() }
 
-// Fraction returns the part of the work that is done, from 0 to 1. It includes work that earlier runs have done.
+// Fraction returns the fraction of the work that is done, from 0 to 1. It includes the work of earlier runs.
 func (p *Progress) Fraction() float64 {
 	total := p.total.Load()
 	if total == 0 {

@@ -18,7 +18,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// checkTable returns an error if a row was refused because its table has changed since the import began. Then all rows would be refused.
+// checkTable returns an error if a row was refused because the table has changed since the import began. The import
+// must then end, because all rows would be refused.
 func (c *committer) checkTable(ctx context.Context, refused error) error {
 	if code := status.Code(refused); code != codes.NotFound && code != codes.FailedPrecondition {
 		return nil
@@ -33,15 +34,15 @@ func (c *committer) checkTable(ctx context.Context, refused error) error {
 	return nil
 }
 
-// withoutInserted returns the rows without those that are in the table with the values that were sent: an unanswered attempt has inserted these.
-// A row with other values was written by somebody else.
+// withoutInserted returns those rows that are not in the table with the same values. The other ones were inserted by
+// an attempt without an answer. If a row in the table has the same key but other values, somebody else has written it.
 func (c *committer) withoutInserted(ctx context.Context, r *rows) (*rows, error) {
 	key := make([]int, len(c.table.Key))
 	for i, name := range c.table.Key {
 		key[i] = slices.IndexFunc(c.columns, func(column bulk.ColumnInfo) bool { return strings.EqualFold(column.Name, name) })
 	}
 	left := &rows{}
-	if slices.Contains(key, -1) { // the server generates a part of the key, so the rows cannot be found
+	if slices.Contains(key, -1) { // the server generates a part of the key, so the rows cannot be found in the table
 		*left = *r
 		left.mayBeIn = false
 		return left, nil
@@ -65,7 +66,8 @@ func (c *committer) withoutInserted(ctx context.Context, r *rows) (*rows, error)
 	return left, nil
 }
 
-// read reads the table's rows with the keys of the given rows. It returns their texts.
+// read reads the rows of the table that have the same keys as the given rows. It returns the texts of the rows that it
+// finds.
 func (c *committer) read(ctx context.Context, rows []*structpb.ListValue, key []int) (map[string]bool, error) {
 	var keys []spanner.KeySet
 	for _, row := range rows {
@@ -87,7 +89,8 @@ func (c *committer) read(ctx context.Context, rows []*structpb.ListValue, key []
 	return there, err
 }
 
-// keyPart converts a value to the type that the client takes in a key. The client takes a string for each type that is a string on the wire.
+// keyPart converts a value to a Go type that the client accepts in a key. For each type that is a string on the wire,
+// the client accepts a string.
 func keyPart(v *structpb.Value) any {
 	switch v := v.Kind.(type) {
 	case *structpb.Value_StringValue:
@@ -100,7 +103,8 @@ func keyPart(v *structpb.Value) any {
 	return spanner.NullString{}
 }
 
-// text returns a row as a single text. It is the same for values that are sent and for the same values as the server returns them.
+// text returns a row as a single text. The text is the same for a row that is sent and for the same row as the server
+// returns it.
 func (c *committer) text(row []*structpb.Value) string {
 	var to []byte
 	for i, v := range row {
@@ -109,7 +113,7 @@ func (c *committer) text(row []*structpb.Value) string {
 	return string(to)
 }
 
-// appendValue appends a value. Strings are quoted, so that the texts of different rows cannot be equal.
+// appendValue appends the text of a value. Strings are quoted, so that different rows never have equal texts.
 func appendValue(to []byte, t *spannerpb.Type, v *structpb.Value) []byte {
 	switch kind := v.Kind.(type) {
 	case *structpb.Value_ListValue:
@@ -120,7 +124,7 @@ func appendValue(to []byte, t *spannerpb.Type, v *structpb.Value) []byte {
 		return append(to, ']')
 	case *structpb.Value_NumberValue:
 		f := kind.NumberValue
-		if t.Code == spannerpb.TypeCode_FLOAT32 { // the sender may have sent more digits
+		if t.Code == spannerpb.TypeCode_FLOAT32 { // the program that sent the value may have sent more digits
 			f = float64(float32(f))
 		}
 		return append(arrowtype.AppendFloat(to, f, 64), ',')
@@ -130,7 +134,8 @@ func appendValue(to []byte, t *spannerpb.Type, v *structpb.Value) []byte {
 	return fmt.Appendf(to, "%v,", v.AsInterface())
 }
 
-// normalText returns a text as the server writes it, since senders may write some types in several ways.
+// normalText returns a text in the form in which the server writes it. This is needed because values of some types can
+// be sent in several forms.
 func normalText(code spannerpb.TypeCode, text string) string {
 	switch code {
 	case spannerpb.TypeCode_INT64, spannerpb.TypeCode_ENUM:

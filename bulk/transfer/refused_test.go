@@ -19,7 +19,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/clienttest"
 )
 
-// commits returns a client whose commits are passed to a function.
+// commits returns a client that calls through for each commit; commit sends it to the server.
 func commits(t *testing.T, through func(commit func() error) error) *spanner.Client {
 	t.Helper()
 	intercept := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, o ...grpc.CallOption) error {
@@ -55,8 +55,9 @@ func define(t *testing.T, statements ...string) {
 	}
 }
 
-// TestUnanswered: with the mode Insert, a commit succeeds without an answer and is repeated. Its rows, with values of every type, are not refused
-// as duplicates of themselves. A row whose key another row has is still refused.
+// TestUnanswered lets a commit with the mode Insert succeed without an answer, so that it is repeated. Its rows, which
+// have values of every type, must not be refused as duplicates of themselves. A row must still be refused if another
+// row has its key.
 func TestUnanswered(t *testing.T) {
 	clienttest.Connect(t, `CREATE TABLE T (I INT64, S STRING(MAX), B BOOL, F FLOAT64, G FLOAT32, N NUMERIC, D DATE, T TIMESTAMP, J JSON, U UUID, Y BYTES(MAX), A ARRAY<FLOAT64>)
 PRIMARY KEY (I, S DESC, B, F, N, D, T, Y)`)
@@ -83,7 +84,8 @@ PRIMARY KEY (I, S DESC, B, F, N, D, T, Y)`)
 	}
 }
 
-// TestTableGone: an import ends with an error if its table is dropped or altered meanwhile. Its rows are not reported as bad.
+// TestTableGone checks that an import ends with an error if its table is dropped or altered meanwhile, and that its
+// rows are not reported as bad.
 func TestTableGone(t *testing.T) {
 	for ddl, want := range map[string]string{
 		"DROP TABLE customer":                                          "the database has no table customer",

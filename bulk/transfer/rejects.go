@@ -13,20 +13,22 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// Rejects collects bad rows in a file, as JSON lines with the file, the line or row, the reason and the row's text. It appends to an existing
-// file. Its methods may be called by several goroutines.
+// Rejects writes bad rows to a file, as JSON lines with the file, the line or row number, the reason and the row's
+// text. It appends to an existing file. Its methods may be called from several goroutines.
 type Rejects struct {
 	mu     sync.Mutex
 	name   string
 	file   *os.File
 	limit  int64
 	places map[bulk.Place]bool
-	// complete is the number of bytes in complete lines. After them, up to size, a killed run may have left a part of a line.
+	// complete is the number of bytes in complete lines of the file, and size the number of all bytes. The bytes
+	// between are a part of a line that a killed run may have left.
 	complete, size int64
 	unsynced       bool
 }
 
-// OpenRejects opens a reject file. The first bad row creates it. More bad rows than limit are an error.
+// OpenRejects opens a reject file. The file is created when the first bad row is added. More than limit bad rows are
+// an error.
 func OpenRejects(name string, limit int64) (*Rejects, error) {
 	r := &Rejects{name: name, limit: limit, places: map[bulk.Place]bool{}}
 	text, err := os.ReadFile(name)
@@ -44,7 +46,7 @@ func OpenRejects(name string, limit int64) (*Rejects, error) {
 	return r, nil
 }
 
-// Forget forgets all rows. It renames an existing reject file by adding .old to its name.
+// Forget removes all rows from r. It renames an existing reject file by adding .old to the file's name.
 func (r *Rejects) Forget() error {
 	clear(r.places)
 	r.complete, r.size = 0, 0
@@ -55,7 +57,8 @@ func (r *Rejects) Forget() error {
 	return err
 }
 
-// Add writes a bad row, unless it was written before. It returns an error if there are too many.
+// Add writes a bad row to the file, unless the row was written before. It returns an error if there are too many bad
+// rows.
 func (r *Rejects) Add(bad bulk.BadRow) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,7 +87,7 @@ func (r *Rejects) Add(bad bulk.BadRow) error {
 	return nil
 }
 
-// sync makes the rows survive a loss of power.
+// sync syncs the file, so that the rows survive a loss of power.
 func (r *Rejects) sync() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

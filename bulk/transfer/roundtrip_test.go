@@ -23,7 +23,7 @@ const edgesDDL = `CREATE TABLE A (K INT64, B BOOL, I INT64, F FLOAT64, G FLOAT32
   AB ARRAY<BOOL>, AI ARRAY<INT64>, AF ARRAY<FLOAT64>, AG ARRAY<FLOAT32>, AN ARRAY<NUMERIC>, AX ARRAY<STRING(MAX)>, AY ARRAY<BYTES(MAX)>, AD ARRAY<DATE>, AZ ARRAY<TIMESTAMP>,
   AJ ARRAY<JSON>, AU ARRAY<UUID>) PRIMARY KEY (K)`
 
-// edgeRows are edge values for each column of edgesDDL, in SQL.
+// edgeRows lists values at the limits of the types, in SQL, for each column of edgesDDL.
 var edgeRows = map[string][]string{
 	"B": {"TRUE", "FALSE"},
 	"I": {"0", "-9223372036854775808", "9223372036854775807"},
@@ -78,7 +78,8 @@ func tableText(t *testing.T, client *spanner.Client, table string) (lines []stri
 	return lines
 }
 
-// TestEveryValue: every edge value of every type, next to NULLs, is unchanged after an export in each format and an import into another table.
+// TestEveryValue exports every value of edgeRows, alternating with NULLs, in each format and imports it into another
+// table. The values must be unchanged.
 func TestEveryValue(t *testing.T) {
 	client := clienttest.Connect(t, edgesDDL, strings.Replace(edgesDDL, "TABLE A", "TABLE Copy", 1))
 	insert := func(k int, column, value string) {

@@ -18,8 +18,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/file"
 )
 
-// openSpanner opens a folder in the layout of Cloud Spanner's exports. If Export wrote the folder and all its tables are there, it uses the
-// statements of manifest.json, which restore the database completely.
+// openSpanner opens a folder in the layout of Cloud Spanner's exports. If Export has written the folder and none of
+// its tables is missing, openSpanner uses the statements of manifest.json, which restore the database completely.
 func openSpanner(dir, database string) (*Folder, error) {
 	var export spannerExport
 	if err := readJSON(filepath.Join(dir, spannerExportName), &export); err != nil {
@@ -97,7 +97,8 @@ func openSpanner(dir, database string) (*Folder, error) {
 	return s, nil
 }
 
-// before returns the statements that create what spanner-export.json itself defines: database options and the proto bundle.
+// before returns the statements for what is defined in spanner-export.json itself: database options and the proto
+// bundle.
 func (e *spannerExport) before(database string) (list []string) {
 	for _, o := range e.DatabaseOptions {
 		value := o.Value
@@ -112,7 +113,8 @@ func (e *spannerExport) before(database string) (list []string) {
 	return list
 }
 
-// takeManifest uses the statements of manifest.json if they define exactly the tables of the folder.
+// takeManifest uses the statements of manifest.json if these define exactly the tables of the folder. whole reports
+// whether it did.
 func (f *Folder) takeManifest(dir, database string) (whole bool, err error) {
 	m, err := readManifest(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -128,7 +130,7 @@ func (f *Folder) takeManifest(dir, database string) (whole bool, err error) {
 	return true, nil
 }
 
-// files finds the files of an object, by its manifest or by file patterns.
+// files finds the files of an object, either by the object's manifest or by file patterns.
 func (o spannerObject) files(dir string) (t FolderTable, err error) {
 	t.Name, t.Rows, t.Reading.Format = o.Name, unknownRows, file.Avro
 	var m spannerManifest
@@ -174,7 +176,7 @@ func numbered(props map[string]any, name string) (list []string) {
 	}
 }
 
-// kindOf returns the kind of object that a schema describes.
+// kindOf returns the kind of object that an Avro schema defines.
 func kindOf(root *avro.SchemaNode) string {
 	entity := property(root.Props, propEntity)
 	switch {
@@ -198,7 +200,8 @@ func viewDDL(name string, root *avro.SchemaNode) string {
 	return "CREATE VIEW " + quoteName(name) + " SQL SECURITY " + security + " AS " + property(root.Props, propViewQuery)
 }
 
-// sequenceDDL returns CREATE SEQUENCE: with options if the schema has them, and otherwise with clauses.
+// sequenceDDL returns the CREATE SEQUENCE statement for a schema. The statement has options if the schema has them,
+// and otherwise clauses.
 func sequenceDDL(name string, root *avro.SchemaNode) string {
 	ddl := "CREATE SEQUENCE " + quoteName(name)
 	if list := numbered(root.Props, propSequenceOption); len(list) > 0 {
@@ -240,7 +243,7 @@ func optionsDDL(props map[string]any) string {
 	return " OPTIONS (" + strings.Join(list, ", ") + ")"
 }
 
-// protoType matches a PROTO or ENUM type as the layout writes it; DDL uses only its name.
+// protoType matches a PROTO or ENUM type as Cloud Spanner's exports write it. DDL has only the name in it.
 var protoType = regexp.MustCompile(`\b(?:PROTO|ENUM)<([^<>]+)>`)
 
 // tableDDL returns the CREATE TABLE statement for an Avro schema.

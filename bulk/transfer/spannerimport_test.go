@@ -6,7 +6,8 @@ import (
 	"github.com/twmb/avro"
 )
 
-// TestTableDDLOfProtos: PROTO<a.B> and ENUM<a.C> in the layout become a.B and a.C in DDL.
+// TestTableDDLOfProtos checks that the types PROTO<a.B> and ENUM<a.C> in a Cloud Spanner export become a.B and a.C in
+// the DDL.
 func TestTableDDLOfProtos(t *testing.T) {
 	schema, err := avro.Parse(`{"type": "record", "name": "T", "spannerPrimaryKey_0": "` + "`K` ASC" + `", "fields": [
 		{"name": "K", "type": {"type": "long", "sqlType": "INT64"}, "sqlType": "INT64"},

@@ -20,9 +20,10 @@ import (
 //	TABLE-manifest.json            the table's files and their MD5 sums
 //	TABLE.avro-00000-of-00002      rows, and in the properties of the Avro schema the table's definition
 //
-// The layout has no place for some definitions (spannerRecords.beside). They are in the statements of manifest.json, which the template ignores;
-// in spanner-export.json it would refuse unknown names. Source: https://github.com/GoogleCloudPlatform/DataflowTemplates, v1, package
-// com.google.cloud.teleport.spanner, DdlToAvroSchemaConverter and ExportTransform.
+// The layout cannot represent some definitions (see spannerRecords.beside). The statements of manifest.json contain
+// these definitions. The template ignores manifest.json, whereas it would refuse unknown names in spanner-export.json.
+// Source: https://github.com/GoogleCloudPlatform/DataflowTemplates, v1, package com.google.cloud.teleport.spanner,
+// DdlToAvroSchemaConverter and ExportTransform.
 const SpannerExport file.Format = "spanner"
 
 const spannerExportName = "spanner-export.json"
@@ -42,11 +43,11 @@ type spannerExport struct {
 
 type spannerOption struct {
 	Name  string `json:"optionName"`
-	Type  string `json:"optionType"` // STRING, or another type whose value is a literal
+	Type  string `json:"optionType"` // STRING, or another type; then the value is a literal
 	Value string `json:"optionValue"`
 }
 
-// spannerOptions are the database options that the template exports.
+// spannerOptions lists the database options that Google's Dataflow template exports.
 var spannerOptions = []string{"version_retention_period", "default_sequence_kind", "default_time_zone"}
 
 // spannerObject is a table, view, schema, change stream or sequence.
@@ -103,7 +104,8 @@ const (
 	propStorage          = "googleStorage"
 )
 
-// spannerRecords are the Avro schemas of the objects in a database's DDL. tables is keyed by lower-case name.
+// spannerRecords holds the Avro schemas of the objects in a database's DDL. The keys of tables are names in lower
+// case.
 type spannerRecords struct {
 	tables    map[string]*file.AvroRecord
 	schemas   []*file.AvroRecord
@@ -113,7 +115,7 @@ type spannerRecords struct {
 	streams   []*file.AvroRecord
 	options   []spannerOption
 	protos    []string
-	// beside names objects for which the layout has no place.
+	// beside names the objects that the layout cannot represent.
 	beside []string
 }
 
@@ -173,7 +175,8 @@ func recordsOf(ddl []string) (*spannerRecords, error) {
 	return r, nil
 }
 
-// forClause returns the FOR clause of a change stream. It cuts it from the text, which may have more than the parser knows.
+// forClause returns the FOR clause of a change stream. It takes the clause from the statement's text, since the clause
+// may contain more than the parser supports.
 func forClause(text string, s *ast.CreateChangeStream) string {
 	if s.For == nil {
 		return ""
@@ -197,7 +200,7 @@ func (r *spannerRecords) databaseOptions(o *ast.Options) {
 	}
 }
 
-// besideTable adds the properties of a table for which the layout has no place to beside.
+// besideTable adds to beside the properties of a table that the layout cannot represent.
 func (r *spannerRecords) besideTable(s *ast.CreateTable) {
 	name := pathName(s.Name)
 	if len(s.Synonyms) > 0 {
@@ -219,7 +222,7 @@ func (r *spannerRecords) besideTable(s *ast.CreateTable) {
 // typeName returns the name of a message or an enumeration.
 func typeName(t *ast.NamedType) string { return pathName(&ast.Path{Idents: t.Path}) }
 
-// newRecord begins the schema of an object. It replaces dots in the name, which Avro does not allow.
+// newRecord returns the beginning of an object's schema. It replaces dots in the name, which Avro does not allow.
 func newRecord(name string) *file.AvroRecord {
 	r := &file.AvroRecord{Name: strings.ReplaceAll(name, ".", "_"), Namespace: spannerAvroNamespace}
 	add(r, propName, name)
@@ -232,7 +235,8 @@ func add(r *file.AvroRecord, name, value string) {
 	r.Properties = append(r.Properties, file.AvroProperty{Name: name, Value: value})
 }
 
-// addNumbered adds a property. It appends the lowest unused number, from 0 on, to the name.
+// addNumbered adds a property to r. The property's name is name, followed by the lowest number from 0 on that is not
+// used yet.
 func addNumbered(r *file.AvroRecord, name, value string) {
 	n := 0
 	for slices.ContainsFunc(r.Properties, func(p file.AvroProperty) bool { return p.Name == name+strconv.Itoa(n) }) {
@@ -243,7 +247,7 @@ func addNumbered(r *file.AvroRecord, name, value string) {
 
 func options(o *ast.Options) (list []file.AvroProperty) { return optionsAs(propOption, o) }
 
-// optionsAs converts options to properties, whose names are name with a number.
+// optionsAs converts options to properties. The name of a property is name, followed by a number.
 func optionsAs(name string, o *ast.Options) (list []file.AvroProperty) {
 	if o == nil {
 		return nil
@@ -330,7 +334,7 @@ func tableRecord(s *ast.CreateTable) *file.AvroRecord {
 	return r
 }
 
-// constraint adds a table constraint: a foreign key as an ALTER TABLE statement, or a check.
+// constraint adds a table constraint to the schema r: a foreign key as an ALTER TABLE statement, or a check.
 func constraint(r *file.AvroRecord, table string, c *ast.TableConstraint) {
 	if _, ok := c.Constraint.(*ast.ForeignKey); ok {
 		addNumbered(r, propForeignKey, "ALTER TABLE "+quoteName(table)+" ADD "+c.SQL())
@@ -367,7 +371,7 @@ func avroColumn(c *ast.ColumnDef) file.AvroColumn {
 	return column
 }
 
-// finishSpanner writes the files of the layout other than those with rows.
+// finishSpanner writes those files of the layout that have no rows.
 func (e *exporter) finishSpanner() error {
 	export := spannerExport{Dialect: "GOOGLE_STANDARD_SQL", Tables: []spannerObject{}, DatabaseOptions: e.records.options, ProtoBundle: e.records.protos}
 	if len(export.ProtoBundle) > 0 {
@@ -402,7 +406,8 @@ func (e *exporter) finishSpanner() error {
 	return writeJSON(filepath.Join(e.Dir, spannerExportName), export)
 }
 
-// leaveOut moves views and change streams to beside, since they may refer to tables that are not exported.
+// leaveOut removes views and change streams and names them in beside, since they may refer to tables that are not
+// exported.
 func (r *spannerRecords) leaveOut() {
 	for _, record := range r.views {
 		r.beside = append(r.beside, "view "+record.Properties[0].Value)
@@ -421,7 +426,7 @@ func first[T any](list []T) (none T) {
 	return list[0]
 }
 
-// spannerObject writes the manifest of an object, and adds it to a list.
+// spannerObject writes the manifest m of an object, and adds the object to the list to.
 func (e *exporter) spannerObject(to *[]spannerObject, name string, m spannerManifest) error {
 	*to = append(*to, spannerObject{Name: name, ManifestFile: name + "-manifest.json"})
 	return writeJSON(filepath.Join(e.Dir, name+"-manifest.json"), m)

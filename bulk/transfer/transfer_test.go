@@ -33,7 +33,7 @@ func write(t *testing.T, name, content string) string {
 	return path
 }
 
-// load describes an import of files into a table.
+// load describes an import of files into a table, for the tests.
 type load struct {
 	table      string
 	mode       transfer.Mode
@@ -118,7 +118,7 @@ func customers(t *testing.T, n int64) string {
 	return write(t, "customer.tbl", string(rows))
 }
 
-// sortedLines returns the lines of a table's files, without headers, sorted.
+// sortedLines returns the lines of all files of an exported table, without headers and sorted.
 func sortedLines(t *testing.T, dir, header string) (lines []string) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*-of-*"))
@@ -140,7 +140,8 @@ func sortedLines(t *testing.T, dir, header string) (lines []string) {
 	return lines
 }
 
-// TestCustomer: a .tbl file is imported and exported as TBL and CSV, and the CSV is imported again.
+// TestCustomer imports a .tbl file, exports the table as TBL and CSV, and imports the CSV into another table. The rows
+// must be unchanged.
 func TestCustomer(t *testing.T) {
 	const rows = 20_000
 	client := clienttest.Connect(t, customerDDL, strings.Replace(customerDDL, "TABLE customer", "TABLE again", 1))
@@ -189,7 +190,8 @@ func TestCustomer(t *testing.T) {
 	}
 }
 
-// TestRejects: rows that are malformed or that the table refuses are reported with file, line and reason. All other rows are imported.
+// TestRejects checks that rows that are malformed, or that the table refuses, are reported with file, line and reason.
+// All other rows must be imported.
 func TestRejects(t *testing.T) {
 	client := clienttest.Connect(t, "CREATE TABLE T (K INT64 NOT NULL, V STRING(3) NOT NULL, N INT64, CONSTRAINT Positive CHECK (N > 0)) PRIMARY KEY (K)")
 	path := write(t, "t.csv", "K,V,N\n1,a,1\nx,b,1\n2,long,1\n3,,1\n4,c,-1\n5,d,\n9,e,1\n")
@@ -216,7 +218,7 @@ func TestRejects(t *testing.T) {
 	}
 }
 
-// stopping is a source that interrupts its import after some batches.
+// stopping is a source that calls stop after some batches, which interrupts the import.
 type stopping struct {
 	bulk.Source
 	batches int
@@ -253,7 +255,8 @@ func (r stoppingReader) Next() (arrow.RecordBatch, error) {
 	return r.Reader.Next()
 }
 
-// TestResume: an import that is interrupted repeatedly continues where it was, and finally each row is in the table once.
+// TestResume interrupts an import repeatedly. Each time, the import must continue where it stopped. At the end, each
+// row must be in the table once.
 func TestResume(t *testing.T) {
 	const rows = 30_000
 	for n, mode := range []transfer.Mode{transfer.InsertOrUpdate, transfer.Insert, transfer.InsertOrUpdate, transfer.Insert} {
@@ -307,7 +310,7 @@ func TestResume(t *testing.T) {
 		if n := count(t, client, "customer"); n != rows || interrupted == 0 {
 			t.Errorf("%s: %d rows in place of %d after %d interruptions", mode, n, rows, interrupted)
 		}
-		// With the state of a complete import, nothing is written again.
+		// With the state of a complete import, the next import must write nothing.
 		opened, plan, source := open()
 		result, err := transfer.Import(t.Context(), transfer.ImportOptions{Client: client, Table: table, Source: source, State: opened, Mode: mode})
 		if err := opened.Finish(); err != nil {
@@ -319,7 +322,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestRejectsAfterKill: an incomplete last line of the reject file, left by a kill, is not joined with the next line. Lines may be long.
+// TestRejectsAfterKill leaves an incomplete last line in the reject file, as a kill does. The next line must not be
+// joined with it. Lines may be long.
 func TestRejectsAfterKill(t *testing.T) {
 	long, err := json.Marshal(bulk.BadRow{Place: bulk.Place{File: "a.csv", Line: 1}, Reason: strings.Repeat("x", 2<<20)})
 	if err != nil {
@@ -339,7 +343,8 @@ func TestRejectsAfterKill(t *testing.T) {
 	}
 }
 
-// TestGreatestFloat32: the shortest text of the greatest FLOAT32 is a greater FLOAT64. It is still read as that FLOAT32.
+// TestGreatestFloat32 imports the shortest text of the greatest FLOAT32. As a FLOAT64, this text is greater than the
+// greatest FLOAT32, but it must be read as that FLOAT32.
 func TestGreatestFloat32(t *testing.T) {
 	client := clienttest.Connect(t, "CREATE TABLE T (K INT64, F FLOAT32) PRIMARY KEY (K)")
 	_, _, err := load{table: "T"}.run(t.Context(), t, client, write(t, "t.csv", "K,F\n1,3.4028235e+38\n2,-3.4028235e+38\n3,0.1\n"))
@@ -368,8 +373,8 @@ const customerDDL = `CREATE TABLE customer (
   c_comment STRING(117) NOT NULL,
 ) PRIMARY KEY (c_custkey)`
 
-// appendCustomer appends a row in the form of TPC-H's customer.tbl. (The rows of package bench/tpch are dbgen's own, and need seconds and 300 MB
-// at first.)
+// appendCustomer appends a row in the form of TPC-H's customer.tbl. (It is used instead of package bench/tpch, whose
+// generator first needs some seconds and 300 MB.)
 func appendCustomer(to []byte, key int) []byte {
 	r := rand.New(rand.NewPCG(1, uint64(key)))
 	nation := r.IntN(25)

@@ -1,5 +1,6 @@
-// Command go is a small application on the official Go client. It uses schema changes, writes, reads, transactions,
-// partitions, and stale reads. It connects to the server in SPANNER_EMULATOR_HOST.
+// Command go is a small application that uses the official Go client. It makes schema changes, writes, reads,
+// transactions, partitioned reads and stale reads, and checks the results. It connects to the server that
+// SPANNER_EMULATOR_HOST names.
 //
 // Imports of this module: nothing.
 package main
@@ -296,7 +297,7 @@ func (a *app) contention(ctx context.Context) error {
 	return a.counter(ctx, spanner.StrongRead(), []int64{40})
 }
 
-// counter checks the value of the counter at a timestamp bound.
+// counter checks which value of the counter a read with a timestamp bound returns.
 func (a *app) counter(ctx context.Context, bound spanner.TimestampBound, want []int64) error {
 	got, err := intsOf(a.client.Single().WithTimestampBound(bound).Read(ctx, "Counters", spanner.Key{"c"}, []string{"N"}))
 	if err != nil {
@@ -370,8 +371,8 @@ func (a *app) staleness(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Half an hour ago the table Counters did not exist, which is NotFound. Singers existed from the creation of the
-	// database on, so it is only empty.
+	// Half an hour ago the table Counters did not exist, so reading it gives NotFound. Singers has existed since the
+	// database was created, so reading it gives no rows.
 	long := spanner.ExactStaleness(30 * time.Minute)
 	singers, err := intsOf(a.client.Single().WithTimestampBound(long).Read(ctx, "Singers", spanner.AllKeys(), []string{"SingerId"}))
 	return errors.Join(

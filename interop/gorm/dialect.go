@@ -15,11 +15,11 @@ import (
 	"gorm.io/gorm/schema"
 )
 
-// dialect generates the statements of go-gorm-spanner, Google's dialect of GORM.
+// dialect generates the same statements as go-gorm-spanner, Google's dialect of GORM.
 type dialect struct {
 	database *sql.DB
-	// keys selects how the database generates keys: "" for the default, an identity column, "AUTO_INCREMENT", or
-	// "DISABLED" for a sequence.
+	// keys selects how the database generates keys. "" stands for the default, which is an identity column,
+	// "AUTO_INCREMENT" for that clause, and "DISABLED" for a sequence.
 	keys string
 }
 
@@ -30,7 +30,7 @@ func (d dialect) Initialize(db *gorm.DB) error {
 	db.ConnPool = d.database
 	db.ClauseBuilders["INSERT"] = buildInsert
 	db.ClauseBuilders["RETURNING"] = buildThenReturn
-	// Spanner rejects an UPDATE that sets a key column.
+	// Key columns are removed from updates, because Spanner rejects an UPDATE that sets a key column.
 	return db.Callback().Update().After("gorm:before_update").Before("gorm:update").Register("spanner:keys", func(db *gorm.DB) {
 		db.Statement.Omit(db.Statement.Schema.PrimaryFieldDBNames...)
 	})
@@ -120,7 +120,7 @@ func (d dialect) Migrator(db *gorm.DB) gorm.Migrator {
 	return spannerMigrator{migrator.Migrator{Config: migrator.Config{DB: db, Dialector: d, CreateIndexAfterCreateTable: true}}, d}
 }
 
-// Translate replaces errors that applications test for by GORM's own errors.
+// Translate replaces errors for which applications test by the errors that GORM defines for them.
 func (d dialect) Translate(err error) error {
 	var of *driverError
 	if errors.As(err, &of) && of.code == codes.AlreadyExists {

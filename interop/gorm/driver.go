@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// connector opens connections of Google's driver for database/sql, from which GORM takes them. Each call goes to the
+// connector opens connections of Google's driver for database/sql, which GORM uses. Each call is passed to the
 // driver's library.
 type connector struct {
 	library *library
@@ -157,13 +157,14 @@ func (c *connection) Rollback() error {
 	return err
 }
 
-// write writes mutations, in the transaction of the connection if there is one, else at once.
+// write writes mutations. If the connection has a transaction, they belong to it; otherwise they are committed at
+// once.
 func (c *connection) write(mutations ...*spannerpb.Mutation) error {
 	_, _, err := c.library.send("WriteMutations", c.pool, c.id, &spannerpb.BatchWriteRequest_MutationGroup{Mutations: mutations})
 	return err
 }
 
-// batch runs statements, all of them DML or all DDL, as one request.
+// batch runs statements in one request. All of them must be DML, or all DDL.
 func (c *connection) batch(statements ...string) error {
 	request := &spannerpb.ExecuteBatchDmlRequest{}
 	for _, s := range statements {
@@ -173,7 +174,7 @@ func (c *connection) batch(statements ...string) error {
 	return err
 }
 
-// Prepare only stores the text. The driver prepares nothing at the server.
+// Prepare only stores the text of the statement, because the driver does not prepare statements at the server.
 func (c *connection) Prepare(query string) (driver.Stmt, error) { return &statement{c, query}, nil }
 
 type statement struct {

@@ -1,10 +1,10 @@
-// Command gorm is an application on GORM and on go-sql-spanner, Google's driver for database/sql. It migrates GORM's
-// default models, changes, writes and reads them, drops them, and uses the driver's own statements. It connects to
-// the server in SPANNER_EMULATOR_HOST.
+// Command gorm is an application that uses GORM and go-sql-spanner, Google's driver for database/sql. It creates
+// tables for GORM's default models, changes the tables, writes and reads rows, drops the tables, and uses the driver's
+// own statements. It connects to the server that SPANNER_EMULATOR_HOST names.
 //
-// The driver is the compiled library of PyPI's package spannerlib-python. Google's dialect of GORM, go-gorm-spanner,
-// is not part of the program. dialect.go and migrator.go send the statements that the tests and the documentation of
-// go-gorm-spanner contain.
+// The driver is the compiled library in PyPI's package spannerlib-python. The program does not contain Google's
+// dialect of GORM, go-gorm-spanner. Instead, dialect.go and migrator.go send the same statements as those in the tests
+// and the documentation of go-gorm-spanner.
 //
 // Imports of this module: nothing.
 package main

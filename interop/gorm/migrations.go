@@ -161,8 +161,8 @@ func (a *app) migrateByHand() error {
 	return nil
 }
 
-// otherKeys checks keys by AUTO_INCREMENT, which need an option of the database, and keys from one sequence per
-// table.
+// otherKeys checks two other ways to generate keys: AUTO_INCREMENT, for which the database needs an option, and one
+// sequence for each table.
 func (a *app) otherKeys() error {
 	counts, err := a.gorm(dialect{database: a.sql, keys: "AUTO_INCREMENT"})
 	if err != nil {
@@ -188,7 +188,7 @@ func (a *app) otherKeys() error {
 	return first(err, same([]bool{one.ID > 0, two[0].ID > 0, two[1].ID > 0, two[0].ID != two[1].ID}, []bool{true, true, true, true}))
 }
 
-// drop drops all tables. It drops the indexes of a table first, and the tables that refer to it.
+// drop drops all tables. Before each table, it drops the table's indexes and the tables that refer to it.
 func (a *app) drop() error {
 	m := a.db.Migrator()
 	for _, model := range []any{&Chapter{}, &Award{}, "book_tags", &Book{}, &Author{}, &Tag{}, &Reader{}, &counted{}, &sequenced{},

@@ -13,14 +13,14 @@ import (
 	"gorm.io/gorm/schema"
 )
 
-// spannerMigrator is GORM's own migrator. It overrides the methods whose statements differ in Spanner's DDL.
+// spannerMigrator is GORM's own migrator, except for the methods whose statements are different in Spanner's DDL.
 type spannerMigrator struct {
 	migrator.Migrator
 	dialect dialect
 }
 
-// AutoMigrate sends all changes as one batch of DDL. A batch belongs to a connection, so AutoMigrate runs on one
-// connection.
+// AutoMigrate sends all schema changes as one batch of DDL. A batch belongs to a connection, so AutoMigrate does
+// everything on one connection.
 func (m spannerMigrator) AutoMigrate(values ...any) error {
 	return m.DB.Connection(func(tx *gorm.DB) error {
 		if err := tx.Exec("START BATCH DDL").Error; err != nil {
@@ -60,7 +60,7 @@ func (m spannerMigrator) FullDataTypeOf(field *schema.Field) (full clause.Expr) 
 	return full
 }
 
-// isGenerated reports whether the database generates the key, as it does for gorm.Model.
+// isGenerated reports whether the database generates the values of the key field, as it does for gorm.Model.
 func isGenerated(field *schema.Field) bool {
 	return field.AutoIncrement && field.HasDefaultValue && field.DefaultValue == "" && field.DefaultValueInterface == nil
 }

@@ -8,8 +8,8 @@ import (
 	"gorm.io/gorm/clause"
 )
 
-// The models embed GORM's default model. It has a key that the database generates, and the times of creation, change
-// and deletion. The time of deletion is indexed.
+// The models embed GORM's default model. This model has a key that the database generates, and the times of creation,
+// change and deletion. The time of deletion has an index.
 
 type Author struct {
 	gorm.Model
@@ -37,19 +37,20 @@ type Book struct {
 	Tags       []Tag `gorm:"many2many:book_tags"`
 }
 
-// Tag has a string as its key.
+// Tag is a model whose key is a string.
 type Tag struct {
 	Name  string `gorm:"primaryKey"`
 	Notes string
 }
 
-// Reader has a key from a sequence.
+// Reader is a model whose key comes from a sequence.
 type Reader struct {
 	ID   uint `gorm:"primarykey" gorm_sequence_name:"reader_ids"`
 	Name string
 }
 
-// Chapter is interleaved in Book. GORM's migrator cannot express that, so createChapters creates the table.
+// Chapter is interleaved in Book. GORM's migrator cannot create interleaved tables, so createChapters creates this
+// table.
 type Chapter struct {
 	ID     uint  `gorm:"primaryKey;autoIncrement:false"`
 	Number int64 `gorm:"primaryKey;autoIncrement:false"`
@@ -70,8 +71,8 @@ func (commitTimestamp) GormValue(context.Context, *gorm.DB) clause.Expr {
 	return clause.Expr{SQL: "PENDING_COMMIT_TIMESTAMP()"}
 }
 
-// The second version of the schema has more columns, one more index and one more table. One column is longer, and one
-// may be NULL.
+// The second version of the schema has more columns, one more index and one more table. One column becomes longer, and
+// one becomes nullable.
 
 type laterAuthor struct {
 	gorm.Model
@@ -93,7 +94,7 @@ type Award struct {
 	Author   laterAuthor
 }
 
-// sequenced and counted are models whose keys come from the other settings of dialect.keys.
+// sequenced and counted are models whose keys are generated in the other ways that dialect.keys selects.
 
 type sequenced struct {
 	gorm.Model

@@ -8,8 +8,8 @@ import (
 	"gorm.io/gorm/clause"
 )
 
-// Member has every kind of relation that GORM knows: to one row, to many rows, to itself, many to many with another
-// table and with itself, and to a table that belongs to several owners (polymorphic).
+// Member has every kind of relation that GORM supports: to one row, to many rows, to itself, many-to-many with another
+// table and with itself, and to a table whose rows belong to owners of several kinds (polymorphic).
 type Member struct {
 	gorm.Model
 	Name      string

@@ -44,7 +44,8 @@ func (a *app) create() error {
 	return first(err, same(count, int64(3)), a.db.Unscoped().Delete(&one).Error)
 }
 
-// associations checks that GORM writes associated rows with their owner, by INSERT OR IGNORE, and reads them with it.
+// associations checks that GORM writes associated rows together with the row that owns them, by INSERT OR IGNORE, and
+// reads them together with that row.
 func (a *app) associations() error {
 	bob := Author{Name: "Bob"}
 	if err := a.db.Create(&bob).Error; err != nil {
@@ -208,7 +209,7 @@ func (a *app) transactions() error {
 	return first(repeatable, readOnly)
 }
 
-// errors checks that errors have the server's codes.
+// errors checks that each error has the code that the server has sent.
 func (a *app) errors() error {
 	for name, c := range map[string]struct {
 		err  error

@@ -37,9 +37,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// library is go-sql-spanner, Google's driver for database/sql, in the form of the C library that Google publishes. An
-// answer consists of a number, which identifies a pool, a connection or a result, and of bytes, which are a proto
-// message.
+// library is go-sql-spanner, Google's driver for database/sql, in the form of the C library that Google publishes. A
+// function's answer consists of a number and of bytes. The number identifies a pool, a connection or a result. The
+// bytes are a protobuf message.
 type library struct {
 	functions map[string]unsafe.Pointer
 }
@@ -72,7 +72,7 @@ func openLibrary(path string) (*library, error) {
 	return l, nil
 }
 
-// copyAnswer copies an answer from the library's memory and frees it there.
+// copyAnswer copies an answer out of the library's memory, and frees that memory.
 func (l *library) copyAnswer(m C.message) (object int64, answer []byte, err error) {
 	answer = C.GoBytes(m.data, m.length)
 	if m.pinner != 0 {
@@ -94,7 +94,7 @@ func (l *library) createPool(connection string) (int64, error) {
 	return pool, err
 }
 
-// call calls a function that takes one to three numbers.
+// call calls a function of the library that takes one to three numbers.
 func (l *library) call(function string, numbers ...int64) (int64, []byte, error) {
 	f, n := l.functions[function], make([]C.int64_t, 3)
 	for i, number := range numbers {
@@ -110,7 +110,7 @@ func (l *library) call(function string, numbers ...int64) (int64, []byte, error)
 	}
 }
 
-// send calls a function that takes a connection and a proto message.
+// send calls a function of the library that takes a pool, a connection and a protobuf message.
 func (l *library) send(function string, pool, connection int64, request proto.Message) (int64, []byte, error) {
 	bytes, err := proto.Marshal(request)
 	if err != nil {

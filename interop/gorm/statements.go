@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// on runs statements on one connection. Some of them are commands that the driver executes itself.
+// on runs statements on one connection. Some of the statements are commands that the driver executes itself.
 func (a *app) on(statements ...string) error {
 	c, err := a.sql.Conn(context.Background())
 	if err != nil {
@@ -32,8 +32,8 @@ func (a *app) expect(query string, want string) error {
 	return first(err, same(query+": "+got.String, query+": "+want))
 }
 
-// batches checks that the driver sends a batch of DML as one request, which is atomic, and a batch of DDL too. If a
-// DDL statement fails, the statements before it keep their effect.
+// batches checks that the driver sends a batch of DML as one request, which is atomic, and also a batch of DDL as one
+// request. If a statement of a DDL batch fails, the statements before it must still have taken effect.
 func (a *app) batches() error {
 	count := "SELECT COUNT(*) FROM tags WHERE notes = 'b'"
 	err := first(
@@ -113,7 +113,7 @@ func (a *app) partitionedDML() error {
 		a.expect("SELECT COUNT(*) FROM tags WHERE notes <> 'p' OR notes IS NULL", "0"))
 }
 
-// mutations checks mutations on their own, and in a transaction with DML.
+// mutations checks mutations outside of a transaction, and mutations in a transaction with DML.
 func (a *app) mutations() error {
 	insert := func(name string) *spannerpb.Mutation {
 		return &spannerpb.Mutation{Operation: &spannerpb.Mutation_Insert{Insert: &spannerpb.Mutation_Write{Table: "tags", Columns: []string{"name"},
@@ -161,7 +161,8 @@ func (a *app) retries() error {
 			counted++
 		}
 	}
-	// The driver gives up a transaction whose reads have changed. The increment of such a transaction is missing.
+	// If the reads of a retried transaction have changed, the driver gives up the transaction. So the increments of
+	// such transactions are missing.
 	return first(same(counted > 0, true), a.expect("SELECT notes FROM tags WHERE name = 'count'", fmt.Sprint(counted)))
 }
 

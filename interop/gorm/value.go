@@ -16,14 +16,14 @@ import (
 	"gorm.io/gorm/schema"
 )
 
-// spannerValue is a parameter of a type that database/sql does not know.
+// spannerValue is a parameter of a type that database/sql does not support.
 type spannerValue struct {
 	text  *structpb.Value
 	value *spannerpb.Type
 }
 
-// parameters encodes arguments for the driver, with their types. Arguments without a name get the names p1, p2 and so
-// on, which the driver gives to question marks.
+// parameters encodes arguments for the driver, with their types. An argument without a name gets the name p1, p2 and
+// so on; the driver uses these names for question marks.
 func parameters(args []driver.NamedValue) (*structpb.Struct, map[string]*spannerpb.Type, error) {
 	values, types := map[string]*structpb.Value{}, map[string]*spannerpb.Type{}
 	for _, arg := range args {
@@ -73,7 +73,7 @@ var scanTypes = map[spannerpb.TypeCode]reflect.Type{
 	spannerpb.TypeCode_ARRAY:     reflect.TypeFor[sql.NullString](),
 }
 
-// decode converts a value to a type of database/sql. Dates, numerics, JSON and arrays become strings.
+// decode converts a value to a type that database/sql supports. DATE, NUMERIC, JSON and ARRAY values become strings.
 func decode(v *structpb.Value, t *spannerpb.Type) (driver.Value, error) {
 	if _, null := v.Kind.(*structpb.Value_NullValue); null {
 		return nil, nil
@@ -113,7 +113,7 @@ func (decimal) GormDataType() string  { return "NUMERIC" }
 func (date) GormDataType() string     { return "DATE" }
 func (texts) GormDataType() string    { return "ARRAY<STRING(MAX)>" }
 
-// GormDBDataType returns the column type, with the size of the tag size.
+// GormDBDataType returns the column's type in DDL. The length of its strings is that of the field's tag size.
 func (texts) GormDBDataType(_ *gorm.DB, field *schema.Field) string {
 	if field.Size == 0 {
 		return "ARRAY<STRING(MAX)>"
@@ -150,7 +150,7 @@ func (t *texts) Scan(value any) error {
 	return json.Unmarshal([]byte(value.(string)), t)
 }
 
-// scalar returns a value of a type whose values are encoded as strings. The empty string becomes NULL.
+// scalar returns a parameter of a type whose values are encoded as strings. The empty string becomes NULL.
 func scalar(text string, code spannerpb.TypeCode) spannerValue {
 	if text == "" {
 		return spannerValue{structpb.NewNullValue(), &spannerpb.Type{Code: code}}

@@ -2,9 +2,10 @@
 
 package pebble
 
-// Pebble allocates its blocks with the C library. glibc gives threads up to eight arenas a core, and freed memory stays with its arena. So
-// the blocks of a cache of fixed size would take many times that size once many threads have read them. The constructor limits glibc to one
-// arena, unless the environment sets another number (mallopt(3)). It must run before there are threads.
+// The constructor limits glibc to one memory arena, unless the environment sets another number (mallopt(3)). It must
+// run before there are threads. The reason: Pebble allocates its blocks with the C library. glibc gives threads up to
+// eight arenas for each core, and freed memory stays with its arena. So once many threads have read blocks, a block
+// cache of fixed size would take many times that size.
 
 /*
 #include <stdlib.h>

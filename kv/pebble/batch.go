@@ -37,13 +37,13 @@ func (b *batch) commit(how *pebble.WriteOptions) error {
 		return err
 	}
 	err := b.b.Commit(how)
-	// This is needed after a failure, too: parts of the batch may be visible.
+	// The idle iterators must be closed after a failed commit, too, because parts of the batch may be visible.
 	s.disk.ended(n)
 	s.writes.Add(1)
 	s.idle.clear()
 	if err != nil {
 		return fmt.Errorf("commit batch: %w", err)
 	}
-	// The guard is checked after the commit, since it returns success to Pebble for writes that have failed.
+	// The guard must be asked after the commit, since it returns success to Pebble for writes that have failed.
 	return s.guard.failure()
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// TestBlockProperties calls the collector as Pebble does. The property of each data block, index block and file holds its newest version.
+// TestBlockProperties calls the collector in the same order as Pebble does. It checks that the property of each data
+// block, index block and file holds the newest version in it.
 func TestBlockProperties(t *testing.T) {
 	c := newNewest()
 	keys := func(list ...[]byte) []byte {
@@ -51,7 +52,7 @@ func TestBlockProperties(t *testing.T) {
 	c.AddPrevDataBlockToIndexBlock()
 	has(keys(version("b", 2)), 2)
 	c.AddPrevDataBlockToIndexBlock()
-	last := keys(version("c", 20)) // begins the next block of the index
+	last := keys(version("c", 20)) // this key begins the next index block
 	has(index(), 9)
 	has(last, 20)
 	c.AddPrevDataBlockToIndexBlock()
@@ -63,8 +64,8 @@ func TestBlockProperties(t *testing.T) {
 
 func sinceOf(version uint64) since { return since(version) }
 
-// TestChangedIterLeavesOut: ChangedIter leaves out old blocks of a file that has newer versions in other blocks. It does not leave out blocks
-// without the property, which an older release wrote.
+// TestChangedIterLeavesOut checks that ChangedIter leaves out old blocks of a file even if the file has newer versions
+// in other blocks. It must not leave out blocks without the property, which older releases wrote.
 func TestChangedIterLeavesOut(t *testing.T) {
 	fs := vfs.NewMem()
 	s := open(t, fs, "data")
@@ -84,7 +85,7 @@ func TestChangedIterLeavesOut(t *testing.T) {
 	}
 }
 
-// walk counts the versions that a ChangedIter shows, and tells those at or above since.
+// walk counts the versions that a ChangedIter shows. found lists those that are at or above since.
 func walk(t *testing.T, s kv.Store, since uint64) (count int, found string) {
 	t.Helper()
 	it, err := s.ChangedIter(nil, nil, since)
@@ -104,8 +105,9 @@ func walk(t *testing.T, s kv.Store, since uint64) (count int, found string) {
 	return count, found
 }
 
-// TestChangedIter compares what a ChangedIter shows at or above random versions with what all iterators do, while versions are written, deleted one by
-// one and by ranges, flushed and compacted. A failing seed replays.
+// TestChangedIter writes versions, deletes them one by one and by ranges, and flushes and compacts the store. In
+// between, it compares the versions at or above a random timestamp in a ChangedIter with those in an iterator over
+// everything. A failed run can be repeated with its seed.
 func TestChangedIter(t *testing.T) {
 	for seed := range uint64(8) {
 		m := &recentModel{t: t, rng: rand.New(rand.NewPCG(seed, 8)), s: open(t, vfs.NewMem(), "data"), value: make([]byte, blockBytes/3)}

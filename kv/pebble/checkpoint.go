@@ -11,10 +11,11 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Checkpoint copies the store, as it is at one moment, to a new directory, and syncs the copy. The directory must not exist, and its parent must.
-// Files that do not change any more are hard links if the file system can make them. Reads and writes go on. The copy is marked as a data
-// directory when all of it is durable, so an incomplete copy is refused. If ctx ends first, the copy is removed. If damage of the store is known,
-// Checkpoint makes the copy and returns an error.
+// Checkpoint copies the store, as it is at one moment, to a new directory, and syncs the copy. The directory to must
+// not exist, but its parent must. Files that do not change any more become hard links if the file system supports
+// them. Reads and writes can run at the same time. The mark of a data directory is written to the copy only when all
+// of it is durable, so that an incomplete copy is refused by Open. If ctx ends first, Checkpoint removes the copy. If
+// the store has known damage, Checkpoint makes the copy and returns an error.
 func (s *Store) Checkpoint(ctx context.Context, to string) error {
 	if err := s.guard.failure(); err != nil {
 		return err
@@ -39,7 +40,8 @@ func (s *Store) Checkpoint(ctx context.Context, to string) error {
 	return nil
 }
 
-// judgeTarget fails unless the directory to can be made for a copy: it must not exist, its parent must, and it must lie outside the data directory.
+// judgeTarget returns an error unless a copy can be made in the directory to. The directory must not exist, its parent
+// must exist, and it must lie outside of the data directory.
 func (s *Store) judgeTarget(to string) error {
 	if _, err := s.fs.Stat(to); err == nil {
 		return fmt.Errorf("%s exists already; a copy needs a directory of its own", to)
@@ -57,7 +59,8 @@ func (s *Store) judgeTarget(to string) error {
 	return nil
 }
 
-// resolved returns the absolute path of a directory without symbolic links. It returns the path as it is if the operating system does not know it.
+// resolved returns the absolute path of a directory without symbolic links. If the operating system does not know the
+// directory, resolved returns dir unchanged.
 func resolved(dir string) string {
 	whole, err := filepath.Abs(dir)
 	if err != nil {
@@ -86,8 +89,8 @@ func (s *Store) copy(to string) error {
 	return nil
 }
 
-// noteCopy stores in a copy how long its manifest and logs are, so that the copy is refused if they are later damaged or lost. It fails if the copy
-// has less than was synced when the copy was begun.
+// noteCopy stores in a copy how long its manifest and logs are, so that Open refuses the copy if these files are later
+// damaged or lost. It fails if a file of the copy is shorter than what was synced of it when the copy began.
 func noteCopy(to string, fs vfs.FS, synced *notes) error {
 	found, _, err := checkFiles(to, fs, synced)
 	if err != nil {

@@ -20,8 +20,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv/pebble/disktest"
 )
 
-// TestCheckpoint makes copies while clients commit one row after another. A copy has the rows of each client without gaps, including all rows
-// that were acknowledged before the copy. The store's own directory stays as it was.
+// TestCheckpoint makes copies while clients commit one row after another. It checks that each copy has the rows of
+// each client without gaps, including all rows that were acknowledged before the copy began. The store's own directory
+// must be unchanged.
 func TestCheckpoint(t *testing.T) {
 	const clients, rows, copies = 3, 100, 4
 	fs := vfs.NewCrashableMem()
@@ -74,7 +75,7 @@ func TestCheckpoint(t *testing.T) {
 	}
 }
 
-// readClients counts the rows of each client in a copy, which have no gaps.
+// readClients returns the number of rows of each client in a copy, and checks that a client's rows have no gaps.
 func readClients(t *testing.T, fs vfs.FS, dir string, clients int) []int {
 	t.Helper()
 	s := open(t, fs, dir)
@@ -95,7 +96,8 @@ func readClients(t *testing.T, fs vfs.FS, dir string, clients int) []int {
 	return counts
 }
 
-// TestCheckpointCutShort: a copy whose context ends is removed. An incomplete copy that a killed server left behind is refused.
+// TestCheckpointCutShort checks that Checkpoint removes the copy if its context ends. It also checks that Open refuses
+// an incomplete copy, such as a killed server leaves.
 func TestCheckpointCutShort(t *testing.T) {
 	disk := disktest.New("data", 1<<30)
 	s := open(t, disk, "data")
@@ -123,7 +125,8 @@ func TestCheckpointCutShort(t *testing.T) {
 	}
 }
 
-// TestCheckpointOfDamage: a copy is made of a store in which damage is known, and the caller is told.
+// TestCheckpointOfDamage checks that Checkpoint makes a copy of a store with known damage and returns an error that
+// says so.
 func TestCheckpointOfDamage(t *testing.T) {
 	s := open(t, vfs.NewMem(), "data")
 	put(t, s, "k\x00", "1")
@@ -136,7 +139,7 @@ func TestCheckpointOfDamage(t *testing.T) {
 	}
 }
 
-// TestModes: only the server's user may access the files that the server makes.
+// TestModes checks that only the server's user may access the files that the server makes.
 func TestModes(t *testing.T) {
 	dir := t.TempDir()
 	data, copied := filepath.Join(dir, "data"), filepath.Join(dir, "copy")

@@ -11,15 +11,17 @@ import (
 
 // compactions holds the running compactions. It makes a compaction fail if a read of one of its inputs has failed since the compaction began.
 //
-// Pebble 2.1.7 does not always do that itself. If a compaction cannot read the value of its last key, and the value is in a value block,
-// Iter.saveValue (internal/compact) sets the error, and Iter.iterNext clears it at the end of the input. Pebble would then write an empty value
-// and delete the input. So after such an error the guard lets no sync of the compaction's outputs succeed. Pebble reads a value, and reports
-// damage, on the goroutine that later writes the value and syncs its table, so the error is noted in time.
+// Pebble 2.1.7 does not always let such a compaction fail. If a compaction cannot read the value of its last key, and
+// the value is in a value block, Iter.saveValue (internal/compact) sets the error, and Iter.iterNext clears it at the
+// end of the input. Pebble would then write an empty value and delete the input. So after such an error the guard lets
+// no sync of the compaction's outputs succeed. Pebble reads a value, and reports damage, on the goroutine that later
+// writes the value and syncs its table, so the error is noted in time.
 //
-// Requests read the same files, and their errors count as well, since Pebble does not say who reads. Pebble then repeats the compaction.
+// Requests read the same files. Their errors make the compaction fail, too, since Pebble does not say whether a
+// request or a compaction reads. Pebble then repeats the compaction, so nothing is lost.
 //
-// Pebble names a compaction's inputs by the numbers of tables. Those are the numbers of their files, as Crowfoot has no virtual tables: it neither
-// ingests tables nor excises keys.
+// Pebble names a compaction's inputs by the numbers of tables. These are also the numbers of their files, because
+// Crowfoot has no virtual tables: it neither ingests tables nor excises keys.
 type compactions struct {
 	mu      sync.Mutex // locked after Pebble's
 	running map[int]*compaction
@@ -52,7 +54,8 @@ func (c *compactions) end(id int) {
 	delete(c.running, id)
 }
 
-// made notes a new output of a compaction. It ignores the tables of flushes, which have no inputs on disk.
+// made records that a compaction has made an output file. It ignores the tables of flushes, which have no inputs on
+// disk.
 func (c *compactions) made(i pebble.TableCreateInfo) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,7 +64,7 @@ func (c *compactions) made(i pebble.TableCreateInfo) {
 	}
 }
 
-// cannotRead notes that a read of a table file failed.
+// cannotRead records that a read of a table file failed, for each compaction that has this file as an input.
 func (c *compactions) cannotRead(file string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,7 +75,8 @@ func (c *compactions) cannotRead(file string, err error) {
 	}
 }
 
-// inputError returns an error if a table file is the output of a compaction that could not read an input.
+// inputError returns an error if the given table file is an output of a compaction that could not read one of its
+// inputs.
 func (c *compactions) inputError(file string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,7 +88,7 @@ func (c *compactions) inputError(file string) error {
 	return nil
 }
 
-// inputFile is a table file that is read.
+// inputFile is an open table file. It reports failed reads to compactions.
 type inputFile struct {
 	vfs.File
 	name        string

@@ -18,8 +18,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// TestDamagedVersions flips bits of a table file whose last key has two versions, one at a time. A compaction then fails, or keeps both,
-// and what it could not read is DATA_LOSS.
+// TestDamagedVersions flips bits of a table file whose last key has two versions, one bit at a time, and compacts it.
+// The compaction must fail or keep both versions, and a read that meets the damage must return DATA_LOSS.
 func TestDamagedVersions(t *testing.T) {
 	fs, want := twoVersions(t)
 	table, rng := last(t, fs, ".sst"), rand.New(rand.NewPCG(3, 0))
@@ -51,14 +51,14 @@ func TestDamagedVersions(t *testing.T) {
 	}
 }
 
-// TestUnreadVersions compacts such a table while one read of it fails, in each run that of another block. Nothing is lost, and Pebble repeats the
-// compaction.
+// TestUnreadVersions compacts a table whose last key has two versions while one read of the table fails; each run lets
+// the read of another block fail. It checks that nothing is lost, and that Pebble repeats the compaction.
 func TestUnreadVersions(t *testing.T) {
 	fs, want := twoVersions(t)
 	table, rng := last(t, fs, ".sst"), rand.New(rand.NewPCG(4, 0))
 	const none = -1
 	var mu sync.Mutex
-	offsets, failAt := map[int64]bool{}, int64(none) // those that were read, and where the next read fails
+	offsets, failAt := map[int64]bool{}, int64(none) // the offsets that were read, and the offset whose next read fails
 	fail := func(op errorfs.Op) error {
 		if op.Kind != errorfs.OpFileReadAt || !strings.HasSuffix(op.Path, table) {
 			return nil
@@ -137,7 +137,7 @@ func twoVersions(t *testing.T) (fs *vfs.MemFS, want map[string]string) {
 	return fs, want
 }
 
-// merge compacts everything, with one more table.
+// merge compacts the whole store after it has added one more table.
 func merge(t *testing.T, s *Store) error {
 	t.Helper()
 	put(t, s, "0\x00", "so that the table is merged with another")

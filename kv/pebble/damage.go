@@ -11,8 +11,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// damage records the damage that reads have met in table files since the store was opened. Requests that need a damaged block fail. All others
-// go on.
+// damage records which damaged places of table files reads have found since the store was opened. Requests that need a
+// damaged block fail; all other requests work.
 type damage struct {
 	mu    sync.Mutex
 	known map[string]bool
@@ -22,7 +22,8 @@ type damage struct {
 // maxKnownDamage is the maximum number of damaged places that are logged and remembered.
 const maxKnownDamage = 1000
 
-// found counts a read that met damage, and logs each damaged place once. The event names the file, and its details the block's offset.
+// found counts a read that found damage, and logs each damaged place once. The event names the file. The event's
+// details give the offset of the block.
 func (d *damage) found(i pebble.DataCorruptionInfo) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -44,7 +45,7 @@ func (d *damage) count() int64 {
 	return d.reads
 }
 
-// readError returns the error of a read. If the read met damage, it adds a *kv.DamagedError.
+// readError returns the error of a read. If the read found damage, the error wraps a *kv.DamagedError.
 func readError(err error) error {
 	if err == nil || !pebble.IsCorruptionError(err) {
 		return err

@@ -15,8 +15,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// TestDamagedTable flips bits of a table file, one at a time. Each read returns the value that was written, or DATA_LOSS. The log
-// names the file, the metrics count the read, and a compaction that meets the damage does not end the process.
+// TestDamagedTable flips bits of a table file, one at a time. It checks that each read returns the value that was
+// written or DATA_LOSS, that the log names the file, that the metrics count the read, and that a compaction that finds
+// the damage does not end the process.
 func TestDamagedTable(t *testing.T) {
 	const keys = 200
 	rng := rand.New(rand.NewPCG(1, 0))
@@ -60,7 +61,8 @@ func TestDamagedTable(t *testing.T) {
 	t.Logf("%d reads failed; %d directories were refused", lost, refused)
 }
 
-// readDamaged reads all keys, and returns how many cannot be read; -1 if the store does not open.
+// readDamaged opens a copy of the store with the changed table, reads all keys, and returns how many cannot be read;
+// -1 if the store does not open.
 func readDamaged(t *testing.T, fs vfs.FS, table string, want map[string]string) int {
 	t.Helper()
 	text := new(bytes.Buffer)

@@ -4,5 +4,5 @@ package pebble
 
 import "math"
 
-// fileLimit is the number of files that the process may have open: Windows has no limit that counts.
+// fileLimit returns the number of files that the process may have open. Windows has no limit that matters.
 func fileLimit() int { return math.MaxInt32 }

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fileLimit is the number of files that the process may have open. Go raises it to the hard limit when a program begins.
+// fileLimit returns the number of files that the process may have open. At the start of a program, Go raises this soft
+// limit to the hard limit.
 func fileLimit() int {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > math.MaxInt32 {

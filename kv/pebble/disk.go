@@ -16,32 +16,37 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// reserveFile is the name of a file that takes up space, so that other programs cannot. It is removed when a write needs the space.
+// reserveFile is the name of a file that takes up disk space, so that other programs cannot use this space. It is
+// removed when a write needs the space.
 const reserveFile = "RESERVE"
 
 const (
-	// A memtable takes at most 1/memTableShare of a small disk. The space that is kept free is a multiple of a memtable's size.
+	// A memtable takes at most 1/memTableShare of a small disk. The space that must stay free is a multiple of a
+	// memtable's size.
 	memTableShare    = 32
 	minMemTableBytes = 256 << 10
-	// The reserve is as large as reserveTables memtables. It has room for the log of the commits that were admitted, and for a flush.
+	// The size of the reserve is that of reserveTables memtables. This is enough for the log of the commits that were
+	// already admitted, and for one flush.
 	reserveTables = 2
-	// The size of freeTables memtables stays free beside the reserve. Then all memtables can be flushed, after which their logs are
-	// freed, and the usual compactions have room.
+	// Beside the reserve, the size of freeTables memtables must stay free. Then all memtables can be flushed, after
+	// which their logs are deleted, and ordinary compactions have enough space.
 	freeTables = memTables
-	// spacePerByte is the space that each byte of a batch takes on disk at first: one in the log and one in a table.
+	// spacePerByte is how many bytes on disk each byte of a batch takes at first: one in the log and one in a table.
 	spacePerByte = 2
-	// Batches that may use the reserve are refused, too, below 1/reservedShare of the reserve and the space to keep free.
+	// Batches that may use the reserve are refused, too, when the free space falls below 1/reservedShare of what
+	// normally stays free, the reserve included.
 	reservedShare = 4
-	// lookEvery is the interval at which watch reads the free space.
+	// lookEvery is the interval at which the goroutine of watch reads the free space.
 	lookEvery = time.Second
-	// While compactions fail, ordinary batches are refused from sublevelsToRefuse sublevels of level 0 on, and all batches from
-	// sublevelsToRefuseAll on. Pebble makes writers wait at l0Stop. The memtables, and the batches admitted until the next look, will still
-	// be flushed to level 0.
+	// While compactions fail, level 0 grows. Ordinary batches are refused when level 0 has sublevelsToRefuse
+	// sublevels, and all batches when it has sublevelsToRefuseAll. Both are below l0Stop, from which on Pebble makes
+	// writers wait, because the memtables, and the batches admitted until the next check, will still be flushed to
+	// level 0.
 	sublevelsToRefuse    = l0Stop / 2
 	sublevelsToRefuseAll = l0Stop - memTables - 1
 )
 
-// memTableSize returns the size of a memtable for a disk of total bytes; 0 is a disk without limit.
+// memTableSize returns the size of a memtable for a disk of total bytes. A total of 0 stands for a disk without limit.
 func memTableSize(total uint64) uint64 {
 	if total == 0 {
 		return memTableBytes
@@ -51,12 +56,12 @@ func memTableSize(total uint64) uint64 {
 
 // disk decides which batches may be committed, by the free space in the file system of a directory, and keeps a reserve of that space.
 //
-// An ordinary batch is refused if it would leave less than the reserve and the space to keep free (freeTables). A batch that may use the
-// reserve is refused only when most of both is gone. Batches that are being committed count as written, so that many commits at once do not
-// take the same space.
+// An ordinary batch is refused if after it less than the reserve and the space to keep free (freeTables) would be
+// left. A batch that may use the reserve is refused only when most of this space is used. Batches that are being
+// committed count as written, so that concurrent commits do not count on the same space.
 //
-// A file system may refuse space that it seems to have, for example because of a quota. Then the disk gives up the reserve, and refuses
-// batches until the reserve could be made again.
+// A file system may refuse a write although it reports free space, for example because of a quota. Then the disk
+// deletes the reserve file, and refuses batches until the file could be made again.
 //
 // A file system that does not know its size, such as one in memory, counts as unlimited.
 type disk struct {
@@ -65,34 +70,36 @@ type disk struct {
 	memTable uint64
 	limited  bool
 
-	// sublevels returns the number of sublevels of level 0, which are the sorted runs that a read must look into there. It locks Pebble's
-	// mutex, so no method that Pebble calls may call it.
+	// sublevels returns the number of sublevels of level 0. These are the sorted runs in level 0, and a read must look
+	// into each of them. The function locks Pebble's mutex, so no method that Pebble calls may call it.
 	sublevels func() int
 
 	admitted atomic.Int64 // bytes of all batches that were admitted
 	applied  atomic.Int64 // bytes of the admitted batches whose commit has ended
-	limit    atomic.Int64 // admit lets batches in without a look until admitted reaches it
+	limit    atomic.Int64 // admit accepts batches without reading the free space until admitted reaches limit
 	refusals atomic.Int64 // batches that were refused
 
-	compactionFailed atomic.Pointer[failedCompaction] // the last failure that counts; nil once later compactions have done its work
-	topMerged        atomic.Bool                      // a compaction has moved tables out of level 0 since that failure
+	compactionFailed atomic.Pointer[failedCompaction] // the last compaction that failed and is not yet made up for; else nil
+	topMerged        atomic.Bool                      // whether a compaction has moved tables out of level 0 since that failure
 
 	mu      sync.Mutex // its holder never locks Pebble's mutex
-	held    int64      // bytes of the reserve that are on disk
+	held    int64      // how many bytes of the reserve are on disk
 	filling bool       // the reserve is being made
-	refused error      // the error for which the reserve was given up; nil once the reserve is whole again
+	refused error      // the error because of which the reserve was given up; nil once the reserve is complete again
 
 	closed  chan struct{}
 	watcher sync.WaitGroup
 }
 
-// failedCompaction is a compaction that failed. A later failure of lower levels does not replace a failure of level 0.
+// failedCompaction describes a compaction that failed. A later failure in lower levels does not replace one in level
+// 0.
 type failedCompaction struct {
 	move
 	err error
 }
 
-// openDisk returns the disk of a directory, which must exist. It returns a disk also with an error.
+// openDisk returns the disk of a directory, which must exist. Even if it returns an error, the returned disk can be
+// used.
 func openDisk(dir string, fs vfs.FS) (d *disk, err error) {
 	d = &disk{fs: fs, dir: dir, memTable: memTableBytes, closed: make(chan struct{}), sublevels: func() int { return 0 }}
 	usage, err := fs.GetDiskUsage(dir)
@@ -133,7 +140,8 @@ func (d *disk) freeSize() int64 {
 	return int64(min(free, math.MaxInt64))
 }
 
-// admit admits a batch of n bytes, or fails with kv.ErrRefused. The caller must not write a refused batch, and must call ended for an admitted one.
+// admit returns nil if a batch of n bytes may be written, or an error that wraps kv.ErrRefused. The caller must not
+// write a refused batch, and must call ended for a batch that was admitted.
 func (d *disk) admit(n int, useReserve bool) error {
 	for {
 		admitted := d.admitted.Load()
@@ -151,7 +159,8 @@ func (d *disk) admit(n int, useReserve bool) error {
 	return nil
 }
 
-// look admits n bytes if there is room for them, and sets limit to how much admit may let in before the next look.
+// look reads the free space and admits n bytes if the disk has space for them. It also sets d.limit, up to which admit
+// may accept batches before look is called again.
 func (d *disk) look(n int64, useReserve bool) error {
 	err := d.pileUp(useReserve)
 	if err == nil {
@@ -163,7 +172,8 @@ func (d *disk) look(n int64, useReserve bool) error {
 	return err
 }
 
-// pileUp refuses a batch if compactions fail and level 0 has too many sublevels: the batch would add to tables that no compaction takes away.
+// pileUp returns an error if compactions fail and level 0 has too many sublevels, because the batch would add to
+// tables that no compaction removes.
 func (d *disk) pileUp(useReserve bool) error {
 	failed := d.compactionFailed.Load()
 	if failed == nil {
@@ -183,13 +193,13 @@ func (d *disk) pileUp(useReserve bool) error {
 	return &kv.CompactionError{Dir: d.dir, Cause: failed.err}
 }
 
-// tryAdmit admits n bytes if the disk has room for them.
+// tryAdmit counts n bytes as admitted if the disk has space for them, else it returns an error.
 func (d *disk) tryAdmit(n int64, useReserve bool) error {
 	room := int64(d.memTable)
 	if d.limited {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		if free, err := d.space(); err == nil { // otherwise nothing is known; the write itself will tell
+		if free, err := d.space(); err == nil { // if the free space is unknown, the write itself will show whether there is space
 			more, err := d.roomBeside(int64(min(free, math.MaxInt64)), n)
 			if err != nil && !(useReserve && d.reserveLasts(int64(min(free, math.MaxInt64)), n)) {
 				return err
@@ -201,8 +211,8 @@ func (d *disk) tryAdmit(n int64, useReserve bool) error {
 	return nil
 }
 
-// roomBeside returns how many bytes may be admitted after n more before the next look. It fails if there is no room for the n bytes. The caller
-// holds mu.
+// roomBeside returns how many more bytes may be admitted after these n bytes before the free space must be read again.
+// It returns an error if there is no space for the n bytes. The caller holds d.mu.
 func (d *disk) roomBeside(free, n int64) (int64, error) {
 	need := d.keepFree() + d.reserveBytes() - d.held + spacePerByte*(d.onTheirWay()+n)
 	switch {
@@ -214,13 +224,14 @@ func (d *disk) roomBeside(free, n int64) (int64, error) {
 	return (free - need) / spacePerByte, nil
 }
 
-// reserveLasts reports whether a batch of n bytes that may use the reserve may be committed. The caller holds mu.
+// reserveLasts reports whether there is enough space for a batch of n bytes that may use the reserve. The caller holds
+// d.mu.
 func (d *disk) reserveLasts(free, n int64) bool {
 	return free+d.held-spacePerByte*(d.onTheirWay()+n) >= (d.keepFree()+d.reserveBytes())/reservedShare
 }
 
-// giveUpReserve removes the reserve to make room for a write that failed with err, and reports whether that made room. From then on ordinary
-// batches are refused. The caller may hold Pebble's mutexes.
+// giveUpReserve deletes the reserve file to free space for a write that failed with err, and reports whether it freed
+// any. From then on, ordinary batches are refused. The caller may hold Pebble's mutexes.
 func (d *disk) giveUpReserve(err error) bool {
 	d.lookAtNext()
 	d.mu.Lock()
@@ -235,8 +246,9 @@ func (d *disk) giveUpReserve(err error) bool {
 	return d.fs.Remove(d.reservePath()) == nil
 }
 
-// compactionEnded notes the result of a compaction. Pebble calls it with its mutex locked. A failure at level 0 is over once few tables are left
-// there (see pileUp). A failure at a lower level is over once a compaction from that level succeeds.
+// compactionEnded records the result of a compaction. Pebble calls it with its mutex locked. A failure at level 0
+// counts until level 0 has few tables again (see pileUp). A failure at a lower level counts until a compaction from
+// that level succeeds.
 func (d *disk) compactionEnded(err error, moved move) {
 	failed := d.compactionFailed.Load()
 	switch {
@@ -254,8 +266,9 @@ func (d *disk) compactionEnded(err error, moved move) {
 	}
 }
 
-// watch starts a goroutine that looks at the disk every second until close, since other programs fill it and make room. The goroutine makes the
-// reserve, and logs when writes begin to be refused and when they are accepted again.
+// watch starts a goroutine that reads the free space every second until close, since other programs use and free
+// space, too. The goroutine makes the reserve file. It logs when the store begins to refuse writes, and when it
+// accepts writes again.
 func (d *disk) watch() {
 	if !d.limited {
 		return
@@ -283,7 +296,7 @@ func (d *disk) watch() {
 	})
 }
 
-// makeReserve makes the reserve if there is room for it and for the space to keep free.
+// makeReserve makes the reserve file if there is space both for it and for the space that must stay free.
 func (d *disk) makeReserve() {
 	free, size, ok := d.beginReserve()
 	if !ok {
@@ -303,7 +316,8 @@ func (d *disk) makeReserve() {
 	d.held, d.filling = 0, false
 }
 
-// beginReserve reports in ok whether the reserve must be made now. It returns the bytes that are free, and the size of the reserve.
+// beginReserve says in ok whether the reserve file should be made now. It also returns the number of free bytes and
+// the size of the reserve.
 func (d *disk) beginReserve() (free uint64, size int64, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -319,8 +333,9 @@ func (d *disk) beginReserve() (free uint64, size int64, ok bool) {
 	return free, size, true
 }
 
-// fillReserve makes the reserve's file of size bytes. If the file system cannot set the space aside, it writes random bytes, which cannot be
-// compressed. It ends early if the reserve is given up meanwhile.
+// fillReserve makes the reserve file with size bytes. If the file system cannot allocate the space in one step,
+// fillReserve writes random bytes, which cannot be compressed. It ends early if another goroutine gives up the
+// reserve.
 func (d *disk) fillReserve(free uint64, size int64) (err error) {
 	f, err := d.fs.Create(d.reservePath(), vfs.WriteCategoryUnspecified)
 	if err != nil {
@@ -345,7 +360,7 @@ func (d *disk) fillReserve(free uint64, size int64) (err error) {
 	return nil
 }
 
-// setAside asks the file system to set the space aside at once. whole reports whether that worked.
+// setAside asks the file system to allocate the whole reserve in one step. whole reports whether it did.
 func (d *disk) setAside(f vfs.File, free uint64, size int64) (whole bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -356,11 +371,11 @@ func (d *disk) setAside(f vfs.File, free uint64, size int64) (whole bool, err er
 		return false, nil
 	}
 	d.held = size
-	_, err = f.WriteAt([]byte{1}, size-1) // so that its size can be seen
+	_, err = f.WriteAt([]byte{1}, size-1) // one byte at the end, so that the file has its size
 	return true, err
 }
 
-// hold counts n bytes that are about to be written to the reserve. It returns false if the reserve was given up.
+// hold counts n bytes that are about to be written to the reserve file. It returns false if the reserve was given up.
 func (d *disk) hold(n int64) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -375,7 +390,8 @@ func (d *disk) close() {
 	d.watcher.Wait()
 }
 
-// cannotOpen returns the error of a store that could not be opened. It says what to do if the disk is full or the files are not accessible.
+// cannotOpen wraps err, the error of a store that could not be opened. It says what to do if the disk is full or the
+// process may not access the files.
 func (d *disk) cannotOpen(err error) error {
 	why := "it is damaged or incomplete; nothing in it was overwritten"
 	switch {

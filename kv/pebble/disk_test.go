@@ -15,7 +15,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv/pebble/disktest"
 )
 
-// TestOpenNotAllowed: a directory that cannot be written is refused with what an operator must know.
+// TestOpenNotAllowed opens a directory that cannot be written. It checks that the error tells the operator what is
+// wrong.
 func TestOpenNotAllowed(t *testing.T) {
 	for _, errno := range []syscall.Errno{syscall.EACCES, syscall.EROFS} {
 		disk := disktest.New("data", 8<<20)
@@ -32,7 +33,7 @@ func TestOpenNotAllowed(t *testing.T) {
 	}
 }
 
-// TestOpenToReadOnly: a directory on a file system that cannot be written can be read.
+// TestOpenToReadOnly checks that OpenToRead can read a directory on a read-only file system.
 func TestOpenToReadOnly(t *testing.T) {
 	disk := disktest.New("data", 8<<20)
 	store, err := pebble.Open("data", disk)
@@ -60,7 +61,8 @@ func TestOpenToReadOnly(t *testing.T) {
 	}
 }
 
-// TestOpenFull: a disk without room even for the log is named as the reason.
+// TestOpenFull opens a store on a disk without space even for the log. It checks that the error names the full disk as
+// the reason.
 func TestOpenFull(t *testing.T) {
 	disk := disktest.New("data", 8<<20)
 	store, err := pebble.Open("data", disk)
@@ -83,7 +85,8 @@ func TestOpenFull(t *testing.T) {
 	}
 }
 
-// TestUseReserve: a batch that may use the reserve takes space that other batches must leave free. Nothing of a refused batch is stored.
+// TestUseReserve checks that a batch with UseReserve is accepted when the space left is only for such batches, and an
+// ordinary batch is refused. Nothing of a refused batch may be stored.
 func TestUseReserve(t *testing.T) {
 	disk := disktest.New("data", 8<<20)
 	store, err := pebble.Open("data", disk)
@@ -118,7 +121,7 @@ func TestUseReserve(t *testing.T) {
 	if err := commit("reserve", true); err != nil {
 		t.Error(err)
 	}
-	for commit("ordinary", false) == nil { // what was allowed at the last look
+	for commit("ordinary", false) == nil { // until the bytes are used that were allowed when the free space was last read
 	}
 	if err := commit("refused", false); !errors.Is(err, kv.ErrRefused) {
 		t.Errorf("an ordinary batch: %v", err)

@@ -17,13 +17,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// The format of a data directory (kv.Format) stands in a file of its own, the mark:
+// The format of a data directory (kv.Format) is stored in a file of its own, called the mark. The mark holds one of
+// these lines:
 //
 //	crowfoot data directory, format 2
 //	crowfoot data directory, format 1, upgrading to 2
 //
-// A durable new file is renamed to replace the mark, so there is always one complete mark. The mark is the second line
-// while an upgrade runs. Releases that only know the first format refuse it, and so never see records of both formats.
+// To change the mark, a new file is written, synced, and renamed to replace the old one, so there is always one
+// complete mark. The mark holds the second line while an upgrade runs. Releases that only know the first format refuse
+// that line, and so never see records of both formats.
 const (
 	formatFile     = "CROWFOOT"
 	formatFileNew  = "CROWFOOT.new" // renamed to formatFile when durable
@@ -31,7 +33,7 @@ const (
 	formatOnTheWay = ", upgrading to "
 )
 
-// engineVersions holds the version of Pebble's own files for each format. A change here needs a new format.
+// engineVersions holds for each format the version of Pebble's own files. Changing a version requires a new format.
 var engineVersions = map[kv.Format]pebble.FormatMajorVersion{
 	1: pebble.FormatTableFormatV6,
 	2: pebble.FormatTableFormatV6,
@@ -39,23 +41,22 @@ var engineVersions = map[kv.Format]pebble.FormatMajorVersion{
 	4: pebble.FormatTableFormatV6,
 }
 
-// lockFile is the name of Pebble's lock file. A process that was stopped after it
-// made a directory and before it marked it leaves the file behind.
+// lockFile is the name of Pebble's lock file. If a process stopped after it had made the directory and before it wrote
+// the mark, the directory contains only this file.
 const lockFile = "LOCK"
 
-// found describes the contents of a directory.
+// found describes what judge has found in a directory.
 type found struct {
 	marked bool
 	format kv.Format // format in the mark; kv.LastFormat if there is no mark
 	store  bool      // Pebble's files are there
 }
 
-// claim locks a data directory. dir must have a format that can be read, or be empty or
-// missing. claim marks a new directory with the last format.
+// claim locks a data directory. dir must have a format that this release can read, or be empty or missing. In a new
+// directory, claim writes a mark with the last format.
 //
-// It checks the directory before it writes anything to it. The mark is the
-// first file of a new directory and durable before the store is made. So a crash
-// in between leaves a directory that the next claim treats as a new one.
+// claim checks the directory before it writes anything to it. The mark is the first file of a new directory and is
+// durable before the store is made. So after a crash in between, the next claim treats the directory as a new one.
 func claim(dir string, fs vfs.FS) (*pebble.Lock, found, error) {
 	if _, err := judge(dir, fs); err != nil {
 		return nil, found{}, err
@@ -107,7 +108,8 @@ func holderOf(dir string, fs vfs.FS) int32 {
 	return lockHolder(f.Fd())
 }
 
-// judge fails unless dir is a data directory of a format that can be read, or is empty or missing. It writes nothing.
+// judge returns an error unless dir is a data directory of a format that this release can read, or is empty or
+// missing. It writes nothing.
 func judge(dir string, fs vfs.FS) (found, error) {
 	names, err := fs.List(dir)
 	if errors.Is(err, iofs.ErrNotExist) {
@@ -146,12 +148,13 @@ func judge(dir string, fs vfs.FS) (found, error) {
 	return found{marked: true, format: m.format, store: hasStore}, err
 }
 
-// isEngineFile reports whether a file is one of those that Pebble makes first in a new directory or checkpoint.
+// isEngineFile reports whether a file is one of the first that Pebble makes in a new directory or checkpoint.
 func isEngineFile(name string) bool {
 	return strings.HasPrefix(name, "OPTIONS-") || strings.HasPrefix(name, "marker.")
 }
 
-// judgeStore reports whether a marked directory has a store. It fails if the directory has lost its store, instead of never having had one.
+// judgeStore reports whether a directory with a mark contains a store. It returns an error if the directory once had a
+// store and has lost it.
 func judgeStore(dir string, fs vfs.FS, names []string) (exists bool, err error) {
 	desc, err := pebble.Peek(dir, fs)
 	if err != nil {
@@ -182,7 +185,7 @@ func (s *Store) Upgrade(next kv.Format, run func() error) error {
 	if err := s.db.RatchetFormatMajorVersion(engineVersions[next]); err != nil {
 		return fmt.Errorf("upgrade data directory %s to Pebble's format %s: %w", s.dir, engineVersions[next], err)
 	}
-	if err := s.db.LogData(nil, pebble.Sync); err != nil { // makes everything that run has written durable before the mark
+	if err := s.db.LogData(nil, pebble.Sync); err != nil { // makes all records that run has written durable before the mark changes
 		return fmt.Errorf("upgrade data directory %s: %w", s.dir, err)
 	}
 	if err := writeMark(s.dir, s.fs, mark{format: next}); err != nil {
@@ -195,7 +198,7 @@ func (s *Store) Upgrade(next kv.Format, run func() error) error {
 // mark is the content of formatFile.
 type mark struct {
 	format kv.Format
-	next   kv.Format // 0, or the format of an upgrade that has begun
+	next   kv.Format // 0, or the new format of an upgrade that has begun
 }
 
 func (m mark) String() string {
@@ -221,7 +224,7 @@ func parseMark(text string) (mark, bool) {
 	return m, err == nil && m.format >= kv.FirstFormat && m.String() == text
 }
 
-// readable refuses the formats of later releases.
+// readable returns an error if a later release has written the mark.
 func (m mark) readable(dir string) error {
 	if max(m.format, m.next) <= kv.LastFormat {
 		return nil
@@ -277,10 +280,11 @@ func replaceMark(dir string, fs vfs.FS, m mark) error {
 	return syncDir(dir, fs)
 }
 
-// dirMode is the mode of new data directories: only the server's user may read them. An existing directory keeps its mode.
+// dirMode is the mode of new data directories: only the server's user may access them. An existing directory keeps its
+// mode.
 const dirMode = 0o700
 
-// makeDir makes dir, and makes its name durable in the directory above.
+// makeDir makes dir if it does not exist, and makes its entry in the parent directory durable.
 func makeDir(dir string, fs vfs.FS) error {
 	if _, err := fs.Stat(dir); err == nil {
 		return nil
@@ -291,8 +295,8 @@ func makeDir(dir string, fs vfs.FS) error {
 	return syncDir(fs.PathDir(dir), fs)
 }
 
-// notAllowed reports whether err says that this process may not read or write a file: because of its owner and mode, or because the file system
-// is read-only.
+// notAllowed reports whether err says that this process may not read or write a file, because of the file's owner and
+// mode or because the file system is read-only.
 func notAllowed(err error) bool {
 	return errors.Is(err, iofs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }

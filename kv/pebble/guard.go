@@ -17,17 +17,20 @@ import (
 )
 
 const (
-	// fullPatience is how long a write of an essential file (roleEssential) waits for room on a full disk once the reserve is used up.
+	// fullPatience is how long a write of an essential file (roleEssential) waits for free space on a full disk after
+	// the reserve is used up.
 	fullPatience = 2 * time.Second
 	fullPoll     = 100 * time.Millisecond
-	// Pebble retries a failed flush or compaction at once. So the guard delays a flush before it writes its first file, and a compaction
-	// before it begins. The delay doubles with each failure.
+	// Pebble retries a failed flush or compaction at once. So the guard delays the retry: a flush before it writes its
+	// first file, and a compaction before it begins. The delay doubles with each failure.
 	firstRetryDelay = 10 * time.Millisecond
 	lastRetryDelay  = time.Second
-	// The store fails after flushAttempts failed flushes in a row, which take a little more than a second. Pebble would retry for ever, but
-	// has memory for a limited amount of writes. If the disk is full, more flushes may fail, as long as no commit waits for one.
+	// The store fails after flushAttempts failed flushes in a row, which take a little more than a second. Pebble
+	// would retry for ever, but has memory for only a limited amount of writes. If the disk is full, more flushes may
+	// fail before the store fails, as long as no commit waits for a flush.
 	flushAttempts = 8
-	// The store fails after compactionAttempts failed compactions from level 0 in a row while a commit waits for one.
+	// The store fails after compactionAttempts failed compactions from level 0 in a row during which a commit waited
+	// for such a compaction.
 	compactionAttempts = 8
 )
 
@@ -40,7 +43,7 @@ const (
 	stallCompaction             // level 0 has too many tables
 )
 
-// Categories of files that Pebble writes, in its own words.
+// Categories of the files that Pebble writes, under the names that Pebble uses.
 const (
 	categoryFlush       vfs.DiskWriteCategory = "pebble-memtable-flush"
 	categoryCompaction  vfs.DiskWriteCategory = "pebble-compaction"
@@ -51,39 +54,41 @@ const (
 type role int
 
 const (
-	roleCopy       role = iota // part of a checkpoint, outside of the directory: the caller gets the error
-	roleOther                  // another file, such as the format's mark: the caller gets the error
-	roleEssential              // the write-ahead log, the manifest or its markers: Pebble cannot go on after an error
-	roleFlush                  // a table that a flush writes: Pebble tries again
-	roleCompaction             // a table that a compaction writes: Pebble tries again
+	roleCopy       role = iota // part of a checkpoint, outside of the data directory: the guard returns the error to the caller
+	roleOther                  // another file, such as the mark: the guard returns the error to the caller
+	roleEssential              // the write-ahead log, the manifest or its markers: Pebble cannot continue after an error
+	roleFlush                  // a table that a flush writes: Pebble retries the flush
+	roleCompaction             // a table that a compaction writes: Pebble retries the compaction
 )
 
-// guardedFS stands between Pebble and the file system of its directory.
+// guardedFS wraps the file system of the data directory for Pebble, and hides errors after which Pebble cannot
+// continue.
 //
-// If there is no room for a write, the guard gives up the reserve (see disk) and repeats the write. So Pebble does not see a full disk in
-// places where it could not go on.
+// If the disk has no space for a write, the guard gives up the reserve (see disk) and repeats the write. So Pebble
+// does not see a full disk where it could not continue.
 //
-// After some other errors Pebble cannot go on: it panics with its mutexes locked, and callers hang. So the guard reports the failure and
-// returns success to Pebble. From then on the directory stays as it is, as if the process had ended, and new files are kept in memory.
-// Running requests end, and the Store acknowledges no further commit. The guard never repeats a failed sync: a second one may succeed
-// although the first has lost data (https://wiki.postgresql.org/wiki/Fsync_Errors).
+// After some other errors Pebble cannot continue: it panics with its mutexes locked, and its callers hang. So the
+// guard reports the failure of the store and returns success to Pebble. From then on the guard writes nothing to the
+// directory, as if the process had ended, and keeps new files in memory. Running requests end, and the Store
+// acknowledges no further commit. The guard never repeats a failed sync: a second one may succeed although the first
+// has lost data (https://wiki.postgresql.org/wiki/Fsync_Errors).
 type guardedFS struct {
 	vfs.FS
 	dir    string // as PathDir gives it
 	disk   *disk
 	memory *vfs.MemFS    // holds the files that are made after the failure
-	closed chan struct{} // closed when the store closes; ends all pauses
+	closed chan struct{} // closed when the store closes, which ends all pauses
 
 	failed   atomic.Pointer[kv.FailedError]
 	report   sync.Once
 	reporter atomic.Pointer[func(error)]
 	opened   atomic.Bool
-	stall    atomic.Int32 // a stallReason: why commits wait now
+	stall    atomic.Int32 // a stallReason that says why commits wait now
 
 	copying atomic.Pointer[context.Context] // context of the running Checkpoint; nil if none runs
 
 	flushFailures, compactionFailures atomic.Int32              // failures in a row
-	stalledFailures                   atomic.Int32              // failed compactions from level 0 in a row, since commits wait for one
+	stalledFailures                   atomic.Int32              // failed compactions from level 0 in a row since commits began to wait for one
 	holdCompactions                   atomic.Pointer[time.Time] // no compaction may begin before this time
 	compactions                       compactions
 }
@@ -94,7 +99,7 @@ func guard(dir string, fs vfs.FS, d *disk) *guardedFS {
 	return g
 }
 
-// clean returns a directory's name in the form that PathDir returns for its files.
+// clean returns the name of a directory in the form in which PathDir returns it for files in the directory.
 func clean(dir string, fs vfs.FS) string { return fs.PathDir(fs.PathJoin(dir, lockFile)) }
 
 // fail makes the store fail and reports it. Only the first call has an effect.
@@ -109,14 +114,14 @@ func (fs *guardedFS) onFailure(f func(error)) {
 	fs.reportFailure()
 }
 
-// reportFailure calls the reporter, once, if both a reporter and a failure are set.
+// reportFailure calls the reporter once, as soon as both a reporter and a failure are set.
 func (fs *guardedFS) reportFailure() {
 	if f, report := fs.failed.Load(), fs.reporter.Load(); f != nil && report != nil {
 		fs.report.Do(func() { (*report)(f.Cause) })
 	}
 }
 
-// failure returns the error of a store that has failed, else nil.
+// failure returns the *kv.FailedError if the store has failed, else nil.
 func (fs *guardedFS) failure() error {
 	if f := fs.failed.Load(); f != nil {
 		return f
@@ -139,12 +144,12 @@ func (fs *guardedFS) roleOf(name string, category vfs.DiskWriteCategory) role {
 	return roleOther
 }
 
-// try calls do. While the disk is full, it makes or awaits room and calls do again, as far as the role allows. It returns the error of the
-// last call. If that is not nil and the role is essential, the store fails.
+// try calls do. While the disk is full, it frees space or waits for free space and calls do again, as far as the role
+// allows. It returns the error of the last call. If there is an error and the role is roleEssential, the store fails.
 func (fs *guardedFS) try(r role, what, name string, do func() error) error {
 	err := do()
 	for waited := time.Duration(0); isFull(err); waited += fullPoll {
-		if r == roleCompaction || r == roleCopy { // Pebble retries compactions itself; a copy may be on another disk
+		if r == roleCompaction || r == roleCopy { // Pebble retries compactions itself; a copy may lie on another disk
 			return err
 		}
 		if !fs.disk.giveUpReserve(err) {
@@ -165,7 +170,7 @@ func isFull(err error) bool {
 	return err != nil && (vfs.IsNoSpaceError(err) || errors.Is(err, syscall.EDQUOT))
 }
 
-// pause waits for d. It returns false, at once, if the store is closed.
+// pause waits for the duration d. If the store is closed, it returns false at once.
 func (fs *guardedFS) pause(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -177,25 +182,25 @@ func (fs *guardedFS) pause(d time.Duration) bool {
 	}
 }
 
-// retryDelay returns the delay before a flush or compaction after so many failures in a row.
+// retryDelay returns the delay before the next flush or compaction after this many failures in a row.
 func retryDelay(failures int32) time.Duration {
 	return min(firstRetryDelay<<min(failures-1, 16), lastRetryDelay)
 }
 
-// holdUpFlush delays a flush if the last ones failed.
+// holdUpFlush delays a flush if the flushes just before it failed.
 func (fs *guardedFS) holdUpFlush() {
 	if failures := fs.flushFailures.Load(); failures > 0 {
 		fs.pause(retryDelay(failures))
 	}
 }
 
-// compactionsHeld reports whether no compaction may begin yet, because the last one failed.
+// compactionsHeld reports whether the next compaction must still wait, because the last one failed.
 func (fs *guardedFS) compactionsHeld() bool {
 	until := fs.holdCompactions.Load()
 	return until != nil && time.Now().Before(*until)
 }
 
-// stallBegan notes that commits wait from now on.
+// stallBegan records that from now on commits wait for this reason.
 func (fs *guardedFS) stallBegan(reason stallReason) {
 	fs.stalledFailures.Store(0)
 	fs.stall.Store(int32(reason))
@@ -207,8 +212,9 @@ func (fs *guardedFS) isStalled(reason stallReason) bool {
 	return stallReason(fs.stall.Load()) == reason
 }
 
-// flushEnded counts failed flushes. Pebble calls it with its mutex locked. If commits that waited for a flush still wait after it, they wait
-// for a compaction. Pebble does not report that change of reason, so flushEnded notes it.
+// flushEnded counts failed flushes. Pebble calls it with its mutex locked. If commits waited for a flush and still
+// wait after the flush has ended, they wait for a compaction. Pebble does not report this change of the reason, so
+// flushEnded records it.
 func (fs *guardedFS) flushEnded(err error) {
 	if err == nil {
 		fs.flushFailures.Store(0)
@@ -304,7 +310,7 @@ func (fs *guardedFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error)
 	return f, err
 }
 
-// OpenDir implements vfs.FS. The directory is opened to be synced.
+// OpenDir implements vfs.FS. Pebble opens a directory only to sync it.
 func (fs *guardedFS) OpenDir(name string) (vfs.File, error) {
 	if clean(name, fs) != fs.dir {
 		return fs.FS.OpenDir(name)
@@ -347,10 +353,12 @@ func (fs *guardedFS) Link(oldname, newname string) error {
 	return fs.FS.Link(oldname, newname)
 }
 
-// MkdirAll implements vfs.FS. It makes the directories of checkpoints, which only the server's user may read.
+// MkdirAll implements vfs.FS. Pebble calls it only to make the directories of checkpoints; only the server's user may
+// access them.
 func (fs *guardedFS) MkdirAll(dir string, _ os.FileMode) error { return fs.FS.MkdirAll(dir, dirMode) }
 
-// copyEnded fails if a file belongs to a checkpoint and the context of Checkpoint has ended. Checkpoint then removes the copy.
+// copyEnded returns an error if a file belongs to a checkpoint and the context of Checkpoint has ended. Then
+// Checkpoint removes the copy.
 func (fs *guardedFS) copyEnded(r role) error {
 	if ctx := fs.copying.Load(); r == roleCopy && ctx != nil {
 		return (*ctx).Err()
@@ -371,7 +379,7 @@ func (fs *guardedFS) Stat(name string) (vfs.FileInfo, error) {
 // Unwrap implements vfs.FS.
 func (fs *guardedFS) Unwrap() vfs.FS { return fs.FS }
 
-// guardedFile is a file of a guardedFS that was opened before the failure.
+// guardedFile is a file of a guardedFS that was opened before the store failed.
 type guardedFile struct {
 	vfs.File
 	fs   *guardedFS
@@ -397,7 +405,8 @@ func (f *guardedFile) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// WriteAt fails after a failure, so that no note says that a log was synced (see syncedFile). Pebble itself does not call it.
+// WriteAt fails after the store has failed, so that syncedFile never says that a log was synced when it was not.
+// Pebble itself does not call WriteAt.
 func (f *guardedFile) WriteAt(p []byte, at int64) (int, error) {
 	if failure := f.fs.failure(); failure != nil {
 		return 0, failure
@@ -405,8 +414,9 @@ func (f *guardedFile) WriteAt(p []byte, at int64) (int, error) {
 	return f.File.WriteAt(p, at)
 }
 
-// afterFailure returns the result of a write or sync of n bytes that was not done, because the store has failed. For an essential file that
-// is success. For a table it is an error, so that Pebble makes the table again, in memory.
+// afterFailure returns the result of a write or sync of n bytes that was left out because the store has failed. For an
+// essential file the result is success. For a table it is an error, so that Pebble makes the table again, this time in
+// memory.
 func (f *guardedFile) afterFailure(n int, failure error) (int, error) {
 	if f.role == roleEssential {
 		return n, nil
@@ -451,7 +461,8 @@ func (f *guardedFile) settled(what string, err error) error {
 	return err
 }
 
-// Stat implements vfs.File. Pebble calls it for the size of a log that it reuses, and cannot go on after an error.
+// Stat implements vfs.File. Pebble calls it to learn the size of a log that it reuses, and cannot continue after an
+// error.
 func (f *guardedFile) Stat() (vfs.FileInfo, error) {
 	info, err := f.File.Stat()
 	if err == nil || f.role != roleEssential {

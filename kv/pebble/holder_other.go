@@ -2,5 +2,6 @@
 
 package pebble
 
-// lockHolder returns 0, since the holder is not known: on Windows a file that a server has locked cannot be opened.
+// lockHolder returns 0, which means that the holder is unknown: on Windows, a process cannot open a file that a server
+// has locked.
 func lockHolder(uintptr) int32 { return 0 }

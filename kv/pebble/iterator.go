@@ -26,22 +26,21 @@ func newIter(r pebble.Reader, lower, upper []byte) (kv.Iterator, error) {
 	return iterator{it}, nil
 }
 
-// maxIdle is the maximum number of idle iterators. So many point reads may run at once without making new iterators.
+// maxIdle is the maximum number of idle iterators. So many point reads can run at once without making new iterators.
 const maxIdle = 32
 
-// iterators keeps idle unbounded iterators for the next point reads, since making
-// one costs more than a seek. An iterator sees the store as it was when the
-// iterator was made, and keeps memtables and files from being freed. So all are
-// closed after each write.
+// iterators keeps idle unbounded iterators for the next point reads, since making one costs more than a seek. An
+// iterator sees the store as it was when the iterator was made, and keeps memtables and files from being freed. So all
+// idle iterators are closed after each write.
 //
-// Invariant: an iterator in list sees every write that had been applied when it was put there.
+// Invariant: an iterator in list sees every write that had been applied when it was put into list.
 type iterators struct {
 	mu     sync.Mutex
 	list   []*pointIterator
 	closed bool
 }
 
-// pointIterator goes back to its store when closed.
+// pointIterator returns to the idle iterators of its store when it is closed.
 type pointIterator struct {
 	iterator
 	store  *Store
@@ -49,7 +48,8 @@ type pointIterator struct {
 	large  bool   // the last value read is longer than maxIdleValue
 }
 
-// An iterator holds the block of the value that it read last. An iterator whose value is longer than maxIdleValue is not kept.
+// maxIdleValue is a length in bytes. An iterator keeps the block of the value that it read last in memory. So an
+// iterator whose last value is longer than maxIdleValue is not kept.
 const maxIdleValue = 64 << 10
 
 // Value implements kv.Iterator.
@@ -67,7 +67,7 @@ func (s *Store) PointIter() (kv.Iterator, error) {
 	if it := s.idle.get(s.writes.Load()); it != nil {
 		return it, nil
 	}
-	// Read before the iterator is made: it sees at least these writes.
+	// The counter must be read before the iterator is made. Then the iterator sees at least these writes.
 	writes := s.writes.Load()
 	it, err := s.db.NewIter(&pebble.IterOptions{UseL6Filters: true})
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Store) RecentIter(oldest uint64) (kv.Iterator, error) {
 	if err := s.guard.failure(); err != nil {
 		return nil, err
 	}
-	// The capacity is 2, since Pebble adds a filter of its own.
+	// The capacity is 2, because Pebble appends a filter of its own.
 	filters := append(make([]pebble.BlockPropertyFilter, 0, 2), since(oldest))
 	it, err := s.db.NewIter(&pebble.IterOptions{UseL6Filters: true, PointKeyFilters: filters})
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *Store) ChangedIter(lower, upper []byte, from uint64) (kv.Iterator, erro
 	if err := s.guard.failure(); err != nil {
 		return nil, err
 	}
-	// The capacity is 2, since Pebble adds a filter of its own.
+	// The capacity is 2, because Pebble appends a filter of its own.
 	filters := append(make([]pebble.BlockPropertyFilter, 0, 2), sinceInBlocks{since(from)})
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper, PointKeyFilters: filters})
 	if err != nil {
@@ -123,7 +123,8 @@ func (l *iterators) get(writes uint64) *pointIterator {
 	return it
 }
 
-// put keeps an iterator for the next point read and returns true, unless the iterator is stale or there are maxIdle already.
+// put keeps an iterator for the next point read and returns true. It returns false if a write has been applied since
+// the iterator was made, or if maxIdle iterators are kept already.
 func (l *iterators) put(it *pointIterator) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,19 +9,22 @@ import (
 	"github.com/cockroachdb/pebble/v2/wal"
 )
 
-// A log is a sequence of blocks of 32 KiB, and a block a sequence of chunks. Pebble's package record describes them:
+// A log is a sequence of blocks of 32 KiB, and each block is a sequence of chunks. Pebble's package record describes
+// the chunks:
 //
 //	CRC (4 bytes), length of the payload (2), type (1), number of the log (4), synced offset (8, not in types 5 to 8), payload
 //
-// The CRC covers the bytes after the length. If the rest of a block is too short for a chunk, it is zeros. A log that was closed
-// ends in a trailer, which is the beginning of a chunk of type 5 with the number of the next log. After the end there may be
-// zeros, or chunks of an older log whose file was reused.
+// The CRC covers the bytes after the length. A remainder of a block that is too short for a chunk is filled with
+// zeros. A log that was closed ends in a trailer, which is the beginning of a chunk of type 5 with the number of the
+// next log. After the end there may be zeros, or chunks of an older log whose file was reused.
 //
-// After a crash, a chunk that cannot be read may be the end: an incomplete write, which no client was told of. Or it is damage,
-// and the commits after it were acknowledged. Pebble tells them apart by the synced offsets: each chunk records how much of the
-// log was synced when the chunk was made. But Pebble 2.1.7 counts in these offsets only the partial blocks that it wrote, not
-// the whole blocks (record.LogWriter.flushLoop adds up len(data) and forgets pending). So if records are longer than a block,
-// Pebble takes most damage for the end. scanLog proves more from the same offsets, and syncedFile covers the rest.
+// After a crash, a chunk that cannot be read may be the end of the log: an incomplete write of a commit that was not
+// acknowledged. Or it is damage, and the commits in the chunks after it were acknowledged. Pebble distinguishes the
+// two cases by the synced offsets: each chunk records how much of the log was synced when the chunk was made. But
+// Pebble 2.1.7 counts in these offsets only the partial blocks that it wrote, not the whole blocks
+// (record.LogWriter.flushLoop adds up len(data) and forgets pending). So if records are longer than a block, Pebble
+// takes most damage for the end of the log. scanLog can prove damage in more cases from the same offsets, and
+// syncedFile covers the remaining cases.
 const (
 	logBlockBytes      = 32 << 10
 	logHeaderBytes     = 11 // up to the synced offset
@@ -33,8 +36,9 @@ const (
 
 var errLogDamaged = errors.New("the write-ahead log is damaged")
 
-// scanLog reads a log. end is the offset after the last readable chunk, or after the trailer. If end is below an offset that was synced, the
-// log is damaged at end. proof is such an offset, if readable chunks after end prove one, else 0. closed reports whether the log has a trailer.
+// scanLog reads a log. end is the offset after the last readable chunk, or after the trailer if there is one. proof is
+// an offset up to which readable chunks after end prove that the log was synced, else 0. The log is damaged at end if
+// an offset after end is known to have been synced. closed reports whether the log has a trailer.
 func scanLog(r io.Reader, num wal.NumWAL) (end, proof int64, closed bool, err error) {
 	s := logScan{num: uint32(num)}
 	block := make([]byte, logBlockBytes)
@@ -60,14 +64,15 @@ type logScan struct {
 	num    uint32
 	end    int64
 	closed bool // the log has a trailer
-	broken bool // the chunk at end is not readable
-	// offsets are the first, second and last of the different synced offsets in chunks after end, in ascending order; 0 for those not
-	// seen yet.
+	broken bool // whether the chunk at end cannot be read
+	// offsets are the first, second and last of the different synced offsets in chunks after end, in ascending order;
+	// 0 for those that were not found yet.
 	offsets     [3]uint64
 	offsetCount int
 }
 
-// read reads the chunks of a block until one is not valid. It returns where it stopped in the block. ok is true if no chunk was invalid.
+// read reads the chunks of a block, which begins at the offset start of the log, until one is not valid. at is the
+// offset in the block where it stopped. ok is true if all chunks were valid.
 func (s *logScan) read(start int64, block []byte) (at int, ok bool) {
 	for at < len(block) {
 		rest := block[at:]
@@ -89,7 +94,7 @@ func (s *logScan) read(start int64, block []byte) (at int, ok bool) {
 	return at, true
 }
 
-// ahead looks for valid chunks in the rest of a block after the damage. It tries every offset.
+// ahead searches for valid chunks after the damage in a block. It tries every offset from at on.
 func (s *logScan) ahead(block []byte, at int) {
 	for at < len(block) {
 		n, synced := s.chunk(block[at:])
@@ -102,7 +107,7 @@ func (s *logScan) ahead(block []byte, at int) {
 	}
 }
 
-// shown notes the synced offset of a chunk after the damage.
+// shown records the synced offset of a valid chunk after the damage.
 func (s *logScan) shown(synced uint64) {
 	switch {
 	case s.offsetCount == 0 || s.offsetCount < len(s.offsets) && synced > s.offsets[s.offsetCount-1]:
@@ -113,8 +118,8 @@ func (s *logScan) shown(synced uint64) {
 	}
 }
 
-// proof returns an offset up to which the log was synced, as far as the chunks after the damage prove it; 0 if they prove nothing. The offset
-// in a chunk is such an offset: it may be too low, but never too high.
+// proof returns an offset up to which the log was synced, as far as the chunks after the damage prove it; 0 if they
+// prove nothing. The synced offset in a chunk is itself such an offset, since it may be too low but never too high.
 //
 // Three different offsets prove that the damage at end was synced, too. One goroutine syncs the log again and again, and each sync raises the
 // offset. The chunk with the first offset was written before the end of the sync that led to the second offset. So were the bytes before that
@@ -153,7 +158,7 @@ func (s *logScan) trailer(b []byte) bool {
 	return len(b) >= logHeaderBytes && allZero(b[:6]) && b[6] == logTypeRecyclable && binary.LittleEndian.Uint32(b[7:]) == s.num+1
 }
 
-// logChecksum is CRC-32C, rotated and shifted as Pebble, RocksDB and LevelDB do.
+// logChecksum returns the CRC-32C of b, rotated and shifted as Pebble, RocksDB and LevelDB do.
 func logChecksum(b []byte) uint32 {
 	c := crc32.Checksum(b, castagnoli)
 	return (c>>15 | c<<17) + 0xa282ead8

@@ -21,8 +21,9 @@ const (
 	logCommits = 60 // of each client
 )
 
-// TestLogDamage flips bits of the last log of a store whose process was killed, one at a time. Then every commit that was acknowledged is
-// there, or the store is refused with the file and the offset of the damage.
+// TestLogDamage flips bits of the last log of a store whose process was killed, one at a time, and opens the store.
+// Either the store has every acknowledged commit, or Open returns an error that gives the file and the offset of the
+// damage.
 func TestLogDamage(t *testing.T) {
 	fs := killed(t, 100)
 	log := last(t, fs, ".log")
@@ -47,7 +48,7 @@ func TestLogDamage(t *testing.T) {
 	t.Logf("%d of %d were refused; the log has %d bytes", refused, len(places), size)
 }
 
-// TestLogCutOff: a log from which something was cut off that had been synced is refused, too.
+// TestLogCutOff checks that Open refuses a store if a synced part of its log was cut off.
 func TestLogCutOff(t *testing.T) {
 	fs := killed(t, 100)
 	log := last(t, fs, ".log")
@@ -60,8 +61,9 @@ func TestLogCutOff(t *testing.T) {
 	}
 }
 
-// TestLogDamageAfterPowerLoss: a crash of the machine may lose the notes in syncedFile. Without them, damage is found if the log shows
-// three later syncs. Otherwise only commits of the last syncs are lost.
+// TestLogDamageAfterPowerLoss damages a log whose note in syncedFile was lost, as a crash of the machine may cause.
+// Open must find the damage if the log shows three later syncs. Otherwise only the commits of the last syncs may be
+// lost.
 func TestLogDamageAfterPowerLoss(t *testing.T) {
 	fs := killed(t, 0)
 	write(t, fs, syncedFile, "")
@@ -69,7 +71,7 @@ func TestLogDamageAfterPowerLoss(t *testing.T) {
 	sound := []byte(read(t, fs, log))
 	size := len(bytes.TrimRight(sound, "\x00"))
 	rng := rand.New(rand.NewPCG(2, 0))
-	const tail = 4 * logClients // a sync covers one commit of each client at most
+	const tail = 4 * logClients // a sync covers at most one commit of each client
 	lost := 0
 	for range 100 {
 		damaged := bytes.Clone(sound)
@@ -85,7 +87,7 @@ func TestLogDamageAfterPowerLoss(t *testing.T) {
 	t.Logf("at most the last %d commits were lost silently", lost)
 }
 
-// TestEarlierLogDamage: damage is also found in earlier logs whose rows are not in tables yet.
+// TestEarlierLogDamage checks that Open also finds damage in earlier logs whose rows are not in tables yet.
 func TestEarlierLogDamage(t *testing.T) {
 	disk := disktest.New("data", 8<<20)
 	s := open(t, disk, "data")
@@ -138,13 +140,14 @@ func TestEarlierLogDamage(t *testing.T) {
 	}
 }
 
-// TestTornTail: a commit that was being written when the machine went down is not damage, however much of it is on the disk.
+// TestTornTail crashes the machine while a commit is written. Open must not take the unfinished part of the log for
+// damage, however much of it is on the disk.
 func TestTornTail(t *testing.T) {
 	for seed := range uint64(20) {
 		fs := vfs.NewCrashableMem()
 		s := open(t, fs, "data")
 		put(t, s, "acknowledged\x00", "1")
-		for i := range 40 { // not synced: longer than blocks, or shorter
+		for i := range 40 { // commits without sync, some longer than a block
 			b := s.NewBatch()
 			_ = b.Put(fmt.Appendf(nil, "%d\x00", i), make([]byte, i%2*40_000+i))
 			if err := b.CommitNoSync(); err != nil {
@@ -159,8 +162,8 @@ func TestTornTail(t *testing.T) {
 	}
 }
 
-// killed returns the files of a store whose process was killed after some clients had committed rows of 10 bytes to 100 kB. They include
-// a part of the unsynced data, which no client was told of.
+// killed returns the files of a store whose process was killed after several clients had committed rows of 10 bytes to
+// 100 kB. The files include unsyncedPercent per cent of the data that was not synced and so not acknowledged.
 func killed(t *testing.T, unsyncedPercent int) *vfs.MemFS {
 	t.Helper()
 	fs := vfs.NewCrashableMem()
@@ -184,7 +187,8 @@ func killed(t *testing.T, unsyncedPercent int) *vfs.MemFS {
 
 var damageAt = regexp.MustCompile(`(\d{6}\.log: the write-ahead log|MANIFEST-\d{6}: the manifest) is damaged at offset \d+`)
 
-// openDamaged opens a copy of fs in which a file is replaced, and counts its rows; -1 if it was refused with the file and offset.
+// openDamaged opens a copy of fs in which file has the contents text, and returns the number of rows. It returns -1 if
+// Open refused the store with an error that gives the file and the offset.
 func openDamaged(t *testing.T, fs *vfs.MemFS, file string, text []byte) int {
 	t.Helper()
 	copied := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(0, 0))})

@@ -11,14 +11,16 @@ import (
 	"github.com/cockroachdb/pebble/v2/wal"
 )
 
-// A manifest is a list of version edits. They say which table files the store has, and which logs are not in tables yet. Each edit is a record of
-// one or more chunks. Chunks lie in blocks of 32 KiB like those of a log, and have a simpler form:
+// A manifest is a list of version edits. The edits say which table files the store has, and which logs are not in
+// tables yet. Each edit is a record of one or more chunks. The chunks lie in blocks of 32 KiB, as in a log, but have a
+// simpler form:
 //
 //	CRC (4 bytes), length of the payload (2), type (1), payload
 //
-// If the rest of a block is too short for a chunk, it is zeros. After a crash, a record that cannot be read may be the end: an edit that was being
-// written. Or it is damage, and the edits after it would be lost. Pebble 2.1.7 does not distinguish the two (versionSet.load). But Pebble writes an
-// edit only when the one before has been synced. So a record that begins after the damage proves that everything before it was synced.
+// A remainder of a block that is too short for a chunk is filled with zeros. After a crash, a record that cannot be
+// read may be the end of the manifest: an edit that was being written. Or it is damage, and the edits after it would
+// be lost. Pebble 2.1.7 does not distinguish the two cases (versionSet.load). But Pebble writes an edit only when the
+// one before has been synced. So a record that begins after the damage proves that everything before it was synced.
 const (
 	manifestHeaderBytes = 7
 	manifestFull        = 1
@@ -26,18 +28,19 @@ const (
 	manifestLast        = 4
 )
 
-// Tags of an edit's fields. The comparer's name and the lowest number of a log not in tables come first, if the edit has them.
+// Tags of an edit's fields. The first fields of an edit, if it has them, are the comparer's name and the lowest number
+// of a log that is not in tables.
 const (
 	editComparer  = 1
 	editUnflushed = 2
-	// editHeadBytes is the number of bytes at the beginning of an edit that hold both fields.
+	// editHeadBytes is the number of bytes at the beginning of an edit that are enough to hold both of these fields.
 	editHeadBytes = 64
 )
 
 var errManifestDamaged = errors.New("the manifest is damaged")
 
-// checkManifest refuses a manifest that is damaged before the last offset that is known to have been synced. It returns a note of the
-// manifest's end, and the lowest number of a log that is not in tables yet.
+// checkManifest returns an error if the manifest is damaged before an offset that is known to have been synced. end is
+// a note of the manifest's end. unflushed is the lowest number of a log that is not in tables yet.
 func checkManifest(dir string, fs vfs.FS, synced *notes) (end note, unflushed wal.NumWAL, err error) {
 	desc, err := pebble.Peek(dir, fs)
 	if err != nil || !desc.Exists {
@@ -66,7 +69,7 @@ func checkManifest(dir string, fs vfs.FS, synced *notes) (end note, unflushed wa
 // manifestScan is the state and the result of a scan of a manifest.
 type manifestScan struct {
 	end       int64 // offset after the last readable chunk before any damage
-	broken    bool  // the chunk at end is not readable
+	broken    bool  // whether the chunk at end cannot be read
 	proof     int64 // offset of the last record that begins after the damage; 0 if there is none
 	unflushed wal.NumWAL
 	head      []byte // first bytes of the record that is being read
@@ -86,7 +89,8 @@ func (s *manifestScan) scan(r io.Reader) error {
 	}
 }
 
-// block reads the chunks of a block. After an unreadable chunk, it tries every offset for the next one.
+// block reads the chunks of a block, which begins at the offset start of the manifest. After a chunk that cannot be
+// read, it tries every offset for the next chunk.
 func (s *manifestScan) block(start int64, block []byte) {
 	for at := 0; at < len(block); {
 		rest := block[at:]
@@ -112,7 +116,7 @@ func (s *manifestScan) block(start int64, block []byte) {
 	}
 }
 
-// edit adds a chunk to the head of a version edit, and parses the head after the last chunk.
+// edit adds a chunk to the head of the current version edit. After the edit's last chunk, it parses the head.
 func (s *manifestScan) edit(kind byte, payload []byte) {
 	if kind <= manifestFirst {
 		s.head = s.head[:0]

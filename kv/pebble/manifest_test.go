@@ -15,7 +15,8 @@ import (
 
 const manifestRows = 40
 
-// manyEdits returns the files of a store whose process was killed after it had flushed many tables, with a row in each, and the manifest.
+// manyEdits returns the files of a store whose process was killed after it had flushed many tables with one row each.
+// It also returns the name and the contents of the manifest.
 func manyEdits(t *testing.T) (fs *vfs.MemFS, manifest string, sound []byte) {
 	t.Helper()
 	mem := vfs.NewCrashableMem()
@@ -32,8 +33,8 @@ func manyEdits(t *testing.T) (fs *vfs.MemFS, manifest string, sound []byte) {
 	return fs, manifest, []byte(read(t, fs, manifest))
 }
 
-// TestManifestDamage flips bits of the manifest of a store whose process was killed, one at a time, or cuts it off. Then the store is refused with
-// the file and the offset of the damage.
+// TestManifestDamage flips bits of the manifest of a store whose process was killed, one at a time, or cuts the
+// manifest off. Open must return an error that gives the file and the offset of the damage.
 func TestManifestDamage(t *testing.T) {
 	fs, manifest, sound := manyEdits(t)
 	rng := rand.New(rand.NewPCG(1, 0))
@@ -52,7 +53,8 @@ func TestManifestDamage(t *testing.T) {
 	}
 }
 
-// TestManifestDamageAfterPowerLoss: without the notes in syncedFile, damage is found if a record begins after it.
+// TestManifestDamageAfterPowerLoss damages the manifest of a store without the notes in syncedFile. Open must find the
+// damage if a record begins after it.
 func TestManifestDamageAfterPowerLoss(t *testing.T) {
 	fs, manifest, sound := manyEdits(t)
 	write(t, fs, syncedFile, "")
@@ -73,7 +75,8 @@ func TestManifestDamageAfterPowerLoss(t *testing.T) {
 	}
 }
 
-// TestManifestScan: a scan reads edits that extend over several blocks, and finds in each the lowest number of a log not in tables.
+// TestManifestScan checks that a scan reads edits that extend over several blocks, and finds in each edit the lowest
+// number of a log that is not in tables.
 func TestManifestScan(t *testing.T) {
 	fs, _, sound := manyEdits(t)
 	s := manifestScan{}

@@ -10,10 +10,12 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// logEvery is the least time between two logged messages of one kind. Pebble repeats failed work again and again, with a message each time.
+// logEvery is the least time between two logged messages of one kind. Without it the log would fill up, because Pebble
+// retries failed work again and again, with a message each time.
 const logEvery = 10 * time.Second
 
-// seldom logs messages of one kind, at most one every logEvery. It counts the messages that it leaves out.
+// seldom logs messages of one kind, at most one in each interval of logEvery. It counts the messages that it does not
+// log.
 type seldom struct {
 	mu      sync.Mutex
 	last    time.Time
@@ -47,15 +49,15 @@ func (messages) Errorf(format string, args ...any) {
 	errorLog.log(slog.LevelError, "storage: "+fmt.Sprintf(format, args...))
 }
 
-// Fatalf makes the store fail and panics. Pebble calls it for errors that it cannot go on after. Errors of the file system do not get here: see
-// guardedFS.
+// Fatalf makes the store fail and panics. Pebble calls it for errors after which it cannot continue. Errors of the
+// file system do not lead here, because guardedFS hides them.
 func (m messages) Fatalf(format string, args ...any) {
 	err := fmt.Errorf(format, args...)
 	m.fail(err)
 	panic(err)
 }
 
-// background logs the error of a flush, a compaction or another job. The error names the file.
+// background logs the error of a flush, a compaction or another background job. The error text names the file.
 func (messages) background(err error) {
 	if info := pebble.ExtractDataCorruptionInfo(err); info != nil {
 		err = info.Details

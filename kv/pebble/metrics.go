@@ -1,6 +1,7 @@
 package pebble
 
-// Metrics holds the sizes of the engine's parts now, and counts of its work since it was opened. Sizes are in bytes.
+// Metrics holds the current sizes in bytes of the parts of the store, and counts of the work done since the store was
+// opened.
 type Metrics struct {
 	DiskSize       uint64 // all files in use or waiting to be deleted
 	TablesSize     uint64 // the sorted tables that hold the data
@@ -8,21 +9,21 @@ type Metrics struct {
 	MemTableSize   uint64 // writes that are in the log and in memory, but not yet in tables
 	BlockCacheSize int64
 
-	ReadAmplification int // sorted runs that a read may have to look into
+	ReadAmplification int // the number of sorted runs that a read may have to look into
 	CompactionDebt    uint64
 	Compactions       int64
 	CompactionsFailed int64
 	CompactedSize     uint64 // written by compactions
 	Flushes           int64
 	FlushedSize       uint64 // written by flushes
-	LogSize           uint64 // the part of the write-ahead log that a restart would read
+	LogSize           uint64 // the part of the write-ahead log that the store would read if it were opened again
 	LogWritten        uint64 // written to the write-ahead log
 	BlockCacheHits    int64
 	BlockCacheMisses  int64
-	FreeSize          int64 // free in the directory's file system; -1 if that is not known
+	FreeSize          int64 // the free bytes of the directory's file system; -1 if unknown
 	Writable          bool  // the store accepts batches
 	RefusedBatches    int64 // batches refused with kv.ErrRefused
-	DamagedReads      int64 // reads, of requests or of compactions, that met a damaged block
+	DamagedReads      int64 // the number of reads, by requests or compactions, that found a damaged block
 }
 
 // Metrics returns the current metrics.

@@ -7,7 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// TestMetrics: written data counts as in the log and in memory first, and as in tables after a flush.
+// TestMetrics checks that the metrics count written data first in the log and in memory, and after a flush in tables.
 func TestMetrics(t *testing.T) {
 	s := open(t, vfs.NewMem(), "data")
 	put(t, s, "k\x00", "1")
@@ -29,7 +29,8 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestCPUOfRunningJob: the CPU time of a job counts while it runs, and does not shrink when it ends.
+// TestCPUOfRunningJob checks that the CPU time of a job counts while the job runs, and does not shrink when the job
+// ends.
 func TestCPUOfRunningJob(t *testing.T) {
 	var j jobs
 	var stop atomic.Bool
@@ -54,7 +55,7 @@ func TestCPUOfRunningJob(t *testing.T) {
 	}
 }
 
-// TestCPU: the CPU time of flushes and compactions is measured.
+// TestCPU checks that CPU time is measured for flushes and for compactions.
 func TestCPU(t *testing.T) {
 	s := open(t, vfs.NewMem(), "data")
 	for _, value := range []string{"1", "2"} {

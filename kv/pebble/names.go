@@ -6,13 +6,12 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// namesFS makes the names of files durable in an order that Pebble relies on and
-// POSIX does not promise. The name of a file is durable once the file has been
-// synced. No file is removed before all names that were made earlier are durable.
-// (Pebble syncs a new manifest, makes the marker that points to it, removes the old
-// marker, and only then syncs the directory.)
+// namesFS makes the names of files durable in an order that Pebble relies on and POSIX does not promise. Once a file
+// has been synced, its name in the directory is durable, too. No file is removed before all names that were made
+// earlier are durable. (Pebble syncs a new manifest, makes the marker that points to it, removes the old marker, and
+// only then syncs the directory.)
 //
-// It costs one sync of the directory per new file, and none while a log is written.
+// This costs one sync of the directory for each new file, and none while a log is written.
 type namesFS struct {
 	vfs.FS
 
@@ -20,7 +19,7 @@ type namesFS struct {
 	dirs map[string]names
 }
 
-// names counts the names that were made in a directory, and those of them that are durable.
+// names counts the file names that were made in a directory, and how many of these are durable.
 type names struct{ made, durable int }
 
 func keepNames(fs vfs.FS) vfs.FS { return &namesFS{FS: fs, dirs: map[string]names{}} }
@@ -43,7 +42,7 @@ func (fs *namesFS) names(dir string) names {
 	return fs.dirs[dir]
 }
 
-// settle makes the names in a directory durable.
+// settle makes all names in a directory durable.
 func (fs *namesFS) settle(dir string) error {
 	if n := fs.names(dir); n.made == n.durable {
 		return nil
@@ -51,7 +50,8 @@ func (fs *namesFS) settle(dir string) error {
 	return fs.sync(dir, func() error { return syncDir(dir, fs.FS) })
 }
 
-// sync calls a function that syncs a directory. If that succeeds, it notes that the names made before the call are durable.
+// sync calls the given function, which syncs a directory. If the function succeeds, sync records that all names made
+// before the call are durable.
 func (fs *namesFS) sync(dir string, sync func() error) error {
 	made := fs.names(dir).made
 	if err := sync(); err != nil {
@@ -114,7 +114,7 @@ func (fs *namesFS) OpenDir(name string) (vfs.File, error) {
 	return &openDir{File: f, fs: fs, name: name}, nil
 }
 
-// openDir is an open directory. Its Sync notes that the names in it are durable.
+// openDir is an open directory. Its Sync records that the names in the directory are durable.
 type openDir struct {
 	vfs.File
 	fs   *namesFS
@@ -123,7 +123,8 @@ type openDir struct {
 
 func (d *openDir) Sync() error { return d.fs.sync(d.name, d.File.Sync) }
 
-// newFile is a file whose first sync also makes its name durable. One goroutine at a time may sync it, as Pebble does.
+// newFile is a file whose first sync also makes its name durable. Only one goroutine at a time may sync the file;
+// Pebble never syncs a file from two.
 type newFile struct {
 	vfs.File
 	fs    *namesFS

@@ -10,8 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv/pebble/disktest"
 )
 
-// TestNamesAfterFailure: while syncs of the directory fail, no file is removed and no sync of a new file succeeds. Once they succeed, the names
-// made before become durable first.
+// TestNamesAfterFailure lets syncs of the directory fail. It checks that meanwhile no file is removed and no sync of a
+// new file succeeds. When syncs of the directory succeed again, the names made before must become durable first.
 func TestNamesAfterFailure(t *testing.T) {
 	disk := disktest.New("data", 1<<20)
 	if err := makeDir("data", disk); err != nil {

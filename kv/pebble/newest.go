@@ -9,22 +9,23 @@ import (
 	"github.com/cockroachdb/pebble/v2/sstable"
 )
 
-// newestName is the name of the property of a table file, or of a block, that holds the timestamp of its newest version. In files that older
-// releases wrote, the blocks lack the property, or both the file and the blocks do.
+// newestName is the name of a property of table files and of blocks: the timestamp of the newest version in the file
+// or block. In files that older releases wrote, the blocks lack the property, or both the file and the blocks lack it.
 const newestName = "crowfoot.newest"
 
-// newest collects the timestamp of the newest version, which may be a tombstone. The property has 8 bytes for a table file and 7 for a data or
-// index block, big-endian. The lengths differ so that a filter can tell files from blocks. A file or block with an unversioned key gets the
-// greatest timestamp.
+// newest computes the property for a file and for its blocks. The newest version may be a tombstone. The property has
+// 8 bytes for a table file and 7 for a data or index block, big-endian. The lengths differ so that a filter can tell
+// files from blocks. A file or block with an unversioned key gets the greatest timestamp.
 type newest struct {
 	version            uint64 // newest version in the file
-	block, last, index uint64 // newest version in the data block, in the data block before, and in the index block
+	block, last, index uint64 // newest version in the current data block, in the data block before it, and in the index block
 }
 
 const (
 	fileNewest  = 8
 	blockNewest = 7
-	// maxBlockNewest is the greatest timestamp that a block's property can hold. Commits have lower ones until the year 4253.
+	// maxBlockNewest is the greatest timestamp that the property of a block can hold. The timestamps of commits are
+	// lower until the year 4253.
 	maxBlockNewest = 1<<(8*blockNewest) - 1
 )
 
@@ -41,7 +42,7 @@ func (n *newest) AddPointKey(key pebble.InternalKey, _ []byte) error {
 	return nil
 }
 
-// versionOf returns the timestamp of a key's version; the greatest uint64 if the key has no version.
+// versionOf returns the timestamp in a key; the greatest uint64 if the key has no version.
 func versionOf(key []byte) uint64 {
 	at := split(key)
 	if at == len(key) {
@@ -55,7 +56,7 @@ func (n *newest) FinishTable(buf []byte) ([]byte, error) {
 	return binary.BigEndian.AppendUint64(buf, max(n.version, n.block)), nil
 }
 
-// AddRangeKeys implements pebble.BlockPropertyCollector. There are no range keys.
+// AddRangeKeys implements pebble.BlockPropertyCollector. It does nothing, because Crowfoot writes no range keys.
 func (n *newest) AddRangeKeys(sstable.Span) error { return nil }
 
 // FinishDataBlock implements pebble.BlockPropertyCollector.
@@ -89,8 +90,9 @@ func (n *newest) AddCollectedWithSuffixReplacement(_, _, _ []byte) error {
 	return fmt.Errorf("%s: suffixes are never replaced", newestName)
 }
 
-// since is a filter that leaves out the table files without a version at or above it. Pebble applies the range deletions of these files
-// nevertheless. The filter leaves out no blocks: a seek would go on from a block that is left out to the next one that is not.
+// since is a filter that leaves out those table files that have no version at or above this timestamp. Pebble still
+// applies the range deletions of these files. The filter leaves out no single blocks, because a seek whose block is
+// left out would continue in the next block that is not.
 type since uint64
 
 var _ pebble.BlockPropertyFilter = since(0)
@@ -109,10 +111,11 @@ func (s since) Intersects(prop []byte) (bool, error) {
 // SyntheticSuffixIntersects implements pebble.BlockPropertyFilter.
 func (s since) SyntheticSuffixIntersects([]byte, []byte) (bool, error) { return true, nil }
 
-// sinceInBlocks is since for an iterator that scans a range: it leaves out blocks, too.
+// sinceInBlocks is the filter since for an iterator that scans a range. It also leaves out single blocks.
 type sinceInBlocks struct{ since }
 
-// Intersects implements pebble.BlockPropertyFilter. A block of a file that an older release wrote has no property.
+// Intersects implements pebble.BlockPropertyFilter. A block in a file of an older release has no property; then the
+// filter does not leave it out.
 func (s sinceInBlocks) Intersects(prop []byte) (bool, error) {
 	if len(prop) != blockNewest {
 		return s.since.Intersects(prop)

@@ -14,8 +14,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// TestRecentIterLeavesOut: RecentIter does not read a file whose versions are all too old. It reads files without the property, and files with an
-// unversioned key.
+// TestRecentIterLeavesOut checks that RecentIter does not read a file whose versions are all too old. It must read
+// files without the property, and files with a key that has no version.
 func TestRecentIterLeavesOut(t *testing.T) {
 	fs := vfs.NewMem()
 	s := open(t, fs, "data")
@@ -24,7 +24,7 @@ func TestRecentIterLeavesOut(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The files do not overlap, so nothing compacts them.
+	// The key ranges of the files do not overlap, so Pebble does not compact the files.
 	put(t, s, string(version("a-old", 5)), "old")
 	put(t, s, string(version("a-older", 4)), "old")
 	flush()
@@ -52,7 +52,7 @@ func TestRecentIterLeavesOut(t *testing.T) {
 	}
 }
 
-// ingest adds a file without the property, as older releases wrote it.
+// ingest adds a file without the property, such as older releases wrote.
 func ingest(t *testing.T, s *Store, fs vfs.FS, key []byte) {
 	t.Helper()
 	const name = "foreign.sst"
@@ -72,8 +72,9 @@ func ingest(t *testing.T, s *Store, fs vfs.FS, key []byte) {
 	}
 }
 
-// TestRecentIter writes random versions, deletes versions and ranges, flushes and compacts, and compares what both kinds of iterators find
-// at or above random versions. A failing seed replays.
+// TestRecentIter writes random versions, deletes versions and ranges, and flushes and compacts the store. In between,
+// it checks that RecentIter and PointIter find the same versions at or above a random timestamp. A failed run can be
+// repeated with its seed.
 func TestRecentIter(t *testing.T) {
 	for seed := range uint64(20) {
 		m := &recentModel{t: t, rng: rand.New(rand.NewPCG(seed, 7)), s: open(t, vfs.NewMem(), "data")}
@@ -91,7 +92,8 @@ type recentModel struct {
 	rng *rand.Rand
 	s   *Store
 	now uint64
-	// value follows the version in each value; look compares, with nil compare does.
+	// value is appended to the version in each stored value. look compares the iterators; if look is nil, the method
+	// compare does.
 	value []byte
 	look  func()
 }
@@ -155,7 +157,8 @@ func (m *recentModel) compare() {
 	}
 }
 
-// find finds the newest version at or below seek's if it is not below since.
+// find returns the newest version of a key at or below the version in seek. It returns nothing if that version is
+// below since.
 func find(t *testing.T, it kv.Iterator, seek []byte, since uint64) (key []byte, value string) {
 	if !it.SeekPrefixGE(seek) || versionOf(it.Key()) < since {
 		if it.Error() != nil {

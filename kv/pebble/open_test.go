@@ -11,7 +11,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// TestOpenRefuses: a directory that is not an intact data directory is refused with the reason, and left as it was.
+// TestOpenRefuses opens directories that are not intact data directories. Open must return an error with the reason
+// and must not change the directory.
 func TestOpenRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -79,7 +80,8 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestOpenCreates: a new directory, an empty one, and one whose creation was cut short at any point.
+// TestOpenCreates checks that Open makes a store in a missing directory, in an empty one, and in one where making a
+// store was cut short at any point.
 func TestOpenCreates(t *testing.T) {
 	for _, files := range []map[string]string{
 		nil,
@@ -111,7 +113,8 @@ func TestOpenCreates(t *testing.T) {
 	}
 }
 
-// TestOpenTwice: a directory in use is refused, on disk too, and usable after.
+// TestOpenTwice checks that Open refuses a directory that another Store has open, in memory and on disk, and that the
+// directory can be opened after that Store is closed.
 func TestOpenTwice(t *testing.T) {
 	for name, fs := range map[string]vfs.FS{"memory": vfs.NewMem(), "disk": vfs.Default} {
 		dir := fs.PathJoin(t.TempDir(), "deep", "data")
@@ -138,7 +141,7 @@ func TestOpenTwice(t *testing.T) {
 	}
 }
 
-// make1 makes a store with one key in a table file.
+// make1 makes a store with one key, which is in a table file.
 func make1(t *testing.T, fs vfs.FS) {
 	t.Helper()
 	s, err := Open("data", fs)
@@ -200,7 +203,7 @@ func writeAt(t *testing.T, fs vfs.FS, path, text string) {
 	}
 }
 
-// remove removes the files whose names contain part.
+// remove removes all files of the store whose names contain part.
 func remove(t *testing.T, fs vfs.FS, part string) {
 	t.Helper()
 	for _, name := range list(t, fs) {
@@ -212,7 +215,7 @@ func remove(t *testing.T, fs vfs.FS, part string) {
 	}
 }
 
-// last is the newest of the files whose names contain part.
+// last returns the name of the newest file whose name contains part.
 func last(t *testing.T, fs vfs.FS, part string) string {
 	t.Helper()
 	found := ""
@@ -237,7 +240,7 @@ func list(t *testing.T, fs vfs.FS) []string {
 	return names
 }
 
-// contents prints every file of the directory but the lock, which taking it may make.
+// contents prints every file of the directory except the lock file, which the attempt to lock may make.
 func contents(t *testing.T, fs vfs.FS) string {
 	t.Helper()
 	out := new(strings.Builder)

@@ -12,35 +12,39 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Sizes. A server with a million rows of 1 kB should stay within 700 MiB, of
-// which GoogleSQL's analyzer takes about 200, and restart within half a second.
+// Sizes of memory and files. They are chosen for a server with a million rows of 1 kB. It should stay within 700 MiB,
+// of which GoogleSQL's analyzer takes about 200, and restart within half a second.
 const (
-	// memTableBytes is the size of a memtable. A restart replays as much log for each memtable not yet flushed. It is less on a small disk.
+	// memTableBytes is the size of a memtable in bytes. After a crash, the store must replay this much log for each
+	// memtable that was not flushed. On a small disk, a memtable is smaller.
 	memTableBytes = 16 << 20
-	// memTables is the number of memtables that may wait for a flush before writers wait.
+	// memTables is the number of memtables that may wait for a flush; if there are more, writers wait.
 	memTables = 4
-	// blockBytes is small because a point read pays for a whole block: read, checksum, decompression.
+	// blockBytes is the size of a data block in bytes. It is small because a point read has to read, check and
+	// decompress a whole block.
 	blockBytes      = 4 << 10
 	indexBlockBytes = 64 << 10
-	// bloomBits is the number of bits per key in bloom filters: 10 give about 1% false positives.
+	// bloomBits is the number of bits per key in bloom filters. 10 bits give about 1% false positives.
 	bloomBits = 10
-	// l0Compaction is the number of sublevels of level 0 that starts a compaction. At l0Stop, writers wait.
+	// When level 0 has l0Compaction sublevels, a compaction starts. When it has l0Stop sublevels, writers wait.
 	l0Compaction = 4
 	l0Stop       = 24
 	lBaseBytes   = 64 << 20
 )
 
-// The version suffix of a key: see package mvcc. Its last byte, suffixMark, marks a key that has one.
+// suffixMark and suffixLen describe the version suffix of a key (see package mvcc). The last byte of a key with a
+// version is suffixMark.
 const (
 	suffixMark = 0x09
 	suffixLen  = 9
 )
 
-// comparerName is stored in the directory. Another order of keys would need another name.
+// comparerName is stored in the directory. A comparer with another order of keys would need another name, so that
+// Pebble refuses to open the directory with it.
 const comparerName = "crowfoot.v1"
 
-// options returns Pebble's options for a store on g, with a block cache of cacheBytes and memtables of memTable bytes. w measures the
-// compactions and flushes.
+// options returns Pebble's options for a store on the file system g, with a block cache of cacheBytes bytes and
+// memtables of memTable bytes. w measures the CPU time of compactions and flushes.
 func options(fs vfs.FS, cacheBytes int64, memTable uint64, w *work, g *guardedFS) *pebble.Options {
 	m := messages{fail: g.fail}
 	listener := w.listener(g, m)
@@ -71,8 +75,8 @@ func options(fs vfs.FS, cacheBytes int64, memTable uint64, w *work, g *guardedFS
 	return o
 }
 
-// comparer orders keys by bytes.Compare. Bloom filters and NextPrefix work on
-// logical keys because of its Split.
+// comparer orders keys by bytes.Compare. Its Split returns the logical key, so bloom filters and NextPrefix work on
+// logical keys.
 var comparer = &pebble.Comparer{
 	Name:                 comparerName,
 	Compare:              bytes.Compare,
@@ -87,7 +91,8 @@ var comparer = &pebble.Comparer{
 	FormatKey:            formatKey,
 }
 
-// split returns the length of the logical key. Keys without a version, and bounds, never end in suffixMark.
+// split returns the length of the logical key at the start of key. Keys without a version, and bounds, never end in
+// suffixMark.
 func split(key []byte) int {
 	n := len(key)
 	if n >= suffixLen && key[n-1] == suffixMark {
@@ -96,7 +101,7 @@ func split(key []byte) int {
 	return n
 }
 
-// separator shortens logical keys only, so that no index entry looks as if it had a version.
+// separator shortens only the logical key, so that no key in an index block looks as if it had a version.
 func separator(dst, a, b []byte) []byte {
 	start := len(dst)
 	an, bn := split(a), split(b)
@@ -108,7 +113,8 @@ func separator(dst, a, b []byte) []byte {
 	return dst
 }
 
-// immediateSuccessor appends the least key after a logical key and all its versions. The key with a zero appended would come before the versions.
+// immediateSuccessor appends the least key that sorts after a logical key and all its versions. The logical key with a
+// zero byte appended would sort before the versions.
 func immediateSuccessor(dst, a []byte) []byte {
 	dst = append(dst, a...)
 	if n := len(a); n > 0 && a[n-1] == 0 {
@@ -128,7 +134,7 @@ func successor(dst, a []byte) []byte {
 	return dst
 }
 
-// formatKey formats a key for Pebble's messages: the quoted logical key, @ and the version.
+// formatKey formats a key for Pebble's messages as the quoted logical key, followed by @ and the version.
 func formatKey(key []byte) fmt.Formatter { return printedKey(key) }
 
 type printedKey []byte

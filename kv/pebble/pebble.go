@@ -1,19 +1,16 @@
-// Package pebble is the embedded engine: kv on one directory, kept by Pebble.
+// Package pebble is the embedded storage engine. It implements package kv on one directory with the Pebble library.
 //
-// It owns the layout of the data directory and the configuration of Pebble. Keys
-// order by bytes. Bloom filters are built on logical keys, without mvcc's version
-// suffix. Each table file records the timestamp of its newest version. Commits
-// from many goroutines share one sync of the write-ahead log. The package keeps
-// space on the disk free and refuses batches for which there is no room (see
-// disk.go). It reports errors after which the store can keep nothing more (see
-// guard.go). It promises that a directory which is not Crowfoot's, or is damaged,
-// is refused and left as it was, and that two processes never share one. It leaves
-// out versions, timestamps and locks: they belong to the layers above.
+// It owns the layout of the data directory and the configuration of Pebble. Keys order by bytes. Bloom filters are
+// built on logical keys, without mvcc's version suffix. Each table file records the timestamp of its newest version.
+// Commits from many goroutines share one sync of the write-ahead log. The package keeps disk space free and refuses
+// batches for which there is no space (see disk.go). It reports errors after which the store can keep no further
+// writes (see guard.go). It promises that Open refuses and does not change a directory that is damaged or not
+// Crowfoot's, and that two processes never have the same directory open. Versions, timestamps and locks are the task
+// of other packages (mvcc, txn).
 //
-// A data directory holds two files beside Pebble's own. CROWFOOT records the
-// format of the rest (see format.go). CROWFOOT.synced records how much of the
-// write-ahead logs and the manifest was synced (see synced.go), so that damage is
-// not taken for their end. The caller passes the file system: vfs.Default, or a
+// A data directory holds two files beside Pebble's own. CROWFOOT records the format of the other files (see
+// format.go). CROWFOOT.synced records how much of the write-ahead logs and the manifest was synced (see synced.go), so
+// that Open does not take damage for the end of such a file. The caller passes the file system: vfs.Default, or a
 // vfs.MemFS for a store in memory or for crash tests.
 //
 // Imports of this module: kv, memory, stats/cpu.
@@ -40,14 +37,14 @@ type Store struct {
 	dir      string
 	fs       vfs.FS
 	format   kv.Format
-	logs     *syncedFS // nil if the store is only read
+	logs     *syncedFS // nil if the store was opened only for reading
 	guard    *guardedFS
 	disk     *disk
 	readOnly bool
-	// recovered is true if the store was not closed in order before it was opened.
+	// recovered is true if the last process did not close the store in an orderly way.
 	recovered bool
 
-	// writes counts the batches applied. Idle iterators are kept until it changes.
+	// writes counts the batches applied. Idle iterators that were made before it changed are closed.
 	writes atomic.Uint64
 	idle   iterators
 	work   work
@@ -57,13 +54,13 @@ type Store struct {
 
 var _ kv.Store = (*Store)(nil)
 
-// Open opens the store in dir. It makes the directory and the store if there is none. A store of an older format keeps its format until
-// Upgrade. The block cache is as large as that of the smallest server.
+// Open opens the store in dir. It makes the directory and the store if they do not exist. A store of an older format
+// keeps its format until Upgrade. The block cache has the size that the smallest server uses.
 func Open(dir string, fs vfs.FS) (*Store, error) {
 	return OpenWithCache(dir, fs, memory.Divide(memory.MinBytes).BlockCache)
 }
 
-// OpenWithCache is Open with a block cache of cacheBytes.
+// OpenWithCache opens a store as Open does, with a block cache of cacheBytes bytes.
 func OpenWithCache(dir string, fs vfs.FS, cacheBytes int64) (*Store, error) {
 	lock, found, err := claim(dir, keepNames(fs))
 	if err != nil {
@@ -85,14 +82,14 @@ func OpenWithCache(dir string, fs vfs.FS, cacheBytes int64) (*Store, error) {
 	return s, nil
 }
 
-// open opens the engine. exists tells whether the directory has a store already.
+// open opens the engine. exists says whether the directory already has a store.
 func (s *Store) open(exists bool, cacheBytes int64) (err error) {
 	if !exists {
 		if err := makeNotes(s.dir, s.fs); err != nil {
 			return err
 		}
-		// The first log of a store has no synced offsets, since Pebble begins it before it knows the version of its files. So the store is
-		// closed, and opened again with a second log.
+		// The first log of a store has no synced offsets, because Pebble begins this log before it knows the version
+		// of its files. So the store is closed at once, and opened again with a second log.
 		if err := s.openEngine(false, cacheBytes); err != nil {
 			return err
 		}
@@ -128,24 +125,25 @@ func (s *Store) openEngine(exists bool, cacheBytes int64) (err error) {
 	scheduler := newScheduler(s.guard)
 	opts.Experimental.CompactionScheduler = scheduler
 	s.db, err = openPebble(s.dir, opts)
-	opts.Cache.Unref() // the DB holds its own reference
+	opts.Cache.Unref() // the DB holds its own reference to the cache
 	if err != nil {
 		scheduler.Unregister()
 	}
 	if failed := s.guard.failed.Load(); failed != nil {
 		if err == nil {
-			_ = s.db.Close() // after the failure, all its writes go to memory
+			_ = s.db.Close() // the store has failed, so all writes of Close go to memory
 		}
 		return failed.Cause
 	}
 	if details := errors.GetAllDetails(err); len(details) > 0 {
-		// The details name, for example, the log and the offset that was read.
+		// The details say, for example, which log was read and at which offset.
 		err = fmt.Errorf("%w (%s)", err, strings.Join(details, "; "))
 	}
 	return err
 }
 
-// openPebble opens the engine and returns a panic as an error. Pebble panics after errors that it cannot go on after.
+// openPebble opens the engine. Pebble panics after errors after which it cannot continue; openPebble returns such a
+// panic as an error.
 func openPebble(dir string, opts *pebble.Options) (db *pebble.DB, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -155,7 +153,8 @@ func openPebble(dir string, opts *pebble.Options) (db *pebble.DB, err error) {
 	return pebble.Open(dir, opts)
 }
 
-// Close closes the store. It does not flush memtables, since their data is in the log. Every iterator and snapshot must have been closed.
+// Close closes the store. It does not flush memtables, because their data is in the log. The caller must have closed
+// every iterator and snapshot.
 func (s *Store) Close() error {
 	close(s.guard.closed)
 	s.freeing.close()
@@ -177,11 +176,13 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Recovered reports whether the store was not closed in order before it was opened: its process was killed, or it is a checkpoint.
+// Recovered reports whether the store was not closed in an orderly way before this Open, because its process was
+// killed or because it is a checkpoint.
 func (s *Store) Recovered() bool { return s.recovered }
 
-// OnFailure sets a function that is called once if the store fails. A failed store can no longer promise to keep what it writes, and all
-// its methods return an error. The goroutine that calls f may hold locks of the engine, so f must not use the store.
+// OnFailure sets a function that is called once if the store fails. A failed store can no longer promise to keep what
+// it writes, and all its methods return an error. f may be called while locks of the engine are held, so f must not
+// use the store.
 func (s *Store) OnFailure(f func(error)) { s.guard.onFailure(f) }
 
 // Writable implements kv.Store.

@@ -16,8 +16,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv/pebble/disktest"
 )
 
-// TestPileUp: while compactions fail, batches are refused before level 0 has so many tables that Pebble makes writers wait. A compaction within
-// level 0, or of lower levels, does not end that. A compaction out of level 0 does, once few tables are left there.
+// TestPileUp lets compactions fail. It checks that batches are refused before level 0 has so many sublevels that
+// Pebble makes writers wait. A successful compaction within level 0 or of lower levels must not end the refusal. A
+// compaction out of level 0 must, once few sublevels are left there.
 func TestPileUp(t *testing.T) {
 	d, err := openDisk("data", vfs.NewMem())
 	if err != nil {
@@ -29,7 +30,7 @@ func TestPileUp(t *testing.T) {
 		what      string
 		end       func()
 		sublevels int
-		refused   [2]bool // an ordinary batch, and one that may use the reserve
+		refused   [2]bool // whether an ordinary batch is refused, and whether one that may use the reserve is
 	}{
 		{"before the failure", func() {}, l0Stop, [2]bool{false, false}},
 		{"few tables", func() { d.compactionEnded(syscall.EIO, fromTop) }, sublevelsToRefuse - 1, [2]bool{false, false}},
@@ -60,8 +61,9 @@ func TestPileUp(t *testing.T) {
 
 var fromTop = move{0, 6}
 
-// TestStalledCompactions: the store fails if compactions from level 0 fail one after another while commits wait for one. It does not fail while
-// commits wait for a flush or no commit waits, nor if compactions of lower levels fail.
+// TestStalledCompactions checks that the store fails if compactions from level 0 fail one after another while commits
+// wait for such a compaction. It must not fail if commits wait for a flush, if no commit waits, or if compactions of
+// lower levels fail.
 func TestStalledCompactions(t *testing.T) {
 	begins := func(reason string) func(l *pebble.EventListener) {
 		return func(l *pebble.EventListener) { l.WriteStallBegin(pebble.WriteStallBeginInfo{Reason: reason}) }
@@ -110,7 +112,8 @@ func TestStalledCompactions(t *testing.T) {
 	}
 }
 
-// TestCompactionsHeld: each failure in a row delays compactions longer. A compaction that succeeds ends the delay.
+// TestCompactionsHeld checks that each failure in a row delays compactions longer, and that a compaction that succeeds
+// ends the delay.
 func TestCompactionsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := vfs.NewMem()
@@ -138,7 +141,8 @@ func TestCompactionsHeld(t *testing.T) {
 	})
 }
 
-// TestDamagedInput: a compaction whose input is damaged before it has written anything is tried again, but not at once.
+// TestDamagedInput checks that a compaction whose input is damaged is tried again, but not at once, even if it has not
+// written anything.
 func TestDamagedInput(t *testing.T) {
 	fs := vfs.NewMem()
 	make1(t, fs)
@@ -167,7 +171,8 @@ func TestDamagedInput(t *testing.T) {
 	}
 }
 
-// TestSlowReserve: while the reserve is written, commits go on, and it can be given up.
+// TestSlowReserve checks that commits work while the reserve file is being written, and that the reserve can be given
+// up during that time.
 func TestSlowReserve(t *testing.T) {
 	disk := disktest.New("data", 8<<20)
 	begun, release := make(chan struct{}), make(chan struct{})
@@ -196,7 +201,8 @@ func TestSlowReserve(t *testing.T) {
 	close(release)
 }
 
-// TestRefusedBatch: a batch that is too large for the disk does not count while other batches are checked, so they are not refused because of it.
+// TestRefusedBatch checks that the size of a batch that is too large for the disk does not count while other batches
+// are checked. Otherwise these would be refused, too.
 func TestRefusedBatch(t *testing.T) {
 	fs := &usageFS{FS: disktest.New("data", 64<<20)}
 	d, err := openDisk("data", fs)
@@ -216,7 +222,7 @@ func TestRefusedBatch(t *testing.T) {
 	}
 }
 
-// usageFS calls look when it is asked for the free space.
+// usageFS calls look when it is asked for the free space of the disk.
 type usageFS struct {
 	vfs.FS
 	look func()

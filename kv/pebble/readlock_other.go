@@ -2,5 +2,5 @@
 
 package pebble
 
-// lockForReading does nothing: on Windows a file that a server has locked cannot be opened.
+// lockForReading does nothing: on Windows, a process cannot even open a file that a server has locked.
 func lockForReading(uintptr) error { return nil }

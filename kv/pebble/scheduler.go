@@ -7,14 +7,16 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// grantEvery is the interval at which the scheduler tries to grant waiting compactions, as Pebble's own scheduler does. Pebble makes no call when
-// more of them may run.
+// grantEvery is the interval at which the scheduler tries to start waiting compactions. It must try repeatedly, as
+// Pebble's own scheduler does, because Pebble makes no call when more compactions are allowed to run.
 const grantEvery = 100 * time.Millisecond
 
-// scheduler lets as many compactions run as Pebble's own scheduler would, but none while the guard delays them (compactionsHeld). Pebble 2.1.7
-// itself waits before it repeats a failed compaction of lower levels, but repeats one at once if all its inputs are in level 0.
+// scheduler lets as many compactions run as Pebble's own scheduler would, but starts none while the guard delays
+// compactions (see compactionsHeld). Pebble 2.1.7 itself waits before it repeats a failed compaction of lower levels,
+// but repeats one at once if all its inputs are in level 0.
 //
-// One goroutine grants the waiting compactions, so that none is granted once that goroutine has ended. mu is locked after Pebble's mutex.
+// One goroutine starts the waiting compactions, so that no compaction starts after that goroutine has ended. mu is
+// locked after Pebble's mutex.
 type scheduler struct {
 	guard *guardedFS
 	db    pebble.DBForCompaction
@@ -55,7 +57,7 @@ func (s *scheduler) Register(_ int, db pebble.DBForCompaction) {
 	})
 }
 
-// Unregister implements pebble.CompactionScheduler. It may be called again, and without a Register.
+// Unregister implements pebble.CompactionScheduler. It may be called several times, and without an earlier Register.
 func (s *scheduler) Unregister() {
 	s.close.Do(func() { close(s.closed) })
 	s.granter.Wait()
@@ -73,11 +75,11 @@ func (s *scheduler) TrySchedule() (bool, pebble.CompactionGrantHandle) {
 func (s *scheduler) UpdateGetAllowedWithoutPermission() {
 	select {
 	case s.look <- struct{}{}:
-	default: // the goroutine has such a message already
+	default: // a message to the goroutine is already waiting
 	}
 }
 
-// grant starts waiting compactions as long as more may run.
+// grant starts waiting compactions as long as more are allowed to run.
 func (s *scheduler) grant() {
 	for s.hasRoom() {
 		if waits, _ := s.db.GetWaitingCompaction(); !waits || !s.begin() {
@@ -101,7 +103,8 @@ func (s *scheduler) mayBegin() bool {
 	return s.running < s.db.GetAllowedWithoutPermission() && !s.guard.compactionsHeld()
 }
 
-// begin counts one more running compaction and returns true, if one more may run.
+// begin counts one more running compaction and returns true, if one more is allowed to run; otherwise it returns
+// false.
 func (s *scheduler) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,16 +8,18 @@ import (
 )
 
 const (
-	// minFreedBytes is the least size in tables for which FreeSpace does a flush.
+	// minFreedBytes is the least size in tables, in bytes, for which FreeSpace does a flush.
 	minFreedBytes = 1 << 20
-	// maxCompactedBytes is the greatest size for which freeSpace starts a compaction itself, to free data in files with other data.
+	// maxCompactedBytes is a size in bytes: if at most this much of the deleted range is left in files that also hold
+	// other data, freeSpace compacts these files itself.
 	maxCompactedBytes = 64 << 20
-	// freeingPoll is the interval at which freeSpace reads the size while Pebble deletes files. It gives up after freeingPolls: half a minute.
+	// freeingPoll is the interval at which freeSpace reads the size while Pebble deletes files. freeSpace gives up
+	// after freeingPolls readings, which is half a minute.
 	freeingPoll  = 100 * time.Millisecond
 	freeingPolls = 300
 )
 
-// freeing runs the jobs that FreeSpace has begun, one at a time.
+// freeing runs the jobs that FreeSpace has requested, one at a time.
 type freeing struct {
 	ctx context.Context // until close
 	end context.CancelFunc
@@ -50,8 +52,9 @@ func (s *Store) FreeSpace(lower, upper []byte) {
 	})
 }
 
-// freeSpace flushes the range deletion from memory to a table. Then Pebble deletes the files that lie within the range, without reading them. Data in
-// files with other data needs a compaction. freeSpace starts it when at most maxCompactedBytes of the range are left.
+// freeSpace flushes the range deletion from memory to a table. Pebble then deletes the files that lie within the
+// range, without reading them. Deleted data in files that also hold other data needs a compaction. freeSpace starts
+// such a compaction when at most maxCompactedBytes of the range are left.
 func (s *Store) freeSpace(ctx context.Context, lower, upper []byte) error {
 	if ctx.Err() != nil { // the store was closed while the job waited for its turn
 		return ctx.Err()

@@ -22,13 +22,13 @@ func open(tb testing.TB, fs vfs.FS, dir string) *Store {
 	return s
 }
 
-// version returns a key in the form that mvcc gives to versions.
+// version returns the stored key of a version as package mvcc makes it.
 func version(name string, ts uint64) []byte {
 	key := append([]byte("\x00\x00\x00\x01"+name), 0)
 	return append(binary.BigEndian.AppendUint64(key, ^ts), suffixMark)
 }
 
-// TestComparer runs Pebble's own checks of a comparer with keys of mvcc.
+// TestComparer runs Pebble's own checks of a comparer on keys as package mvcc makes them.
 func TestComparer(t *testing.T) {
 	var prefixes, suffixes [][]byte
 	for _, name := range []string{"a", "ab", "b", "\xff\x01", "\x80"} {
@@ -97,7 +97,7 @@ func TestNextPrefix(t *testing.T) {
 	}
 }
 
-// TestSnapshot: a snapshot stays as it was.
+// TestSnapshot checks that a snapshot does not change when the store does.
 func TestSnapshot(t *testing.T) {
 	s := open(t, vfs.NewMem(), "data")
 	put(t, s, "k\x00", "1")
@@ -120,7 +120,7 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// TestPointIterFresh: PointIter does not return a kept iterator after a write that the iterator does not see.
+// TestPointIterFresh checks that PointIter never returns a kept iterator that does not see the latest write.
 func TestPointIterFresh(t *testing.T) {
 	s := open(t, vfs.NewMem(), "data")
 	var committed [4]atomic.Uint64

@@ -22,20 +22,23 @@ import (
 //
 //	number of the file (8 bytes, big-endian), offset (8), CRC-32C of the file's name and both numbers (4)
 //
-// The first manifestNotes notes are for manifests, the others for logs. A new file takes the place of the oldest one. The note of a file is
-// overwritten after every sync of the file, before the commits that wait for the sync are acknowledged.
+// The first manifestNotes notes are for manifests, the others for logs. The note of a new file replaces the note of
+// the oldest file of its kind. The note of a file is overwritten after every sync of the file, before the commits that
+// wait for the sync are acknowledged.
 //
-// syncedFile is not synced itself. After a crash of the process it is exact, since the operating system has its contents. After a crash of
-// the machine it may be old or empty. Its notes are true even then, since at least so much of each file was synced. The file always exists in
-// a store of format 2 or later, since its name is durable before the store has rows. If a log that has a note is missing, either the manifest
-// says that all of it is in tables, or the log is lost.
+// syncedFile is not synced itself. After a crash of the process it is exact, since the operating system has its
+// contents. After a crash of the machine it may be old or empty. Its notes are true even then, since at least so much
+// of each file was synced. syncedFile always exists in a store of format 2 or later, since its name is durable before
+// the store has rows. If a log that has a note is missing, either the manifest says that all of it is in tables, or
+// the log is lost.
 const syncedFile = "CROWFOOT.synced"
 
 const (
 	noteBytes = 20
-	// manifestNotes is enough for the current manifest and a new one that Pebble is beginning.
+	// manifestNotes is the number of notes for manifests: one for the current manifest and one for a new one that
+	// Pebble is beginning.
 	manifestNotes = 2
-	// allNotes is enough for two manifests and the logs of all memtables, and more.
+	// allNotes is the number of all notes. It is more than enough for two manifests and the logs of all memtables.
 	allNotes = 64
 )
 
@@ -59,7 +62,7 @@ func (n note) append(dst []byte) []byte {
 	return binary.BigEndian.AppendUint32(dst, crc32.Update(n.nameCRC, castagnoli, dst[start:]))
 }
 
-// parseNote parses the note at a place. It returns the zero note if the bytes are not a valid one.
+// parseNote parses the note at index place of syncedFile. It returns the zero note if the bytes are not a valid note.
 func parseNote(place int, b []byte) note {
 	number := binary.BigEndian.Uint64(b)
 	name := logName(wal.NumWAL(number))
@@ -78,10 +81,10 @@ const manifestPrefix = "MANIFEST-"
 
 func logName(n wal.NumWAL) string { return n.String() + ".log" }
 
-// notes are the notes of syncedFile, each at its place.
+// notes holds the notes of syncedFile, in the order of the file.
 type notes [allNotes]note
 
-// readNotes reads syncedFile. A note that a crash of the machine has left half written counts as missing.
+// readNotes reads syncedFile. If a note was only partly written when the machine crashed, it counts as missing.
 func readNotes(dir string, fs vfs.FS) (all notes, err error) {
 	f, err := fs.Open(fs.PathJoin(dir, syncedFile))
 	if err != nil {
@@ -100,7 +103,7 @@ func makeNotes(dir string, fs vfs.FS) error {
 	return new(notes).store(dir, fs)
 }
 
-// store writes n as the whole syncedFile, durably.
+// store replaces syncedFile by the notes n, durably.
 func (n *notes) store(dir string, fs vfs.FS) error {
 	f, err := fs.Create(fs.PathJoin(dir, syncedFile), vfs.WriteCategoryUnspecified)
 	if err != nil {
@@ -114,7 +117,7 @@ func (n *notes) store(dir string, fs vfs.FS) error {
 	return errors.Join(err, f.Sync(), f.Close(), syncDir(dir, fs))
 }
 
-// of returns the offset up to which a file is known to be synced; 0 if nothing is known.
+// of returns the offset up to which the file with this name is known to be synced; 0 if nothing is known.
 func (n *notes) of(name string) int64 {
 	crc := crc32.Checksum([]byte(name), castagnoli)
 	for _, note := range n {
@@ -125,10 +128,11 @@ func (n *notes) of(name string) int64 {
 	return 0
 }
 
-// ring hands out the places of the notes of one kind of file in turn.
+// ring gives out the indexes of the notes for one kind of file in turn.
 type ring struct{ first, places, next int }
 
-// after returns a ring of some places of n, which begins after the place of the newest file.
+// after returns a ring of the given number of notes, beginning at index first. The ring starts with the note after
+// that of the newest file.
 func (n *notes) after(first, places int) ring {
 	r := ring{first: first, places: places}
 	for i, newest := 0, uint64(0); i < places; i++ {
@@ -145,7 +149,7 @@ func (r *ring) nextPlace() (place int) {
 	return place
 }
 
-// syncedFS keeps syncedFile up to date while Pebble writes manifests and logs.
+// syncedFS updates syncedFile while Pebble writes manifests and logs.
 type syncedFS struct {
 	vfs.FS
 	dir string // as PathDir gives it
@@ -158,7 +162,8 @@ type syncedFS struct {
 	newestLog       *notedFile // the newest log made since the store was opened; nil before the first
 }
 
-// keepSynced opens syncedFile for writing, and keeps the notes of files that were written before.
+// keepSynced opens syncedFile for writing and returns a syncedFS. It keeps the notes of files that were written
+// before.
 func keepSynced(dir string, fs vfs.FS) (*syncedFS, error) {
 	all, err := readNotes(dir, fs)
 	if err != nil && !errors.Is(err, iofs.ErrNotExist) { // format 1
@@ -196,7 +201,7 @@ func (fs *syncedFS) make(name string, create func() (vfs.File, error)) (vfs.File
 		}
 		kind = &fs.manifests
 	}
-	if fs.PathDir(name) != fs.dir { // the files of a copy are not the store's
+	if fs.PathDir(name) != fs.dir { // the files of a copy are not files of the store
 		return create()
 	}
 	n := newNote(base, number)
@@ -221,9 +226,10 @@ func (fs *syncedFS) make(name string, create func() (vfs.File, error)) (vfs.File
 	return noted, nil
 }
 
-// forget overwrites an earlier note with the number of a file that is about to be made, and returns the note's place; -1 if there is none.
-// Such a note exists if the machine went down before the name of the earlier file was durable, and the new file gets its number. The old note
-// would be found first.
+// forget is called with the note n of a file that is about to be made. If there is an earlier note with the same
+// number, forget overwrites it and returns its index; otherwise it returns -1. Such a note exists if the machine
+// crashed before the name of the earlier file was durable, and the new file got the same number. Without forget, a
+// reader would find the old note first.
 func (fs *syncedFS) forget(r *ring, n note) (place int, err error) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -252,8 +258,8 @@ func logNumber(base string) (uint64, bool) {
 	return uint64(number), ok && strings.HasSuffix(base, ".log")
 }
 
-// Open implements vfs.FS. If a checkpoint opens the log that is being written, it can read only the synced part. The rest may change while
-// it is copied, and in a reused file it belongs to an older log.
+// Open implements vfs.FS. If a checkpoint opens the log that is being written, it can read only the synced part. The
+// part after it may change while it is copied, and in a reused file it belongs to an older log.
 func (fs *syncedFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	f, err := fs.FS.Open(name, opts...)
 	if err != nil || fs.PathDir(name) != fs.dir {
@@ -283,10 +289,11 @@ func (f *syncedPart) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// close closes syncedFile. An error does no harm, since no data is lost.
+// close closes syncedFile. It ignores an error, because no data can be lost.
 func (fs *syncedFS) close() { _ = fs.notes.Close() }
 
-// notedFile is a manifest or log that Pebble writes, from its beginning. One goroutine writes and syncs it at a time.
+// notedFile is a manifest or log that Pebble writes from its beginning. Only one goroutine at a time may write and
+// sync it.
 type notedFile struct {
 	vfs.File
 	fs    *syncedFS
@@ -305,8 +312,8 @@ func (f *notedFile) Write(p []byte) (int, error) {
 func (f *notedFile) Sync() error     { return f.noted(f.File.Sync()) }
 func (f *notedFile) SyncData() error { return f.noted(f.File.SyncData()) }
 
-// noted writes the note that all written bytes are synced, unless the sync failed with err. If the note cannot be written, the older one
-// stays true.
+// noted writes the note that all written bytes are synced. If the sync failed with err, it returns err instead. If the
+// note cannot be written, the older note stays, which is still true.
 func (f *notedFile) noted(err error) error {
 	if err != nil {
 		return err
@@ -325,8 +332,9 @@ func IsDamaged(err error) bool {
 	return errors.Is(err, errLogDamaged) || errors.Is(err, errManifestDamaged) || errors.Is(err, errMissing)
 }
 
-// checkSynced refuses a store whose manifest or logs are damaged or missing, in a part that is known to have been synced. Pebble would take
-// most damage of a manifest or a log for its end, and would not notice a missing log. closed reports whether the store was closed in order.
+// checkSynced returns an error if the manifest or a log of a store is missing or is damaged in a part that is known to
+// have been synced. Pebble would take most damage for the end of the file, and would not notice a missing log. closed
+// reports whether the store was closed in an orderly way.
 func checkSynced(dir string, fs vfs.FS, format kv.Format) (closed bool, err error) {
 	all, err := readNotes(dir, fs)
 	if errors.Is(err, iofs.ErrNotExist) {
@@ -342,8 +350,8 @@ func checkSynced(dir string, fs vfs.FS, format kv.Format) (closed bool, err erro
 	return closed, err
 }
 
-// checkFiles compares the manifest and the logs that it needs with the notes of what was synced. It returns notes of the lengths that it found,
-// and whether the newest log was closed.
+// checkFiles compares the manifest, and the logs that the manifest needs, with the notes of what was synced. It
+// returns notes of the lengths that it found. closed reports whether the newest log has a trailer, so was closed.
 func checkFiles(dir string, fs vfs.FS, synced *notes) (found notes, closed bool, err error) {
 	manifest, unflushed, err := checkManifest(dir, fs, synced)
 	if err != nil {
@@ -363,7 +371,7 @@ func checkFiles(dir string, fs vfs.FS, synced *notes) (found notes, closed bool,
 	place := manifestNotes
 	closed = true
 	for _, log := range logs {
-		if log.Num < unflushed { // all of it is in tables; Pebble will reuse the file
+		if log.Num < unflushed { // all of this log is in tables; Pebble will reuse the file
 			continue
 		}
 		var end int64
@@ -379,7 +387,8 @@ func checkFiles(dir string, fs vfs.FS, synced *notes) (found notes, closed bool,
 	return found, closed, nil
 }
 
-// checkLog returns the offset of a log's end, and whether the log was closed. It fails if the log is damaged before an offset that was synced.
+// checkLog returns the offset of a log's end, and whether the log was closed. It returns an error if the log is
+// damaged before the offset synced.
 func checkLog(dir string, fs vfs.FS, number wal.NumWAL, synced int64) (end int64, closed bool, err error) {
 	name := fs.PathJoin(dir, logName(number))
 	f, err := fs.Open(name)

@@ -10,7 +10,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// TestOpenLog: a copy gets the synced part of the log that is being written, also if the file has older bytes after it. It gets all of earlier logs.
+// TestOpenLog checks that a copy gets only the synced part of the log that is being written, even if the file has
+// older bytes after it, and that the copy gets all of the earlier logs.
 func TestOpenLog(t *testing.T) {
 	mem := vfs.NewMem()
 	if err := mem.MkdirAll("data", 0o755); err != nil {
@@ -69,7 +70,8 @@ func TestOpenLog(t *testing.T) {
 	shows("000004.log", 151)
 }
 
-// TestNumberTwice: a crash of the machine may lose a file and keep its note. The note does not count for a later file with the same number.
+// TestNumberTwice lets a crash of the machine lose a file but keep the note of the file. The note must not count for a
+// later file that gets the same number.
 func TestNumberTwice(t *testing.T) {
 	mem := vfs.NewMem()
 	if err := mem.MkdirAll("data", 0o755); err != nil {
@@ -114,8 +116,8 @@ func TestNumberTwice(t *testing.T) {
 	}
 }
 
-// TestLostFiles: a store is refused and not changed if it lost a log whose rows are in no table, or lost syncedFile. The same holds for a copy of a
-// store.
+// TestLostFiles removes a log whose rows are in no table, or syncedFile. Open must refuse the store, or a copy of the
+// store, and must not change it.
 func TestLostFiles(t *testing.T) {
 	fs := killed(t, 100)
 	s := open(t, fs, "data")

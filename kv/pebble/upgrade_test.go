@@ -16,9 +16,9 @@ import (
 
 const upgradeRecords = 5
 
-// TestUpgradeCrash cuts an upgrade short at each of its writes, on a file system that loses a random part of what was not synced.
-// What remains has the old format, and is upgraded when it is opened again, or the new one with every record rewritten.
-// As long as the old release accepts the mark, no record is new.
+// TestUpgradeCrash cuts an upgrade short at each of its writes, on a file system that loses a random part of what was
+// not synced. Afterwards the store either has the old format, and is upgraded when it is opened again, or has the new
+// format and only rewritten records. As long as the old release accepts the mark, no record may have the new form.
 func TestUpgradeCrash(t *testing.T) {
 	upgraded := 0
 	for write := 1; ; write++ {
@@ -51,7 +51,8 @@ func TestUpgradeCrash(t *testing.T) {
 	}
 }
 
-// checkUpgrade checks the store that a crash has left, and completes the upgrade. It reports whether the upgrade was complete before.
+// checkUpgrade checks the store after a crash, and completes the upgrade. It reports whether the upgrade was complete
+// before.
 func checkUpgrade(t *testing.T, fs vfs.FS) (complete bool) {
 	t.Helper()
 	text := read(t, fs, formatFile)
@@ -83,7 +84,7 @@ func checkUpgrade(t *testing.T, fs vfs.FS) (complete bool) {
 	return complete
 }
 
-// makeFormat1 makes a store with records, as the release with format 1 left it.
+// makeFormat1 makes a store with records such as a release with format 1 would have made it.
 func makeFormat1(t *testing.T, fs vfs.FS) {
 	t.Helper()
 	s, err := Open("data", fs)
@@ -100,7 +101,7 @@ func makeFormat1(t *testing.T, fs vfs.FS) {
 
 func record(i int) string { return fmt.Sprintf("record %d\x00", i) }
 
-// renewRecords is an upgrade step that commits each record by itself.
+// renewRecords is an upgrade step that commits each rewritten record in a batch of its own.
 func renewRecords(s *Store) error {
 	for i := range upgradeRecords {
 		b := s.NewBatch()
@@ -111,7 +112,8 @@ func renewRecords(s *Store) error {
 	return nil
 }
 
-// TestUpgradeFails: a step that fails leaves the old format, and says which upgrade failed.
+// TestUpgradeFails checks that a store keeps the old format if an upgrade step fails, and that the error says which
+// upgrade failed.
 func TestUpgradeFails(t *testing.T) {
 	fs := vfs.NewMem()
 	makeFormat1(t, fs)
@@ -128,7 +130,8 @@ func TestUpgradeFails(t *testing.T) {
 	}
 }
 
-// TestFormats: a new store has the last format, and each format names its version of Pebble's files.
+// TestFormats checks that a new store has the last format, and that engineVersions has a version of Pebble's files for
+// each format.
 func TestFormats(t *testing.T) {
 	if s := open(t, vfs.NewMem(), "data"); s.Format() != kv.LastFormat {
 		t.Errorf("a new store has format %d", s.Format())

@@ -13,8 +13,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// OpenToRead opens a store read-only. No other process may have it open. It writes nothing to the directory and reads the logs into memory. A
-// damaged log is an error.
+// OpenToRead opens a store only for reading. No other process may have the store open. OpenToRead writes nothing to
+// the directory, and reads the logs into memory. It returns an error if a log is damaged.
 func OpenToRead(dir string, fs vfs.FS) (*Store, error) {
 	f, err := judge(dir, fs)
 	if err == nil && !f.store {
@@ -45,11 +45,12 @@ func OpenToRead(dir string, fs vfs.FS) (*Store, error) {
 	return s, nil
 }
 
-// verifyCacheBytes is the size of the block cache of OpenToRead, for look-ups of single rows.
+// verifyCacheBytes is the size in bytes of the block cache that OpenToRead uses. The cache serves look-ups of single
+// rows.
 const verifyCacheBytes = 64 << 20
 
-// VerifyTables reads every block of every table file and compares its checksum. It calls begin with the size in bytes before it reads a file, and
-// report if the file is damaged.
+// VerifyTables reads every block of every table file and compares the checksums. Before it reads a file, it calls
+// begin with the size of the file in bytes. If the file is damaged, it calls report.
 func (s *Store) VerifyTables(ctx context.Context, begin func(file string, size uint64), report func(file string, err error)) error {
 	levels, err := s.db.SSTables()
 	if err != nil {
@@ -88,7 +89,7 @@ func (s *Store) verifyTable(ctx context.Context, name string, how sstable.Reader
 		return errors.CombineErrors(err, readable.Close())
 	}
 	err = r.ValidateBlockChecksums()
-	if err != nil { // the reader was not told the file's number, which its error begins with
+	if err != nil { // the error begins with a file number of 0, because the reader does not know the file's number
 		err = errors.New(strings.Replace(err.Error(), "pebble: file 000000: ", "", 1))
 	}
 	return errors.CombineErrors(err, r.Close())

@@ -11,15 +11,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 )
 
-// work measures the CPU time of Pebble's background jobs. Pebble runs each compaction and each flush on a goroutine of its own, which calls the
-// listener when the job begins and when it ends. Work that Pebble hands to other goroutines, such as deleting files, is not measured.
+// work measures the CPU time of Pebble's background jobs. Pebble runs each compaction and each flush on a goroutine of
+// its own, and that goroutine calls the listener when the job begins and when it ends. Work that Pebble does on other
+// goroutines, such as deleting files, is not measured.
 type work struct {
 	compactions, flushes jobs
 	damage               damage
 }
 
-// listener returns an event listener that measures compactions and flushes, and reports failures to the guard and the log. Without a
-// DataCorruption function Pebble would end the process at the first damaged block.
+// listener returns an event listener that measures compactions and flushes, and reports failures to the guard and to
+// the log. It has a DataCorruption function because without one Pebble would end the process at the first damaged
+// block.
 func (w *work) listener(g *guardedFS, m messages) pebble.EventListener {
 	return pebble.EventListener{
 		CompactionBegin: func(i pebble.CompactionInfo) {
@@ -49,7 +51,8 @@ func (w *work) listener(g *guardedFS, m messages) pebble.EventListener {
 	}
 }
 
-// reasonOf parses the reason in Pebble's event, which is a text (maybeInduceWriteStall in its db.go).
+// reasonOf parses the reason in an event of Pebble, which is only given as a text (maybeInduceWriteStall in Pebble's
+// db.go).
 func reasonOf(i pebble.WriteStallBeginInfo) stallReason {
 	if strings.HasPrefix(i.Reason, "memtable") {
 		return stallFlush
@@ -57,7 +60,8 @@ func reasonOf(i pebble.WriteStallBeginInfo) stallReason {
 	return stallCompaction
 }
 
-// move holds the topmost input level and the output level of a compaction. Tables overlap only in level 0, the top of the store.
+// move holds the topmost input level and the output level of a compaction. Level 0 is the top of the store. Only in
+// level 0 can the key ranges of tables overlap.
 type move struct{ from, to int }
 
 func moveOf(i pebble.CompactionInfo) move {

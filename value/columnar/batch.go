@@ -10,11 +10,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A Batch collects rows, column by column, and turns them into an Arrow record batch. Its memory is reused for the next
-// batch.
+// A Batch collects rows, column by column, and turns them into an Arrow record batch. It reuses its memory for the
+// next record batch.
 type Batch struct {
 	Schema *arrow.Schema
-	// Columns take the values. Each must get one value for every row.
+	// Columns collect the values. The caller must append one value to each of them for every row.
 	Columns []value.Column
 
 	columns []column
@@ -28,7 +28,7 @@ type column interface {
 	used() int64 // bytes of that memory which hold values
 	truncate()   // removes all values
 	data() arrow.ArrayData
-	// appendArray appends the values [from, to) of an array that a column of the same kind has made.
+	// appendArray appends the values [from, to) of array a. A column of the same kind must have made the array.
 	appendArray(a arrow.ArrayData, from, to int) error
 }
 
@@ -53,7 +53,7 @@ func (b *Batch) Size() (n int64) {
 	return n
 }
 
-// Used returns how many of these bytes hold values.
+// Used returns how many bytes of the batch's memory hold values.
 func (b *Batch) Used() (n int64) {
 	for _, c := range b.columns {
 		n += c.used()
@@ -61,8 +61,8 @@ func (b *Batch) Used() (n int64) {
 	return n
 }
 
-// Record returns the batch as an Arrow record batch with the given number of rows. It refers to the batch's memory and
-// is valid until Reset.
+// Record returns the batch as an Arrow record batch with the given number of rows. The record batch refers to the
+// batch's memory and is valid until Reset.
 func (b *Batch) Record(rows int) arrow.RecordBatch {
 	arrays := make([]arrow.Array, len(b.columns))
 	for i, c := range b.columns {
@@ -74,8 +74,8 @@ func (b *Batch) Record(rows int) arrow.RecordBatch {
 // Array returns column i of the batch as an Arrow array. It refers to the batch's memory and is valid until Reset.
 func (b *Batch) Array(i int) arrow.Array { return array.MakeFromData(b.columns[i].data()) }
 
-// AppendArray appends the values [from, to) of an array to column i. A batch with the same columns must have made the
-// array.
+// AppendArray appends the values [from, to) of array a to column i. The array must come from a Batch with the same
+// columns.
 func (b *Batch) AppendArray(i int, a arrow.Array, from, to int) error {
 	return b.columns[i].appendArray(a.Data(), from, to)
 }
@@ -87,14 +87,14 @@ func (b *Batch) Reset() {
 	}
 }
 
-// A RangeError is the error for a value that its Arrow type cannot hold.
+// A RangeError is the error for a value that is outside of the range of its Arrow type.
 type RangeError struct{ Column, Type, Value, Arrow string }
 
 func (e *RangeError) Error() string {
 	return fmt.Sprintf("column %s: %s %s is out of the range of Arrow's %s", e.Column, e.Type, e.Value, e.Arrow)
 }
 
-// base is the common part of all columns: the number of values, and which of them are NULL.
+// base is the part that all columns have in common: the number of values, and which of them are NULL.
 type base struct {
 	name  string
 	typ   *value.Type
@@ -115,7 +115,7 @@ func (b *base) set() {
 	b.n++
 }
 
-// validity records that the values [from, to) of an array follow.
+// validity records that the values [from, to) of array a are appended, and which of them are NULL.
 func (b *base) validity(a arrow.ArrayData, from, to int) {
 	if a.NullN() == 0 && b.nulls == 0 {
 		b.n += to - from
@@ -150,7 +150,7 @@ func (b *base) null() {
 	b.n++
 }
 
-// growBitmap makes room for the bit of the next value.
+// growBitmap adds a byte to the bitmap if the bit of the next value needs one.
 func (b *base) growBitmap() {
 	if b.n>>3 == len(b.valid) {
 		b.valid = append(b.valid, 0)
@@ -159,7 +159,8 @@ func (b *base) growBitmap() {
 
 func (b *base) truncate() { b.n, b.nulls, b.valid = 0, 0, b.valid[:0] }
 
-// arrayData returns the Arrow data of the column. The caller gives the children and the buffers after the validity.
+// arrayData returns the Arrow data of the column. The caller passes the children, and the buffers that follow the
+// validity bitmap.
 func (b *base) arrayData(children []arrow.ArrayData, buffers ...[]byte) arrow.ArrayData {
 	list := make([]*memory.Buffer, 1, 1+len(buffers))
 	if b.nulls > 0 {

@@ -52,7 +52,7 @@ func newColumn(name string, t *value.Type, to arrow.DataType) column {
 	return &textColumn{base: b, offsets: make([]int32, 1)}
 }
 
-// nanoseconds returns the nanoseconds of a TIMESTAMP since 1970, or a *RangeError.
+// nanoseconds returns a TIMESTAMP as nanoseconds since 1970, or a *RangeError.
 func nanoseconds(b *base, v value.Value) (int64, error) {
 	if v.IsPending() {
 		return 0, errPending
@@ -73,7 +73,8 @@ func microseconds(_ *base, v value.Value) (int64, error) {
 	return s*1_000_000 + int64(n)/1000, nil
 }
 
-// errPending should not occur, because an earlier check refuses reads of pending commit timestamps.
+// errPending should never be returned, because reads of pending commit timestamps are refused before they reach a
+// column.
 var errPending = fmt.Errorf("pending commit timestamp in a column")
 
 func interval(b *base, v value.Value) (m arrow.MonthDayNanoInterval, err error) {
@@ -147,7 +148,7 @@ func (c *fixed[T]) size() int64           { return int64(cap(c.values)*c.width +
 func (c *fixed[T]) truncate()             { c.base.truncate(); c.values = c.values[:0] }
 func (c *fixed[T]) data() arrow.ArrayData { return c.arrayData(nil, c.bytes(c.values)) }
 
-// int64Column is a column of INT64. It reads the stored form without making a Value.
+// int64Column is a column of INT64. It decodes the stored form directly, without making a Value.
 type int64Column struct{ fixed[int64] }
 
 func (c *int64Column) AppendRow(payload []byte) error {

@@ -24,7 +24,7 @@ func decimal(s string) value.Value {
 	return value.OfNumeric(d)
 }
 
-// samples are a few values of each type, including the limits of its Arrow type.
+// samples are a few values of each type, including the least and greatest values of its Arrow type.
 var samples = []struct {
 	typ    *value.Type
 	key    bool
@@ -49,7 +49,7 @@ var samples = []struct {
 }
 
 // TestRoundTrip checks that values of every type, with NULLs among them, come back from a batch unchanged. It appends
-// them in each way, and repeats the test with the batch's reused memory.
+// them as Values, from stored rows and from keys, and repeats the test with the batch's reused memory.
 func TestRoundTrip(t *testing.T) {
 	for _, s := range samples {
 		b := NewBatch([]Column{{Name: "c", Type: s.typ}}, Options{})
@@ -86,7 +86,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// put appends a value in one of the three ways.
+// put appends v to the column c as a Value, as a stored payload or as a key part, depending on way.
 func put(c value.Column, v value.Value, t *value.Type, way int, desc bool) error {
 	switch {
 	case way == 2:
@@ -100,8 +100,8 @@ func put(c value.Column, v value.Value, t *value.Type, way int, desc bool) error
 	return c.AppendValue(v)
 }
 
-// TestRange checks that a value that the Arrow type cannot hold is an error that names the column, and that no value is
-// truncated.
+// TestRange checks that a value that does not fit its Arrow type gives an error that names the column, and that no
+// value is truncated.
 func TestRange(t *testing.T) {
 	for _, c := range []struct {
 		typ *value.Type
@@ -118,7 +118,8 @@ func TestRange(t *testing.T) {
 	}
 }
 
-// TestForeignArrays checks which values of other Arrow types are converted, to what, and that the others are errors.
+// TestForeignArrays checks to which values ValueAt converts arrays of other Arrow types than Crowfoot's own, and which
+// arrays give errors.
 func TestForeignArrays(t *testing.T) {
 	one := func(dt arrow.DataType, json string) arrow.Array {
 		a, _, err := array.FromJSON(memory.DefaultAllocator, dt, strings.NewReader(json))

@@ -5,9 +5,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// Convert converts an array of column c to the type to. A Batch with Options.Lossless has made the array, and a Batch
-// with other Options would give it the type to. If the array has that type, Convert returns it unchanged. If the type
-// cannot hold a value, the error is a *RangeError.
+// Convert converts an array of column c to the Arrow type to. The array must come from a Batch with Options.Lossless,
+// and to must be the type that a Batch with other Options would give it. If the array already has that type, Convert
+// returns the array unchanged. If a value does not fit the type, the error is a *RangeError.
 func Convert(a arrow.Array, c Column, to arrow.DataType) (arrow.Array, error) {
 	if arrow.TypeEqual(a.DataType(), to) {
 		return a, nil

@@ -12,7 +12,8 @@ import (
 )
 
 // losslessColumn is a column of a type whose Arrow type cannot hold all values: TIMESTAMP, INTERVAL, and types that
-// contain these. Once such a value comes, the whole column becomes one of stored payloads.
+// contain these. When a value is appended that the Arrow type cannot hold, the whole column is converted to stored
+// payloads.
 type losslessColumn struct {
 	natural column
 	stored  textColumn
@@ -21,7 +22,7 @@ type losslessColumn struct {
 	payload []byte
 }
 
-// lossless returns a column that holds all values of its type.
+// lossless returns a column that can hold all values of type t: c itself, or a losslessColumn around c.
 func lossless(c column, t *value.Type) column {
 	if !canExceed(t) {
 		return c
@@ -81,7 +82,7 @@ func (c *losslessColumn) appendStored(v value.Value) error {
 	return c.stored.append(c.payload)
 }
 
-// exceeds converts the column to stored payloads if err says that the Arrow type cannot hold a value.
+// exceeds converts the column to stored payloads if err is a *RangeError, and reports whether it did so.
 func (c *losslessColumn) exceeds(err error) (bool, error) {
 	if r := (*RangeError)(nil); !errors.As(err, &r) {
 		return false, err

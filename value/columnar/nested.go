@@ -17,7 +17,7 @@ type textColumn struct {
 	room    []byte // buffer for parts of keys
 }
 
-// errTooLong should not occur, because callers end a batch long before that size.
+// errTooLong should never be returned, because callers end a batch long before a column has that size.
 var errTooLong = fmt.Errorf("more than 2 GiB in one column of a batch")
 
 func (c *textColumn) append(text []byte) error {
@@ -69,14 +69,14 @@ func (c *textColumn) appendArray(a arrow.ArrayData, from, to int) error {
 	}
 	c.validity(a, from, to)
 	c.offsets = rebase(c.offsets, offsets, int32(len(c.text)))
-	if last > first { // otherwise there may be no buffer
+	if last > first { // without text there may be no buffer
 		c.text = append(c.text, a.Buffers()[2].Bytes()[first:last]...)
 	}
 	return nil
 }
 
-// rebase appends the ends of an array's values, given by its offsets, to the offsets dst of a column. The first value
-// begins at offsets[0] in the array and at start in the column.
+// rebase appends to dst, the offsets of a column, the ends of an array's values. The offsets of the array are given.
+// The first value begins at offsets[0] in the array and at start in the column.
 func rebase(dst, offsets []int32, start int32) []int32 {
 	by := start - offsets[0]
 	for _, o := range offsets[1:] {
@@ -102,7 +102,7 @@ type listColumn struct {
 	elems   column
 }
 
-// end records that all elements of a value were appended.
+// end records that all elements of one array value were appended.
 func (c *listColumn) end() error {
 	if c.elems.len() > math.MaxInt32 {
 		return errTooLong
@@ -141,7 +141,7 @@ func (c *listColumn) AppendRow(payload []byte) error {
 	return c.end()
 }
 
-// appendElement appends the stored element at the front of b, and returns the rest of b.
+// appendElement appends to c the stored element at the start of b, and returns the rest of b.
 func appendElement(c column, b []byte) (rest []byte, err error) {
 	payload, rest, err := value.NextElement(b)
 	switch {
@@ -231,7 +231,7 @@ func (c *structColumn) AppendKey([]byte, bool) error { return errNoKey }
 
 func (c *structColumn) appendArray(a arrow.ArrayData, from, to int) error {
 	for i, f := range c.fields {
-		// Slicing an array does not slice its children, so the offset is added here.
+		// The children of a sliced array are not sliced, so the array's offset must be added here.
 		if err := f.appendArray(a.Children()[i], a.Offset()+from, a.Offset()+to); err != nil {
 			return err
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// ValueAt returns value i of an array as a value of type t. It never truncates: it returns an error if t cannot hold
-// the value, or if values of the array's type cannot be converted to t. It reads texts as literals of t.
+// ValueAt returns value i of an array as a value of type t. It never truncates: it returns an error if the value does
+// not fit t, or if values of the array's type cannot be converted to t. It parses texts as literals of t.
 func ValueAt(a arrow.Array, i int, t *value.Type) (value.Value, error) {
 	if a.IsNull(i) || a.DataType().ID() == arrow.NULL { // an array of Arrow's null type has no bitmap
 		return value.Null(t.Kind), nil
@@ -37,10 +37,10 @@ func ValueAt(a arrow.Array, i int, t *value.Type) (value.Value, error) {
 	return v, nil
 }
 
-// shownBytes is the number of bytes of a value that an error shows.
+// shownBytes is the largest number of bytes of a value that an error message shows.
 const shownBytes = 100
 
-// shown returns a value as text for an error.
+// shown formats value i of an array for an error message.
 func shown(a arrow.Array, i int) string {
 	if b, ok := bytesAt(a, i); ok && len(b) > shownBytes {
 		return fmt.Sprintf("%d bytes", len(b))
@@ -48,7 +48,7 @@ func shown(a arrow.Array, i int) string {
 	return a.ValueStr(i)
 }
 
-// A textArray is an array of any Arrow type of texts.
+// A textArray is an array of one of Arrow's text types.
 type textArray interface {
 	arrow.Array
 	Value(int) string

@@ -7,8 +7,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// DataSize returns the bytes of data of an array that a Batch has made from values of type t. It equals the sum of
-// value.Value.DataSize of the values.
+// DataSize returns the number of bytes of data in an array that a Batch has made from values of type t. It equals the
+// sum of value.Value.DataSize over the values.
 func DataSize(a arrow.Array, t *value.Type) (n int64) {
 	if size := value.FixedSize(t.Kind); size > 0 {
 		return int64(size) * int64(a.Len()-a.NullN())
@@ -26,12 +26,12 @@ func DataSize(a arrow.Array, t *value.Type) (n int64) {
 	return n
 }
 
-// elementBytes estimates the size of an element of a list, or of a value of a dictionary, beyond its text, as a
-// separate value.
+// elementBytes is an estimate, in bytes, of the memory that an element of a list or a value of a dictionary takes
+// beyond its text when it becomes a separate value.
 const elementBytes = 16
 
-// BytesOf returns the bytes of data of the values [from, to) of an array of any type, as separate values. So a value of
-// a dictionary counts as often as it is referred to. Once the count exceeds most, BytesOf may stop.
+// BytesOf estimates the bytes of data of the values [from, to) of an array of any type. A value of a dictionary counts
+// each time it is referred to. BytesOf may stop counting once the count exceeds most.
 func BytesOf(a arrow.Array, from, to int, most int64) (n int64) {
 	if from == to {
 		return 0

@@ -12,7 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A ConversionError is the error for a value of an array that cannot be converted to the wanted type.
+// A ConversionError is the error for a value of an array that cannot be converted to the type that the caller asked
+// for.
 type ConversionError struct {
 	Row int // its index in the array
 	Err error
@@ -21,8 +22,8 @@ type ConversionError struct {
 func (e *ConversionError) Error() string { return fmt.Sprintf("row %d: %v", e.Row, e.Err) }
 func (e *ConversionError) Unwrap() error { return e.Err }
 
-// NewSource returns a source of the values of an array as values of type t. It refers to the array's memory. It accepts
-// the same values as ValueAt, and returns a *ConversionError for others.
+// NewSource returns a source that gives the values of an array as values of type t. The source refers to the array's
+// memory. It accepts the same values as ValueAt. If a value cannot be converted, the error is a *ConversionError.
 func NewSource(a arrow.Array, t *value.Type) (value.Source, error) {
 	n := nulls{a, a.NullN() > 0}
 	switch a := a.(type) {
@@ -53,7 +54,7 @@ func NewSource(a arrow.Array, t *value.Type) (value.Source, error) {
 	return s, nil
 }
 
-// nulls knows which values of an array are NULL.
+// nulls says which values of an array are NULL.
 type nulls struct {
 	array arrow.Array
 	some  bool
@@ -113,20 +114,20 @@ func (s *float64Source) Value(row int) value.Value {
 // textSource is a source of STRING or BYTES.
 type textSource struct {
 	nulls
-	offsets []int32 // offsets in data, one more than there are values
+	offsets []int32 // offsets in data; there is one more offset than there are values
 	data    []byte
 	typ     *value.Type
 }
 
-// newTextSource makes a source of texts. offsets are the positions of the values in data, which begins with the first
-// value.
+// newTextSource makes a source of texts. offsets are the positions of the values in Arrow's buffer; data holds the
+// bytes from the first value on.
 func newTextSource(n nulls, offsets []int32, data []byte, t *value.Type) (value.Source, error) {
 	s := &textSource{nulls: n, data: data, typ: t}
 	s.offsets = offsets
 	if len(offsets) == 0 {
 		return s, nil
 	}
-	// Arrow's library has not checked the offsets that a client has sent.
+	// A client may have sent wrong offsets, and Arrow's library does not check them.
 	last := offsets[0]
 	for _, at := range offsets {
 		if at < last || int(at-offsets[0]) > len(data) {
@@ -165,7 +166,7 @@ func (s *textSource) Value(row int) value.Value {
 	return value.OfString(string(s.bytes(row)))
 }
 
-// valueSource is a source of values that were converted before.
+// valueSource is a source of values that were already converted to Values.
 type valueSource struct {
 	values []value.Value
 	typ    *value.Type

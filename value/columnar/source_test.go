@@ -12,8 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestSource checks that a source gives the values of an array, or of a slice of one, in the same forms as package
-// value writes them.
+// TestSource checks that a source gives the values of an array, or of a slice of an array, in the same stored forms as
+// package value does.
 func TestSource(t *testing.T) {
 	for _, s := range samples {
 		b := NewBatch([]Column{{Name: "c", Type: s.typ}}, Options{})
@@ -54,7 +54,8 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// TestNullType checks that an array of Arrow's null type, which has no validity bitmap, gives NULLs of any type.
+// TestNullType checks that a source over an array of Arrow's null type, which has no validity bitmap, gives NULLs of
+// the wanted type.
 func TestNullType(t *testing.T) {
 	nothing := array.NewNull(2)
 	for _, typ := range []*value.Type{value.Int64Type, value.StringType, value.TimestampType} {
@@ -86,7 +87,8 @@ func TestSourceShort(t *testing.T) {
 	}
 }
 
-// TestBadSource checks that arrays with wrong offsets, and values that cannot be converted, are errors.
+// TestBadSource checks that NewSource returns an error for an array with wrong offsets, or with values that cannot be
+// converted.
 func TestBadSource(t *testing.T) {
 	for _, offsets := range [][]int32{{0, 5, 3}, {0, 1, 9}, {-1, 0, 2}} {
 		data := array.NewData(arrow.BinaryTypes.Binary, 2, []*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(offsets)), memory.NewBufferBytes([]byte("text"))}, nil, 0, 0)
@@ -102,7 +104,7 @@ func TestBadSource(t *testing.T) {
 	}
 }
 
-// sourceOf makes a source as the server does: it turns a panic of Arrow's library into an error.
+// sourceOf calls NewSource and turns a panic of Arrow's library into an error, as the server does.
 func sourceOf(data arrow.ArrayData, t *value.Type) (s value.Source, err error) {
 	defer func() {
 		if p := recover(); p != nil {

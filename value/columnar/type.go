@@ -1,12 +1,12 @@
 // Package columnar converts columns of values to Apache Arrow's arrays and back. Package arrowtype decides which Arrow
 // type a GoogleSQL type becomes.
 //
-// If an Arrow type cannot hold a value, that is an error; the value is never changed. Nanoseconds reach from 1677-09-21
-// to 2262-04-11. Microseconds hold every time, but no smaller fractions. The time part of an INTERVAL reaches 292
-// years. Strings are not dictionary-encoded.
+// If a value does not fit its Arrow type, the result is an error; the value is never changed. A timestamp in
+// nanoseconds can be from 1677-09-21 to 2262-04-11. A timestamp in microseconds can have every time, but no smaller
+// fractions. The time part of an INTERVAL can have up to 292 years. Strings are not dictionary-encoded.
 //
-// It promises that appending a value makes no allocation of its own, and that the next batch reuses a batch's memory.
-// It leaves out files and streams of record batches, which Arrow's library reads and writes.
+// The package promises that appending a value makes no allocation of its own, and that a Batch reuses its memory for
+// the next record batch. It does not read or write files and streams of record batches; Arrow's library does.
 //
 // Imports of this module: arrowtype, value.
 package columnar
@@ -20,7 +20,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// uuidBytes is the size of a UUID.
+// uuidBytes is the size of a UUID in bytes.
 const uuidBytes = 16
 
 // A Column is the name and type of a column.
@@ -30,11 +30,11 @@ type Column struct {
 	Required bool // no value is NULL
 }
 
-// Options choose an Arrow type where a GoogleSQL type has several.
+// Options choose one of several Arrow types for a GoogleSQL type.
 type Options struct {
 	Microseconds bool // the Arrow type of TIMESTAMP is timestamp[us, UTC]
-	// Lossless makes a column hold every value. When a value comes that the Arrow type cannot hold, the array becomes
-	// an Arrow Binary array of values in stored form (value.AppendRow). StoredValueAt reads both forms.
+	// Lossless makes a column hold every value. When a value does not fit the Arrow type, the whole array becomes an
+	// Arrow Binary array of values in stored form (value.AppendRow). StoredValueAt reads arrays of both forms.
 	Lossless bool
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// everyType returns every type of package value, alone and nested.
+// everyType returns every type of package value: alone, as the element of an ARRAY and as a field of a STRUCT.
 func everyType() []*value.Type {
 	var list, fields []*value.Type
 	for k := range value.Kind(255) {
@@ -31,8 +31,9 @@ func everyType() []*value.Type {
 	return append(list, value.ArrayOf(value.StructOf(value.Field{Type: value.ArrayOf(value.StructOf(all...))})))
 }
 
-// TestClientsTypes checks that a column from a server arrives as the column that a client makes from the same type. Its
-// GoogleSQL type must be found with and without Crowfoot's metadata.
+// TestClientsTypes sends the schema of each type from a server to a client. It checks that the client finds the same
+// column as if it had made the schema from the type, and that TypeOf finds the GoogleSQL type with and without
+// Crowfoot's metadata.
 func TestClientsTypes(t *testing.T) {
 	for _, o := range []Options{{}, {Microseconds: true}} {
 		timestamps := arrowtype.Nanoseconds
@@ -62,7 +63,7 @@ func TestClientsTypes(t *testing.T) {
 	}
 }
 
-// overWire returns a schema as a client reads it.
+// overWire returns a schema as a client decodes it.
 func overWire(t *testing.T, schema *arrow.Schema) *arrow.Schema {
 	t.Helper()
 	var buf bytes.Buffer
@@ -83,7 +84,7 @@ func withoutKey(m arrow.Metadata, key string) arrow.Metadata {
 	return arrow.MetadataFrom(entries)
 }
 
-// TestTimestampEnds checks that servers and clients have the same limits of nanosecond timestamps.
+// TestTimestampEnds checks that servers and clients have the same least and greatest timestamp in nanoseconds.
 func TestTimestampEnds(t *testing.T) {
 	b := NewBatch([]Column{{Name: "c", Type: value.TimestampType}}, Options{})
 	const seconds = math.MaxInt64 / 1_000_000_000

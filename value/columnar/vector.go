@@ -7,8 +7,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A Viewer shows values of arrays as vectors. It reuses its memory for the next vector. The zero Viewer is ready for
-// use.
+// A Viewer makes vectors of the values of arrays. It reuses its memory for the next vector. The zero Viewer is ready
+// for use.
 type Viewer struct {
 	vector value.Vector
 
@@ -19,9 +19,9 @@ type Viewer struct {
 	values       []value.Value
 }
 
-// View returns the n values of an array from index from on, as a vector of type t. The vector is valid until the next
-// call, and as long as the array: it refers to the array's memory where the layout is the same, and holds copies of all
-// other values.
+// View returns n values of an array, beginning at index from, as a vector of type t. The vector is valid until the
+// next call, and only as long as the array: it refers to the array's memory where the layout is the same, and
+// otherwise holds copies.
 func (w *Viewer) View(a arrow.Array, t *value.Type, from, n int) (*value.Vector, error) {
 	if e, ok := a.(array.ExtensionArray); ok {
 		a = e.Storage()
@@ -56,7 +56,7 @@ func sized[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// nullsOf returns which values are NULL, or nil if none is.
+// nullsOf returns for each of the n values whether it is NULL, or nil if none is.
 func (w *Viewer) nullsOf(a arrow.Array, from, n int) []bool {
 	w.nulls = sized(w.nulls, n)
 	valid, at := a.NullBitmapBytes(), a.Data().Offset()+from
@@ -66,7 +66,7 @@ func (w *Viewer) nullsOf(a arrow.Array, from, n int) []bool {
 	return w.nulls
 }
 
-// viewNumbers views values of a fixed width. ok is false for other types.
+// viewNumbers makes the vector for a type whose values have a fixed width. ok is false for other types.
 func (w *Viewer) viewNumbers(a arrow.Array, k value.Kind, from, n int) (ok bool) {
 	v := &w.vector
 	switch a := a.(type) {
@@ -108,7 +108,7 @@ func (w *Viewer) viewNumbers(a arrow.Array, k value.Kind, from, n int) (ok bool)
 	return ok
 }
 
-// viewText views STRING, BYTES and JSON. ok is false for other types.
+// viewText makes the vector for STRING, BYTES and JSON. ok is false for other types.
 func (w *Viewer) viewText(a arrow.Array, k value.Kind, from, n int) (ok bool) {
 	if !value.KeepsTexts(k) {
 		return false

@@ -27,7 +27,7 @@ var (
 	null = structpb.NewNullValue()
 )
 
-// TestTypes: another Avro library decodes the values of each type by our schema.
+// TestTypes checks that another Avro library decodes values of each type with the schema that Schema returns.
 func TestTypes(t *testing.T) {
 	for _, c := range []struct {
 		kind *sppb.Type
@@ -93,7 +93,7 @@ func decoded(t *testing.T, c Column, v *structpb.Value) string {
 	return fmt.Sprintf("%T %[1]v", record["C"])
 }
 
-// TestNumerics: numbers of every length, positive and negative, are decoded unchanged.
+// TestNumerics checks that the other library decodes NUMERIC values of every length, positive and negative, unchanged.
 func TestNumerics(t *testing.T) {
 	for _, number := range []string{
 		"0.000000000", "0.000000001", "-0.000000001", "0.000000127", "0.000000128", "0.000000255", "0.000000256", "-0.000000128", "-0.000000129",
@@ -123,7 +123,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// TestNotEncoded: values that do not fit the schema are errors that name the column.
+// TestNotEncoded checks that a value that does not fit the schema gives an error that names the column.
 func TestNotEncoded(t *testing.T) {
 	for _, c := range []struct {
 		code sppb.TypeCode

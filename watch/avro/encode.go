@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// AppendField appends one field of a record, in Avro's binary encoding, to b. A record is the concatenation of its fields in the schema's order.
-// A NULL in a column that is not nullable is an error.
+// AppendField appends one field of a record to b, in Avro's binary encoding. The caller appends the fields in the
+// schema's order, which makes the record. A NULL in a column that is not nullable is an error.
 func AppendField(b []byte, c Column, v *structpb.Value) ([]byte, error) {
 	_, null := v.GetKind().(*structpb.Value_NullValue)
 	if null && !c.Nullable {
@@ -30,7 +30,7 @@ func AppendField(b []byte, c Column, v *structpb.Value) ([]byte, error) {
 	return b, nil
 }
 
-// Indexes in the unions that nullOr makes.
+// Indexes of the two types in a union that nullOr makes.
 const (
 	unionNull  = 0
 	unionValue = 1
@@ -85,7 +85,7 @@ func float(v *structpb.Value) (float64, error) {
 	return v.GetNumberValue(), nil
 }
 
-// appendArray appends one block with all elements, and then the empty block that ends an array.
+// appendArray appends one block with all elements, and then the empty block with which Avro ends an array.
 func appendArray(b []byte, element *sppb.Type, values []*structpb.Value) (_ []byte, err error) {
 	if len(values) > 0 {
 		b = binary.AppendVarint(b, int64(len(values)))
@@ -112,7 +112,8 @@ func appendNumeric(b []byte, text string) ([]byte, error) {
 	return appendText(b, string(twosComplement(scaled.Num()))), nil
 }
 
-// twosComplement returns the shortest two's complement of a number in big-endian order, at least one byte.
+// twosComplement returns a number in two's complement, with as few bytes as possible but at least one, in big-endian
+// order.
 func twosComplement(n *big.Int) []byte {
 	if n.Sign() >= 0 {
 		return append([]byte{0}, n.Bytes()...)[signByte(n):]
@@ -125,7 +126,8 @@ func twosComplement(n *big.Int) []byte {
 	return bytes
 }
 
-// signByte returns 0 if n, which is not negative, needs a zero byte before its own bytes so that its first bit is 0. Otherwise it returns 1.
+// signByte returns 0 if a zero byte must precede the bytes of n so that the first bit of its two's complement is 0.
+// Otherwise it returns 1. n must not be negative.
 func signByte(n *big.Int) int {
 	if n.BitLen()%8 == 0 {
 		return 0

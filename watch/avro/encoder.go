@@ -16,7 +16,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/watch"
 )
 
-// Encoder encodes changes by the schemas of their tables. It reads the schema from the database when a change has columns that it does not know.
+// Encoder encodes changes with the schemas of their tables. It asks the database for a table's columns when a change
+// has columns that the Encoder does not know.
 type Encoder struct {
 	client *spanner.Client
 	stream bool // changes are records of change streams
@@ -30,8 +31,8 @@ func NewEncoder(client *spanner.Client) *Encoder {
 	return &Encoder{client: client, tables: map[watch.TableID]*table{}}
 }
 
-// NewStreamEncoder returns an encoder for records of change streams. Columns that were not recorded are null, so the schema makes all columns
-// nullable except those of the key.
+// NewStreamEncoder returns an encoder for records of change streams. A column that was not recorded becomes null, so
+// in the schema all columns are nullable except those of the key.
 func NewStreamEncoder(client *spanner.Client) *Encoder {
 	return &Encoder{client: client, stream: true, tables: map[watch.TableID]*table{}}
 }
@@ -39,12 +40,12 @@ func NewStreamEncoder(client *spanner.Client) *Encoder {
 // table holds the columns of a table, and the layouts of its rows.
 type table struct {
 	columns []Column
-	layouts []*layout // those that have all columns, and those for which the database was asked
+	layouts []*layout // layouts of rows with all columns, and of rows for which the database was asked
 	layout  *layout   // the layout of the last polled row
 }
 
-// layout says where polled rows hold the values of the table's columns. The field of lists the columns of these rows, and at has the index in of
-// for each column of the table, or -1.
+// layout says where polled rows hold the values of the table's columns. of lists the columns of such rows. at holds,
+// for each column of the table, its index in of; -1 if the rows do not have the column.
 type layout struct {
 	of []watch.Column
 	at []int
@@ -92,8 +93,8 @@ func (e *Encoder) Schema(ctx context.Context, id watch.TableID) (string, error) 
 	return Schema(id.Schema, id.Name, columns)
 }
 
-// table returns the table of a change. It reads the columns from the database if the table is not known or if they do not fit. The caller holds
-// mu.
+// table returns the table of a change. It reads the table's columns from the database if the table is not known yet or
+// if the change does not fit the known columns. The caller holds mu.
 func (e *Encoder) table(ctx context.Context, c *watch.Change) (*table, error) {
 	t := e.tables[c.Table]
 	if t != nil && t.fits(c) {
@@ -114,8 +115,8 @@ func (e *Encoder) table(ctx context.Context, c *watch.Change) (*table, error) {
 	return t, nil
 }
 
-// fits reports whether the columns of a change are the table's. A polled row must have all columns, or the columns of an earlier row. fits sets
-// t.layout for a polled row.
+// fits reports whether the change has only columns that t knows. A polled row must have all columns of the table, or
+// the same columns as an earlier row. For a polled row, fits sets t.layout.
 func (t *table) fits(c *watch.Change) bool {
 	if c.Kind != watch.Upsert {
 		for _, column := range c.Values.Columns {
@@ -142,7 +143,8 @@ func (t *table) fits(c *watch.Change) bool {
 	return true
 }
 
-// sameColumns reports whether two rows have the same columns. Rows of one result share the slice.
+// sameColumns reports whether two rows have the same columns. All rows of one result share one slice of columns, so it
+// compares the slices' addresses first.
 func sameColumns(a, b []watch.Column) bool {
 	if len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) {
 		return true
@@ -195,7 +197,7 @@ func (e *Encoder) read(ctx context.Context, id watch.TableID) (columns []Column,
 		if err := r.Columns(&name, &notNull, &key); err != nil {
 			return err
 		}
-		if types[name] != nil { // SELECT * leaves out the other columns
+		if types[name] != nil { // SELECT * does not return hidden columns
 			columns = append(columns, Column{name, types[name], !notNull || e.stream && !key})
 		}
 		return nil
@@ -206,7 +208,8 @@ func (e *Encoder) read(ctx context.Context, id watch.TableID) (columns []Column,
 	return columns, nil
 }
 
-// typesOf returns the types of a table's columns, by their names. It takes them from the result of a query that returns no row.
+// typesOf returns the types of a table's columns, keyed by column name. It takes the types from the result of a query
+// that returns no rows.
 func typesOf(ctx context.Context, tx *spanner.ReadOnlyTransaction, id watch.TableID) (map[string]*sppb.Type, error) {
 	rows := tx.Query(ctx, spanner.Statement{SQL: "SELECT * FROM `" + strings.ReplaceAll(id.String(), ".", "`.`") + "` LIMIT 0"})
 	defer rows.Stop()

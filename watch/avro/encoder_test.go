@@ -18,7 +18,7 @@ import (
 
 const databaseName = "projects/p/instances/i/databases/d"
 
-// changeOf returns a change of table music.T. values alternates between column names and texts.
+// changeOf returns a change of table music.T. values lists column names, each followed by the column's value as text.
 func changeOf(kind watch.Kind, values ...string) *watch.Change {
 	c := &watch.Change{Kind: kind, Table: watch.TableID{Database: databaseName, Schema: "music", Name: "T"}}
 	for i := 0; i < len(values); i += 2 {
@@ -29,7 +29,8 @@ func changeOf(kind watch.Kind, values ...string) *watch.Change {
 	return c
 }
 
-// TestEncoder: the schema is that of the table, also after the table has changed. Records of a stream may lack columns.
+// TestEncoder checks that the schema is that of the table, even after the table has changed, and that records of a
+// stream may lack columns.
 func TestEncoder(t *testing.T) {
 	crowfoot.ForTest(t, databaseName, "CREATE SCHEMA music", "CREATE TABLE music.T (K INT64 NOT NULL, A INT64 NOT NULL, B INT64) PRIMARY KEY (K)")
 	client, err := spanner.NewClient(t.Context(), databaseName)
@@ -83,8 +84,8 @@ func TestEncoder(t *testing.T) {
 	}
 }
 
-// TestEncoderOfSomeColumns: when feeds read different columns of a table, the encoder asks the database once for each, not again whenever they
-// alternate.
+// TestEncoderOfSomeColumns encodes changes of feeds that read different columns of one table. The encoder must ask the
+// database once for each list of columns, and not each time that the lists alternate.
 func TestEncoderOfSomeColumns(t *testing.T) {
 	crowfoot.ForTest(t, databaseName, "CREATE SCHEMA music", "CREATE TABLE music.T (K INT64 NOT NULL, A INT64, B INT64) PRIMARY KEY (K)")
 	client, err := spanner.NewClient(t.Context(), databaseName)

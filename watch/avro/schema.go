@@ -1,5 +1,6 @@
-// Package avro encodes rows in Apache Avro's binary encoding (https://avro.apache.org/docs/1.12.0/specification/#binary-encoding), with a schema
-// derived from their table. A datum has neither schema nor header: its reader needs the schema, which Encoder.Schema returns.
+// Package avro encodes rows in Apache Avro's binary encoding
+// (https://avro.apache.org/docs/1.12.0/specification/#binary-encoding), with a schema derived from their table. A
+// datum contains neither a schema nor a header, so its reader needs the schema, which Encoder.Schema returns.
 //
 // This package implements the encoding itself, since it is short. Tests read the result with another library.
 //
@@ -17,7 +18,7 @@ import (
 type Column struct {
 	Name     string
 	Type     *sppb.Type
-	Nullable bool // the column is not NOT NULL
+	Nullable bool // whether the column may be NULL
 }
 
 // Schema returns the Avro schema, as JSON, of the rows of a table. schema is the table's named schema, or "" for the default one. The Avro schema
@@ -39,7 +40,7 @@ func Schema(schema, table string, columns []Column) (string, error) {
 	type field struct {
 		Name string `json:"name"`
 		Type any    `json:"type"`
-		// Default is the JSON null of fields that may be null.
+		// Default is JSON's null for a field that may be null, else it is missing.
 		Default json.RawMessage `json:"default,omitempty"`
 	}
 	record := struct {
@@ -62,7 +63,7 @@ func Schema(schema, table string, columns []Column) (string, error) {
 	return string(text), nil
 }
 
-// logical is an Avro type that has a logical type.
+// logical is the JSON of an Avro type with a logical type.
 type logical struct {
 	Type      string `json:"type"`
 	Logical   string `json:"logicalType"`

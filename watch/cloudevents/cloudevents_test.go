@@ -25,7 +25,7 @@ import (
 
 var at = time.Date(2026, 11, 22, 10, 0, 0, 123456000, time.UTC)
 
-// change returns the n-th change of a key.
+// change returns a change of the row with this key; n is the value of its column N.
 func change(key string, n int) watch.Change {
 	id := watch.Column{Name: "Id", Type: &sppb.Type{Code: sppb.TypeCode_STRING}}
 	number := watch.Column{Name: "N", Type: &sppb.Type{Code: sppb.TypeCode_INT64}}
@@ -50,7 +50,8 @@ var wantAttributes = map[string]string{
 	"subject": "T", "time": "2026-11-22T10:00:00.123456Z",
 }
 
-// TestModes: both content modes carry the same event. It has the same id when it comes again.
+// TestModes checks that both content modes carry the same event, and that an event that is posted again has the same
+// id.
 func TestModes(t *testing.T) {
 	var got *http.Request
 	var body []byte
@@ -100,7 +101,8 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// answers is a transport that answers as the test says. It uses no network, so it works with a fake clock.
+// answers is an HTTP transport that gives the answers that a test wants. It uses no network, so it works with a fake
+// clock.
 type answers func(r *http.Request) (status int, header http.Header, err error)
 
 func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -111,7 +113,8 @@ func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader("no\nroom")), Request: r}, nil
 }
 
-// TestRetries: an event is posted again while the server cannot be reached or asks to wait. The sink waits as long as the server asks.
+// TestRetries checks that the sink posts an event again while the server cannot be reached or asks to wait, and that
+// it waits as long as the server asks.
 func TestRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var came []time.Duration
@@ -137,8 +140,8 @@ func TestRetries(t *testing.T) {
 	})
 }
 
-// TestRefusals: if the receiver refuses an event, the error has its words. The sink retries only if that may help, and does not post later events
-// of the key.
+// TestRefusals checks what happens when the receiver refuses an event. The error must contain the receiver's text. The
+// sink must retry only if that may help, and must not post later events of the same key.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
 		status, requests int
@@ -168,7 +171,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestOrder: events of one key are posted in order, one at a time, and concurrently with other keys. A redirect with status 307 keeps the event.
+// TestOrder checks that events of one key are posted one at a time and in order, while events of other keys are posted
+// concurrently. It also checks that the event is posted again after a redirect with status 307.
 func TestOrder(t *testing.T) {
 	var mu sync.Mutex
 	received := map[string][]int{}
@@ -225,8 +229,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestTakenOnce: when a batch comes again, the events that the receiver has taken are not posted again. In a new batch, events of the same rows
-// are posted.
+// TestTakenOnce checks that events that the receiver has accepted are not posted again when their batch comes again.
+// Events of the same rows in a new batch must be posted.
 func TestTakenOnce(t *testing.T) {
 	posted := map[string]int{}
 	refuse := true
@@ -254,7 +258,7 @@ func TestTakenOnce(t *testing.T) {
 	}
 }
 
-// TestEnd: a watcher that must end does not wait for the answer of a receiver.
+// TestEnd checks that the sink does not wait for the receiver's answer when the watcher must end.
 func TestEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

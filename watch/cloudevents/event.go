@@ -8,8 +8,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/watch/jsonlines"
 )
 
-// event has the attributes of CloudEvents 1.0 (https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md) and of its Partitioning
-// extension, and its data is JSON.
+// event holds the attributes of CloudEvents 1.0 (https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md)
+// and of its Partitioning extension. Its data is JSON.
 type event struct {
 	id, source, kind, subject, partitionKey string
 	time                                    time.Time
@@ -22,7 +22,7 @@ const (
 	structuredType  = "application/cloudevents+json; charset=utf-8"
 )
 
-// attributes calls visit with each attribute that both content modes have.
+// attributes calls visit with the name and value of each attribute that is sent in both content modes.
 func (e event) attributes(visit func(name, value string)) {
 	visit("specversion", specVersion)
 	visit("id", e.id)

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// tries limits how often an event is posted while the server cannot be reached or asks to try again later. After that, the watcher gets the
-	// error. It pauses, and all events of the call come again.
+	// tries limits how often an event is posted while the server cannot be reached or asks to try again later. After
+	// that, HandleBatch returns the error. The watcher pauses, and then calls HandleBatch again with all events.
 	tries = 6
 	// firstPause is the average pause after the first try. Each further pause is twice as long.
 	firstPause = 200 * time.Millisecond
-	// maxRetryAfter limits the pause that the server asks for.
+	// maxRetryAfter is the longest pause that the sink makes if the server asks for a pause.
 	maxRetryAfter = 30 * time.Second
 	// requestLimit is the timeout of a request.
 	requestLimit = 30 * time.Second
@@ -29,14 +29,14 @@ const (
 type answerError struct {
 	status int
 	text   string
-	after  time.Duration // how long the server asks to wait
+	after  time.Duration // how long the server asks the client to wait
 }
 
 func (e answerError) Error() string {
 	return strings.TrimSuffix(fmt.Sprintf("it answers %d %s: %s", e.status, http.StatusText(e.status), e.text), ": ")
 }
 
-// passes reports whether the same request may succeed later.
+// passes reports whether the same request may succeed if it is sent again later.
 func (e answerError) passes() bool {
 	switch e.status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
@@ -45,14 +45,15 @@ func (e answerError) passes() bool {
 	return e.status >= 500
 }
 
-// gone reports whether the receiver wants no more events:
+// gone reports whether the receiver has answered that it wants no more events (status 410):
 // https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/http-webhook.md#21-delivery-request.
 func gone(err error) bool {
 	var answer answerError
 	return errors.As(err, &answer) && answer.status == http.StatusGone
 }
 
-// post posts an event until the server takes it, an answer says that retrying does not help, or all tries have failed.
+// post posts an event until the server accepts it, until an answer says that a retry will not help, or until all tries
+// have failed.
 func (s *Sink) post(ctx context.Context, e event) (err error) {
 	for try, pause := 1, firstPause; ; try, pause = try+1, 2*pause {
 		if err = s.postOnce(ctx, e); err == nil {
@@ -105,7 +106,7 @@ func (s *Sink) makeClient() {
 	} else {
 		transport := http.DefaultTransport.(*http.Transport).Clone()
 		transport.MaxConnsPerHost = s.connections()
-		transport.MaxIdleConnsPerHost = s.connections() // the default of two would close the others after each request
+		transport.MaxIdleConnsPerHost = s.connections() // with the default of two, the other connections would be closed after each request
 		s.client.Transport = transport
 	}
 	s.client.CheckRedirect = refuseLossy
@@ -132,7 +133,8 @@ func (s *Sink) request(ctx context.Context, e event) (*http.Request, error) {
 	return request, nil
 }
 
-// refuseLossy does not follow redirects after which the client would send a GET without the event: 301, 302 and 303.
+// refuseLossy refuses to follow a redirect with status 301, 302 or 303, after which the client would send a GET
+// without the event.
 func refuseLossy(r *http.Request, via []*http.Request) error {
 	if r.Method != http.MethodPost || len(via) >= 10 {
 		return http.ErrUseLastResponse
@@ -140,7 +142,8 @@ func refuseLossy(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// retryAfter returns the pause that an answer asks for, either in seconds or until a time. It returns 0 if the answer asks for none.
+// retryAfter returns the pause that an answer asks for in its header Retry-After, which holds seconds or a time. It
+// returns 0 if the answer asks for none.
 func retryAfter(h http.Header) time.Duration {
 	text := h.Get("Retry-After")
 	if n, err := strconv.Atoi(text); err == nil {

@@ -1,6 +1,6 @@
-// Package cloudevents posts each change to an HTTP server as a CloudEvent (https://cloudevents.io, version 1.0). The data of an event is the JSON
-// object of package jsonlines, in binary or structured content mode. A change is delivered when the server has answered its event with a status
-// of 2xx.
+// Package cloudevents posts each change to an HTTP server as a CloudEvent (https://cloudevents.io, version 1.0). The
+// data of an event is the JSON object of package jsonlines, in binary or structured content mode. A change counts as
+// delivered when the server has answered its event with a status of 2xx.
 //
 //	type          com.github.crowfoot-db.crowfoot.change.upsert, or insert, update, delete
 //	source        //spanner.googleapis.com/projects/P/instances/I/databases/D
@@ -32,9 +32,9 @@ import (
 type Mode int
 
 const (
-	// Structured puts the whole event into the body, as JSON.
+	// Structured sends the whole event in the body, as JSON.
 	Structured Mode = iota
-	// Binary puts the data into the body and the attributes into headers.
+	// Binary sends the data in the body and the attributes in headers.
 	Binary
 )
 
@@ -42,7 +42,7 @@ const (
 type Sink struct {
 	URL  string
 	Mode Mode
-	// Header is added to each request, such as Authorization.
+	// Header holds headers that are added to each request, such as Authorization.
 	Header http.Header
 	// Connections is the maximum number of concurrent requests; 0 is DefaultConnections.
 	Connections int
@@ -53,7 +53,8 @@ type Sink struct {
 	client  *http.Client
 
 	mu sync.Mutex
-	// taken holds the ids of events that the server has taken in calls that have not succeeded yet.
+	// accepted holds the ids of events that the server has accepted in a call of HandleBatch that failed. They are not
+	// posted again.
 	accepted map[string]bool
 }
 
@@ -65,8 +66,8 @@ func (s *Sink) Handle(ctx context.Context, tx *watch.Transaction) error {
 	return s.HandleBatch(ctx, []*watch.Transaction{tx})
 }
 
-// HandleBatch posts all changes and waits for the answers. After an error the changes come again, and HandleBatch posts only those that the
-// server has not taken.
+// HandleBatch posts all changes and waits for the answers. After an error, the watcher calls it again with the same
+// changes, and it posts only those that the server has not accepted.
 func (s *Sink) HandleBatch(ctx context.Context, list []*watch.Transaction) error {
 	n := s.connections()
 	events, err := eventsOf(list)
@@ -118,7 +119,8 @@ func eventsOf(list []*watch.Transaction) (events []event, _ error) {
 	return events, nil
 }
 
-// firstOf returns a fatal error if the receiver wants no more events, and otherwise the first error of the list.
+// firstOf returns the first error of the list. If an error says that the receiver wants no more events, it returns
+// that one, marked as fatal.
 func firstOf(list []error) (first error) {
 	for _, err := range list {
 		if gone(err) {
@@ -131,7 +133,7 @@ func firstOf(list []error) (first error) {
 	return first
 }
 
-// postAll posts events one after the other until one fails. It skips those that were taken before.
+// postAll posts events one after the other until one fails. It skips events that the server has accepted before.
 func (s *Sink) postAll(ctx context.Context, list []event) error {
 	for _, e := range list {
 		if s.wasAccepted(e) {

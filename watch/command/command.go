@@ -1,8 +1,9 @@
 // Package command writes changes to the standard input of a command that keeps running, as JSON lines in the form of package jsonlines.
 //
-// A change is acknowledged, so that the checkpoint may move on, in one of two ways. Without Command.Acknowledge, it is acknowledged when the pipe
-// to the command has taken it. If the command then fails or crashes, it loses what it had not read yet (64 KiB at most, on Linux). With
-// Acknowledge, the command writes a line for each line that it has handled. Then nothing is lost, and unacknowledged changes come again.
+// The checkpoint moves past a change when the change is acknowledged. Without Command.Acknowledge, a change is
+// acknowledged when its line is in the pipe to the command. If the command then crashes, the lines that it had not
+// read yet are lost (64 KiB at most, on Linux). With Acknowledge, the command writes a line for each line that it has
+// handled, which acknowledges one change. Then nothing is lost, and changes that were not acknowledged come again.
 //
 // Imports of this module: watch, watch/jsonlines.
 package command
@@ -22,13 +23,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/watch/jsonlines"
 )
 
-// Command is a handler that starts a command with the first change, and starts it again after it has ended with an error.
+// Command is a handler that starts a command with the first change. If the command ends with an error, the next change
+// starts it again.
 type Command struct {
 	// Args are the program and its arguments.
 	Args []string
 	// Acknowledge makes each line on the command's standard output acknowledge one change, in the order of the changes.
 	Acknowledge bool
-	// Stdout takes the command's standard output if Acknowledge is false, and Stderr its standard error. nil discards.
+	// Stdout takes the command's standard output if Acknowledge is false, and Stderr its standard error. If the field
+	// is nil, the output is discarded.
 	Stdout, Stderr io.Writer
 
 	mu      sync.Mutex
@@ -42,7 +45,8 @@ const (
 	notFound  = 127
 )
 
-// ErrEnded is wrapped by the error that ends the watcher after the command has exited with status 0, as head does after some lines.
+// ErrEnded is wrapped by the error that ends the watcher after the command has exited with status 0. For example, the
+// command head exits after some lines.
 var ErrEnded = errors.New("the command has ended")
 
 // Handle writes one transaction to the command.
@@ -58,7 +62,7 @@ func (c *Command) HandleBatch(ctx context.Context, list []*watch.Transaction) (e
 		return err
 	}
 	if c.running != nil && c.running.abandoned {
-		c.running.end() // its exit status means nothing, since its input may have ended within a batch
+		c.running.end() // the exit status is ignored, since the input may have ended within a batch
 		c.running = nil
 	}
 	if c.running == nil {
@@ -87,8 +91,8 @@ func (c *Command) HandleBatch(ctx context.Context, list []*watch.Transaction) (e
 	return errors.Join(err, ended)
 }
 
-// Close closes the command's standard input and waits until it ends. It kills a command that takes longer than five seconds. It returns an error
-// if the exit status is not 0.
+// Close closes the command's standard input and waits until the command ends. It kills a command that takes longer
+// than five seconds. It returns an error if the exit status is not 0.
 func (c *Command) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,9 +114,10 @@ const endLimit = 5 * time.Second
 type process struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
-	acks  chan struct{} // one value for each line of the standard output, closed when that ends; nil without Acknowledge
-	// abandoned is true if a context has ended during a batch: some of its lines may be neither written nor acknowledged. This also happens when
-	// a feed is read again after an error. The batch then comes again, to a new process.
+	acks  chan struct{} // one value for each line of the standard output; closed at the end of the output; nil without Acknowledge
+	// abandoned is true if the context of a batch ended before all lines of the batch were written and acknowledged.
+	// This can happen without the watcher ending, when a feed is read again after an error. Then the batch comes
+	// again, and goes to a new process.
 	abandoned bool
 }
 
@@ -120,7 +125,7 @@ func (c *Command) start() (*process, error) {
 	p := &process{cmd: exec.Command(c.Args[0], c.Args[1:]...)}
 	detach(p.cmd)
 	p.cmd.Stderr = c.Stderr
-	p.cmd.WaitDelay = endLimit // processes that it has started may keep its output open
+	p.cmd.WaitDelay = endLimit // processes that the command has started may keep its output open
 	var err error
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -141,7 +146,7 @@ func (c *Command) start() (*process, error) {
 	return p, nil
 }
 
-// readAcks sends a value for each line, and closes acks at the end of out.
+// readAcks sends a value to acks for each line of out, and closes acks at the end of out.
 func readAcks(out io.Reader, acks chan<- struct{}) {
 	defer close(acks)
 	for lines := bufio.NewReader(out); ; {
@@ -156,7 +161,7 @@ func readAcks(out io.Reader, acks chan<- struct{}) {
 
 var errLines = errors.New("the command has written more lines than it was given, so that they cannot acknowledge changes")
 
-// send writes lines. If acknowledge is set, it waits until each is acknowledged.
+// send writes lines to the command. If acknowledge is set, it waits until every line is acknowledged.
 func (p *process) send(ctx context.Context, lines []byte, acknowledge bool) error {
 	if !acknowledge {
 		return p.write(ctx, lines)
@@ -196,13 +201,15 @@ func (p *process) send(ctx context.Context, lines []byte, acknowledge bool) erro
 }
 
 const (
-	// pieceSize is the maximum number of bytes in one write, unless a line is longer. A pipe on Linux holds that many.
+	// pieceSize is the maximum number of bytes in one write, unless a single line is longer. It is the size of a pipe
+	// on Linux.
 	pieceSize = 64 << 10
-	// stuckLimit is how long a write may take after the context has ended. Then the command's standard input is closed, even within a line.
+	// stuckLimit is how long a write may still take after the context has ended. Then the command's standard input is
+	// closed, even in the middle of a line.
 	stuckLimit = time.Second
 )
 
-// write writes lines. When ctx ends, it stops between two lines.
+// write writes lines. When ctx ends, it stops after a whole line.
 func (p *process) write(ctx context.Context, lines []byte) error {
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(stuckLimit, func() { p.stdin.Close() }) })
 	defer stop()
@@ -219,7 +226,7 @@ func (p *process) write(ctx context.Context, lines []byte) error {
 	return nil
 }
 
-// wholeLines returns the first lines that fit into pieceSize, at least one.
+// wholeLines returns as many lines from the start of lines as fit into pieceSize, but at least one.
 func wholeLines(lines []byte) []byte {
 	if len(lines) <= pieceSize {
 		return lines
@@ -230,7 +237,8 @@ func wholeLines(lines []byte) []byte {
 	return lines[:bytes.IndexByte(lines, '\n')+1]
 }
 
-// end closes the command's input, waits for its end and returns its error. Processes that it has started may continue and keep its output open.
+// end closes the command's input, waits until the command ends and returns its error. Processes that the command has
+// started may continue to run and keep the output open.
 func (p *process) end() error {
 	p.stdin.Close()
 	force := time.AfterFunc(endLimit, func() { kill(p.cmd.Process) })

@@ -44,8 +44,8 @@ func linesOf(t *testing.T, list []*watch.Transaction) string {
 
 func shell(script string) []string { return []string{"/bin/sh", "-c", script} }
 
-// TestCommand: a command gets all lines of all batches in order, even more than a pipe holds. It ends when the handler is closed, and its output
-// is passed on.
+// TestCommand checks that a command gets all lines of all batches in order, even if they exceed the size of a pipe.
+// The command must end when the handler is closed, and its output must be passed on.
 func TestCommand(t *testing.T) {
 	var out bytes.Buffer
 	c := &Command{Args: shell("cat; echo end"), Stdout: &out}
@@ -66,10 +66,12 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// TestAcknowledges: a batch is delivered when the command has written a line for each of its lines, even if both pipes are full.
+// TestAcknowledges checks that HandleBatch returns when the command has acknowledged every line of a batch, even if
+// both pipes are full in between.
 func TestAcknowledges(t *testing.T) {
 	done := filepath.Join(t.TempDir(), "done")
-	// Each line is in the file before it is acknowledged. tee would not guarantee that order.
+	// The script writes each line to the file before it acknowledges the line. The command tee would not guarantee
+	// that order.
 	c := &Command{Args: shell(`while IFS= read -r line; do printf '%s\n' "$line" >&3; printf '%s\n' "$line"; done 3> ` + done), Acknowledge: true}
 	list := batch(400, 1000)
 	for n := 1; n <= 2; n++ {
@@ -87,7 +89,8 @@ func TestAcknowledges(t *testing.T) {
 
 func fatal(err error) bool { return reflect.TypeOf(err) == reflect.TypeOf(watch.Fatal(err)) }
 
-// TestCommandFails: a command that fails before it has acknowledged a batch is started again with the next call.
+// TestCommandFails checks that a command that fails before it has acknowledged a batch is started again with the next
+// call.
 func TestCommandFails(t *testing.T) {
 	first := filepath.Join(t.TempDir(), "first")
 	c := &Command{Args: shell("if test ! -e " + first + "; then touch " + first + "; read -r line; echo done; exit 3; fi; cat"), Acknowledge: true}
@@ -103,7 +106,7 @@ func TestCommandFails(t *testing.T) {
 	}
 }
 
-// TestCommandEnds: some ways in which a command ends also end the watcher.
+// TestCommandEnds checks which ways of ending a command also end the watcher.
 func TestCommandEnds(t *testing.T) {
 	for _, c := range []struct {
 		script      string
@@ -132,7 +135,8 @@ func TestCommandEnds(t *testing.T) {
 	}
 }
 
-// TestStop: a watcher that must end does not wait for a slow command. The command has got only whole lines.
+// TestStop checks that a watcher that must end does not wait for a slow command, and that the command has got only
+// whole lines.
 func TestStop(t *testing.T) {
 	got := filepath.Join(t.TempDir(), "got")
 	c := &Command{Args: shell("read -r line; echo \"$line\"; cat > " + got), Acknowledge: true}
@@ -154,9 +158,9 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestAbandoned: the context of a batch ends but the watcher does not, as when a change stream is read again after an error. The batch then comes
-// again to a new command. Acknowledgements of the first batch do not count for the second, and the end of the first command does not end the
-// watcher.
+// TestAbandoned ends the context of a batch but not the watcher, as when a change stream is read again after an error.
+// The batch must come again and go to a new command. Acknowledgements of the first batch must not count for the
+// second, and the end of the first command must not end the watcher.
 func TestAbandoned(t *testing.T) {
 	for _, acknowledge := range []bool{false, true} {
 		dir := t.TempDir()
@@ -190,7 +194,8 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
-// TestGrandchild: end returns although a process that the command has started in another session keeps its output open.
+// TestGrandchild checks that end returns even if a process that the command has started in another session keeps the
+// output open.
 func TestGrandchild(t *testing.T) {
 	if _, err := exec.LookPath("setsid"); err != nil {
 		t.Skip(err)

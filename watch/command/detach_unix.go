@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// detach puts the command into a process group of its own: Ctrl-C then ends only the watcher, which closes the command in order.
+// detach puts the command into a process group of its own. Then Ctrl-C ends only the watcher, and the watcher closes
+// the command in an orderly way.
 func detach(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // kill kills the command and all processes of its group.

@@ -2,9 +2,10 @@
 //
 //	{"commit_timestamp":"2026-11-22T10:00:00.123456Z","table_name":"Singers","mod_type":"UPSERT","keys":{"SingerId":1},"new_values":{"Name":"Bob"}}
 //
-// For a polled row, mod_type is UPSERT and new_values has all columns except the key's. For a change from a change stream, mod_type is INSERT,
-// UPDATE or DELETE, and new_values and old_values have what the stream captures. Such a change also has record_sequence, server_transaction_id,
-// transaction_tag and is_system_transaction if these are not empty. The name of a table in a named schema is, for example, "music.Singers".
+// For a polled row, mod_type is UPSERT and new_values has all columns except those of the key. For a change from a
+// change stream, mod_type is INSERT, UPDATE or DELETE, and new_values and old_values have the values that the stream
+// captures. Such a change also has record_sequence, server_transaction_id, transaction_tag and is_system_transaction
+// if these are not empty. The name of a table in a named schema is, for example, "music.Singers".
 //
 // Imports of this module: watch.
 package jsonlines
@@ -19,15 +20,16 @@ import (
 	"github.com/crowfoot-db/crowfoot/watch"
 )
 
-// Writer is a handler that writes each change as a line. Changes are handled when the underlying writer has taken them.
+// Writer is a handler that writes each change as a line. A change counts as handled when the underlying io.Writer has
+// accepted its line.
 type Writer struct {
 	mu  sync.Mutex
 	out io.Writer
 	b   []byte
 }
 
-// NewWriter returns a handler that writes to out. It calls Write once for all transactions that are ready. An error of Write is fatal, since out
-// may have taken a part.
+// NewWriter returns a handler that writes to out. It calls Write once for all transactions that are ready. An error of
+// Write is fatal, since out may have accepted a part of the lines.
 func NewWriter(out io.Writer) *Writer { return &Writer{out: out} }
 
 // Handle writes one transaction.
@@ -61,7 +63,7 @@ func AppendLines(b []byte, list []*watch.Transaction) (_ []byte, err error) {
 	return b, nil
 }
 
-// AppendChange appends the object of a change, without a line end, to b.
+// AppendChange appends the JSON object of a change to b, without a line end.
 func AppendChange(b []byte, tx *watch.Transaction, c *watch.Change) (_ []byte, err error) {
 	b = append(b, `{"commit_timestamp":"`...)
 	b = c.CommitTimestamp.UTC().AppendFormat(b, time.RFC3339Nano)
@@ -95,7 +97,7 @@ func AppendChange(b []byte, tx *watch.Transaction, c *watch.Change) (_ []byte, e
 	return append(b, '}'), nil
 }
 
-// AppendRow appends an object with the columns of a row to b.
+// AppendRow appends a JSON object with the columns of a row to b.
 func AppendRow(b []byte, r watch.Row) ([]byte, error) {
 	return appendColumns(b, r, func(string) bool { return true })
 }

@@ -54,7 +54,8 @@ type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-// TestBrokenWriter: the error of a writer is returned. A value that cannot be encoded is an error that names its column.
+// TestBrokenWriter checks that Handle returns the error of its writer, and that a value that cannot be encoded gives
+// an error that names its column.
 func TestBrokenWriter(t *testing.T) {
 	tx := &watch.Transaction{CommitTimestamp: at, Changes: []watch.Change{{CommitTimestamp: at, Key: key}}}
 	if err := NewWriter(brokenWriter{}).Handle(context.Background(), tx); !errors.Is(err, io.ErrClosedPipe) {

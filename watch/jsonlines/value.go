@@ -22,8 +22,8 @@ import (
 //	ARRAY                               an array
 //	NULL                                null
 //
-// The publisher of Google's Java library writes the same. A program that keeps numbers as 64-bit floats, as JavaScript does, must parse INT64
-// values itself if they exceed 2^53.
+// The publisher of Google's Java library writes the same JSON. A program that keeps numbers as 64-bit floats, as
+// JavaScript does, must parse INT64 values itself if they exceed 2^53.
 func AppendValue(b []byte, t *sppb.Type, v *structpb.Value) ([]byte, error) {
 	if _, null := v.GetKind().(*structpb.Value_NullValue); null {
 		return append(b, "null"...), nil
@@ -50,7 +50,8 @@ func AppendValue(b []byte, t *sppb.Type, v *structpb.Value) ([]byte, error) {
 	return AppendString(b, v.GetStringValue()), nil
 }
 
-// appendFloat appends a number. Spanner's API sends NaN and the infinities as strings, and so they stay.
+// appendFloat appends a number. Spanner's API sends NaN and the infinities as strings, and appendFloat writes them as
+// strings, too.
 func appendFloat(b []byte, v *structpb.Value, bits int) ([]byte, error) {
 	number, ok := v.GetKind().(*structpb.Value_NumberValue)
 	if !ok {
@@ -80,11 +81,12 @@ func appendArray(b []byte, element *sppb.Type, values []*structpb.Value) (_ []by
 	return append(b, ']'), nil
 }
 
-// AppendString appends a JSON string to b. Characters that are special in HTML stay as they are, and bytes that are not UTF-8 become U+FFFD.
+// AppendString appends a JSON string to b. It does not escape characters that are special in HTML. It replaces bytes
+// that are not UTF-8 by U+FFFD.
 func AppendString(b []byte, s string) []byte {
 	const digits = "0123456789abcdef"
 	b = append(b, '"')
-	done := 0 // the number of bytes of s that are in b
+	done := 0 // the number of bytes of s that were appended to b
 	for i, r := range s {
 		if r >= ' ' && r != '"' && r != '\\' && r != utf8.RuneError { // RFC 8259, section 7
 			continue

@@ -15,7 +15,7 @@ func arrayOf(element *sppb.Type) *sppb.Type {
 	return &sppb.Type{Code: sppb.TypeCode_ARRAY, ArrayElementType: element}
 }
 
-// TestValues: each type has the form in the comment of AppendValue.
+// TestValues checks for each type that a value gets the JSON form that the comment of AppendValue states.
 func TestValues(t *testing.T) {
 	text, null := structpb.NewStringValue, structpb.NewNullValue()
 	list := func(values ...*structpb.Value) *structpb.Value {

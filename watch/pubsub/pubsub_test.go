@@ -38,7 +38,7 @@ func fake(t *testing.T, options ...pstest.ServerReactorOption) (*pstest.Server, 
 	return server, client
 }
 
-// change returns the n-th change of a key.
+// change returns a change of the row with this key; n is the value of its column N.
 func change(table, key string, n int) watch.Change {
 	id := watch.Column{Name: "Id", Type: &sppb.Type{Code: sppb.TypeCode_STRING}}
 	number := watch.Column{Name: "N", Type: &sppb.Type{Code: sppb.TypeCode_INT64}}
@@ -49,7 +49,8 @@ func change(table, key string, n int) watch.Change {
 	}
 }
 
-// TestPublish: messages have the data, attributes, topics and ordering keys that the package comment describes.
+// TestPublish checks that messages have the data, attributes, topics and ordering keys that the package comment
+// describes.
 func TestPublish(t *testing.T) {
 	server, client := fake(t)
 	s := &Sink{Client: client, Topic: "spanner-%project%-%instance%-%database%-%catalog%-%schema%-%table%", Create: true}
@@ -76,7 +77,8 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// full refuses messages with keys from 5 on while refuse is set, with an error that the client does not retry.
+// full refuses messages with the keys from 5 on while refuse is set. The error is one after which the client does not
+// retry.
 type full struct{ refuse *atomic.Bool }
 
 func (f full) React(request any) (handled bool, reply any, err error) {
@@ -87,8 +89,8 @@ func (f full) React(request any) (handled bool, reply any, err error) {
 	return false, nil, nil
 }
 
-// TestOrder: messages of one key are published in order, even if Pub/Sub refuses some for a while. The handler returns only when all are
-// acknowledged.
+// TestOrder checks that messages of one key are published in order, even if Pub/Sub refuses some for a while. The
+// handler must return only when all are acknowledged.
 func TestOrder(t *testing.T) {
 	var refuse atomic.Bool
 	refuse.Store(true)
@@ -111,7 +113,7 @@ func TestOrder(t *testing.T) {
 	if err := s.HandleBatch(t.Context(), list); err != nil {
 		t.Fatal(err)
 	}
-	all := server.Messages()[keys/2*changes:] // in the first call, Pub/Sub has taken the messages of half of the keys
+	all := server.Messages()[keys/2*changes:] // in the first call, Pub/Sub has accepted the messages of half of the keys
 	next := map[string]int{}
 	for _, m := range all {
 		if want := fmt.Sprintf(`{"Id":%q,"N":%d}`, strings.Split(m.OrderingKey, `"`)[3], next[m.OrderingKey]); string(m.Data) != want {
@@ -126,7 +128,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestRefused: errors of creating topics and of encoders are returned, and no message is published.
+// TestRefused checks that the handler returns the error if a topic cannot be created or an encoder fails, and that no
+// message is published then.
 func TestRefused(t *testing.T) {
 	server, client := fake(t, pstest.WithErrorInjection("CreateTopic", codes.PermissionDenied, "not yours"))
 	tx := &watch.Transaction{Changes: []watch.Change{change("A", "x", 1)}}
@@ -150,7 +153,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// stalledServer is a Pub/Sub server that does not answer until back is closed.
+// stalledServer is a Pub/Sub server that answers no request until the channel back is closed.
 type stalledServer struct {
 	asked chan struct{}
 	back  chan struct{}
@@ -165,8 +168,8 @@ func (a stalledServer) React(any) (handled bool, reply any, err error) {
 	return false, nil, nil
 }
 
-// TestAway: when the watcher must end while Pub/Sub does not answer, the handler and Close return. If the batch comes again meanwhile, as when a
-// feed is read again, it waits for the result of the first one.
+// TestAway checks that the handler and Close return if the watcher must end while Pub/Sub does not answer. If the
+// batch comes again meanwhile, as when a feed is read again, the new call must wait for the result of the first one.
 func TestAway(t *testing.T) {
 	a := stalledServer{make(chan struct{}, 1), make(chan struct{})}
 	server, client := fake(t, pstest.ServerReactorOption{FuncName: "Publish", Reactor: a})
@@ -198,7 +201,7 @@ func TestAway(t *testing.T) {
 	s.Close()
 }
 
-// TestCloseWhileAway: Close does not wait for a Pub/Sub that does not answer.
+// TestCloseWhileAway checks that Close does not wait if Pub/Sub does not answer.
 func TestCloseWhileAway(t *testing.T) {
 	a := stalledServer{make(chan struct{}, 1), make(chan struct{})}
 	_, client := fake(t, pstest.ServerReactorOption{FuncName: "Publish", Reactor: a})

@@ -1,11 +1,13 @@
 // Package pubsub publishes changes to Google Pub/Sub, as the publisher of Google's Java library Spanner Change Watcher does. Each change becomes
 // a message. Its data is the row in JSON or in Avro's binary encoding, and its attributes are Database, Catalog, Schema, Table and Timestamp.
 //
-// A change is delivered when Pub/Sub has acknowledged its message. The ordering key of a message is the table and the row's key, so that
-// subscriptions with message ordering get the changes of one key in the order of their commits.
+// A change counts as delivered when Pub/Sub has acknowledged its message. The ordering key of a message is the table
+// and the row's key, so that subscriptions with message ordering get the changes of one key in the order of their
+// commits.
 //
-// A record of a change stream is not a whole row. In JSON it is the object of package jsonlines, with old and new values. In Avro, a column that
-// was not recorded is null. Its message has one more attribute, ModType: INSERT, UPDATE or DELETE.
+// A record of a change stream need not have all columns of a row. In JSON the record is the object that package
+// jsonlines writes, with old and new values. In Avro, a column that was not recorded is null. The message of such a
+// record has one more attribute, ModType, which is INSERT, UPDATE or DELETE.
 //
 // Imports of this module: watch, watch/jsonlines.
 package pubsub
@@ -33,20 +35,22 @@ import (
 // Sink is a handler that publishes changes.
 type Sink struct {
 	Client *pubsub.Client
-	// Topic is the name of the topic for a table: an id in the client's project or projects/P/topics/T. In it, %project%, %instance%, %database%,
-	// %catalog%, %schema% and %table% stand for the parts of the table's full name.
+	// Topic is the name of the topic for a table: an id in the client's project or projects/P/topics/T. In the name,
+	// %project%, %instance%, %database%, %catalog%, %schema% and %table% are replaced by the parts of the table's full
+	// name.
 	Topic string
-	// Encode returns the message data of a change; nil is JSON.
+	// Encode returns the message data of a change. nil means the function JSON.
 	Encode func(ctx context.Context, tx *watch.Transaction, c *watch.Change) ([]byte, error)
 	// Create makes the sink create topics that do not exist.
 	Create bool
 
 	mu         sync.Mutex
 	publishers map[string]*pubsub.Publisher // by topic
-	left       []chan error                 // batches that Pub/Sub had not acknowledged when their contexts ended; each channel gets one error or nil
+	left       []chan error                 // gets one error or nil for each batch that was unacknowledged when its context ended
 }
 
-// JSON encodes a polled row as an object of its columns, and a record of a change stream as jsonlines.AppendChange does.
+// JSON encodes a change as JSON. A polled row becomes an object with its columns, a record of a change stream the
+// object that jsonlines.AppendChange writes.
 func JSON(_ context.Context, tx *watch.Transaction, c *watch.Change) ([]byte, error) {
 	if c.Kind == watch.Upsert {
 		return jsonlines.AppendRow(nil, c.Values)
@@ -66,10 +70,12 @@ type sent struct {
 	result    *pubsub.PublishResult
 }
 
-// endLimit is how long HandleBatch waits for Pub/Sub's acknowledgements after its context has ended. The client itself tries for a minute.
+// endLimit is how long HandleBatch waits for Pub/Sub's acknowledgements after its context has ended. (The Pub/Sub
+// client itself retries for a minute.)
 const endLimit = time.Second
 
-// HandleBatch publishes all changes and waits until Pub/Sub has acknowledged them. After an error all of them must come again.
+// HandleBatch publishes all changes and waits until Pub/Sub has acknowledged them. After an error, the caller must
+// call it again with all changes.
 func (s *Sink) HandleBatch(ctx context.Context, list []*watch.Transaction) error {
 	if err := s.awaitLeft(ctx); err != nil {
 		return err
@@ -103,13 +109,13 @@ func (s *Sink) HandleBatch(ctx context.Context, list []*watch.Transaction) error
 	}
 }
 
-// acknowledge waits until every message is acknowledged or has failed. If it did not wait for all, a message could overtake others when its key
-// is resumed.
+// acknowledge waits until every message is acknowledged or has failed. If it returned earlier, a message could be
+// published before others of its key when publishing for the key is resumed.
 func acknowledge(all []sent, failed error) error {
 	flush(all)
 	for _, message := range all {
 		if _, err := message.result.Get(context.Background()); err != nil {
-			message.publisher.ResumePublish(message.key) // the client refused later messages of the key, so that none overtakes this one
+			message.publisher.ResumePublish(message.key) // the client has refused later messages of the key, so none was published before this one
 			if failed == nil || errors.As(failed, new(pubsub.ErrPublishingPaused)) {
 				failed = fmt.Errorf("publishing to %s: %w", message.publisher, err)
 			}
@@ -118,15 +124,16 @@ func acknowledge(all []sent, failed error) error {
 	return failed
 }
 
-// leave keeps a batch that Pub/Sub had not acknowledged when its context ended.
+// leave records a batch that Pub/Sub had not acknowledged when its context ended.
 func (s *Sink) leave(acknowledged chan error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.left = append(s.left, acknowledged)
 }
 
-// awaitLeft waits until Pub/Sub has answered for the batches whose contexts have ended. A context ends, for example, when a feed is read again
-// after an error. The changes of these batches come again, and their old messages must not overtake the new ones.
+// awaitLeft waits until Pub/Sub has answered for the batches that leave has recorded. The context of a batch ends, for
+// example, when a feed is read again after an error. The changes of these batches come again, and their old messages
+// must not be published after the new ones.
 func (s *Sink) awaitLeft(ctx context.Context) error {
 	s.mu.Lock()
 	left := s.left
@@ -145,7 +152,8 @@ func (s *Sink) awaitLeft(ctx context.Context) error {
 	return nil
 }
 
-// flush sends queued messages at once, instead of waiting for more messages to send with them.
+// flush makes the publishers send their queued messages at once, instead of waiting for more messages to send with
+// them.
 func flush(all []sent) {
 	flushed := map[*pubsub.Publisher]bool{}
 	for _, message := range all {
@@ -156,7 +164,7 @@ func flush(all []sent) {
 	}
 }
 
-// publish queues the message of a change.
+// publish gives the message of a change to its topic's publisher, which queues it.
 func (s *Sink) publish(ctx context.Context, tx *watch.Transaction, c *watch.Change) (sent, error) {
 	encode := s.Encode
 	if encode == nil {
@@ -192,10 +200,12 @@ func attributes(c *watch.Change) map[string]string {
 	return list
 }
 
-// maxOrderingKey is the limit in bytes: https://cloud.google.com/pubsub/quotas#resource_limits.
+// maxOrderingKey is the maximum length of an ordering key in bytes:
+// https://cloud.google.com/pubsub/quotas#resource_limits.
 const maxOrderingKey = 1024
 
-// orderingKey returns the table and the key, such as Singers{"SingerId":1}, or the SHA-256 of that in hex if it is too long.
+// orderingKey returns the table and the key as text, such as Singers{"SingerId":1}. If the text is too long, it
+// returns the text's SHA-256 in hex.
 func orderingKey(c *watch.Change) (string, error) {
 	key, err := jsonlines.AppendRow([]byte(c.Table.String()), c.Key)
 	if err != nil {
@@ -208,7 +218,7 @@ func orderingKey(c *watch.Change) (string, error) {
 	return string(key), nil
 }
 
-// TopicOf returns the topic of a table, by a template as in Sink.Topic.
+// TopicOf returns the topic of a table. template is a name as in Sink.Topic.
 func TopicOf(template string, t watch.TableID) string {
 	var project, instance, database string
 	if part := strings.Split(t.Database, "/"); len(part) == 6 {
@@ -244,8 +254,8 @@ func (s *Sink) publisher(ctx context.Context, topic string) (*pubsub.Publisher, 
 	return p, nil
 }
 
-// Close stops the publishers; the client stays open. If the context of a batch has ended before Pub/Sub has acknowledged it, Close does not wait
-// for its messages: their changes come again.
+// Close stops the publishers but does not close the client. If the context of a batch ended before Pub/Sub had
+// acknowledged the batch, Close does not wait for its messages, because their changes come again.
 func (s *Sink) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

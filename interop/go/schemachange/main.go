@@ -1,10 +1,10 @@
-// Command schemachange is a program on the official Go client. It changes the schema of a large table, and polls
-// until the change is complete, with the client's default settings. Meanwhile its server is killed and started again.
-// See interop/restart.
+// Command schemachange is a program that uses the official Go client. It changes the schema of a large table, and
+// polls until the change is complete, with the client's default settings. Meanwhile the server is killed and started
+// again. The script interop/restart runs it.
 //
-// usage: schemachange DATABASE
-// It prints a line when its operation has begun, and the progress after each poll. It fails on any error, if the
-// progress falls, and if the operation lacks the time at which one of the statements took effect.
+// usage: schemachange DATABASE The program prints a line when the operation has begun, and the progress after each
+// poll. It fails on any error, if the progress decreases, and if the operation does not say when one of the statements
+// took effect.
 //
 // Imports of this module: nothing.
 package main
@@ -59,7 +59,7 @@ func main() {
 	fmt.Println("done")
 }
 
-// follow polls an operation until it is done. The progress must not fall, not even when the server restarts.
+// follow polls an operation until it is done. The progress must not decrease, not even when the server restarts.
 func follow(ctx context.Context, op *database.UpdateDatabaseDdlOperation) {
 	last := 0
 	for ; !op.Done(); time.Sleep(50 * time.Millisecond) {

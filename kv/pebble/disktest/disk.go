@@ -1,4 +1,4 @@
-// Package disktest has a disk for tests: a file system in memory with a size, so that it can be full, and with failures that a test
+// Package disktest has a disk for tests: a file system in memory with a limited size and with failures that a test
 // chooses. It also has a store that refuses batches.
 //
 // Imports of this module: kv.
@@ -13,7 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
-// Disk is a file system of one directory. A clone of it (Crash) lacks what was not synced.
+// Disk is a file system of one directory. Crash makes a copy of it without what was not synced.
 type Disk struct {
 	vfs.FS
 	Files *vfs.MemFS // without the size and without failures
@@ -34,13 +34,13 @@ func newDisk(files *vfs.MemFS, dir string, size uint64) *Disk {
 	return d
 }
 
-// Crash returns a disk with the files that this one has after a loss of power. On the new disk, no operation fails and no space is taken
-// by other programs.
+// Crash returns a disk with the files that d would have after a loss of power. On the new disk, no operation fails and
+// other programs use no space.
 func (d *Disk) Crash(cfg vfs.CrashCloneCfg) *Disk {
 	return newDisk(d.Files.CrashClone(cfg), d.dir, d.size)
 }
 
-// Fail makes every operation call f first and fail with its error, if that is not nil. Fail(nil) ends that.
+// Fail makes every operation call f first. The operation fails if f returns an error. Fail(nil) ends that.
 func (d *Disk) Fail(f func(errorfs.Op) error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -57,11 +57,12 @@ func (d *Disk) maybeFail(op errorfs.Op) error {
 	return f(op)
 }
 
-// Fill makes other programs take all space, also space that becomes free later, so files can only shrink. Empty frees the space again.
+// Fill makes other programs use all free space, even space that becomes free later, so that files can only shrink.
+// Empty frees the space of other programs again.
 func (d *Disk) Fill()  { d.setOtherBytes(d.size) }
 func (d *Disk) Empty() { d.setOtherBytes(0) }
 
-// Leave makes other programs take all free space except n bytes.
+// Leave makes other programs use all free space except n bytes.
 func (d *Disk) Leave(n uint64) { d.setOtherBytes(d.Free() - min(n, d.Free())) }
 
 func (d *Disk) setOtherBytes(n uint64) {
@@ -84,7 +85,7 @@ func (d *Disk) Free() uint64 {
 	return d.size - min(used, d.size)
 }
 
-// sized is the file system with its size.
+// sized is a file system in memory that refuses writes beyond the disk's size.
 type sized struct {
 	*vfs.MemFS
 	disk *Disk
@@ -118,7 +119,8 @@ type sizedFile struct {
 	disk *Disk
 }
 
-// Write writes as many bytes as there is room for, as operating systems do.
+// Write writes as many bytes as there is space for, as operating systems do, and returns an error if these are not
+// all.
 func (f sizedFile) Write(p []byte) (n int, err error) {
 	if free := f.disk.Free(); free < uint64(len(p)) {
 		n, _ = f.File.Write(p[:free])

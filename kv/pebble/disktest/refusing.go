@@ -7,7 +7,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// Refusing is a store that refuses batches when a test wants it to, like a store whose disk is full and whose reserve is used up.
+// Refusing is a store that refuses batches when a test tells it to. To its caller it looks like a store whose disk is
+// full and whose reserve is used up.
 type Refusing struct {
 	kv.Store
 
