@@ -66,7 +66,7 @@ func (w *walker) exprs(list []googlesql.ResolvedExprNode) []tree.Expr {
 	return out
 }
 
-// optional translates an expression that may be missing.
+// optional translates an expression that may be nil.
 func (w *walker) optional(n googlesql.ResolvedExprNode) tree.Expr {
 	if n == nil {
 		return nil
@@ -103,7 +103,8 @@ func (w *walker) call(n *googlesql.ResolvedFunctionCall) tree.Expr {
 	return &tree.Call{Func: f, Args: args, Lambdas: lambdas}
 }
 
-// arguments translates the arguments of a call. Where an argument is a lambda, args has nil, and lambdas has the lambda.
+// arguments translates the arguments of a call. For an argument that is a lambda, it appends nil to args and the
+// lambda to lambdas.
 func (w *walker) arguments(n *googlesql.ResolvedFunctionCallBase) (args []tree.Expr, lambdas []*tree.Lambda) {
 	generic := get(n.GenericArgumentList())
 	if len(generic) == 0 {
