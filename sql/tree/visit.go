@@ -2,8 +2,8 @@ package tree
 
 import "fmt"
 
-// visitor walks through scans and expressions, also those of subqueries. It visits parents first. If scan returns false, the visitor does not enter
-// that scan.
+// visitor walks through scans and expressions, including those of subqueries. It visits parents first. If scan
+// returns false, the visitor does not visit what is below that scan.
 type visitor struct {
 	scan func(Scan) (enter bool)
 	expr func(Expr)
@@ -65,7 +65,7 @@ func inputsOf(s Scan) []Scan {
 	panic(fmt.Sprintf("tree: no inputs known of %T", s))
 }
 
-// exprsOf returns the expressions of a scan, without those of its inputs.
+// exprsOf returns the expressions of a scan, but not those of the scan's inputs.
 func exprsOf(s Scan) []Expr {
 	switch s := s.(type) {
 	case *Filter:
