@@ -118,7 +118,7 @@ type walker struct {
 	catalog *schema.Catalog
 	lib     *library
 	sql     string
-	zone    *time.Location // for timestamp literals that name no zone; nil if the library already reads them in it
+	zone    *time.Location // for timestamp literals that name no time zone; nil: the library's zone
 	zeros   bool           // sql contains a negative zero
 
 	declared     map[string]*value.Type // by lower-cased name; nil: no type given
@@ -150,7 +150,8 @@ func (w *walker) declare(params map[string]*value.Type) {
 	}
 }
 
-// analyze analyzes a statement. The pool may stop the call and make it again, so analyze begins with no results.
+// analyze analyzes a statement. The pool may stop the call and make it again, so analyze first discards earlier
+// results.
 func (w *walker) analyze(l *library, sql string) (stmt tree.Statement) {
 	w.begin()
 	w.resolve(l, sql, func(n googlesql.ResolvedStatementNode) { stmt = w.statement(n) })

@@ -10,8 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// library is a catalog of the library (GoogleSQL's analyzer): the tables, change streams and other objects that texts may name, and the
-// built-in functions and types.
+// library is a catalog in GoogleSQL's analyzer. It holds the tables, change streams and other objects that texts may
+// name, and the built-in functions and types.
 type library struct {
 	engine  *engine
 	of      *Analyzer // the Analyzer whose schema's objects the catalog holds, or nil

@@ -123,7 +123,7 @@ const (
 	structField, fieldName, fieldType = 1, 1, 2
 )
 
-// typeKinds holds the library's enum numbers of types.
+// typeKinds holds the numbers of SQL types in the library's enumeration TypeKind.
 var typeKinds = map[value.Kind]uint64{
 	value.Int64: 2, value.Bool: 5, value.String: 8, value.Array: 16, value.Struct: 17, value.Timestamp: 19, value.JSON: 26,
 }

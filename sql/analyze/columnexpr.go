@@ -130,7 +130,8 @@ func number(e tree.Expr, columns map[int]*schema.Column) (uses []*schema.Column)
 	return uses
 }
 
-// assigned matches the library's error for an expression whose type cannot be converted to want.
+// assigned matches the library's error for an expression whose type cannot be converted to that of the assigned
+// column.
 var assigned = regexp.MustCompile(`^Value of type (.*) cannot be assigned to \w+, which has type (.*?)( \[at .*)?$`)
 
 // firstLineUp translates the lines and columns in an error from the UPDATE statement to the expression, which begins
@@ -144,7 +145,7 @@ func firstLineUp(err error) error {
 		m := place.FindStringSubmatch(at)
 		line, _ := strconv.Atoi(m[1])
 		if line == 1 {
-			return "" // the place is in exprPrefix
+			return "" // the error is in exprPrefix
 		}
 		return " [at " + strconv.Itoa(line-1) + ":" + m[2] + "]"
 	})

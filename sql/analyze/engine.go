@@ -215,9 +215,9 @@ const (
 	fieldOutput, fieldError                           = 2, 15
 )
 
-// analyze lets the library resolve a statement. Meanwhile other goroutines may enter their engines. The error is what
-// the library says against the statement. The library stops when the context of a heavy statement ends, and when a
-// light statement takes longer than lightTime.
+// analyze lets the library resolve a statement. Meanwhile other goroutines may enter their engines. If the library
+// refuses the statement, analyze returns the library's error. The library stops when the context of a heavy statement
+// ends, and when a light statement takes longer than lightTime; analyze then panics with a failure.
 func (e *engine) analyze(sql string, options *googlesql.AnalyzerOptions, catalog *googlesql.Catalog, types *googlesql.TypeFactory) (*googlesql.AnalyzerOutput, error) {
 	request := make([]byte, 0, len(sql)+64)
 	request = protowire.AppendTag(request, fieldText, protowire.BytesType)

@@ -181,7 +181,7 @@ func TestNoFinalizers(t *testing.T) {
 }
 
 // TestBuiltInsAreShared: a schema in an engine has no built-in functions of its own until a text names a sequence.
-// From then on it has, because the library looks for sequences only in the catalog that also has the functions.
+// Then it gets them, because the library looks for sequences only in the catalog that also has the functions.
 func TestBuiltInsAreShared(t *testing.T) {
 	catalog, err := applyAll(schema.NewCatalog(), "CREATE TABLE T (K INT64, V STRING(MAX)) PRIMARY KEY (K);\nCREATE SEQUENCE Numbers BIT_REVERSED_POSITIVE")
 	if err != nil {
@@ -206,8 +206,8 @@ func TestBuiltInsAreShared(t *testing.T) {
 	}
 }
 
-// TestColumnsOfExpression: the library gets only the columns that an expression names. If it refuses the expression,
-// it gets all columns, so that its message can suggest one.
+// TestColumnsOfExpression: the library gets only the columns that an expression names. If the library refuses the
+// expression, it gets all columns, so that its message can suggest one.
 func TestColumnsOfExpression(t *testing.T) {
 	catalog, err := applyAll(schema.NewCatalog(), "CREATE TABLE T (K INT64, Amount INT64, `Value` INT64) PRIMARY KEY (K)")
 	if err != nil {

@@ -93,7 +93,8 @@ func (w *walker) called(n *googlesql.ResolvedFunctionCall) *body {
 }
 
 // inline returns the expression of a function with the arguments in place of its parameters. An argument that is not
-// a column, a constant or a parameter is computed once, and its parameters become references to the result.
+// a column, a constant or a query parameter is computed once, and the function's parameter becomes a reference to the
+// result.
 func (w *walker) inline(n *googlesql.ResolvedFunctionCall, b *body) tree.Expr {
 	if get(n.ErrorMode()) == googlesql.ResolvedFunctionCallBaseEnums_ErrorModeSafeErrorMode {
 		refuse(usererror.SafeFunction(b.FullName()))

@@ -17,8 +17,9 @@ import (
 // the finalizer of such a handle at once, and free frees the object as soon as a statement is analyzed. The library
 // does not export the methods that free objects, hence the linknames.
 //
-// The package librarytest checks that the library still has these methods, and that no handle here keeps its finalizer. It does not link
-// them: if one is gone, everything else fails to link, but its test still runs and says so.
+// The package librarytest checks that the library still has these methods, and that own removes the finalizer of
+// every handle here. librarytest itself does not link the methods. So if a method is gone, every program that
+// contains this package fails to link, but librarytest still runs and names the method.
 
 //go:linkname freeOutput github.com/goccy/go-googlesql.(*AnalyzerOutput).free
 func freeOutput(*googlesql.AnalyzerOutput)

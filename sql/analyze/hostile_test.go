@@ -74,8 +74,8 @@ var hostile = map[string]string{
 	"990,000 semicolons":               "SELECT 1" + strings.Repeat(";", 990_000),
 }
 
-// chain returns a query with n+1 named subqueries. first is the first; each later one is each, formatted with the
-// name of the subquery before.
+// chain returns a query with n+1 named subqueries, a0 to an. first is the SQL of a0. each is the format for the SQL
+// of the others; its argument is the name of the subquery before.
 func chain(n int, first, each string) string {
 	sql := "WITH a0 AS (" + first + ")"
 	for i := range n {

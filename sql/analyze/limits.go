@@ -80,8 +80,8 @@ func (c *counts) union(inputs int) {
 	atMost(limitUnions, max(inputs, c.unions), maxUnions)
 }
 
-// define counts the named subqueries within the definition of the named subquery name; walk walks through that
-// definition. name adds the count to the total wherever the subquery is used.
+// define calls walk, which walks through the definition of a subquery of WITH, and stores how many such subqueries
+// walk has counted. c.name later adds that number to the total at each use of the subquery.
 func (c *counts) define(name string, walk func()) {
 	before := c.named
 	walk()
@@ -91,7 +91,7 @@ func (c *counts) define(name string, walk func()) {
 	c.namedIn[name], c.named = c.named-before+1, before
 }
 
-// name counts a named subquery, and those within it, at a place where it is used.
+// name counts a subquery of WITH, and those within it, at a place where it is used.
 func (c *counts) name(name string) {
 	c.named += c.namedIn[name]
 	atMost(limitNamed, c.named, maxNamed)
@@ -116,7 +116,8 @@ func (c *counts) parameter(name string) {
 	atMost(limitParameters, len(c.parameters), maxParameters)
 }
 
-// enter increments the depth nested, and refuses a depth beyond the limit. leave decrements the depth again.
+// enter increments nested, a depth of nesting, and refuses the statement if the depth exceeds the limit. what names
+// the kind of nesting for the error. leave decrements the depth again.
 func enter(nested *int, what string, limit int) (leave func()) {
 	*nested++
 	atMost(what, *nested, limit)

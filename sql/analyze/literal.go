@@ -55,7 +55,7 @@ func (w *walker) valueOf(v *googlesql.Value, t *value.Type) value.Value {
 	return extendedValueOf(v, t)
 }
 
-// extendedValueOf translates values of those types for which the library has a class of values.
+// extendedValueOf does what valueOf does, for the types whose values have Go types of their own in the library.
 func extendedValueOf(v *googlesql.Value, t *value.Type) value.Value {
 	switch t.Kind {
 	case value.Timestamp:

@@ -28,7 +28,7 @@ func (a *Analyzer) LiteralTypes(ctx context.Context, sql string, params map[stri
 	return types, err
 }
 
-// typed stores t if n is one of the literals whose types LiteralTypes returns.
+// typed records t as the type of the literal n, if LiteralTypes must return the type of n.
 func (w *walker) typed(n *googlesql.ResolvedLiteral, t *value.Type) {
 	at := get(n.GetParseLocationRangeOrNULL())
 	if at == nil {

@@ -98,7 +98,7 @@ func (l *load) query(brackets int) {
 	l.deep = max(l.deep, brackets)
 }
 
-// nest records how deep a bracket is nested.
+// nest records the depths of the text within a bracket that was closed.
 func (l *load) nest(inside levels) { l.deepest = l.deepest.max(inside) }
 
 // weight returns the estimate for the tokens so far.

@@ -13,7 +13,7 @@ import (
 // found a name.
 const suggestible = 20
 
-// The library gets a table or change stream only when the first text comes in which its name occurs. A schema may
+// The library gets a table or change stream only when the first text that contains its name is analyzed. A schema may
 // have 5,000 tables, and each takes the library some 30 us, and some kilobytes for each of its columns.
 
 // table returns the table with this name ("t" or "schema.t") or synonym; nil if there is none. System tables are
@@ -70,7 +70,7 @@ func typesIn(sql string, bundle *schema.ProtoBundle) (types []string) {
 // path is the whole path of names and dots that ends with name.
 func eachName(sql string, f func(before, name, path string)) {
 	s := scanner{sql: sql}
-	before, last, path := "", "", "" // last is a name, or a dot, which then follows the name before
+	before, last, path := "", "", "" // last is the last name, or a dot that follows the name in before
 	for s.next() {
 		token := s.token
 		switch c := token[0]; {

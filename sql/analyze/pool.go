@@ -198,7 +198,8 @@ func (p *pool) forget(a *Analyzer) {
 	}
 }
 
-// queue holds the statements of one kind that wait for their turn.
+// queue holds the statements of one kind, light or heavy, that wait for their turn. A statement is analyzed only
+// while it has a turn. There are lightEngines turns for light statements and heavyEngines turns for heavy ones.
 type queue struct {
 	free    int // number of turns that no statement has
 	waiting []*waiter

@@ -16,7 +16,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// turns is a pool of which a test uses only the turns; no engine is made.
+// turns is a pool for tests that only take turns and give them back, and never make an engine.
 type turns struct {
 	*pool
 	got []int // weights of the statements that got a turn, in the order of their turns
@@ -36,8 +36,8 @@ func (p *turns) send(ctx context.Context, weight int) {
 	synctest.Wait()
 }
 
-// TestLightPassesHeavy: while heavy statements have all turns for heavy statements, a light one gets its turn at
-// once.
+// TestLightPassesHeavy: while heavy statements have all turns of their kind and others wait, a light statement gets a
+// turn at once.
 func TestLightPassesHeavy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &turns{pool: newPool()}
@@ -115,8 +115,8 @@ func TestWaitEnds(t *testing.T) {
 	})
 }
 
-// TestBesideHeavy: a light statement is analyzed while heavy statements have all engines for heavy statements. A
-// further heavy statement fails, because its context ends. The guard still refuses texts, since it needs no engine.
+// TestBesideHeavy: while as many heavy statements are analyzed as may be at once, a light statement is analyzed, and
+// a further heavy statement, whose context has ended, fails. The guard still refuses texts, since it needs no engine.
 func TestBesideHeavy(t *testing.T) {
 	a := testAnalyzer(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -40,7 +40,8 @@ type descriptorPool struct {
 	files map[protoreflect.FullName]string
 }
 
-// descriptors returns the pool of a bundle for one more library, which uses the pool until the library is freed.
+// descriptors returns the pool of a bundle, for one more library. It counts that library as a user of the pool;
+// library.free ends the use.
 func (e *engine) descriptors(b *schema.ProtoBundle) *descriptorPool {
 	p := e.pools[b]
 	if p == nil {
@@ -132,9 +133,9 @@ type declarations struct {
 	extended []protoreflect.Descriptor     // added messages whose extensions must still be added
 }
 
-// visit adds a declaration and those that it refers to. If the declaration refers to one further down on the stack,
-// both stay on the stack until that one is added. visit returns the lowest number in order of the declarations on the
-// stack that d reaches, including d itself.
+// visit adds d, after the declarations that d refers to. If d refers to a declaration that is further down on the
+// stack, d stays on the stack until that declaration is added. visit returns the lowest number in order of the
+// declarations on the stack that d refers to, directly or not; d itself is one of them.
 func (s *declarations) visit(d protoreflect.Descriptor) (low int) {
 	name := d.FullName()
 	if s.pool.files[name] != "" {
@@ -283,7 +284,7 @@ func widen(fields []*descriptorpb.FieldDescriptorProto) {
 	}
 }
 
-// useBundle returns the library's descriptor pool, and makes it before if there is none.
+// useBundle returns the library's descriptor pool. If there is none yet, it makes one.
 func (l *library) useBundle() *descriptorPool {
 	if l.pool == nil {
 		l.pool = l.engine.descriptors(l.bundle)

@@ -102,9 +102,9 @@ func (w *walker) fieldAssignment(set []tree.Assignment, target *googlesql.Resolv
 	return set
 }
 
-// protoLiteral translates a string literal where a PROTO is required. It returns a cast of the text, which runs with
-// the statement. The value that the library has parsed is of no use, because its numbers are encoded otherwise than
-// the message needs (see simplify).
+// protoLiteral translates a string literal where a PROTO is required. It returns a cast of the text, which is
+// computed when the statement runs. The value that the library has parsed cannot be used, because its numbers are not
+// encoded as the message requires (see simplify).
 func (w *walker) protoLiteral(v *googlesql.Value, t *value.Type) tree.Expr {
 	text := strings.TrimSuffix(strings.TrimPrefix(get(v.DebugString(false)), "{"), "}")
 	return &tree.Cast{Arg: &tree.Literal{T: value.StringType, Value: value.OfString(text)}, T: t}

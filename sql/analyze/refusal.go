@@ -130,7 +130,7 @@ var unimplementedFunctions = map[string]bool{
 	"TOKENIZE_NGRAMS": true, "TOKENIZE_NUMBER": true, "TOKENIZE_SUBSTRING": true, "TOKENLIST_CONCAT": true,
 }
 
-// How messages of the library begin.
+// The beginnings of error messages of the library.
 const (
 	graphRefused = "Graph query is not supported"
 	syntaxError  = "Syntax error: "
@@ -203,7 +203,7 @@ func withoutFarSuggestion(text string) string {
 	return text[:m[3]] + text[m[1]:]
 }
 
-// isNear reports whether name may be a misspelling of want.
+// isNear reports whether name is so similar to want that it may be a misspelling of want.
 func isNear(name, want string) bool {
 	_, near := nearness(name, want)
 	return near

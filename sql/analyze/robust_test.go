@@ -236,7 +236,8 @@ func TestConcurrent(t *testing.T) {
 }
 
 // TestMemoryLevel: the memory of thousands of statements and hundreds of schemas is freed without finalizers. Go's
-// collector is off, so finalizers do not run. The library's memory must not grow, because it never shrinks.
+// collector is off, so that finalizers do not run. The library's memory, which never shrinks, must not have grown at
+// the end.
 func TestMemoryLevel(t *testing.T) {
 	const (
 		statements = 3000

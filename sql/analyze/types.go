@@ -26,8 +26,8 @@ var scalarKinds = []struct {
 	{value.UUIDType, googlesql.TypeKindTypeUuid},
 }
 
-// typeOf translates a type of the library. An enumeration that GoogleSQL itself defines becomes STRING, because the
-// values are its names.
+// typeOf translates a type of the library. An enumeration that GoogleSQL itself defines becomes STRING; its values
+// become their names.
 func (w *walker) typeOf(t googlesql.Googlesql_TypeNode) *value.Type {
 	w.fields = 0
 	return w.typeIn(t)

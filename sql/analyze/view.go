@@ -82,7 +82,8 @@ func (w *walker) expand(v *schema.View, columns []string, lock bool) (query *tre
 	return query
 }
 
-// unsorted removes the sort at the end of a scan. The order of a view's query has no effect.
+// unsorted removes the sort at the end of a scan, since the order of a view's query has no effect on the statement
+// that reads the view.
 func unsorted(s tree.Scan) tree.Scan {
 	switch s := s.(type) {
 	case *tree.Project:

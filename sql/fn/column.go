@@ -34,8 +34,8 @@ func (c *Column) Peek(i int) value.Value {
 	return c.Values[i*c.Stride]
 }
 
-// NotNull returns those of rows whose value in a Vector is not NULL. Without a Vector it returns all of rows. If it
-// leaves rows out, the result is in room, a buffer for reuse.
+// NotNull returns the row numbers in rows for which the column is not NULL, if it has a Vector. Otherwise it returns
+// rows unchanged. A result that lacks some rows is in room, a buffer for reuse.
 func (c *Column) NotNull(rows []int32, room *[]int32) []int32 {
 	if c.Vector == nil || c.Vector.Nulls == nil {
 		return rows

@@ -89,9 +89,9 @@ type Scalar struct {
 	Leakproof bool
 
 	eval  Eval
-	null  value.Value // eval is also called if an argument is NULL
-	nulls bool        // eval is called with NULL arguments too
-	safe  bool        // errors become NULL
+	null  value.Value // the result if an argument is NULL
+	nulls bool        // eval is also called if an argument is NULL
+	safe  bool        // suppressible errors become NULL
 }
 
 // NewScalar makes a function whose eval is never called with a NULL argument. The result is null if an argument is

@@ -56,7 +56,8 @@ func CharOffset(s string, n int64) int {
 	return len(s)
 }
 
-// CharOffsetBack returns the byte offset of the last n characters of s. If s has fewer characters, it returns 0.
+// CharOffsetBack returns the byte offset at which the last n characters of s begin. If s has fewer characters, it
+// returns 0.
 func CharOffsetBack(s string, n int64) int {
 	end := len(s)
 	for ; n > 0 && end > 0; n-- {

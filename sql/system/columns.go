@@ -92,7 +92,7 @@ func define(schemaName, lines string) []*schema.Table {
 	return tables
 }
 
-// column makes a column from a word of such a line: a name, then any of *, :type and ?.
+// column makes a column from a word of a line of informationSchema: a name, then any of *, :type and ?.
 func column(word string) *schema.Column {
 	name, kind, _ := strings.Cut(strings.NewReplacer("*", "", "?", "").Replace(word), ":")
 	c := &schema.Column{Name: name, NotNull: !strings.Contains(word, "?"), KeyOrdinal: -1}

@@ -131,8 +131,8 @@ func (n *needs) call(e *Call) {
 	n.add(schema.Need{Kind: "function", Name: e.Func.Name, Member: schema.InfoReaderRole})
 }
 
-// sequencePrivileges are the privileges that functions of sequences and identity columns need. Source:
-// https://cloud.google.com/spanner/docs/fgac-sequences.
+// sequencePrivileges holds the privileges that functions of sequences and identity columns need on the sequence or
+// column, by the function's name. Source: https://cloud.google.com/spanner/docs/fgac-sequences.
 var sequencePrivileges = map[string]schema.Privilege{
 	"get_next_sequence_value":         schema.PrivilegeUpdate,
 	"get_internal_sequence_state":     schema.PrivilegeSelect,

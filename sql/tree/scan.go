@@ -177,7 +177,7 @@ const (
 	Except
 )
 
-// ZipMode tells how an UNNEST of several arrays treats arrays of different lengths.
+// ZipMode tells what an UNNEST of several arrays does if the arrays have different lengths.
 type ZipMode uint8
 
 const (

@@ -9,7 +9,8 @@ import (
 )
 
 // statistics holds the aggregates for variance and standard deviation. The variance of a population is the sum of
-// squared deviations divided by n, that of a sample divides by n - 1. The result for a sample of one row is NULL.
+// squared deviations divided by n; the variance of a sample is that sum divided by n - 1. The result for a sample of
+// one row is NULL.
 var statistics = []aggregateRecord{
 	{name: "var_samp", doc: "The variance of a sample.", overloads: spreadOverloads(sample, false)},
 	{name: "stddev_samp", doc: "The standard deviation of a sample.", overloads: spreadOverloads(sample, true)},

@@ -216,7 +216,7 @@ func (s *sumFloat64) average() (value.Value, error) {
 // sumNumeric adds in 38 digits. When the sum does not fit, it moves the sum so far to a big.Int.
 type sumNumeric struct {
 	sum  value.Decimal
-	wide *big.Int // the rest of the sum, in billionths; nil if sum is the whole sum
+	wide *big.Int // the part of the sum that is not in sum, in billionths; nil if there is none
 	n    int64
 }
 

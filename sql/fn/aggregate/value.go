@@ -139,8 +139,8 @@ func (e *extremumGroups) addFloats(rows, groups []int32, v *value.Vector) {
 	}
 }
 
-// addTexts adds STRINGs or BYTES to the groups. It copies a value only if that becomes the least or greatest of its
-// group.
+// addTexts adds STRINGs or BYTES to the groups. It copies a value only if the value becomes the least or greatest of
+// its group.
 func (e *extremumGroups) addTexts(rows, groups []int32, v *value.Vector) {
 	for _, i := range rows {
 		best := &e.states[groups[i]]

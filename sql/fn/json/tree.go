@@ -193,7 +193,8 @@ func (n *jsonNode) remove(path []jsonStep) {
 }
 
 // stripNulls removes nulls from objects, and from arrays if inArrays is set. If empty is set, it also removes objects
-// that are then empty, and with inArrays empty arrays. drop tells the caller to remove n itself.
+// that are then empty, and, if inArrays is set too, arrays that are then empty. drop tells the caller to remove n
+// itself.
 func (n *jsonNode) stripNulls(inArrays, empty bool) (drop bool) {
 	if n.kind == '{' {
 		kept := n.members[:0]

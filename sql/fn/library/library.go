@@ -30,8 +30,8 @@ var scalars = fn.NewRegistry(operators.Logic, operators.Comparison, operators.Co
 	arrays.Basic, arrays.Search, mathematics.Vectors, utility.UUIDs, json.Queries, json.Conversions, json.Makers,
 	json.Changes, json.Searches, text.Formats, utility.Network, utility.Compression, utility.Distributions, utility.Sequences)
 
-// onFields holds the functions on fields of PROTO. GoogleSQL has no functions with these names; calls of them have
-// Function.Fields set.
+// onFields holds the functions on fields of PROTO. In GoogleSQL's resolved tree they are not functions but nodes of
+// their own. Their calls in a tree.Statement have Function.Fields set.
 var onFields = fn.NewRegistry(protobuf.Fields)
 
 // Lookup returns the implementation for a call of a scalar function.

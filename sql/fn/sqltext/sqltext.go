@@ -1,5 +1,5 @@
-// Package sqltext prints values as text. It has two forms: that of CAST to STRING (FORMAT's %t), and SQL literals
-// (%T).
+// Package sqltext prints values as text, in one of two forms: as CAST to STRING prints them (FORMAT's %t), or as SQL
+// literals (%T).
 //
 // Imports of this module: sql/fn, sql/fn/protobuf, value.
 package sqltext

@@ -26,8 +26,8 @@ type formatPart struct {
 	text                                   string
 	specifier                              byte // 0 for the last piece, which no specifier follows
 	minus, plus, space, sharp, zero, group bool
-	// width and precision are the numbers in the specifier. If widthArg or precisionArg is not negative, it is the
-	// index of an argument that has the number instead. A precision of -1 means that there is none.
+	// width and precision are the numbers in the specifier. If widthArg or precisionArg is not negative, that is the
+	// index of an argument that holds the number instead. A precision of -1 means that there is none.
 	width, precision       int
 	widthArg, precisionArg int
 	arg                    int
@@ -236,7 +236,7 @@ func (p formatPart) cut(s string) string {
 	return s[:fn.CharOffset(s, int64(p.precision))]
 }
 
-// pad appends prefix, which is a sign or 0x, and digits. It fills them up to the width with spaces or zeros.
+// pad appends prefix (a sign or 0x) and digits. If they are shorter than the width, it adds spaces or zeros.
 func (p formatPart) pad(dst []byte, prefix, digits string) []byte {
 	missing := max(0, p.width-len(prefix)-utf8.RuneCountInString(digits))
 	switch {
@@ -366,7 +366,7 @@ func fixedNumeric(d value.Decimal, digits int) string {
 	return text + strings.Repeat("0", digits-len(fraction))
 }
 
-// withPoint applies the # flag: the number always has a point, and %g keeps the zeros at its end.
+// withPoint applies the # flag to a formatted number: the number always has a point, and %g keeps trailing zeros.
 func withPoint(text string, verb byte, precision int) string {
 	if !finiteText(text[:1]) {
 		return text

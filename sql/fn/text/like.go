@@ -37,7 +37,8 @@ type likePattern struct {
 	bytes  bool // _ matches a byte, not a character
 }
 
-// likePiece is a piece of a pattern, split at each _. It matches literals[0], any character, literals[1], and so on.
+// likePiece is a piece of a pattern, split at each _. It matches piece[0], any character, piece[1], any character,
+// and so on.
 type likePiece []string
 
 func compileLike(pattern string, kind value.Kind) (likePattern, error) {

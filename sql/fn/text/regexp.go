@@ -134,7 +134,7 @@ func (p *pattern) subject(s string) string {
 	return s
 }
 
-// original converts a part of the subject to a value of the text's type.
+// original converts a part of the subject back to a STRING or BYTES value.
 func (p *pattern) original(s string) value.Value {
 	if !p.bytes {
 		return value.OfString(s)
