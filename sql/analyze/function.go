@@ -217,8 +217,8 @@ func (w *walker) signature(b *body) (s schema.Signature) {
 	return s
 }
 
-// unsteady records the name of a called function that may return different values for the same arguments, since the
-// function being defined then does so too. "" means that the called function is stable.
+// unsteady records name, a called function that may return different values for the same arguments, because the
+// function that calls it may do so too. "" means that the called function always returns the same value.
 func (d *definition) unsteady(name string) {
 	if d.unstable == "" {
 		d.unstable = name

@@ -93,7 +93,7 @@ func numbers(n int, format string) string {
 	return strings.Join(parts, ",")
 }
 
-// doubling returns a query that joins a subquery with itself, n times over.
+// doubling returns a query with n+1 named subqueries, each of which joins the one before with itself.
 func doubling(n int) string {
 	sql := "WITH a0 AS (SELECT * FROM T)"
 	for i := range n {

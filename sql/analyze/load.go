@@ -107,7 +107,8 @@ func (l *load) weight() int {
 	// doubles the time.
 	tokens := l.tokens * (1 + l.deepest.all/100) << max(l.deepest.betweens-3, 0)
 
-	// Stages are nested SELECTs, pipe operators and subqueries of WITH. Each hands its columns on to the next.
+	// Stages are nested SELECTs, pipe operators and, if the text has WITH, all SELECTs. Each stage may hand all of
+	// its columns on to the next.
 	stages := 1 + l.deep + l.pipes
 	if l.with {
 		stages += l.selects

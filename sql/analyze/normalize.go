@@ -28,8 +28,8 @@ type Literal struct {
 	End   int         // the literal's end in the statement, as a byte offset
 }
 
-// Longer texts, and texts with more literals, are not normalized: they are seldom sent again with other literals, and
-// each search for literals costs time. maxNormalizedText is in bytes.
+// Texts of more than maxNormalizedText bytes, and texts with more than maxLiterals literals, are not normalized: they
+// are seldom sent again with other literals, and each search for literals costs time.
 const (
 	maxNormalizedText = 64 << 10
 	maxLiterals       = 500

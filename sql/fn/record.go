@@ -130,7 +130,8 @@ func (g *Registry) Descriptions() []Description {
 	return list
 }
 
-// IsLarge reports whether a value of a type may need so much memory that the call fails, even a call with SAFE.
+// IsLarge reports whether a value of type t may need so much memory that the call which makes it fails, even with
+// SAFE.
 func IsLarge(t *value.Type) bool {
 	switch t.Kind {
 	case value.String, value.Bytes, value.JSON, value.Proto, value.Array, value.Struct:

@@ -103,9 +103,9 @@ type Function struct {
 	Type *value.Type // type of the result
 	// Safe means SAFE.f(): an error becomes NULL.
 	Safe bool
-	// For functions on PROTO, Fields holds paths of fields, each from the message down. ProtoField and HasProtoField
-	// have one path: the field that they read. The other functions have one path for each value among their
-	// arguments: the field that they set to that value.
+	// Fields is set for functions on PROTO. It holds paths of fields; each path begins at the message. ProtoField and
+	// HasProtoField have one path, that of the field that they read. The other functions have a path for each value
+	// among their arguments: that of the field that gets the value.
 	Fields [][]protoreflect.FieldDescriptor
 }
 

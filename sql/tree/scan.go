@@ -214,7 +214,7 @@ type AggCall struct {
 	// Having is HAVING MAX or MIN e. Only the rows count for which e has its greatest or least value.
 	Having    Expr
 	HavingMax bool
-	// Where is a condition for the rows that count; if it is nil, all rows count.
+	// Where is a condition: only the rows for which it is TRUE count. If Where is nil, all rows count.
 	Where Expr
 	// Failure is a column that receives an error of the aggregate, which $with_side_effects reads; the value of the
 	// aggregate is then NULL. If Failure is nil, an error ends the statement.

@@ -43,8 +43,8 @@ var lossless = map[[2]value.Kind]bool{
 	{value.UUID, value.String}: true, {value.UUID, value.Bytes}: true, {value.String, value.Bytes}: true,
 }
 
-// calendar reports whether a conversion with a format may depend on the current date: a format without a year or
-// month takes the current one.
+// calendar reports whether a conversion with a format may depend on the Context: on its time zone, or on its current
+// month, from which parsing takes a year or month that the format does not name.
 func calendar(from, to *value.Type) bool {
 	return from.Kind == value.String && to.Kind == value.Date || zoned(from) || zoned(to)
 }

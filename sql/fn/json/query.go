@@ -32,7 +32,7 @@ var Queries = []fn.Record{
 	{Name: "json_type", Doc: "object, array, string, number, boolean or null.", Overloads: []fn.Overload{fn.On("JSON -> STRING", fn.Strict(jsonType))}},
 }
 
-// jsonPaths parses the paths that one call in a statement uses, and caches the last.
+// jsonPaths parses the paths that one call in a statement uses, and keeps the last parsed path for the next row.
 type jsonPaths struct{ cache fn.Memo[[]jsonStep] }
 
 // find returns the part of the JSON text a[0] at path a[1], or at $ if there is no a[1]. ok is false if the path

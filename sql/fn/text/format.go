@@ -26,8 +26,9 @@ type formatPart struct {
 	text                                   string
 	specifier                              byte // 0 for the last piece, which no specifier follows
 	minus, plus, space, sharp, zero, group bool
-	// width and precision are the numbers in the specifier. If widthArg or precisionArg is not negative, that is the
-	// index of an argument that holds the number instead. A precision of -1 means that there is none.
+	// width and precision are the numbers in the specifier. If widthArg is not negative, the width is the value of
+	// argument widthArg instead; precisionArg has the same meaning for the precision. A precision of -1 means that
+	// there is none.
 	width, precision       int
 	widthArg, precisionArg int
 	arg                    int

@@ -45,7 +45,7 @@ type pattern struct {
 	bytes bool
 }
 
-// patternCache compiles the patterns of one call in a statement, and caches the last.
+// patternCache compiles the patterns of one call in a statement, and keeps the last one for the next row.
 type patternCache struct {
 	kind  value.Kind
 	cache fn.Memo[*pattern]
@@ -158,8 +158,10 @@ func (p *pattern) extracted(match []int) (start, end int) {
 	return match[0], match[1]
 }
 
-// each calls f for each match in s until f returns false. An empty match may directly follow another match. But as in
-// GoogleSQL, an empty match at the end of s is left out if s is not empty and another match precedes it.
+// each calls f for each match in s until f returns false. As in GoogleSQL, an empty match may directly follow another
+// match, but an empty match at the end of s is left out if s is not empty and another match precedes it. If the
+// pattern looks back, the matches are those of Go's FindAll, in which no empty match directly follows another match;
+// each then always leaves out an empty match at the end of a text that is not empty.
 func (p *pattern) each(s string, f func(match []int) (more bool)) {
 	if p.looksBack {
 		for _, match := range p.re.FindAllStringSubmatchIndex(s, -1) {
