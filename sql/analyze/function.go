@@ -217,8 +217,8 @@ func (w *walker) signature(b *body) (s schema.Signature) {
 	return s
 }
 
-// unsteady records name, a called function that may return different values for the same arguments, because the
-// function that calls it may do so too. "" means that the called function always returns the same value.
+// unsteady records name, the name of a called function that may return different values for the same arguments. The
+// function in definition then may do so as well. "" means that the called function always returns the same value.
 func (d *definition) unsteady(name string) {
 	if d.unstable == "" {
 		d.unstable = name

@@ -6,9 +6,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// tally counts the tokens that show how much a text has of the quantities that Spanner limits, so that a text far
-// beyond a limit never reaches the library. It counts nothing that the walk through the resolved statement would not
-// count. The walk may count more, and so refuse a text that passes here.
+// tally counts function calls, parameters and other quantities that Spanner limits, by the tokens of a text alone. So
+// a text far beyond a limit never reaches the library. tally counts nothing that the walk through the resolved
+// statement would not count. The walk may count more, and so refuse a text that passes here.
 type tally struct {
 	functions  int
 	grouped    bool // the text has GROUP BY, which may merge equal expressions into one

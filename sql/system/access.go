@@ -79,8 +79,8 @@ func (b *builder) columnAt(name string) int {
 	return -1
 }
 
-// seesGrantee reports whether the role may see rows about the privileges of a grantee. It may see those of grantees
-// whose privileges it has itself, but ROLE_*_GRANTS and ROLE_GRANTEES do not show privileges of public.
+// seesGrantee reports whether the role may see rows about the privileges of a grantee. In most tables it may see them
+// if it has the grantee's privileges itself. ROLE_*_GRANTS and ROLE_GRANTEES never show privileges of public.
 // TABLE_PRIVILEGES and COLUMN_PRIVILEGES show the privileges of all grantees, but only on tables and columns that the
 // role may see.
 func (b *builder) seesGrantee(grantee string) bool {

@@ -6,8 +6,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// sequences adds the sequences that users have made. It does not add those of identity columns, because COLUMNS lists
-// them.
+// sequences adds the sequences that users have made. It leaves out the sequences of identity columns, because the
+// table COLUMNS lists them.
 func sequences(b *builder) {
 	for s := range b.catalog.Sequences() {
 		b.add("", s.Schema, s.Name, "INT64")

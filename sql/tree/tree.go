@@ -81,8 +81,8 @@ type Conflict struct {
 	Where    Expr
 }
 
-// Update is UPDATE. It changes the rows of Scan for which Where is TRUE. If From is not nil, the rows of Scan are
-// first joined with those of From.
+// Update is UPDATE. It changes the rows of Scan for which Where is TRUE. If From is not nil, Where applies to the
+// rows of Scan joined with those of From.
 type Update struct {
 	Table  *schema.Table
 	Scan   *TableScan // the table itself; Where, Set and Return refer to its Cols

@@ -8,7 +8,7 @@ import (
 )
 
 // Changes has the functions that return a JSON value with changes at paths. A path that is NULL changes nothing. Nor
-// does a path that leads through a value that has no such members or elements.
+// does a path that leads through a value of the wrong kind, for example to a member of an array.
 var Changes = []fn.Record{
 	{Name: "json_set", Doc: "JSON_SET(json, path, value, ..., create_if_missing): values put at paths; what is missing on the way is created, unless said not to.",
 		Overloads: []fn.Overload{fn.On("JSON, (STRING, ANY)..., ?BOOL -> JSON", fn.ByType(jsonSet))}},
