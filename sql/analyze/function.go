@@ -61,8 +61,8 @@ func (l *library) addBody(f *schema.Function) {
 	l.bodies[strings.ToLower(f.FullName())] = b
 }
 
-// resolveFunction lets the library resolve the text of a function, and prepares w for the walk through it. l frees
-// the result.
+// resolveFunction lets the library resolve the text of a function, and prepares w for the walk through the text.
+// l.free frees the result.
 func (l *library) resolveFunction(w *walker, f *schema.Function) *body {
 	b := &body{Function: f, text: f.Text()}
 	w.definition = &definition{}

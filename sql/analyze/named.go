@@ -13,8 +13,8 @@ import (
 // found a name.
 const suggestible = 20
 
-// The library gets a table or change stream only when the first text that contains its name is analyzed. A schema may
-// have 5,000 tables, and each takes the library some 30 us, and some kilobytes for each of its columns.
+// The library gets a table or change stream only when the first text that contains its name is analyzed, because a
+// schema may have 5,000 tables, and each takes the library some 30 us, and some kilobytes for each column.
 
 // table returns the table with this name ("t" or "schema.t") or synonym; nil if there is none. System tables are
 // found too.

@@ -88,7 +88,8 @@ func (p *descriptorPool) need(d protoreflect.Descriptor) {
 	}
 }
 
-// outermost returns the declaration at the top level of a file that is or contains a message or an enumeration.
+// outermost returns the top-level declaration of a file that contains d, a message or an enumeration; d itself if d
+// is at the top level.
 func outermost(d protoreflect.Descriptor) protoreflect.Descriptor {
 	for {
 		m, nested := d.Parent().(protoreflect.MessageDescriptor)

@@ -133,7 +133,8 @@ func (b *builder) add(cells ...any) {
 	b.rows = append(b.rows, row)
 }
 
-// wants reports whether the query may select a row: in each column of b.want, the row has one of the values there.
+// wants reports whether the query may select a row: for each column in b.want, the row's value is one of those that
+// b.want has for the column.
 func (b *builder) wants(cells []any) bool {
 	for i, c := range cells {
 		values, some := b.want[b.table.Columns[i].Name]

@@ -9,8 +9,8 @@ import (
 )
 
 // A Kernel computes a function for many rows at once. The columns args have span rows; the Kernel computes those
-// whose numbers are in places. It writes the results to out. ok is false if the function fails for a row; the caller
-// then calls the function's Scalar row by row, which returns the error.
+// whose numbers are in places. It writes the results to out. ok is false if the function fails for a row; the
+// executor then computes the rows one by one with the function's Scalar, which returns the error.
 type Kernel func(out *Output, args []fn.Column, span int, places []int32) (ok bool)
 
 // Kernels holds the functions that have a Kernel, by the kind of their arguments. All arguments of such a function
