@@ -1,21 +1,21 @@
-// Package analyze turns the text of an SQL statement into a tree: names
-// resolved, types checked, parameters typed, hints checked. It owns GoogleSQL's
-// analyzer, which is a library that no other package may import.
+// Package analyze turns the SQL text of a statement into a tree with resolved names, checked types, typed parameters
+// and checked hints. It owns GoogleSQL's analyzer ("the library"), which no other package may import.
 //
-// An Analyzer serves one version of a schema. Many goroutines may use it: several instances of the library work side by side (engine.go). A
-// heavy statement gets an instance for itself, so that no other waits for it (pool.go). No handle of the library outlives a call. Every
-// text gives a tree or an error:
+// An Analyzer serves one version of a schema. Many goroutines may use an Analyzer at once, because several instances
+// of the library work side by side (engine.go). A heavy statement gets an instance for itself, so that no other
+// statement waits for it (pool.go). No object of the library outlives a call. Each SQL text gives a tree or an error:
 //
-//   - What GoogleSQL refuses is INVALID_ARGUMENT, in GoogleSQL's words and with the place.
-//   - What Spanner has and Crowfoot does not is UNIMPLEMENTED, with its name.
-//   - If the library itself breaks down, the statement fails as INTERNAL, and the next one is analyzed as usual.
+//   - A text that GoogleSQL refuses is INVALID_ARGUMENT, with GoogleSQL's message and the line and column of the error.
+//   - A feature that Spanner has and Crowfoot lacks is UNIMPLEMENTED, with the feature's name.
+//   - If the library itself breaks down, the statement fails as INTERNAL, and the next statement is analyzed as usual.
 //
-// The library does not bound the depth or the size of a text, so guard.go does that first. It also checks those of Spanner's limits that
-// the tokens of a text show (tally.go).
+// The library does not bound the depth or the size of a text, so guard.go does that first. guard.go also checks those
+// of Spanner's limits that can be checked by the tokens of a text alone (tally.go).
 //
-// Normalize and KindOf look at a text without the library, in about a microsecond.
+// Normalize and KindOf read a text without the library, in about a microsecond.
 //
-// It leaves out constant folding beyond the library's own, plans, and DDL.
+// This package does not fold constants beyond what the library folds, does not make plans, and does not analyze DDL
+// statements.
 //
 // Imports of this module: memory, schema, sql/tree, stats/cpu, stats/distribution, usererror, value.
 package analyze
@@ -38,7 +38,7 @@ import (
 type Analyzer struct {
 	catalog *schema.Catalog
 	system  map[string]*schema.Table // by full name in lower case
-	memory  *memory.Budget           // charged with the memory of heavy statements; nil counts nothing
+	memory  *memory.Budget           // memory of heavy statements is charged to this budget; nil: it is not charged
 }
 
 // New makes an Analyzer for a catalog and system tables. The memory that heavy statements need for their analysis is charged to budget,
@@ -63,8 +63,9 @@ type Options struct {
 	AllowUnbound bool
 }
 
-// Statement analyzes one statement. params are the types of the request's parameters by name, nil for a parameter without a declared type.
-// If ctx ends while the statement waits for others, or while a heavy one is analyzed, it fails with the context's error.
+// Statement analyzes one statement. params holds the types of the request's parameters by name; the type is nil for a
+// parameter without a declared type. Statement fails with ctx's error if ctx ends while the statement waits for its
+// turn, or while a heavy statement is analyzed.
 func (a *Analyzer) Statement(ctx context.Context, sql string, params map[string]*value.Type, opts Options) (tree.Statement, *Findings, error) {
 	weight, err := guard(sql, a.columns)
 	if err != nil {
@@ -84,14 +85,14 @@ func (a *Analyzer) Statement(ctx context.Context, sql string, params map[string]
 
 // Findings are the results of an analysis besides the tree.
 type Findings struct {
-	// Inferred holds the types of the parameters without a declared type, by lower-cased name. Parameters that the statement does not use
-	// are left out.
+	// Inferred holds the types of the parameters without a declared type, by lower-cased name. It lacks parameters that
+	// the statement does not use.
 	Inferred map[string]*value.Type
 	// Objects are the views that the statement reads and the functions that it calls, directly or through other views and functions.
 	Objects []schema.Object
 }
 
-// with calls f with a library that holds the objects which the text may name.
+// with calls f with a library that holds the objects which sql may name.
 func (a *Analyzer) with(ctx context.Context, weight int, sql string, f func(*library)) error {
 	named := a.namesIn(sql)
 	return engines.run(ctx, weight+a.weightOf(named.views), a.memory, func(e *engine) {
@@ -117,28 +118,28 @@ type walker struct {
 	catalog *schema.Catalog
 	lib     *library
 	sql     string
-	zone    *time.Location // the zone for timestamp literals without one; nil if the library already reads them in it
-	zeros   bool           // sql has a negative zero
+	zone    *time.Location // for timestamp literals that name no time zone; nil: the library's zone
+	zeros   bool           // sql contains a negative zero
 
 	declared     map[string]*value.Type // by lower-cased name; nil: no type given
 	inferred     map[string]*value.Type
 	allowUnbound bool
-	literals     map[int]**value.Type // for LiteralTypes: by the literal's end in sql, where its type is stored; else nil
+	literals     map[int]**value.Type // for LiteralTypes: where to store a literal's type, by the literal's end in sql
 
-	definition *definition // what the text of a view or function names; nil if the text is a statement
-	nested     bool        // sql is the text of a view or function that the user's text names
+	definition *definition // the objects that the text of a view or function names; nil if sql is a statement
+	nested     bool        // sql is the text of a view or function that the user's statement names
 
-	args    map[string]tree.Expr // if sql is a function's text: the arguments for its parameters, by lower-cased name
+	args    map[string]tree.Expr // if sql is a function's text: its arguments by lower-cased parameter name
 	columns map[int32]tree.Col   // by the library's column id
-	base    int                  // added to the column ids of this text, so that they are unique in the statement
-	fields  int                  // fields of the type that typeOf converts, nested ones included
+	base    int                  // added to the column ids of sql, so that they are unique in the whole statement
+	fields  int                  // number of fields of the type that typeOf converts, nested fields included
 	*progress
 }
 
 // progress is the state that the walk through a statement's text shares with the walks through the texts of its views and functions.
 type progress struct {
 	counts  counts
-	nextCol int             // the next tree.Col.ID
+	nextCol int             // the ID for the next tree.Col
 	objects []schema.Object // the views, functions and sequences found so far, each once
 }
 
@@ -149,17 +150,18 @@ func (w *walker) declare(params map[string]*value.Type) {
 	}
 }
 
-// analyze analyzes a statement. The pool may call it again after it stopped the first call.
+// analyze analyzes a statement. The pool may stop the call and make it again, so analyze first discards earlier
+// results.
 func (w *walker) analyze(l *library, sql string) (stmt tree.Statement) {
 	w.begin()
 	w.resolve(l, sql, func(n googlesql.ResolvedStatementNode) { stmt = w.statement(n) })
 	return stmt
 }
 
-// begin discards the results of an analysis that was stopped.
+// begin discards the results of an analysis that the pool has stopped.
 func (w *walker) begin() { w.inferred, w.progress = map[string]*value.Type{}, &progress{} }
 
-// resolve lets the library resolve a text, and calls walk with the resolved statement.
+// resolve lets the library resolve a text, and then calls walk with the resolved statement.
 func (w *walker) resolve(l *library, sql string, walk func(googlesql.ResolvedStatementNode)) {
 	w.enter(l, sql)
 	types := own(googlesql.NewTypeFactory())
@@ -180,7 +182,7 @@ func (w *walker) resolve(l *library, sql string, walk func(googlesql.ResolvedSta
 	walk(get(out.ResolvedStatement()))
 }
 
-// enter prepares the walk through a text.
+// enter prepares w for the walk through a text.
 func (w *walker) enter(l *library, sql string) {
 	w.columns = map[int32]tree.Col{}
 	w.lib, w.sql, w.zone, w.zeros = l, sql, zoneOf(w.catalog, l.engine), hasNegativeZero(sql)
@@ -239,5 +241,5 @@ func (w *walker) cols(list []*googlesql.ResolvedColumn) []tree.Col {
 	return cols
 }
 
-// unsupported ends the analysis of a statement that uses a feature which the tree cannot express.
+// unsupported ends the analysis with UNIMPLEMENTED: the statement uses a feature that the tree cannot express.
 func unsupported(feature string) { refuse(usererror.SQLUnimplemented(feature)) }

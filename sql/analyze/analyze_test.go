@@ -18,7 +18,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// systemTable stands for the tables of INFORMATION_SCHEMA.
+// systemTable takes the place of the tables of INFORMATION_SCHEMA in these tests.
 var systemTable = &schema.Table{
 	Schema:  "INFORMATION_SCHEMA",
 	Name:    "TABLES",
@@ -28,15 +28,15 @@ var systemTable = &schema.Table{
 
 // TestGolden runs the scripts in testdata. Directives:
 //
-//	ddl            DDL statements, each ending in a line with a semicolon; later directives see their tables
-//	analyze        a statement; prints its tree and the types inferred for parameters
-//	   params=(a:INT64, b)  the request's parameters, b without a type
-//	   unbound              accept parameters that params does not have
-//	   needs                print the privileges that a role needs to run it instead
-//	kind           prints the kind of each line
-//	normalize      prints each line with its literals taken out, and their types and values in the statement
-//	guard          prints at which sizes the statements of guard_test.go are refused before the library sees them
-//	expr table=t type=T     an expression over the columns of t
+//	ddl            applies DDL statements, each with a semicolon at the end of its last line
+//	analyze        analyzes a statement; prints its tree and the types inferred for parameters
+//	   params=(a:INT64, b)  the request's parameters; b has no declared type
+//	   unbound              accepts parameters that params does not have
+//	   needs                prints the privileges that a role needs for the statement, instead of the tree
+//	kind           prints the kind of the statement in each line
+//	normalize      prints each line with parameters in place of literals, and the types and values of the literals
+//	guard          prints the sizes at which the guard refuses the statements of guard_test.go
+//	expr table=t type=T     analyzes an expression over the columns of t
 func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		catalog := schema.NewCatalog()
@@ -113,7 +113,7 @@ func runAnalyze(t *testing.T, a *Analyzer, d *datadriven.TestData) string {
 	if err != nil {
 		return printError(err)
 	}
-	needs := tree.Needs(stmt, a.catalog) // must work for every statement
+	needs := tree.Needs(stmt, a.catalog) // Needs must not fail for any statement
 	if d.HasArg("needs") {
 		return needsText(needs)
 	}
@@ -125,7 +125,7 @@ func runAnalyze(t *testing.T, a *Analyzer, d *datadriven.TestData) string {
 	return b.String()
 }
 
-// needsText prints a line for each privilege that a role needs. Columns are printed as numbers.
+// needsText prints a line for each privilege that a role needs. It prints columns by their ids.
 func needsText(list []schema.Need) string {
 	var b strings.Builder
 	for _, n := range list {

@@ -10,37 +10,37 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// library is a catalog of the library (GoogleSQL's analyzer): the tables, change streams and other objects that texts may name, and the
-// built-in functions and types.
+// library is a catalog in GoogleSQL's analyzer. It holds the tables, change streams and other objects that texts may
+// name, and the built-in functions and types.
 type library struct {
 	engine  *engine
-	of      *Analyzer // the Analyzer whose schema's objects it holds, or nil
+	of      *Analyzer // the Analyzer whose schema's objects the catalog holds, or nil
 	has     map[*schema.Table]bool
-	reads   map[*schema.ChangeStream]bool // the change streams whose functions it has
-	viewed  map[*schema.View]bool         // the views that it has
-	takes   map[*schema.Sequence]bool     // the sequences that it has
-	bodies  map[string]*body              // the user-defined functions that it has, by lower-cased full name
+	reads   map[*schema.ChangeStream]bool // the change streams whose read functions the catalog has
+	viewed  map[*schema.View]bool         // the views that the catalog has
+	takes   map[*schema.Sequence]bool     // the sequences that the catalog has
+	bodies  map[string]*body              // the user-defined functions that the catalog has, by lower-cased full name
 	outputs []*googlesql.AnalyzerOutput   // the resolved texts of bodies
 	types   *googlesql.TypeFactory
 	root    *googlesql.SimpleCatalog
 	names   *googlesql.MultiCatalog             // looks in root first, then in the root of the engine's builtIns
 	whole   bool                                // root itself has the built-in functions and types
 	schemas map[string]*googlesql.SimpleCatalog // by lower-cased name
-	tables  []*schema.Table                     // a table's serialization id is its place here
-	views   []*schema.View                      // a view's serialization id is -1 less its place here
+	tables  []*schema.Table                     // a table's serialization id is its index in tables
+	views   []*schema.View                      // a view's serialization id is -1 minus its index in views
 	bundle  *schema.ProtoBundle                 // provides PROTO and ENUM types; may be nil
-	pool    *descriptorPool                     // the descriptors of bundle, made when first needed
-	named   map[string]bool                     // the types of bundle that root has
+	pool    *descriptorPool                     // the descriptors of bundle, made when they are first needed
+	named   map[string]bool                     // the types of bundle that root has, by name
 
-	// root refers to these handles, but does not free them.
+	// root refers to the objects of these three lists, but does not free them.
 	ownTables  []*googlesql.SimpleTable
 	ownColumns []*googlesql.SimpleColumn
 
-	ownSequences []*googlesql.SimpleSequence // root does not free these either
+	ownSequences []*googlesql.SimpleSequence
 }
 
-// newLibrary makes a library without tables. The Analyzer of, which may be nil, provides them later. bundle, which may be nil, provides
-// PROTO and ENUM types.
+// newLibrary makes a library without tables. of, which may be nil, is the Analyzer whose tables are added later.
+// bundle, which may be nil, provides PROTO and ENUM types.
 func newLibrary(e *engine, of *Analyzer, bundle *schema.ProtoBundle) *library {
 	l := &library{
 		engine: e, of: of, types: own(googlesql.NewTypeFactory()), schemas: map[string]*googlesql.SimpleCatalog{},
@@ -53,9 +53,9 @@ func newLibrary(e *engine, of *Analyzer, bundle *schema.ProtoBundle) *library {
 	return l
 }
 
-// newBuiltIns makes a library with the functions, types and procedures that every text may name, GoogleSQL's and Spanner's. They take 5 ms
-// of CPU time and a megabyte. The libraries of an engine share them, so that a schema version, or an expression or a view in DDL, costs
-// only the objects that it names.
+// newBuiltIns makes a library with the functions, types and procedures of GoogleSQL and Spanner, which every text may
+// name. These built-ins take 5 ms of CPU time and a megabyte. All libraries of an engine share them, so that the
+// library for a schema version, or for an expression or a view in DDL, costs only the objects that it names.
 func newBuiltIns(e *engine) *library {
 	l := &library{engine: e, types: own(googlesql.NewTypeFactory()), schemas: map[string]*googlesql.SimpleCatalog{}}
 	l.root = own(googlesql.NewSimpleCatalog("", l.types))
@@ -63,8 +63,9 @@ func newBuiltIns(e *engine) *library {
 	return l
 }
 
-// catalog returns the catalog in which the library looks up names. That is root if it is whole, since the library does not look for
-// sequences in a MultiCatalog.
+// catalog returns the catalog in which GoogleSQL looks up names: root if root has the built-ins, else names.
+// GoogleSQL does not look for sequences in a MultiCatalog such as names, so a library with sequences gets the
+// built-ins in its root.
 func (l *library) catalog() *googlesql.Catalog {
 	if l.whole {
 		return l.root.Catalog
@@ -72,7 +73,7 @@ func (l *library) catalog() *googlesql.Catalog {
 	return l.names.Catalog
 }
 
-// addBuiltIns adds the built-in functions, types and procedures to the library's own root.
+// addBuiltIns adds the built-in functions, types and procedures to l.root.
 func (l *library) addBuiltIns() {
 	if l.whole {
 		return
@@ -93,7 +94,7 @@ func (l *library) addBuiltIns() {
 	}
 }
 
-// free frees the library's memory. The library must not be in use.
+// free frees the library's memory. No goroutine may be using the library.
 func (l *library) free() {
 	if l.engine.discard {
 		return
@@ -125,10 +126,10 @@ func (l *library) addTable(t *schema.Table) {
 	l.ownTables = append(l.ownTables, table)
 	for _, c := range t.Columns {
 		if c.State == schema.ColumnWriteOnly {
-			continue // columns being added come last: without them the others keep their ordinals
+			continue // columns that are being added come last, so without them the other columns keep their ordinals
 		}
 		writable := c.Generated == nil
-		// The library calls a column that SELECT * leaves out a pseudo column.
+		// GoogleSQL calls a column that SELECT * leaves out a pseudo column.
 		column := own(googlesql.NewSimpleColumn(t.FullName(), c.Name, l.typeOf(l.types, c.Type), c.Hidden, writable))
 		l.ownColumns = append(l.ownColumns, column)
 		do(table.AddColumn2(column, false))
@@ -142,7 +143,7 @@ func (l *library) addTable(t *schema.Table) {
 	}
 }
 
-// addView adds a view. To the library it is a table without a key.
+// addView adds a view. To GoogleSQL it is a table without a key.
 func (l *library) addView(v *schema.View) {
 	table := own(googlesql.NewSimpleTable(v.Name, int64(-1-len(l.views))))
 	do(table.SetFullName(v.FullName()))
@@ -228,7 +229,7 @@ func (l *library) signature(s signature) *googlesql.FunctionSignature {
 	for i, t := range s.args {
 		args[i] = own(googlesql.NewFunctionArgumentType3(l.typeOf(l.types, t), 1))
 	}
-	signature := own(googlesql.NewFunctionSignature3(result, args, 0)) // copies them
+	signature := own(googlesql.NewFunctionSignature3(result, args, 0)) // copies its arguments
 	freeArgument(result)
 	for _, arg := range args {
 		freeArgument(arg)

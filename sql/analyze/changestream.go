@@ -16,8 +16,8 @@ import (
 // readPrefix is the beginning of the name of the table-valued functions that read change streams.
 const readPrefix = schema.ReadFunctionPrefix
 
-// readArguments are the arguments of the function. The library takes all of them for optional. An argument that is required must not be
-// NULL either, so a check of the values finds missing arguments too.
+// readArguments are the arguments of the function. The library is told that all of them are optional. The required
+// arguments must not be NULL either, so a check of the values also finds arguments that are missing.
 var readArguments = []value.Field{
 	{Name: "start_timestamp", Type: value.TimestampType},
 	{Name: "end_timestamp", Type: value.TimestampType},
@@ -26,7 +26,8 @@ var readArguments = []value.Field{
 	{Name: "read_options", Type: value.ArrayOf(value.StringType)},
 }
 
-// changeRecord is the one column that the function returns: https://cloud.google.com/spanner/docs/change-streams/details#record-format.
+// changeRecord is the only column that the function returns:
+// https://cloud.google.com/spanner/docs/change-streams/details#record-format.
 var changeRecord = value.Field{Name: "ChangeRecord", Type: structs(
 	value.Field{Name: "data_change_record", Type: structs(
 		value.Field{Name: "commit_timestamp", Type: value.TimestampType},
@@ -68,7 +69,7 @@ var changeRecord = value.Field{Name: "ChangeRecord", Type: structs(
 // structs returns the type of an array of structs.
 func structs(fields ...value.Field) *value.Type { return value.ArrayOf(value.StructOf(fields...)) }
 
-// streamOf returns the change stream that a function called name reads, or nil.
+// streamOf returns the change stream that the function called name reads; nil if name is no such function.
 func (a *Analyzer) streamOf(name string) *schema.ChangeStream {
 	if len(name) <= len(readPrefix) || !strings.EqualFold(name[:len(readPrefix)], readPrefix) {
 		return nil
@@ -76,7 +77,7 @@ func (a *Analyzer) streamOf(name string) *schema.ChangeStream {
 	return a.catalog.ChangeStream(name[len(readPrefix):])
 }
 
-// addStreams adds the functions of change streams that the library does not have yet.
+// addStreams adds the read functions of those change streams that the library does not have yet.
 func (l *library) addStreams(streams []*schema.ChangeStream) {
 	for _, s := range streams {
 		if l.reads[s] {
@@ -88,8 +89,8 @@ func (l *library) addStreams(streams []*schema.ChangeStream) {
 	}
 }
 
-// addRead adds the function that reads a change stream. The library has no method to name an argument, but it can parse a whole function
-// from a protobuf message.
+// addRead adds the function that reads a change stream. The library's Go methods cannot name an argument, so addRead
+// describes the function in a protobuf message, which the library parses.
 func (l *library) addRead(s *schema.ChangeStream) {
 	message := own(googlesql.NewTableValuedFunctionProto())
 	defer free(l.engine, freeFunctionProto, message)
@@ -101,7 +102,8 @@ func (l *library) addRead(s *schema.ChangeStream) {
 	do(l.root.AddOwnedTableValuedFunction(own(googlesql.NewTableValuedFunctionDeserialize(message, types))))
 }
 
-// Field numbers and values in the library's protobuf messages that describe the function.
+// Field numbers and enum values in the library's protobuf messages. They describe the function that reads a change
+// stream.
 const (
 	functionPath, functionSignature, functionType = 1, 2, 3 // of TableValuedFunctionProto
 	fixedOutputSchema                             = 1
@@ -121,7 +123,7 @@ const (
 	structField, fieldName, fieldType = 1, 1, 2
 )
 
-// typeKinds holds the numbers of types in the library's messages.
+// typeKinds holds the numbers of SQL types in the library's enumeration TypeKind.
 var typeKinds = map[value.Kind]uint64{
 	value.Int64: 2, value.Bool: 5, value.String: 8, value.Array: 16, value.Struct: 17, value.Timestamp: 19, value.JSON: 26,
 }
@@ -175,7 +177,8 @@ func appendNumber(b []byte, field protowire.Number, n uint64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), n)
 }
 
-// changeStreamRead returns the tree of a query that only reads a change stream; nil for any other query.
+// changeStreamRead returns the tree of a query that reads a change stream; nil for any other query. It refuses a
+// query that also does something else.
 func (w *walker) changeStreamRead(n *googlesql.ResolvedQueryStmt) *tree.ChangeStreamRead {
 	scan := get(n.Query())
 	if p, ok := scan.(*googlesql.ResolvedProjectScan); ok && get(p.ExprListSize()) == 0 {
@@ -208,7 +211,7 @@ func (w *walker) changeStreamRead(n *googlesql.ResolvedQueryStmt) *tree.ChangeSt
 	return read
 }
 
-// locks reports whether a text has FOR UPDATE. The library does not report it for a table-valued function.
+// locks reports whether a text has FOR UPDATE. The library does not report FOR UPDATE for a table-valued function.
 func locks(sql string) bool {
 	s := scanner{sql: sql}
 	for last := ""; s.next(); last = s.token {
@@ -219,8 +222,8 @@ func locks(sql string) bool {
 	return false
 }
 
-// isGiven reports whether an argument is a literal or a parameter. A cast of a literal counts too: it is a timestamp in the database's time
-// zone.
+// isGiven reports whether an argument is a literal or a parameter. The cast of a literal also counts, because a
+// timestamp literal in the database's time zone becomes such a cast.
 func isGiven(e tree.Expr) bool {
 	if c, ok := e.(*tree.Cast); ok {
 		_, ok := c.Arg.(*tree.Literal)

@@ -14,18 +14,19 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A column expression is analyzed as the value of an assignment, UPDATE t SET value = (e) WHERE TRUE, since only there does the library
-// convert to a given type. t is a table made for this, with columns of the real table and one more. The expression begins on line 2. The
-// line after it closes the assignment even if the expression ends in a comment.
+// A column expression is analyzed as the value of an assignment, UPDATE expr SET value = (e) WHERE TRUE, since only
+// there does the library convert to a given type. The table expr is made for this: it has columns of the real table,
+// and the column value. The expression begins on line 2. exprSuffix begins with a new line, so that it closes the
+// assignment even if the expression ends in a comment.
 const (
 	exprPrefix = "UPDATE `expr` SET `%s` = (\n"
 	exprSuffix = "\n) WHERE TRUE"
 )
 
-// Expr analyzes the expression of a DEFAULT, a generated column or a CHECK over the columns of t, a table of the catalog, and converts it
-// to the type want as an assignment would. uses are the columns that it reads: the Refs to uses[i] have the Col.ID i. functions are the
-// user-defined functions that it calls. If ctx ends while the expression waits for others, or while a heavy one is analyzed, it fails with
-// the context's error.
+// Expr analyzes the expression of a DEFAULT, a generated column or a CHECK over the columns of t, a table of the
+// catalog. It converts the expression to the type want as an assignment would. uses are the columns that e reads: a
+// Ref to uses[i] has the Col.ID i. functions are the user-defined functions that e calls. Expr fails with ctx's error
+// if ctx ends while the expression waits for its turn, or while a heavy expression is analyzed.
 func Expr(ctx context.Context, catalog *schema.Catalog, t *schema.Table, sql string, want *value.Type) (e tree.Expr, uses []*schema.Column, functions []*schema.Function, err error) {
 	weight, err := guard(sql, func(string) int { return 0 })
 	if err != nil {
@@ -39,8 +40,8 @@ func Expr(ctx context.Context, catalog *schema.Catalog, t *schema.Table, sql str
 	return e, uses, functions, err
 }
 
-// namedColumns returns the columns of t whose names occur in a text. Only these are given to the library, which takes some microseconds for
-// each: a table may have a thousand columns, and as many expressions.
+// namedColumns returns the columns of t whose names occur in a text. Expr gives only these columns to the library,
+// which takes some microseconds for each column: a table may have a thousand columns, and as many expressions.
 func namedColumns(t *schema.Table, sql string) (columns []*schema.Column) {
 	names := map[string]bool{}
 	eachName(sql, func(_, name, _ string) { names[strings.ToLower(name)] = true })
@@ -52,7 +53,7 @@ func namedColumns(t *schema.Table, sql string) (columns []*schema.Column) {
 	return columns
 }
 
-// exprOver does the work of Expr with only some columns of t.
+// exprOver does what Expr does, but gives the library only the given columns of t.
 func exprOver(ctx context.Context, weight int, catalog *schema.Catalog, t *schema.Table, columns []*schema.Column, sql string, want *value.Type) (e tree.Expr, uses []*schema.Column, functions []*schema.Function, err error) {
 	w := &walker{catalog: catalog}
 	w.declare(nil)
@@ -75,7 +76,7 @@ func exprOver(ctx context.Context, weight int, catalog *schema.Catalog, t *schem
 	return e, uses, functions, nil
 }
 
-// exprTable makes a table with some columns and one more, target, of type want.
+// exprTable makes a table with the given columns and one more, which is called target and has the type want.
 func exprTable(columns []*schema.Column, want *value.Type) (over *schema.Table, target string) {
 	over = &schema.Table{Name: "expr", Columns: slices.Clone(columns)}
 	target = "value"
@@ -86,7 +87,7 @@ func exprTable(columns []*schema.Column, want *value.Type) (over *schema.Table, 
 	return over, target
 }
 
-// columnExpr takes the expression out of the statement around it.
+// columnExpr takes the expression out of the UPDATE statement that was made for it.
 func columnExpr(stmt tree.Statement) (tree.Expr, []*schema.Column) {
 	update, ok := stmt.(*tree.Update)
 	if !ok || len(update.Set) != 1 || !isTrue(update.Where) || update.From != nil || update.Return != nil || update.Assert != nil || update.Set[0].Value == nil {
@@ -100,14 +101,14 @@ func columnExpr(stmt tree.Statement) (tree.Expr, []*schema.Column) {
 	return e, number(e, columns)
 }
 
-// isTrue reports whether e is the literal TRUE, as in exprSuffix.
+// isTrue reports whether e is the literal TRUE, which is the condition of exprSuffix.
 func isTrue(e tree.Expr) bool {
 	literal, ok := e.(*tree.Literal)
 	return ok && literal.T.Kind == value.Bool && literal.Value.AsBool()
 }
 
-// number lists the columns that e reads, and gives each Ref its column's place in this list as its ID. Columns that e itself makes have
-// higher IDs, since the library numbers them after all columns of the table.
+// number lists the columns of the table that e reads, and sets the ID of each Ref to its column's index in this list.
+// Columns that e itself makes have higher IDs, since the library numbers them after all columns of the table.
 func number(e tree.Expr, columns map[int]*schema.Column) (uses []*schema.Column) {
 	places := map[int]int{}
 	tree.Walk(e, func(e tree.Expr) {
@@ -129,10 +130,12 @@ func number(e tree.Expr, columns map[int]*schema.Column) (uses []*schema.Column)
 	return uses
 }
 
-// assigned matches the library's error for an expression of another type than want.
+// assigned matches the library's error for an expression whose type cannot be converted to that of the assigned
+// column.
 var assigned = regexp.MustCompile(`^Value of type (.*) cannot be assigned to \w+, which has type (.*?)( \[at .*)?$`)
 
-// firstLineUp translates the places in an error from the statement to the expression, which begins one line later.
+// firstLineUp translates the lines and columns in an error from the UPDATE statement to the expression, which begins
+// one line later.
 func firstLineUp(err error) error {
 	user := (*usererror.Error)(nil)
 	if !errors.As(err, &user) {
@@ -142,7 +145,7 @@ func firstLineUp(err error) error {
 		m := place.FindStringSubmatch(at)
 		line, _ := strconv.Atoi(m[1])
 		if line == 1 {
-			return "" // the place is in exprPrefix
+			return "" // the error is in exprPrefix
 		}
 		return " [at " + strconv.Itoa(line-1) + ":" + m[2] + "]"
 	})

@@ -9,7 +9,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// target returns the scan of the table that a statement changes, and the table's columns by column id.
+// target returns the scan of the table that a statement changes, and the table's columns by the column ids of the
+// scan.
 func (w *walker) target(n *googlesql.ResolvedTableScan) (*tree.TableScan, map[int]*schema.Column) {
 	if v := w.view(n); v != nil {
 		refuse(usererror.ViewWrite(v.FullName()))
@@ -60,11 +61,11 @@ func (w *walker) insert(n *googlesql.ResolvedInsertStmt) tree.Statement {
 	return stmt
 }
 
-// pendingCommitTimestamp is the name of the function that stands for the commit timestamp. A call of it must be the whole value that INSERT
-// or UPDATE gives to a column.
+// pendingCommitTimestamp is the name of the function that stands for the commit timestamp. In INSERT and UPDATE a
+// call of it must be the whole value of a column; it must not be part of an expression.
 const pendingCommitTimestamp = "pending_commit_timestamp"
 
-// dmlValue translates a value of VALUES or SET. It returns nil for DEFAULT.
+// dmlValue translates a value of VALUES or SET. It returns nil for the keyword DEFAULT.
 func (w *walker) dmlValue(n *googlesql.ResolvedDMLValue) tree.Expr {
 	switch e := get(n.Value()).(type) {
 	case *googlesql.ResolvedDMLDefault:
@@ -100,7 +101,7 @@ func (w *walker) conflict(n *googlesql.ResolvedOnConflictClause, old *tree.Table
 	return c
 }
 
-// conflictTarget finds the primary key or unique index that ON CONFLICT names.
+// conflictTarget sets in c the primary key or unique index that ON CONFLICT names.
 func (w *walker) conflictTarget(c *tree.Conflict, n *googlesql.ResolvedOnConflictClause, columns map[int]*schema.Column) {
 	t := c.Old.Table
 	name := get(n.UniqueConstraintName())
@@ -127,7 +128,7 @@ func (w *walker) conflictTarget(c *tree.Conflict, n *googlesql.ResolvedOnConflic
 	}
 }
 
-// sameColumns reports whether a key consists of exactly these columns, in any order.
+// sameColumns reports whether key consists of exactly the given columns, in any order.
 func sameColumns(key []schema.KeyPart, columns []*schema.Column) bool {
 	if len(key) != len(columns) {
 		return false

@@ -17,48 +17,50 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// engine is an instance of the library with its own memory, in which the library keeps schemas and the current statement. It analyzes one
-// statement at a time, for the goroutine to which the pool has lent it. Instances work side by side.
+// engine is an instance of the library with memory of its own, in which the library keeps schemas and the current
+// statement. It analyzes one statement at a time, for the goroutine to which the pool has lent it. Instances work
+// side by side.
 //
-// The methods of the library's handles find their instance in one variable of the library's package. A goroutine sets that variable when it
-// enters its engine, and no other goroutine may use a handle until it leaves. It leaves while the library analyzes, which takes most of the
-// time. While it walks through a large tree, it pauses now and then.
+// A handle is a Go object of the library that points to an object in an engine's memory. The methods of handles find
+// their instance in one variable of the library's package. A goroutine sets that variable when it enters its engine.
+// Until it leaves, no other goroutine may use the handles of any engine. A goroutine leaves while the library
+// analyzes, which takes most of the time, and pauses now and then while it walks through a large tree.
 type engine struct {
 	module   *googlesql.Module
 	core     *base.Module // the WebAssembly module that module wraps
 	language *googlesql.LanguageOptions
 	// definitions holds the language options for the texts of views and functions.
 	definitions *googlesql.LanguageOptions
-	zoned       bool // the library has its default time zone: see zone.go
+	zoned       bool // the library has its default time zone (zone.go)
 	builtIns    *library
-	libraries   map[*Analyzer]*library // the schemas that statements were analyzed for
+	libraries   map[*Analyzer]*library // catalogs for the schemas of the statements so far
 	pools       map[*schema.ProtoBundle]*descriptorPool
 
 	discard   bool        // the engine is thrown away after the current statement
-	forgotten []*Analyzer // Analyzers whose schemas are still to be freed; guarded by pool.mu
+	forgotten []*Analyzer // Analyzers whose schemas this engine must still free; guarded by pool.mu
 
-	ctx     context.Context // of the current statement
+	ctx     context.Context // the context of the current statement
 	entered time.Time
-	steps   int           // steps through the tree, counted by rest
-	work    cpu.Segment   // CPU time for the current statement
-	loaded  time.Duration // part of work before the call of the library, in which the schema was loaded
+	steps   int           // number of calls of rest
+	work    cpu.Segment   // CPU time of the current statement
+	loaded  time.Duration // CPU time of loading the schema; it does not count for lightTime
 }
 
 const (
-	// engineMemory is the most memory that one instance may take, in bytes. The library ends a statement that needs more. The texts of
-	// BenchmarkHostile take at most 152 MiB, except for those whose columns double.
+	// engineMemory is the most memory that one instance may take, in bytes. The library ends a statement that needs
+	// more. The texts of BenchmarkHostile take at most 152 MiB, except for those whose columns double.
 	engineMemory = 256 << 20
 	// spareMemory is the size in bytes beyond which an instance is thrown away after a statement, since its memory never shrinks.
 	spareMemory = 192 << 20
 	// maxLibraries is the maximum number of schemas that an instance holds at once.
 	maxLibraries = 16
-	// restAfter is the time for which a goroutine uses handles before it lets other goroutines use theirs.
+	// restAfter is the time for which a goroutine stays in its engine before it lets other goroutines enter theirs.
 	restAfter = 2 * time.Millisecond
-	// stepsToRest is the number of steps through a tree after which the goroutine looks at the clock.
+	// stepsToRest is the number of calls of rest after which rest looks at the clock once.
 	stepsToRest = 16
 )
 
-// entering guards current. A goroutine holds it while it uses handles.
+// entering guards current. A goroutine holds this mutex while it is in its engine.
 var entering sync.Mutex
 
 //go:linkname current github.com/goccy/go-googlesql.globalModule
@@ -86,7 +88,7 @@ func typesHandle(*googlesql.TypeFactoryBase) uint64
 //go:linkname outputOf github.com/goccy/go-googlesql.newAnalyzerOutputNoFinalizer
 func outputOf(handle uint64) *googlesql.AnalyzerOutput
 
-// start makes an instance of the library for the engine. The caller has entered the engine.
+// start makes an instance of the library for the engine. The caller must have entered the engine.
 func (e *engine) start() {
 	e.zoned = initLibrary()
 	e.module = current
@@ -116,7 +118,8 @@ func newLanguage(names googlesql.NameResolutionMode, statements []googlesql.Reso
 	return l
 }
 
-// enter lets the goroutine use the engine's handles until it calls leave.
+// enter lets the goroutine use the handles of the engine until it calls leave. It waits until no other goroutine is
+// in an engine.
 func (e *engine) enter() {
 	if !entering.TryLock() {
 		over := cpu.Waiting(e.ctx)
@@ -129,8 +132,9 @@ func (e *engine) enter() {
 
 func (e *engine) leave() { entering.Unlock() }
 
-// rest is called at each step through a tree. Every restAfter it lets other goroutines use their handles. It ends the analysis of a heavy
-// statement whose context has ended, and of a light one that has used its handles for too long.
+// rest is called at each step through a tree. After each restAfter it lets other goroutines enter their engines. It
+// ends the analysis of a heavy statement whose context has ended, and of a light statement that has used more than
+// lightTime.
 func (e *engine) rest() {
 	if e.steps++; e.steps%stepsToRest != 0 || time.Since(e.entered) <= restAfter {
 		return
@@ -144,14 +148,14 @@ func (e *engine) rest() {
 	}
 }
 
-// pause lets other goroutines use their handles.
+// pause leaves the engine and enters it again, so that goroutines that wait to enter their engines can do so.
 func (e *engine) pause() {
 	e.leave()
 	e.enter()
 }
 
-// listed returns the elements of a list of the library: all at once, which costs less, or, for a heavy statement, one by one with rests in
-// between.
+// listed returns the elements of a list of the library. For a heavy statement it gets the elements one by one and
+// calls rest after each. For a light statement it gets all at once, which costs less.
 func listed[T any](e *engine, all func() ([]T, error), size func() (int32, error), at func(int32) (T, error)) []T {
 	if !e.discard {
 		return get(all())
@@ -164,7 +168,7 @@ func listed[T any](e *engine, all func() ([]T, error), size func() (int32, error
 	return list
 }
 
-// library returns the engine's catalog for the schema of an Analyzer. It makes one if there is none.
+// library returns the engine's catalog for the schema of an Analyzer. It makes the catalog if there is none.
 func (e *engine) library(a *Analyzer) *library {
 	if e.libraries[a] == nil {
 		e.makeRoom()
@@ -173,7 +177,8 @@ func (e *engine) library(a *Analyzer) *library {
 	return e.libraries[a]
 }
 
-// makeRoom frees one schema if the engine holds maxLibraries. While tables are created one by one, every version may see a statement.
+// makeRoom frees one schema if the engine holds maxLibraries. That happens while tables are created one by one: each
+// schema version may be used by a statement, and then stays in the engine.
 func (e *engine) makeRoom() {
 	if len(e.libraries) < maxLibraries {
 		return
@@ -185,11 +190,11 @@ func (e *engine) makeRoom() {
 	}
 }
 
-// forget frees the schemas of Analyzers.
+// forget frees the schemas of the listed Analyzers.
 func (e *engine) forget(list []*Analyzer) {
 	defer func() {
 		if recover() != nil {
-			e.discard = true // the library is broken
+			e.discard = true // the library has broken down
 		}
 	}()
 	e.enter()
@@ -210,8 +215,9 @@ const (
 	fieldOutput, fieldError                           = 2, 15
 )
 
-// analyze lets the library resolve a statement, while other goroutines use the handles of their engines. The error is the library's verdict
-// on the statement. The library stops when the context of a heavy statement ends, and when a light one takes longer than lightTime.
+// analyze lets the library resolve a statement. Meanwhile other goroutines may enter their engines. If the library
+// refuses the statement, analyze returns the library's error. The library stops when the context of a heavy statement
+// ends, and when a light statement takes longer than lightTime; analyze then panics with a failure.
 func (e *engine) analyze(sql string, options *googlesql.AnalyzerOptions, catalog *googlesql.Catalog, types *googlesql.TypeFactory) (*googlesql.AnalyzerOutput, error) {
 	request := make([]byte, 0, len(sql)+64)
 	request = protowire.AppendTag(request, fieldText, protowire.BytesType)
@@ -239,8 +245,8 @@ func (e *engine) analyze(sql string, options *googlesql.AnalyzerOptions, catalog
 	panic(failure{err})
 }
 
-// limit interrupts the library when the statement has used up its time. stop ends the supervision and returns false if the library was
-// interrupted; why then returns the reason.
+// limit makes the library stop when the context of a heavy statement ends, or when a light statement has used
+// lightTime. stop ends the supervision and returns false if the library was stopped; why then returns the reason.
 func (e *engine) limit() (stop func() bool, why func() error) {
 	if e.discard {
 		return context.AfterFunc(e.ctx, e.interrupt), e.ctx.Err
@@ -249,11 +255,11 @@ func (e *engine) limit() (stop func() bool, why func() error) {
 	return e.limitLight(), func() error { return errSlow }
 }
 
-// spent returns the CPU time that a light statement has used since the call of the library.
+// spent returns the CPU time that a light statement has used since it called the library.
 func (e *engine) spent() time.Duration { return e.work.SoFar() - e.loaded }
 
-// limitLight interrupts the library when a light statement has used lightTime of CPU. Time in which other programs have the cores does not
-// count.
+// limitLight makes the library stop when a light statement has used lightTime of CPU. It measures CPU time, so that
+// time in which other programs use the cores does not count.
 func (e *engine) limitLight() (stop func() bool) {
 	var mu sync.Mutex
 	ended := false
@@ -282,13 +288,14 @@ func (e *engine) limitLight() (stop func() bool) {
 	}
 }
 
-// interrupt makes the library fail at its next indirect call, by emptying the module's table of functions. The instance is unusable after
-// that. The library reads the length of the table without a lock and may see the change late: the race is intended.
+// interrupt makes the library fail at its next indirect call, by emptying the module's table of functions. The
+// instance is unusable after that. The library reads the length of the table without a lock and may see the change
+// late. This race is intended.
 //
 //go:norace
 func (e *engine) interrupt() { e.core.T0 = e.core.T0[:0] }
 
-// appendHandle appends a handle in the library's encoding: a message whose field 1 is the handle's number.
+// appendHandle appends a handle as the library encodes it: a message whose field 1 is the handle's number.
 func appendHandle(b []byte, field protowire.Number, handle uint64) []byte {
 	b = protowire.AppendTag(b, field, protowire.BytesType)
 	b = protowire.AppendVarint(b, uint64(protowire.SizeTag(1)+protowire.SizeVarint(handle)))

@@ -17,7 +17,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestInterrupt: the library stops working for a heavy statement whose context ends.
+// TestInterrupt: the library stops its work for a heavy statement when the statement's context ends.
 func TestInterrupt(t *testing.T) {
 	a := testAnalyzer(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -38,14 +38,14 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// TestWalkEnds: the walk through a heavy statement ends with its context.
+// TestWalkEnds: the walk through the tree of a heavy statement ends when the statement's context ends.
 func TestWalkEnds(t *testing.T) {
 	a := testAnalyzer(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	err := a.with(ctx, lightWeight+1, "", func(l *library) {
 		cancel()
-		for { // like the walk through an endless tree
+		for { // this loop acts like the walk through an endless tree
 			l.engine.entered = l.engine.entered.Add(-restAfter)
 			l.engine.rest()
 		}
@@ -55,8 +55,8 @@ func TestWalkEnds(t *testing.T) {
 	}
 }
 
-// TestSlowIsHeavy: a statement with a low weight takes too long, either in the library or in the walk. It is stopped and then gets an
-// engine for itself.
+// TestSlowIsHeavy: a statement of low weight takes too long, either in the library or in the walk. The pool stops the
+// statement and gives it an engine for itself.
 func TestSlowIsHeavy(t *testing.T) {
 	a := testAnalyzer(t)
 	sql := "SELECT K" + strings.Repeat(",K", 200_000) + " FROM T"
@@ -67,7 +67,7 @@ func TestSlowIsHeavy(t *testing.T) {
 			w.analyze(l, sql)
 		},
 		"walk": func(l *library) {
-			for { // like the walk through an endless tree
+			for { // this loop acts like the walk through an endless tree
 				l.engine.entered = l.engine.entered.Add(-restAfter)
 				l.engine.rest()
 			}
@@ -88,7 +88,8 @@ func TestSlowIsHeavy(t *testing.T) {
 	}
 }
 
-// TestTooMuchMemory: a statement is refused when the library has used the maximum memory of an engine. The next one is analyzed as usual.
+// TestTooMuchMemory: a statement fails with RESOURCE_EXHAUSTED when the library has used the maximum memory of an
+// engine. The next statement is analyzed as usual.
 func TestTooMuchMemory(t *testing.T) {
 	a := testAnalyzer(t)
 	err := a.with(t.Context(), 1, "T", func(l *library) {
@@ -105,7 +106,7 @@ func TestTooMuchMemory(t *testing.T) {
 	}
 }
 
-// TestRest: while a goroutine walks through a large tree, others can use their handles.
+// TestRest: while one goroutine walks through a large tree, another can enter its engine.
 func TestRest(t *testing.T) {
 	var entered atomic.Bool
 	var other sync.WaitGroup
@@ -127,7 +128,8 @@ func TestRest(t *testing.T) {
 	other.Wait()
 }
 
-// TestParallel analyzes light and heavy statements side by side. Each gets the tree that it gets alone.
+// TestParallel analyzes light and heavy statements side by side. Each gets the same tree as when it is analyzed
+// alone.
 func TestParallel(t *testing.T) {
 	a := fuzzAnalyzer(t)
 	texts := []string{heavyText(6_000), "SELECT * FROM T JOIN U USING (K)", "SELECT S, COUNT(*) FROM T WHERE N > 1.5 GROUP BY S", "INSERT INTO U (K, V) VALUES (1, 2), (3, NULL)"}
@@ -156,8 +158,8 @@ func TestParallel(t *testing.T) {
 	all.Wait()
 }
 
-// TestNoFinalizers: no handle keeps a finalizer. A finalizer would run while any engine is the current one, and would free memory of that
-// engine.
+// TestNoFinalizers: no handle keeps its finalizer. A finalizer would run while some other engine is the current one,
+// and would free memory of that engine.
 func TestNoFinalizers(t *testing.T) {
 	a := fuzzAnalyzer(t)
 	queued := []metrics.Sample{{Name: "/gc/finalizers/queued:finalizers"}}
@@ -178,8 +180,8 @@ func TestNoFinalizers(t *testing.T) {
 	}
 }
 
-// TestBuiltInsAreShared: a schema in an engine has no built-in functions of its own until a text names a sequence. The library looks for
-// sequences only in the catalog that also has the functions.
+// TestBuiltInsAreShared: a schema in an engine has no built-in functions of its own until a text names a sequence.
+// Then it gets them, because the library looks for sequences only in the catalog that also has the functions.
 func TestBuiltInsAreShared(t *testing.T) {
 	catalog, err := applyAll(schema.NewCatalog(), "CREATE TABLE T (K INT64, V STRING(MAX)) PRIMARY KEY (K);\nCREATE SEQUENCE Numbers BIT_REVERSED_POSITIVE")
 	if err != nil {
@@ -204,8 +206,8 @@ func TestBuiltInsAreShared(t *testing.T) {
 	}
 }
 
-// TestColumnsOfExpression: the library gets only the columns that an expression names. It gets all of them when it refuses the expression,
-// for its error message.
+// TestColumnsOfExpression: the library gets only the columns that an expression names. If the library refuses the
+// expression, it gets all columns, so that its message can suggest one.
 func TestColumnsOfExpression(t *testing.T) {
 	catalog, err := applyAll(schema.NewCatalog(), "CREATE TABLE T (K INT64, Amount INT64, `Value` INT64) PRIMARY KEY (K)")
 	if err != nil {

@@ -66,7 +66,7 @@ func (w *walker) exprs(list []googlesql.ResolvedExprNode) []tree.Expr {
 	return out
 }
 
-// optional translates an expression that may be missing.
+// optional translates an expression that may be nil.
 func (w *walker) optional(n googlesql.ResolvedExprNode) tree.Expr {
 	if n == nil {
 		return nil

@@ -13,16 +13,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// The library gets user-defined functions with their signatures. Where a statement calls one, the function's expression takes the place of
-// the call.
+// The library knows user-defined functions only by their signatures. The walker replaces each call of one by the
+// function's expression.
 
-// Groups of functions in the library: userGroup for user-defined functions, spannerGroup for the functions of Spanner that GoogleSQL lacks.
+// Names of groups of functions in the library: userGroup for user-defined functions, spannerGroup for the functions
+// of Spanner that GoogleSQL lacks.
 const (
 	userGroup    = "User"
 	spannerGroup = "Spanner"
 )
 
-// body is a user-defined function that the library has, with its resolved expression.
+// body is a user-defined function that a library has, with its resolved expression.
 type body struct {
 	*schema.Function
 	text   string
@@ -40,8 +41,9 @@ func (l *library) addFunctions(list []*schema.Function) {
 	}
 }
 
-// addBody adds a user-defined function and the objects that its text names. Of the functions whose names occur in the text, it adds only
-// those that f calls (f.Uses). Another such name may be that of a parameter, and also of a function that calls f.
+// addBody adds a user-defined function and the objects that its text names. Of the functions whose names occur in the
+// text, it adds only those that f calls (f.Uses): another name may be that of a parameter of f and also that of a
+// function that calls f, so that adding it would never end.
 func (l *library) addBody(f *schema.Function) {
 	found := l.of.namesIn(f.SQL)
 	found.functions = slices.DeleteFunc(found.functions, func(called *schema.Function) bool {
@@ -59,7 +61,8 @@ func (l *library) addBody(f *schema.Function) {
 	l.bodies[strings.ToLower(f.FullName())] = b
 }
 
-// resolveFunction lets the library resolve the text of a function, which w enters. The result stays with the library.
+// resolveFunction lets the library resolve the text of a function, and prepares w for the walk through the text.
+// l.free frees the result.
 func (l *library) resolveFunction(w *walker, f *schema.Function) *body {
 	b := &body{Function: f, text: f.Text()}
 	w.definition = &definition{}
@@ -77,7 +80,7 @@ func (l *library) resolveFunction(w *walker, f *schema.Function) *body {
 	return b
 }
 
-// called returns the user-defined function that a call calls; nil for any other function.
+// called returns the user-defined function that n calls; nil if n calls another kind of function.
 func (w *walker) called(n *googlesql.ResolvedFunctionCall) *body {
 	if len(w.lib.bodies) == 0 {
 		return nil
@@ -89,8 +92,9 @@ func (w *walker) called(n *googlesql.ResolvedFunctionCall) *body {
 	return w.lib.bodies[strings.ToLower(get(function.FullName(false)))]
 }
 
-// inline returns the expression of a function, with the arguments in place of its parameters. It computes an argument once if the argument
-// is more than a column, a constant or a parameter.
+// inline returns the expression of a function with the arguments in place of its parameters. An argument that is not
+// a column, a constant or a query parameter is computed once, and the function's parameter becomes a reference to the
+// result.
 func (w *walker) inline(n *googlesql.ResolvedFunctionCall, b *body) tree.Expr {
 	if get(n.ErrorMode()) == googlesql.ResolvedFunctionCallBaseEnums_ErrorModeSafeErrorMode {
 		refuse(usererror.SafeFunction(b.FullName()))
@@ -136,7 +140,7 @@ func isSimple(e tree.Expr) bool {
 	return false
 }
 
-// argument returns the expression that stands for a function's parameter.
+// argument returns the expression that replaces a reference to a function's parameter.
 func (w *walker) argument(n *googlesql.ResolvedArgumentRef) tree.Expr {
 	name := strings.ToLower(get(n.Name()))
 	if w.definition != nil {
@@ -148,8 +152,8 @@ func (w *walker) argument(n *googlesql.ResolvedArgumentRef) tree.Expr {
 	return w.args[name]
 }
 
-// Function analyzes the text of a function. It returns the function's signature and the objects that the text uses. If ctx ends while the
-// text waits for others, or while a heavy one is analyzed, it fails with the context's error.
+// Function analyzes the text of a function. It returns the function's signature and the objects that the text uses.
+// Function fails with ctx's error if ctx ends while the text waits for its turn, or while a heavy text is analyzed.
 func (a *Analyzer) Function(ctx context.Context, f *schema.Function) (signature schema.Signature, uses []schema.Use, err error) {
 	weight, err := guard(f.SQL, a.columns)
 	if err != nil {
@@ -178,7 +182,7 @@ func (a *Analyzer) Function(ctx context.Context, f *schema.Function) (signature 
 	return signature, uses, nil
 }
 
-// checkNotBuiltIn refuses a function that has the name of a built-in one.
+// checkNotBuiltIn refuses the name of a user-defined function if a built-in function has it.
 func (l *library) checkNotBuiltIn(name string) {
 	w := &walker{catalog: l.of.catalog}
 	w.declare(nil)
@@ -195,7 +199,8 @@ func (l *library) checkNotBuiltIn(name string) {
 	}
 }
 
-// signature returns the signature of a function. It walks through the text, so that it refuses whatever is refused in statements.
+// signature returns the signature of a function. It walks through the function's expression, so that it refuses what
+// is refused in statements.
 func (w *walker) signature(b *body) (s schema.Signature) {
 	if get(b.stmt.IsAggregate()) || get(b.stmt.FunctionExpression()) == nil {
 		unsupported("This kind of function")
@@ -212,15 +217,15 @@ func (w *walker) signature(b *body) (s schema.Signature) {
 	return s
 }
 
-// unsteady records the name of a function that may return different values for the same arguments, and so makes its callers do so. "" means
-// none.
+// unsteady records name, the name of a called function that may return different values for the same arguments. The
+// function in definition then may do so as well. "" means that the called function always returns the same value.
 func (d *definition) unsteady(name string) {
 	if d.unstable == "" {
 		d.unstable = name
 	}
 }
 
-// functionsOf returns the functions among objects, by ID.
+// functionsOf returns the functions among objects, sorted by ID.
 func functionsOf(objects []schema.Object) (list []*schema.Function) {
 	for _, o := range objects {
 		if f, ok := o.(*schema.Function); ok {

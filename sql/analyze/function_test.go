@@ -6,7 +6,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// TestParameterWithNameOfCaller: a function may have a parameter with the name of another function that calls it.
+// TestParameterWithNameOfCaller: a function F may have a parameter with the name of a function that calls F.
 func TestParameterWithNameOfCaller(t *testing.T) {
 	c, err := applyAll(schema.NewCatalog(), "CREATE FUNCTION F(G INT64) RETURNS INT64 AS (G + 1);\nCREATE FUNCTION G(X INT64) RETURNS INT64 AS (F(X))")
 	if err != nil {
@@ -19,8 +19,8 @@ func TestParameterWithNameOfCaller(t *testing.T) {
 	}
 }
 
-// TestStoppedWhileLoading: a statement is stopped while the objects that a function's text names are added to the library. The next
-// statement finds all of them.
+// TestStoppedWhileLoading: a light statement is stopped while the objects that a function's text names are added to
+// the library. The next statement still finds all of these objects.
 func TestStoppedWhileLoading(t *testing.T) {
 	c, err := applyAll(schema.NewCatalog(), "CREATE TABLE T (K INT64) PRIMARY KEY (K);\nCREATE FUNCTION F() RETURNS INT64 AS ((SELECT MAX(T.K) FROM T))")
 	if err != nil {

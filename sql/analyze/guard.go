@@ -6,33 +6,36 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Bounds of a text, checked before the library sees it. The library recurses as deep as a statement is nested, on its own stack of a fixed
-// size and on the goroutine's stack. If either overflows, the process ends, so depth must be bounded here.
+// Bounds of a text, checked before the library gets it. The library recurses as deep as a statement is nested, on its
+// own stack of a fixed size and on the goroutine's stack. If either stack overflows, the process ends, so the guard
+// must bound the depth.
 const (
-	maxLength = 1_000_000 // characters of a statement (quota "Query statement length")
+	maxLength = 1_000_000 // characters of a statement (Spanner's quota "Query statement length")
 
-	// maxNesting bounds the depth of parentheses, brackets and CASE. Statements within Spanner's own limits on nested functions (75),
-	// subqueries (25) and subselects (60) stay far below.
+	// maxNesting bounds the depth of parentheses, brackets and CASE. Statements within Spanner's own limits on nested
+	// functions (75), subqueries (25) and subselects (60) stay far below.
 	maxNesting = 300
-	// maxDepth bounds the depth of a statement if operators count as levels too: 1+1+1 is (1+1)+1. In a test the library coped with ten
-	// thousand levels, each of which took 20 KiB and 85 us. Spanner allows 75 nested calls.
+	// maxDepth bounds the depth of a statement if operators count as levels too: 1+1+1 is (1+1)+1. In a test the
+	// library worked up to ten thousand levels, each of which took 20 KiB and 85 us. Spanner allows 75 nested calls.
 	maxDepth = 1_000
-	// maxBetweens bounds the depth of BETWEEN in operands of BETWEEN. If the operands of a BETWEEN have different types, the library
-	// resolves them twice, so that time doubles with each level: from 20 us to 20 ms at this depth.
+	// maxBetweens bounds the depth of BETWEEN in operands of BETWEEN. If the operands of a BETWEEN have different
+	// types, the library resolves them twice, so that its time doubles with each level: from 20 us to 20 ms at this
+	// depth.
 	maxBetweens = 10
-	// maxTextJoins bounds the number of joins, including joined UNNESTs. The library's time and memory grow with the square of their
-	// number, times the number of columns of their tables.
+	// maxTextJoins bounds the number of joins, including joined UNNESTs. The library's time and memory grow with the
+	// square of the number of joins, times the number of columns of the joined tables.
 	maxTextJoins = 64
-	// maxSelectColumns bounds the columns of one SELECT list. If they are names, the library's time rises with the square of their number:
-	// it takes half a second for maxSelectColumns, and half a minute for six times as many.
+	// maxSelectColumns bounds the columns of one SELECT list. If the columns are names, the library's time rises with
+	// the square of their number: it takes half a second for maxSelectColumns, and half a minute for six times as
+	// many.
 	maxSelectColumns = 20_000
-	// maxAdjacentStrings bounds the number of string literals in a row. GoogleSQL refuses even two, but only after work that grows with the
-	// square of their number.
+	// maxAdjacentStrings bounds the number of string literals in a row. GoogleSQL refuses even two, but only after
+	// work that grows with the square of their number.
 	maxAdjacentStrings = 1_000
 )
 
-// guard refuses a text beyond these bounds, and estimates the weight of the library's work for it (see load). columns returns the number of
-// columns of the table called name, 0 if there is none.
+// guard refuses a text beyond the bounds above, and estimates the weight of the library's work for the text (see
+// load). columns returns the number of columns of the table or view called name; 0 if there is none.
 func guard(sql string, columns func(name string) int) (weight int, err error) {
 	if !utf8.ValidString(sql) {
 		return 0, usererror.SQLNotUTF8()
@@ -64,39 +67,39 @@ func (g *gauge) tokenOrWord() string {
 	return g.token
 }
 
-// gauge computes an upper bound of the depth of a statement's tree without knowing the grammar.
+// gauge computes an upper bound of the depth of a statement's tree from its tokens, without knowing the grammar.
 type gauge struct {
 	scanner
-	open   []group // the text as a whole, and each parenthesis, bracket and CASE that is open
-	name   bool    // the last token was a dot, so that a keyword in this place is a name
+	open   []group // counts for the whole text, then for each open parenthesis, bracket and CASE
+	name   bool    // the last token was a dot, so that a keyword after it is a name
 	last   string  // the last word
-	row    int     // string literals in a row, up to the last token
+	row    int     // number of string literals in a row that end with the last token
 	joins  int
 	unions int
 	load   load
 	tally  tally
 }
 
-// group holds counts of the text within an open parenthesis, bracket or CASE. Commas, clause keywords, AND and OR cut this text into
-// stretches that do not nest in each other.
+// group holds counts of the text within an open parenthesis, bracket or CASE. Commas, clause keywords, AND and OR cut
+// this text into stretches that do not nest in each other.
 type group struct {
 	isCase   bool
 	hint     bool
-	list     string // IN or STRUCT if the group is the list after that word
+	list     string // IN or STRUCT if the group is the list after that word; else ""
 	commas   int
 	clause   string // FROM, where a comma means a join; SELECT and GROUP, where it means another column; ORDER; SET; "" for all other clauses
 	grouped  int    // commas in GROUP BY
 	selected int    // commas in SELECT
 	stages   int    // joins and pipe operators, each of which nests everything before it
-	deepest  levels // levels of the deepest earlier stretch
-	inner    levels // levels of the deepest group within the current stretch
+	deepest  levels // deepest levels of the earlier stretches
+	inner    levels // deepest levels of the groups within the current stretch
 
-	// Counts in the current stretch: ops are operators, each of which may nest the text before or after it; betweens are the BETWEENs among
-	// them; pending are BETWEENs whose AND has not come yet.
+	// Counts in the current stretch. ops is the number of operators, each of which may nest the text before or after
+	// it. betweens is the number of BETWEENs. pending is the number of BETWEENs whose AND has not come yet.
 	ops, betweens, pending int
 }
 
-// levels are depths: all counts operators, calls and brackets together, betweens counts BETWEEN alone.
+// levels holds depths: all counts operators, calls and brackets together; betweens counts only BETWEEN.
 type levels struct{ all, betweens int }
 
 func (l levels) max(m levels) levels {
@@ -119,7 +122,7 @@ func (g *group) endStretch() {
 	g.ops, g.betweens, g.pending = 0, 0, 0
 }
 
-// begin starts a new clause.
+// begin starts a new clause in the group.
 func (g *group) begin(clause string) {
 	g.clause = clause
 	g.endStretch()
@@ -246,7 +249,7 @@ func (g *gauge) push(isCase bool) error {
 	return nil
 }
 
-// pop closes a group. It ignores a closing bracket too many, which the library reports.
+// pop closes a group. It ignores a closing bracket without an opening one, which the library reports.
 func (g *gauge) pop() {
 	last := len(g.open) - 1
 	if last == 0 {
@@ -284,7 +287,8 @@ func (g *gauge) tooDeep() error {
 	return nil
 }
 
-// nestingError returns the error for a statement that is too deep, with the line and column as GoogleSQL counts them.
+// nestingError returns the error for a statement that is nested too deep, with the line and column as GoogleSQL
+// counts them.
 func (g *gauge) nestingError(limit int) error {
 	line, column := usererror.PositionOf(g.sql, g.start)
 	return usererror.QueryTooDeep(limit, line, column)

@@ -15,7 +15,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// nested makes statements that nest n levels deep or have n parts, each in a different way.
+// nested holds functions that make statements. Each statement nests n levels deep or has n elements, in the way that
+// the key names.
 var nested = map[string]func(n int) string{
 	"parentheses":     func(n int) string { return "SELECT " + nest("(", "1", ")", n) },
 	"open":            func(n int) string { return "SELECT " + strings.Repeat("(", n) },
@@ -90,16 +91,16 @@ func testAnalyzer(t testing.TB) *Analyzer {
 	return New(c, nil)
 }
 
-// sizes returns sizes around the limits, and up to the longest statement that is allowed. The guard refuses most of them at once.
-// BenchmarkHostile measures the library's work for the others.
+// sizes returns values of n: around the limits, and up to the longest statement that is allowed. The guard refuses
+// most of these statements at once. BenchmarkHostile measures the library's work for those that the guard accepts.
 func sizes(statement func(n int) string) []int {
 	part := len(statement(1001)) - len(statement(1000))
 	return []int{1, 20, 75, 250, 290, 310, 990, 1010, 5000, 50_000, maxLength/part - 50}
 }
 
-// TestNesting analyzes each kind of nested statement at all sizes. Only a tree or an error for the user may come out: beyond the library's
-// depth the process would end. The file testdata/guard shows how much work reaches the library: it never sees the statements that the guard
-// refuses, and its work for the rest is bounded by the number of tokens.
+// TestNesting analyzes each kind of nested statement at all sizes. The result must be a tree or an error for the
+// user: nested beyond the library's depth, a statement would end the process. The file testdata/guard shows which
+// sizes reach the library. The number of tokens bounds the library's work for them.
 func TestNesting(t *testing.T) {
 	a := testAnalyzer(t)
 	params := map[string]*value.Type{"p": value.Int64Type, "j": value.JSONType}
@@ -138,7 +139,7 @@ func runGuard() string {
 	return b.String()
 }
 
-// TestLimits checks that the largest statement within each limit passes and the next larger one is refused.
+// TestLimits: the largest statement within each limit passes, and the next larger one is refused.
 func TestLimits(t *testing.T) {
 	a := testAnalyzer(t)
 	numbered := func(n int, format, sep string) string {
@@ -184,7 +185,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestGuardPasses checks that the guard accepts long statements that are far from Spanner's limits.
+// TestGuardPasses: the guard accepts long statements that are far from Spanner's limits.
 func TestGuardPasses(t *testing.T) {
 	for name, sql := range map[string]string{
 		"rows":                "INSERT INTO T (A, B) VALUES " + strings.Repeat("(-1.5, 'a'), ", 9999) + "(1, 'b')",
@@ -216,7 +217,7 @@ func TestNotUTF8(t *testing.T) {
 
 func noColumns(string) int { return 0 }
 
-// TestColumnsOfSystemTables: columns of INFORMATION_SCHEMA weigh as much as those of user tables.
+// TestColumnsOfSystemTables: the columns of INFORMATION_SCHEMA add as much weight as those of user tables.
 func TestColumnsOfSystemTables(t *testing.T) {
 	table := &schema.Table{Schema: "INFORMATION_SCHEMA", Name: "WIDE"}
 	for range lightWeight {

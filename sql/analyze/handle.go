@@ -10,14 +10,16 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A handle of the library points into the memory of an engine. Go's collector does not see the size of the object there, and that memory
-// never shrinks. The library sets finalizers on the handles that it makes for its caller, which free the objects at some later collection.
-// Until then thousands of statements would pile up, and by then the finalizer may find another engine in the library's variable. So own
-// removes the finalizer of such a handle at once, and the objects are freed as soon as a statement is analyzed. The methods that free them
-// are not exported, hence the linknames.
+// A handle of the library points to an object in the memory of an engine. Go's collector does not see the object's
+// size, and an engine's memory never shrinks. The library sets a finalizer on each handle that it makes for its
+// caller; the finalizer frees the object at some later collection. Until then the objects of thousands of statements
+// would pile up. And when it runs, the finalizer may find another engine in the library's variable. So own removes
+// the finalizer of such a handle at once, and free frees the object as soon as a statement is analyzed. The library
+// does not export the methods that free objects, hence the linknames.
 //
-// The package librarytest checks that the library still has these methods, and that no handle here keeps its finalizer. It does not link
-// them: if one is gone, everything else fails to link, but its test still runs and says so.
+// The package librarytest checks that the library still has these methods, and that own removes the finalizer of
+// every handle here. librarytest itself does not link the methods. So if a method is gone, every program that
+// contains this package fails to link, but librarytest still runs and names the method.
 
 //go:linkname freeOutput github.com/goccy/go-googlesql.(*AnalyzerOutput).free
 func freeOutput(*googlesql.AnalyzerOutput)
@@ -61,8 +63,8 @@ func freePool(*googlesql.DescriptorPool)
 //go:linkname freeFile github.com/goccy/go-googlesql.(*FileDescriptorProto).free
 func freeFile(*googlesql.FileDescriptorProto)
 
-// own is like get, for a handle that the library has made for its caller. It removes the finalizer: the caller frees the handle, or gives
-// it to another handle that does.
+// own returns a handle that the library has made for its caller, or ends the analysis with the error. It removes the
+// handle's finalizer, so the caller must free the handle, or give it to an object of the library that frees it.
 func own[T any](handle *T, err error) *T {
 	if err != nil {
 		panic(failure{err})
@@ -74,15 +76,16 @@ func own[T any](handle *T, err error) *T {
 	return handle
 }
 
-// free frees the object of a handle with method, unless the engine is thrown away with all of its memory.
+// free calls method, which frees the object of a handle. If the engine is discarded with all of its memory, free does
+// nothing.
 func free[T any](e *engine, method func(*T), handle *T) {
 	if !e.discard {
 		method(handle)
 	}
 }
 
-// failure is a panic that carries an error from deep in a tree up to pool.lend. Each accessor of the library returns an error, though none
-// fails for a sound tree. Users never see such an error unless it wraps a usererror.Error.
+// failure is a panic that carries an error from deep in a tree up to pool.lend. Each accessor of the library returns
+// an error, though none fails for a sound tree. Users see the error only if it wraps a usererror.Error.
 type failure struct{ error }
 
 func (f failure) Unwrap() error { return f.error }

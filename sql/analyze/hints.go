@@ -13,15 +13,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// hintSet holds the hints that one place of a statement takes, by name in upper case, as Spanner's reference lists them under "Hints".
+// hintSet holds the hints that Spanner takes at one kind of place in a statement, by name in upper case. Source: the
+// sections "Hints" of Spanner's reference.
 type hintSet map[string]hintValue
 
-// hintValue describes the values that a hint takes.
+// hintValue describes the values that a hint accepts.
 type hintValue struct {
 	kind  value.Kind
-	words []string // if not nil, a STRING must be one of these, ignoring case
-	most  int64    // if not 0, an INT64 must be between 0 and this
-	// refusal, if not nil, returns the error for a value of the right kind that the hint does not take.
+	words []string // if not nil, a STRING must be one of these, in upper or lower case
+	most  int64    // if not 0, an INT64 must be between 0 and most
+	// refusal, if not nil, returns the error for a value that has the right kind but that the hint does not accept;
+	// nil if it accepts the value.
 	refusal func(*schema.Catalog, *tree.Literal) *usererror.Error
 }
 
@@ -41,7 +43,7 @@ var (
 
 var statementHints = hintSet{
 	"USE_ADDITIONAL_PARALLELISM":          boolHint,
-	"OPTIMIZER_VERSION":                   {refusal: checkOptimizerVersion}, // a number or a word
+	"OPTIMIZER_VERSION":                   {refusal: checkOptimizerVersion}, // an INT64 or a STRING
 	"OPTIMIZER_STATISTICS_PACKAGE":        {kind: value.String, refusal: checkStatisticsPackage},
 	"ALLOW_DISTRIBUTED_MERGE":             boolHint,
 	"LOCK_SCANNED_RANGES":                 word("SHARED", "EXCLUSIVE"),
@@ -95,7 +97,8 @@ var (
 // oldHints maps old names of hints to the names that replaced them.
 var oldHints = map[string]string{"JOIN_TYPE": "JOIN_METHOD", "GROUP_TYPE": "GROUP_METHOD"}
 
-// hints checks and collects the hints of one place. It ignores hints with a prefix other than spanner, which are meant for other systems.
+// hints checks and collects the hints at one place of a statement. It ignores hints with a prefix other than spanner,
+// which are meant for other systems.
 func (w *walker) hints(list []*googlesql.ResolvedOption, known hintSet) tree.Hints {
 	var hints tree.Hints
 	for _, h := range list {
@@ -124,7 +127,7 @@ func (w *walker) hints(list []*googlesql.ResolvedOption, known hintSet) tree.Hin
 	return hints
 }
 
-// check refuses a value that the hint does not take. A parameter passes, since its value is not known yet.
+// check refuses a value that the hint does not accept. It accepts parameters, since their values are not known yet.
 func (h hintValue) check(c *schema.Catalog, name string, e tree.Expr) {
 	literal, ok := e.(*tree.Literal)
 	if !ok {

@@ -15,7 +15,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// hostile are texts near the limits for which the library takes long. T has 4 columns, Wide a thousand.
+// hostile holds texts near the limits for which the library takes long. The table T has 4 columns, Wide has a
+// thousand.
 var hostile = map[string]string{
 	"55,505 ANDs":                      "SELECT 1 FROM T WHERE K=0" + strings.Repeat(" AND K=1", 55_504),
 	"111,000 ANDs":                     "SELECT 1 FROM T WHERE TRUE" + strings.Repeat(" AND TRUE", 110_999),
@@ -73,7 +74,8 @@ var hostile = map[string]string{
 	"990,000 semicolons":               "SELECT 1" + strings.Repeat(";", 990_000),
 }
 
-// chain returns a query over the last of n named subqueries, each of which reads the one before.
+// chain returns a query with n+1 named subqueries, a0 to an. first is the SQL of a0. each is the format for the SQL
+// of the others; its argument is the name of the subquery before.
 func chain(n int, first, each string) string {
 	sql := "WITH a0 AS (" + first + ")"
 	for i := range n {
@@ -91,7 +93,7 @@ func numbers(n int, format string) string {
 	return strings.Join(parts, ",")
 }
 
-// doubling returns a query that joins a subquery with itself, n times over.
+// doubling returns a query with n+1 named subqueries, each of which joins the one before with itself.
 func doubling(n int) string {
 	sql := "WITH a0 AS (SELECT * FROM T)"
 	for i := range n {
@@ -109,8 +111,9 @@ func hostileAnalyzer(t testing.TB) *Analyzer {
 	return New(c, nil, systemTable)
 }
 
-// TestHostileIsHeavy checks the weights of the texts that take the library more than 100 ms on a quiet machine. All count as heavy, except
-// two whose weight the tokens do not show: the pool stops these (TestSlowIsHeavy).
+// TestHostileIsHeavy checks the weights of the texts of hostile. Texts that take the library more than 100 ms on a
+// quiet machine must count as heavy, except two whose weight the tokens do not show; the pool stops these two
+// (TestSlowIsHeavy).
 func TestHostileIsHeavy(t *testing.T) {
 	light := map[string]bool{
 		"500 ORs": true, "900 parameters": true, "75 nested calls": true, "300 parentheses": true, "200 UNIONs": true, "one wide table": true,
@@ -126,8 +129,9 @@ func TestHostileIsHeavy(t *testing.T) {
 	}
 }
 
-// BenchmarkHostile analyzes each of the hostile texts, and many short new statements at the same time. It measures the longest time for a
-// short one. It also prints the time for the hostile text itself, and its estimated weight. Run it on a quiet machine, with -benchtime 1x.
+// BenchmarkHostile analyzes each of the hostile texts, and many short new statements at the same time. It measures
+// the longest time that a short statement takes. It also prints the time for the hostile text itself, and its
+// estimated weight. Run it on a quiet machine, with -benchtime 1x.
 func BenchmarkHostile(b *testing.B) {
 	a := hostileAnalyzer(b)
 	for _, name := range slices.Sorted(maps.Keys(hostile)) {
@@ -162,7 +166,8 @@ func measureHostile(b *testing.B, a *Analyzer, sql string) {
 	}
 }
 
-// longestWait sends light statements until stop is closed, and returns the longest time that one took.
+// longestWait sends light statements one by one until stop is closed, and returns the longest time that one of them
+// took.
 func longestWait(b *testing.B, a *Analyzer, stop chan struct{}) (longest time.Duration) {
 	for {
 		select {
@@ -178,8 +183,8 @@ func longestWait(b *testing.B, a *Analyzer, stop chan struct{}) (longest time.Du
 	}
 }
 
-// TestDoublingTexts: views or functions, each of which names the one before many times, expand to more texts than a statement may have. The
-// analyzer refuses the statement before it analyzes them all: there are up to 20^10.
+// TestDoublingTexts: ten views or functions, each of which names the one before many times, expand to up to 20^10
+// texts. The analyzer refuses the statement before it has analyzed them all.
 func TestDoublingTexts(t *testing.T) {
 	for name, text := range map[string]struct{ first, each, statement string }{
 		"UNION ALL":     {"CREATE VIEW V0 SQL SECURITY INVOKER AS SELECT 1 AS x", "CREATE VIEW V%[1]d SQL SECURITY INVOKER AS SELECT v.x FROM V%[2]d AS v" + strings.Repeat(" UNION ALL SELECT v.x FROM V%[2]d AS v", 19), "SELECT x FROM V9"},
@@ -210,8 +215,8 @@ func TestDoublingTexts(t *testing.T) {
 	}
 }
 
-// TestDoublingWith: named subqueries that double rows are refused if they make more than a million rows of one, in one chain or in several
-// together.
+// TestDoublingWith: a statement is refused if its named subqueries, which double rows, make more than a million rows
+// of one. They may do so in one chain or in several chains together.
 func TestDoublingWith(t *testing.T) {
 	double := "SELECT x FROM %[1]s UNION ALL SELECT x FROM %[1]s"
 	one := func(n int) string {

@@ -1,6 +1,6 @@
 package analyze
 
-// Kind is the kind of a statement. It can be told before the statement is analyzed.
+// Kind is the kind of a statement. KindOf finds it before the statement is analyzed.
 type Kind uint8
 
 // The kinds of statements.
@@ -21,8 +21,8 @@ var kinds = map[string]Kind{
 	"INSERT": InsertKind, "UPDATE": UpdateKind, "DELETE": DeleteKind, "CALL": CallKind,
 }
 
-// KindOf tells the kind of a statement by its first word after comments, hints and parentheses. It does not check the rest. If Statement
-// accepts the text, the tree that it returns is of this kind.
+// KindOf finds the kind of a statement by its first word after comments, hints and parentheses. It does not check the
+// text after that word. If Statement accepts the text, the tree that it returns is of this kind.
 func KindOf(sql string) Kind {
 	s := scanner{sql: sql}
 	parenthesized := false
@@ -44,7 +44,7 @@ func KindOf(sql string) Kind {
 	return OtherKind
 }
 
-// skipHint skips the text after the @ of a hint: a number, {k=v, ...}, or both.
+// skipHint skips a hint after its @. The hint is a number, {k=v, ...}, or both.
 func (s *scanner) skipHint() {
 	if !s.next() || s.token != "{" {
 		return

@@ -2,7 +2,8 @@ package analyze
 
 import "github.com/goccy/go-googlesql"
 
-// statementKinds are the kinds of statements that ExecuteSql accepts. DDL comes in UpdateDatabaseDdl and does not pass through here.
+// statementKinds are the kinds of statements that ExecuteSql accepts. DDL is not among them: it comes in
+// UpdateDatabaseDdl.
 var statementKinds = []googlesql.ResolvedNodeKind{
 	googlesql.ResolvedNodeKindResolvedQueryStmt,
 	googlesql.ResolvedNodeKindResolvedInsertStmt,
@@ -11,15 +12,16 @@ var statementKinds = []googlesql.ResolvedNodeKind{
 	googlesql.ResolvedNodeKindResolvedCallStmt,
 }
 
-// definitionKinds are the statements that define objects in DDL. In their texts, column names must be qualified, so that a new column of a
-// table does not change the meaning of a name.
+// definitionKinds are the statements that define objects in DDL. Their texts must qualify column names, so that a new
+// column of a table does not change the meaning of a name.
 var definitionKinds = []googlesql.ResolvedNodeKind{
 	googlesql.ResolvedNodeKindResolvedCreateViewStmt,
 	googlesql.ResolvedNodeKindResolvedCreateFunctionStmt,
 }
 
-// features are the parts of GoogleSQL beyond its core that Cloud Spanner has, by its reference manual. It does not have window functions,
-// ROLLUP and grouping sets, PIVOT, QUALIFY, recursive WITH, DATETIME and TIME, BIGNUMERIC, GEOGRAPHY and NULLS FIRST.
+// features are the parts of GoogleSQL beyond its core that Cloud Spanner's reference manual lists. Cloud Spanner does
+// not have window functions, ROLLUP and grouping sets, PIVOT, QUALIFY, recursive WITH, DATETIME and TIME, BIGNUMERIC,
+// GEOGRAPHY and NULLS FIRST.
 var features = []googlesql.LanguageFeature{
 	// Types.
 	googlesql.LanguageFeatureFeatureTimestampNanos,
@@ -95,8 +97,8 @@ var features = []googlesql.LanguageFeature{
 	googlesql.LanguageFeatureFeatureJsonKeysFunction,
 }
 
-// rewritesOff are rewrites of the library that are turned off, since the tree can hold the statement without them. With them the library
-// would turn some functions, such as ARRAY_FILTER, into subqueries.
+// rewritesOff are rewrites of the library that are turned off, since the tree can hold the statement without them. If
+// they were on, the library would turn some functions, such as ARRAY_FILTER, into subqueries.
 var rewritesOff = []googlesql.ResolvedASTRewrite{
 	googlesql.ResolvedASTRewriteRewriteBuiltinFunctionInliner,
 	googlesql.ResolvedASTRewriteRewriteWithExpr,

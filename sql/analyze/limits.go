@@ -18,20 +18,23 @@ const (
 	maxSubqueries       = 50 // in the expressions of one query ("Subquery expression children")
 )
 
-// maxNestedFields bounds the fields of a STRUCT type with those of the STRUCTs in it. STRUCT(s AS a, s AS b) has twice the fields of s, so
-// that a short statement could have a type with millions of them. Spanner names no such limit.
+// maxNestedFields bounds the number of fields of a STRUCT type, including the fields of the STRUCTs in it. STRUCT(s
+// AS a, s AS b) has twice the fields of s, so without a bound a short statement could have a type with millions of
+// fields. Spanner documents no such limit.
 const maxNestedFields = 10 * maxStructFields
 
-// maxExpansions bounds how many names of views and functions are replaced by their texts in a statement; names within such texts count
-// again. Ten views, each of which reads the one before twice, turn one name into a thousand texts. Ten that read it ten times each make
-// more texts than could ever be analyzed. Spanner names no such limit.
+// maxExpansions bounds how many names of views and functions are replaced by their texts in a statement. Names within
+// these texts also count. Ten views, each of which reads the one before twice, turn one name into a thousand texts.
+// If each reads the one before ten times, there are more texts than could ever be analyzed. Spanner documents no such
+// limit.
 const maxExpansions = 1_000
 
-// maxNamed bounds how many subqueries of WITH a statement has after each name is replaced by its subquery. A chain of 30 names, each of
-// which doubles the rows of the one before by UNION ALL, is a short text that makes a billion rows of one. Spanner names no such limit.
+// maxNamed bounds how many subqueries of WITH a statement has after each name is replaced by its subquery. A chain of
+// 30 names, each of which doubles the rows of the one before by UNION ALL, is a short text that makes a billion rows
+// of one. Spanner documents no such limit.
 const maxNamed = 1_000_000
 
-// Names of the limited quantities, in the words of the Spanner emulator's errors.
+// Names of the limited quantities, in the words of the Spanner emulator's error messages.
 const (
 	limitJoins            = "joins"
 	limitUnions           = "UNION operations"
@@ -50,16 +53,16 @@ const (
 	limitExpansions       = "views and functions, those within each other,"
 )
 
-// counts holds the quantities limited by Spanner that the walk through a statement has met so far. Its methods end the walk with an error
-// as soon as a limit is passed.
+// counts holds how much of each quantity that Spanner limits the walk through a statement has met so far. Its methods
+// end the walk with an error as soon as a count exceeds its limit.
 type counts struct {
 	joins, unions, functions, expansions int
 	parameters                           map[string]bool
 
 	named   int            // subqueries of WITH after each name is replaced by its subquery
-	namedIn map[string]int // the same count within each subquery of WITH, itself included
+	namedIn map[string]int // the same count within each subquery of WITH, by its name; the subquery itself counts as one
 
-	// The depth of nesting at the place that the walk has reached.
+	// Depths of nesting where the walk is now.
 	calls, groupBys, subqueries, subselects int
 
 	siblings int // subqueries met so far in the current query
@@ -70,15 +73,15 @@ func (c *counts) join() {
 	atMost(limitJoins, c.joins, maxJoins)
 }
 
-// union counts the UNIONs of a set operation. The guard has already counted those of the statement's own text; this also counts those of
-// views.
+// union counts the UNIONs of a set operation with this many inputs. The guard has already counted those of the
+// statement's own text; this method also counts those in the texts of views.
 func (c *counts) union(inputs int) {
 	c.unions += inputs - 1
 	atMost(limitUnions, max(inputs, c.unions), maxUnions)
 }
 
-// define counts the named subqueries in the definition of one that walk goes through. They are added to the total wherever that one is
-// used.
+// define calls walk, which walks through the definition of a subquery of WITH, and stores how many such subqueries
+// walk has counted. c.name later adds that number to the total at each use of the subquery.
 func (c *counts) define(name string, walk func()) {
 	before := c.named
 	walk()
@@ -88,7 +91,7 @@ func (c *counts) define(name string, walk func()) {
 	c.namedIn[name], c.named = c.named-before+1, before
 }
 
-// name counts a named subquery where it is used.
+// name counts a subquery of WITH, and those within it, at a place where it is used.
 func (c *counts) name(name string) {
 	c.named += c.namedIn[name]
 	atMost(limitNamed, c.named, maxNamed)
@@ -113,14 +116,15 @@ func (c *counts) parameter(name string) {
 	atMost(limitParameters, len(c.parameters), maxParameters)
 }
 
-// enter goes one level deeper in the nesting that nested counts, and refuses a level beyond the limit. leave goes back up.
+// enter increments nested, a depth of nesting, and refuses the statement if the depth exceeds the limit. what names
+// the kind of nesting for the error. leave decrements the depth again.
 func enter(nested *int, what string, limit int) (leave func()) {
 	*nested++
 	atMost(what, *nested, limit)
 	return func() { *nested-- }
 }
 
-// subquery enters a subquery of an expression. leave leaves it.
+// subquery enters a subquery of an expression. leave must be called at the end of the subquery.
 func (c *counts) subquery() (leave func()) {
 	c.siblings++
 	atMost(limitSubqueries, c.siblings, maxSubqueries)
@@ -133,7 +137,7 @@ func (c *counts) subquery() (leave func()) {
 	}
 }
 
-// atMost refuses a statement that has n of a quantity, if n is over the limit.
+// atMost refuses the statement if n is over the limit. what is the name of the quantity for the error message.
 func atMost(what string, n, limit int) {
 	if n > limit {
 		refuse(usererror.QueryLimit(what, limit))

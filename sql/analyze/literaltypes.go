@@ -10,8 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// LiteralTypes returns the types that literals have in the context of their statement: '2024-01-02' may be a DATE. A literal for which the
-// library records no place keeps the type of its spelling.
+// LiteralTypes returns the types that literals have in the context of their statement: '2024-01-02' may be a DATE. If
+// the library does not record where a literal stands, the literal keeps the type that it has by its spelling.
 func (a *Analyzer) LiteralTypes(ctx context.Context, sql string, params map[string]*value.Type, literals []Literal) ([]*value.Type, error) {
 	types := make([]*value.Type, len(literals))
 	w := &walker{catalog: a.catalog, literals: make(map[int]**value.Type, len(literals))}
@@ -28,7 +28,7 @@ func (a *Analyzer) LiteralTypes(ctx context.Context, sql string, params map[stri
 	return types, err
 }
 
-// typed records the type of a literal if LiteralTypes wants it.
+// typed records t as the type of the literal n, if LiteralTypes must return the type of n.
 func (w *walker) typed(n *googlesql.ResolvedLiteral, t *value.Type) {
 	at := get(n.GetParseLocationRangeOrNULL())
 	if at == nil {
@@ -39,16 +39,16 @@ func (w *walker) typed(n *googlesql.ResolvedLiteral, t *value.Type) {
 	}
 }
 
-// castLiteral records the type of a literal under a cast that the library was told not to fold (see zone.go). A literal that is cast to
-// TIMESTAMP stays a STRING, since its meaning depends on the time zone.
+// castLiteral stores the type of a literal under a cast that the library was told not to fold (see zone.go). A
+// literal that is cast to TIMESTAMP stays a STRING, since its value depends on the time zone.
 func (w *walker) castLiteral(n *googlesql.ResolvedCast, t *value.Type) {
 	if literal, ok := get(n.Expr()).(*googlesql.ResolvedLiteral); ok && t.Kind != value.Timestamp {
 		w.typed(literal, t)
 	}
 }
 
-// As returns the literal as a value of type t. ok is false if the literal is not written in the plainest form of that type, so that
-// GoogleSQL might read another value.
+// As returns the literal as a value of type t. ok is false if the literal is not written in the plainest form of that
+// type, because GoogleSQL might then read another value.
 func (l *Literal) As(t *value.Type) (value.Value, bool) {
 	switch l.Type.Kind {
 	case value.String:
@@ -76,11 +76,11 @@ func stringAs(text string, t *value.Type) (value.Value, bool) {
 	return value.Value{}, false
 }
 
-// uuidLength is the length of a UUID with hyphens and without braces.
+// uuidLength is the number of characters of a UUID with hyphens and without braces.
 const uuidLength = 36
 
 func integerAs(text string, t *value.Type) (value.Value, bool) {
-	const exact = 1 << 53 // every integer up to here is a FLOAT64
+	const exact = 1 << 53 // each integer up to here has an exact FLOAT64
 	i, err := strconv.ParseInt(text, 10, 64)
 	switch t.Kind {
 	case value.Int64:
@@ -104,7 +104,7 @@ func fractionAs(text string, t *value.Type) (value.Value, bool) {
 	case value.Numeric:
 		d, err := value.ParseDecimalStrict(text)
 		rounded, ok := value.DecimalFromFloat64(f)
-		return value.OfNumeric(d), err == nil && ok && d == rounded // the text and its FLOAT64 give the same value
+		return value.OfNumeric(d), err == nil && ok && d == rounded // the text and its FLOAT64 have the same NUMERIC
 	}
 	return value.Value{}, false
 }

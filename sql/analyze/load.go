@@ -6,13 +6,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// load estimates the library's work for a text from its tokens. One unit of weight stands for one token, which takes 5 to 20 us. A token
-// may take far more: a * that names the thousand columns of a table in each of twenty subqueries, or an operator at the end of a long
-// chain. The estimate need not be exact: a text that is taken for light by mistake is stopped after lightTime.
+// load estimates the library's work for a text from its tokens. One unit of weight stands for one ordinary token,
+// which takes 5 to 20 us. Some tokens take far more: a * that names the thousand columns of a table in each of twenty
+// subqueries, or an operator at the end of a long chain. The estimate need not be exact: a heavy text that is taken
+// for light is stopped after lightTime.
 type load struct {
 	columns func(name string) int
 
-	length  int // in bytes
+	length  int // length of the text in bytes
 	tokens  int
 	selects int
 	pipes   int
@@ -20,19 +21,20 @@ type load struct {
 	with    bool
 	joins   int
 	stars   int
-	items   int    // elements of SELECT lists and STRUCTs, without the first of each
-	width   int    // columns of the tables that the text names
-	deepest levels // depth of the brackets
+	items   int    // elements of SELECT lists and STRUCTs, not counting the first element of each list
+	width   int    // number of columns of the tables that the text names
+	deepest levels // deepest nesting so far
 
 	last   string // the last token
 	name   string // the last name or keyword, without quotes
-	tables bool   // the last word stands before the name of a table
+	tables bool   // the name of a table may follow the last word
 }
 
 // beforeTable holds the words after which the name of a table comes.
 var beforeTable = map[string]bool{"FROM": true, "JOIN": true, "INTO": true, "UPDATE": true, "DELETE": true, "INSERT": true}
 
-// add counts a token of a group that is brackets deep. dotted says that the token follows a dot.
+// add counts a token of the group in. brackets is the number of open brackets around the token. dotted is true if the
+// token follows a dot.
 func (l *load) add(token string, dotted bool, in *group, brackets int) {
 	l.tokens++
 	switch {
@@ -61,7 +63,7 @@ func (l *load) comma(in *group) {
 }
 
 func (l *load) word(token string, dotted, from bool, brackets int) {
-	const longest = len(`\U00000000`) * schema.MaxNameLength // length of the longest name, if it has escapes
+	const longest = len(`\U00000000`) * schema.MaxNameLength // in bytes, with an escape for each character
 	if len(token) > longest {
 		return
 	}
@@ -96,15 +98,17 @@ func (l *load) query(brackets int) {
 	l.deep = max(l.deep, brackets)
 }
 
-// nest records how deep a bracket is.
+// nest records the depths of the text within a bracket that was closed.
 func (l *load) nest(inside levels) { l.deepest = l.deepest.max(inside) }
 
 // weight returns the estimate for the tokens so far.
 func (l *load) weight() int {
-	// The time for an operator grows with the length of the chain that it ends. A BETWEEN within another doubles the time.
+	// The time for an operator grows with the length of the operator chain that it ends. Each BETWEEN within another
+	// doubles the time.
 	tokens := l.tokens * (1 + l.deepest.all/100) << max(l.deepest.betweens-3, 0)
 
-	// Each of these stages hands its columns on to the next.
+	// Stages are nested SELECTs, pipe operators and, if the text has WITH, all SELECTs. Each stage may hand all of
+	// its columns on to the next.
 	stages := 1 + l.deep + l.pipes
 	if l.with {
 		stages += l.selects
@@ -116,6 +120,6 @@ func (l *load) weight() int {
 			columns <<= min(l.joins, 30) / 2 // a join of a subquery with itself doubles its columns
 		}
 	}
-	const charactersOfToken = 100 // weigh long literals and comments by their length
+	const charactersOfToken = 100 // long literals and comments weigh one unit for each 100 bytes
 	return tokens + columns + l.pipes*l.pipes/16 + l.length/charactersOfToken
 }

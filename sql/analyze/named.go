@@ -9,13 +9,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// suggestible is the number of tables among which the library looks for a suggestion when it has not found a name.
+// suggestible is the maximum number of tables that the library gets as candidates for a suggestion when it has not
+// found a name.
 const suggestible = 20
 
-// A library gets only the tables and change streams whose names occur in a text, when the first such text comes. A schema may have 5,000
-// tables, and each takes the library some 30 us, and some kilobytes for each of its columns.
+// The library gets a table or change stream only when the first text that contains its name is analyzed, because a
+// schema may have 5,000 tables, and each takes the library some 30 us, and some kilobytes for each column.
 
-// table returns the table with this name ("t" or "schema.t") or synonym, which may be a system table; nil if there is none.
+// table returns the table with this name ("t" or "schema.t") or synonym; nil if there is none. System tables are
+// found too.
 func (a *Analyzer) table(name string) *schema.Table {
 	if t := a.catalog.TableOrSynonym(name); t != nil {
 		return t
@@ -23,19 +25,20 @@ func (a *Analyzer) table(name string) *schema.Table {
 	return a.system[strings.ToLower(name)]
 }
 
-// named holds the objects that a text may name. They are found by name alone: what looks like a table may be a column or an alias.
+// named holds the objects that a text may name. They are found by name alone, so some may not be used: what looks
+// like a table may be a column or an alias.
 type named struct {
 	tables    []*schema.Table
 	views     []*schema.View
 	functions []*schema.Function
-	streams   []*schema.ChangeStream // change streams whose functions it may call
+	streams   []*schema.ChangeStream // change streams whose read functions the text may call
 
 	sequences []*schema.Sequence
 	types     []string // names of types of the proto bundle
 }
 
-// namesIn returns the objects of the schema whose names occur in a text: tables, views, functions, sequences and types of the proto bundle.
-// It also returns the change streams whose functions the text may call.
+// namesIn returns the objects of the schema whose names occur in a text: tables, views, functions, sequences and
+// types of the proto bundle. It also returns the change streams whose read functions the text may call.
 func (a *Analyzer) namesIn(sql string) (found named) {
 	bundle := a.catalog.ProtoBundle()
 	eachName(sql, func(before, token, path string) {
@@ -63,11 +66,11 @@ func typesIn(sql string, bundle *schema.ProtoBundle) (types []string) {
 	return types
 }
 
-// eachName calls f for each name in a text. before is the name before the dot in front of it, "" if there is none; path is the whole path
-// of names and dots that ends with it.
+// eachName calls f for each name in a text. before is the name before the dot in front of name, "" if there is none.
+// path is the whole path of names and dots that ends with name.
 func eachName(sql string, f func(before, name, path string)) {
 	s := scanner{sql: sql}
-	before, last, path := "", "", "" // last is a name, or the dot after before
+	before, last, path := "", "", "" // last is the last name, or a dot that follows the name in before
 	for s.next() {
 		token := s.token
 		switch c := token[0]; {
@@ -90,7 +93,7 @@ func eachName(sql string, f func(before, name, path string)) {
 	}
 }
 
-// find adds the object called name to found.
+// find adds to found the tables, views and other objects called name.
 func (a *Analyzer) find(name string, found *named) {
 	if t := a.table(name); t != nil {
 		found.tables = append(found.tables, t)
@@ -113,7 +116,8 @@ func (a *Analyzer) allTables() (list []*schema.Table) {
 	return list
 }
 
-// tablesLike returns up to suggestible tables that a user may have meant by a name that no table has, the nearest first.
+// tablesLike returns up to suggestible tables that a user may have meant by a name that no table has, sorted from the
+// most similar name on.
 func (a *Analyzer) tablesLike(name string) []*schema.Table {
 	type candidate struct {
 		table    *schema.Table
@@ -138,8 +142,8 @@ func (a *Analyzer) tablesLike(name string) []*schema.Table {
 // tableNotFound matches the library's error for a name that no table has.
 var tableNotFound = regexp.MustCompile("^Table not found: ([^; ]+)")
 
-// suggest adds the tables whose names are like the one that the library has not found, so that its error can suggest one. It reports
-// whether it has added any.
+// suggest adds to l the tables whose names resemble the one that the library has not found, so that the library's
+// error can suggest one of them. It returns whether it has added any.
 func (l *library) suggest(err error) bool {
 	m := tableNotFound.FindStringSubmatch(err.Error())
 	if m == nil || l.of == nil || len(m[1]) > 2*schema.MaxNameLength {
@@ -148,14 +152,14 @@ func (l *library) suggest(err error) bool {
 	return l.add(l.like(m[1]))
 }
 
-// like calls tablesLike while other goroutines use their handles.
+// like calls tablesLike. Meanwhile other goroutines may enter their engines.
 func (l *library) like(name string) []*schema.Table {
 	l.engine.leave()
 	defer l.engine.enter()
 	return l.of.tablesLike(name)
 }
 
-// add adds the tables that the library does not have yet, and reports whether there are any.
+// add adds the tables that the library does not have yet, and returns whether there are any.
 func (l *library) add(tables []*schema.Table) (added bool) {
 	for _, t := range tables {
 		if !l.has[t] {
@@ -167,7 +171,7 @@ func (l *library) add(tables []*schema.Table) (added bool) {
 	return added
 }
 
-// addNamed adds the objects that a text names.
+// addNamed adds the objects that a text may name.
 func (l *library) addNamed(n named) {
 	l.addTypes(n.types)
 	l.add(n.tables)

@@ -9,7 +9,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// TestNamesIn: namesIn finds the tables, sequences and change streams that a text may mean, in any spelling, and no others.
+// TestNamesIn: namesIn finds the tables, sequences and change streams that a text may name, in any spelling, and no
+// others.
 func TestNamesIn(t *testing.T) {
 	c := schema.NewCatalog()
 	for _, ddl := range []string{
@@ -60,8 +61,8 @@ func TestNamesIn(t *testing.T) {
 	}
 }
 
-// TestLibraryHasNamedTables: the library gets only the tables that statements name, and an engine keeps at most maxLibraries schema
-// versions.
+// TestLibraryHasNamedTables: a library gets only the tables that statements name, and an engine keeps the libraries
+// of at most maxLibraries schema versions.
 func TestLibraryHasNamedTables(t *testing.T) {
 	c := schema.NewCatalog()
 	for i := range 200 {
@@ -110,7 +111,7 @@ func TestUnquoted(t *testing.T) {
 	}
 }
 
-// BenchmarkTablesLike searches the names of 5,000 tables, all of which resemble the wanted one.
+// BenchmarkTablesLike searches 5,000 tables whose names all resemble the name that is looked for.
 func BenchmarkTablesLike(b *testing.B) {
 	var tables []*schema.Table
 	long := strings.Repeat("x", schema.MaxNameLength-4)

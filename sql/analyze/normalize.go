@@ -8,13 +8,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Normalized is a statement with parameters in place of literals. Texts that differ only in literals, space and comments have the same
-// normalized text.
+// Normalized is a statement with parameters in place of literals. Texts that differ only in literals, white space and
+// comments have the same normalized text.
 //
-// A literal is taken out only where GoogleSQL considers no more than its type: as an operand of a comparison or of arithmetic, after
-// BETWEEN, in IN (...) and VALUES (...), and in SET c = .... Arguments of functions, patterns of LIKE, LIMIT, ORDER BY 1, hints, lengths of
-// types, DATE '...' and the like stay as they are. So do literals that are not written in the plainest way. The caller must verify that the
-// text with parameters means the same.
+// A literal is taken out only where its type alone matters to GoogleSQL: as an operand of a comparison or of
+// arithmetic, after BETWEEN, in IN (...) and VALUES (...), and in SET c = .... Arguments of functions, patterns of
+// LIKE, LIMIT, ORDER BY 1, hints, lengths of types, DATE '...' and the like stay as they are. So do literals that are
+// not written in the plainest form. The caller must verify that the text with parameters means the same.
 type Normalized struct {
 	Text     string
 	Literals []Literal
@@ -22,20 +22,21 @@ type Normalized struct {
 
 // Literal is a literal that was taken out of a text.
 type Literal struct {
-	Param string      // the parameter in its place; the name is valid only in back quotes
+	Param string      // the name of the parameter that replaces the literal; it is valid only in back quotes
 	Type  *value.Type // INT64, FLOAT64 or STRING
-	Text  string      // as written; a STRING without its quotes
-	End   int         // where it ends in the statement
+	Text  string      // the literal as written; a STRING without its quotes
+	End   int         // the literal's end in the statement, as a byte offset
 }
 
-// Longer texts, and texts with more literals, are not normalized. They are seldom sent again with other literals, and the search for
-// literals costs time each time.
+// Texts of more than maxNormalizedText bytes, and texts with more than maxLiterals literals, are not normalized: they
+// are seldom sent again with other literals, and each search for literals costs time.
 const (
 	maxNormalizedText = 64 << 10
 	maxLiterals       = 500
 )
 
-// Normalize takes the literals out of a text. It returns false if there are none, or if the text is not to be normalized.
+// Normalize replaces the literals of a text by parameters. It returns false if it has replaced none, if the text or
+// the number of literals is too large, or if a parameter of the text has a quoted name.
 func Normalize(sql string) (Normalized, bool) {
 	if len(sql) > maxNormalizedText {
 		return Normalized{}, false
@@ -50,7 +51,7 @@ func Normalize(sql string) (Normalized, bool) {
 			continue
 		}
 		if s.last == "@" && s.token[0] == '`' {
-			return Normalized{}, false // the parameter could have the same name as one made here for a literal
+			return Normalized{}, false // the parameter could have the name of a parameter for a literal
 		}
 		s.out.WriteString(s.token)
 		s.follow()
@@ -65,21 +66,21 @@ type normalizer struct {
 	out      strings.Builder
 	literals []Literal
 
-	open    []clause // the text as a whole, and each bracket that is open
-	hints   int      // number of open brackets that are a hint, or within one
-	last    string   // the token before
-	operand bool     // the token before ends an operand, so that + and - are binary
-	taking  bool     // a literal as the next token is taken out
+	open    []clause // states of the whole text, then of the text in each open bracket
+	hints   int      // number of open brackets that are a hint, or lie within one
+	last    string   // the last token
+	operand bool     // the last token ends an operand, so that + and - after it are binary operators
+	taking  bool     // if the next token is a literal, it is taken out
 }
 
 // clause holds the state of the text within an open bracket.
 type clause struct {
-	list     bool // elements of IN (...) or VALUES (...)
+	list     bool // the text is the list of IN (...) or VALUES (...)
 	values   bool // VALUES was the last word
 	betweens int  // BETWEENs whose AND has not come yet
 }
 
-// follow records whether a literal after the current token is taken out.
+// follow sets taking: whether a literal after the current token is taken out.
 func (s *normalizer) follow() {
 	top := &s.open[len(s.open)-1]
 	operand := s.operand
@@ -145,11 +146,12 @@ func (s *normalizer) keyword(top *clause) {
 			s.taking = true
 		}
 	}
-	number := s.token[0] >= '0' && s.token[0] <= '9' // 1e is no operand by itself: it may be part of 1e-5
+	number := s.token[0] >= '0' && s.token[0] <= '9' // 1e does not end an operand: it may begin 1e-5
 	s.operand = !beforeOperand[word] && !number
 }
 
-// literal replaces the literal that begins with the current token. It returns false if that is not a plain literal.
+// literal replaces the literal that begins with the current token by a parameter. It returns false if there is no
+// plain literal.
 func (s *normalizer) literal() bool {
 	start, after := s.start, s.pos
 	t, text := value.StringType, ""
@@ -179,7 +181,8 @@ func (s *normalizer) literal() bool {
 	return true
 }
 
-// plainString reports whether the text between the quotes of a string literal, without escapes, is its value.
+// plainString reports whether a string literal has no escapes and no triple quotes, so that its value is the text
+// between its quotes.
 func plainString(token string) bool {
 	n := len(token)
 	if n < 2 || token[n-1] != token[0] || n > 2 && token[1] == token[0] {
@@ -188,8 +191,8 @@ func plainString(token string) bool {
 	return !strings.ContainsAny(token, "\\\n\r") && utf8.ValidString(token)
 }
 
-// number returns the type of the number that begins with the current token, and moves past the number. It returns nil if the number is not
-// plain.
+// number returns the type of the number that begins with the current token, and moves to the end of the number. It
+// returns nil if the number is not written in the plainest form.
 func (s *normalizer) number() *value.Type {
 	if !digits(s.token) {
 		return nil

@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// positionalName begins the names of the parameters for question marks: p1, p2, and so on, as in Cloud Spanner's JDBC driver.
+// positionalName begins the names of the parameters for question marks: p1, p2, and so on. Cloud Spanner's JDBC
+// driver uses the same names.
 const positionalName = "p"
 
-// Parameters replaces the question marks of a statement by named parameters, since Spanner's parameters have names. names lists all
-// parameters of the text in lower case, in the order of their first occurrence.
+// Parameters replaces the question marks of a statement by named parameters, since Spanner's parameters have names.
+// named is the new text. names lists all parameters of named in lower case, in the order of their first occurrence.
 func Parameters(sql string) (named string, names []string) {
 	s := scanner{sql: sql}
 	var b strings.Builder

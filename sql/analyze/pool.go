@@ -14,10 +14,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// pool lends engines to statements. Light statements share a few engines, each of which keeps the schemas that it has seen. A heavy
-// statement gets a new engine, which takes 15 ms and 45 MiB to make and is thrown away afterwards with all of its memory. So no statement
-// waits for a heavier one, and the memory that the library keeps does not depend on the heaviest statement that it has seen. A statement
-// that was wrongly taken for a light one is stopped after lightTime and analyzed again as a heavy one.
+// pool lends engines to statements. Light statements share a few engines, each of which keeps the schemas of earlier
+// statements. A heavy statement gets a new engine, which takes 15 ms and 45 MiB to make and is thrown away afterwards
+// with all of its memory. So no statement waits for a heavier one, and the memory that the engines keep does not
+// depend on the heaviest statement so far. A statement that was wrongly taken for a light one is stopped after
+// lightTime and analyzed again as a heavy one.
 type pool struct {
 	mu           sync.Mutex
 	light, heavy queue
@@ -34,7 +35,8 @@ const (
 	lightTime = 200 * time.Millisecond
 	// slowWeight is the weight given to a light statement that took longer than lightTime. Its real weight is not known.
 	slowWeight = 200_000
-	// An engine takes engineBytes, and bytesByWeight for each unit of a statement's weight. Most statements need less per unit.
+	// For a heavy statement, engineBytes are charged, and bytesByWeight bytes for each unit of its weight. Most
+	// statements need fewer bytes per unit.
 	engineBytes, bytesByWeight = 45 << 20, 256
 )
 
@@ -47,9 +49,10 @@ func newPool() *pool {
 	return &pool{light: queue{free: lightEngines}, heavy: queue{free: heavyEngines}, lent: map[*engine]bool{}}
 }
 
-// run waits for the statement's turn and calls f with an engine that it has entered. It fails if ctx ends first. If f refuses the
-// statement, run returns a *usererror.Error. Any other failure, a panic of the library included, is an error of this statement alone. The
-// memory for a heavy statement's engine is charged to budget. If a light statement turns out to be heavy, f is stopped and called again.
+// run waits for the statement's turn and calls f with an engine that the goroutine has entered. It fails if ctx ends
+// first. If f refuses the statement, run returns a *usererror.Error. Another failure, such as a panic of the library,
+// is returned as an error and does not harm other statements. The memory for a heavy statement's engine is charged to
+// budget. If a light statement turns out to be heavy, run stops f and calls it again with a new engine.
 func (p *pool) run(ctx context.Context, weight int, budget *memory.Budget, f func(*engine)) error {
 	if weight > lightWeight {
 		return p.runHeavy(ctx, weight, budget, f)
@@ -81,7 +84,7 @@ func (p *pool) runHeavy(ctx context.Context, weight int, budget *memory.Budget, 
 	return p.lend(ctx, true, f)
 }
 
-// wait waits for the statement's turn.
+// wait waits for the turn of a statement of this weight. It fails if ctx ends first.
 func (p *pool) wait(ctx context.Context, q *queue, weight int) error {
 	p.mu.Lock()
 	w := q.join(weight)
@@ -109,7 +112,7 @@ func (p *pool) done(q *queue) {
 	q.done()
 }
 
-// lend calls f with an engine, and turns panics of the library into errors.
+// lend calls f with an engine, and turns panics of the library into errors. If alone is set, the engine is a new one.
 func (p *pool) lend(ctx context.Context, alone bool, f func(*engine)) (err error) {
 	e := p.get(alone)
 	defer func() { p.put(e) }()
@@ -138,7 +141,7 @@ func (p *pool) lend(ctx context.Context, alone bool, f func(*engine)) (err error
 	return nil
 }
 
-// get returns an idle engine or makes one, which is not started yet. If alone is set, it always makes a new one.
+// get returns an idle engine or makes one, which the caller must start. If alone is set, get always makes one.
 func (p *pool) get(alone bool) *engine {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,7 +154,7 @@ func (p *pool) get(alone bool) *engine {
 	return e
 }
 
-// put takes an engine back, and frees the schemas that forget has marked in the meantime.
+// put takes an engine back, and frees in it the schemas for which forget was called in the meantime.
 func (p *pool) put(e *engine) {
 	e.ctx = context.Background()
 	for {
@@ -172,7 +175,8 @@ func (p *pool) put(e *engine) {
 	}
 }
 
-// forget frees the schema of an Analyzer in all engines. Idle engines free it at once, the others when they are given back.
+// forget frees the schema of an Analyzer in all engines. It frees the schema in idle engines at once; lent engines
+// free it when they are given back.
 func (p *pool) forget(a *Analyzer) {
 	p.mu.Lock()
 	for e := range p.lent {
@@ -194,20 +198,22 @@ func (p *pool) forget(a *Analyzer) {
 	}
 }
 
-// queue holds the statements of one kind that wait for their turn.
+// queue holds the statements of one kind, light or heavy, that wait for their turn. A statement is analyzed only
+// while it has a turn. There are lightEngines turns for light statements and heavyEngines turns for heavy ones.
 type queue struct {
-	free    int // free turns
+	free    int // number of turns that no statement has
 	waiting []*waiter
 }
 
 // waiter is a statement that waits for its turn or has it.
 type waiter struct {
 	weight int
-	passed int // number of later statements that got their turn first
+	passed int // number of later statements that got their turn before this one
 	ready  chan struct{}
 }
 
-// maxPassed is the maximum number of later, lighter statements that may pass a heavier one.
+// maxPassed is the maximum number of later, lighter statements that may get their turn before an earlier, heavier
+// one.
 const maxPassed = 16
 
 func (q *queue) join(weight int) *waiter {
@@ -217,7 +223,8 @@ func (q *queue) join(weight int) *waiter {
 	return w
 }
 
-// leave removes a statement whose context has ended.
+// leave removes a statement whose context has ended. If the statement already has its turn, leave gives the turn
+// back.
 func (q *queue) leave(w *waiter) {
 	if at := slices.Index(q.waiting, w); at >= 0 {
 		q.waiting = slices.Delete(q.waiting, at, at+1)
@@ -232,8 +239,8 @@ func (q *queue) done() {
 	q.next()
 }
 
-// next gives the free turns to the lightest waiting statements. If the first in the queue has been passed maxPassed times, it gets the turn
-// instead.
+// next gives the free turns to the lightest waiting statements. If maxPassed statements have passed the first in the
+// queue, the first gets the turn instead.
 func (q *queue) next() {
 	for q.free > 0 && len(q.waiting) > 0 {
 		at := 0

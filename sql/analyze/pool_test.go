@@ -16,13 +16,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// turns is a pool without engines. A test takes and gives back its turns.
+// turns is a pool for tests that only take turns and give them back, and never make an engine.
 type turns struct {
 	*pool
-	got []int // weights, in the order of their turns
+	got []int // weights of the statements that got a turn, in the order of their turns
 }
 
-// send waits for a turn on a new goroutine.
+// send waits for a turn in a new goroutine, and then records the weight in got.
 func (p *turns) send(ctx context.Context, weight int) {
 	go func() {
 		q := &p.light
@@ -36,7 +36,8 @@ func (p *turns) send(ctx context.Context, weight int) {
 	synctest.Wait()
 }
 
-// TestLightPassesHeavy: while heavy statements have all turns for heavy ones, a light one gets its turn at once.
+// TestLightPassesHeavy: while heavy statements have all turns of their kind and others wait, a light statement gets a
+// turn at once.
 func TestLightPassesHeavy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &turns{pool: newPool()}
@@ -58,7 +59,8 @@ func TestLightPassesHeavy(t *testing.T) {
 	})
 }
 
-// TestLighterFirst: the lightest of the waiting heavy statements has the next turn, but only maxPassed of them may pass an earlier one.
+// TestLighterFirst: the lightest of the waiting heavy statements gets the next turn, but at most maxPassed later
+// statements pass an earlier one.
 func TestLighterFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &turns{pool: newPool()}
@@ -86,7 +88,8 @@ func TestLighterFirst(t *testing.T) {
 	})
 }
 
-// TestWaitEnds: a statement stops waiting at the deadline of its request, and its turn goes to others.
+// TestWaitEnds: a statement stops waiting at the deadline of its request. If it has got its turn just then, the turn
+// becomes free.
 func TestWaitEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPool()
@@ -105,15 +108,15 @@ func TestWaitEnds(t *testing.T) {
 		}
 		w := p.light.join(1)
 		p.done(&p.light)
-		p.light.leave(w) // its context ends just after it got its turn
+		p.light.leave(w) // as if its context ended just after it got its turn
 		if p.light.free != 1 {
 			t.Errorf("%d turns are free, want 1", p.light.free)
 		}
 	})
 }
 
-// TestBesideHeavy: a light statement is analyzed while the library works for as many heavy ones as it may. Another heavy one, whose context
-// ends, fails. The guard still refuses texts without asking the library.
+// TestBesideHeavy: while as many heavy statements are analyzed as may be at once, a light statement is analyzed, and
+// a further heavy statement, whose context has ended, fails. The guard still refuses texts, since it needs no engine.
 func TestBesideHeavy(t *testing.T) {
 	a := testAnalyzer(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -145,7 +148,8 @@ func TestBesideHeavy(t *testing.T) {
 // heavyText returns a query of an array with n values.
 func heavyText(n int) string { return "SELECT [1" + strings.Repeat(",1", n-1) + "]" }
 
-// TestLimitsWithoutLibrary: a text beyond one of Spanner's limits is refused even if no engine can be had.
+// TestLimitsWithoutLibrary: a text beyond one of Spanner's limits is refused even while the pool has no engine to
+// lend.
 func TestLimitsWithoutLibrary(t *testing.T) {
 	p := engines
 	engines = &pool{}
@@ -183,8 +187,8 @@ func TestLimitsWithoutLibrary(t *testing.T) {
 	}
 }
 
-// TestHeavyIsCharged: the memory for a heavy statement's engine is charged to the budget. A statement is refused if the budget has no room
-// for its engine.
+// TestHeavyIsCharged: the memory for a heavy statement's engine is charged to the budget. A statement is refused if
+// the budget has too little memory left for its engine.
 func TestHeavyIsCharged(t *testing.T) {
 	budget := memory.NewBudget(100 << 20)
 	p := newPool()

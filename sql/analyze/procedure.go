@@ -6,8 +6,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// procedureParameters returns the types of the parameters that are arguments of a CALL: CALL cancel_query(@id) makes @id a STRING. The
-// library infers the types of parameters in function calls, but it breaks down on parameters in procedure calls.
+// procedureParameters returns the types of those parameters that are arguments of a CALL: CALL cancel_query(@id)
+// makes @id a STRING. The walker must declare these types, because the library infers the types of parameters in
+// function calls, but breaks down on undeclared parameters in procedure calls.
 func procedureParameters(sql string) map[string]*value.Type {
 	if KindOf(sql) != CallKind {
 		return nil
@@ -28,13 +29,13 @@ func procedureParameters(sql string) map[string]*value.Type {
 	return types
 }
 
-// argument is an argument of a CALL: its number of tokens without parentheses, and its first and last token.
+// argument is an argument of a CALL: its number of tokens, not counting parentheses, and its first and last token.
 type argument struct {
 	tokens      int
 	first, last string
 }
 
-// calledWith returns the name of the procedure that a CALL calls, and its arguments.
+// calledWith returns the name and the arguments of the procedure that a CALL calls.
 func calledWith(sql string) (name string, args []argument) {
 	s := scanner{sql: sql}
 	for s.next() && s.token != "(" {

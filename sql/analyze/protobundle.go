@@ -20,26 +20,28 @@ import (
 const (
 	// maxPools is the maximum number of proto bundles that an instance of the library holds at once.
 	maxPools = 8
-	// maxPoolBytes is the number of bytes of descriptors beyond which an instance frees the pools that no schema uses. Descriptors take
-	// some ten times as much in its memory.
+	// maxPoolBytes is the number of bytes of descriptors beyond which an instance frees the pools that no schema
+	// uses. In the instance's memory, descriptors take some ten times as many bytes.
 	maxPoolBytes = 4 << 20
 )
 
-// descriptorPool holds descriptors of a proto bundle in the memory of an instance of the library. Libraries of several schema versions
-// share it. A bundle may have thousands of types, so the pool gets a type, and the types of its fields, only when the first statement needs
-// it.
+// descriptorPool holds descriptors of a proto bundle in the memory of an instance of the library. The libraries of
+// several schema versions share a pool. A bundle may have thousands of types, so a pool gets a type, and the types of
+// its fields, only when the first statement needs the type.
 type descriptorPool struct {
 	*googlesql.DescriptorPool
 	engine    *engine
 	bundle    *schema.ProtoBundle
-	libraries int // number of libraries that use it
-	bytes     int // size of its descriptors
-	// files holds the names of the pool's files by their declarations: outermost messages and enumerations, and extensions. Each
-	// declaration has a file of its own; only messages whose fields refer to each other share one.
+	libraries int // number of libraries that use the pool
+	bytes     int // encoded size of the pool's descriptors
+	// files holds the names of the pool's files by the declarations in them: outermost messages and enumerations, and
+	// extensions. Each declaration has a file of its own, except that messages whose fields refer to each other share
+	// one.
 	files map[protoreflect.FullName]string
 }
 
-// descriptors returns the pool of a bundle for one more library, which uses it until it is freed.
+// descriptors returns the pool of a bundle, for one more library. It counts that library as a user of the pool;
+// library.free ends the use.
 func (e *engine) descriptors(b *schema.ProtoBundle) *descriptorPool {
 	p := e.pools[b]
 	if p == nil {
@@ -86,7 +88,8 @@ func (p *descriptorPool) need(d protoreflect.Descriptor) {
 	}
 }
 
-// outermost returns the declaration at the top level of a file that contains a message or an enumeration.
+// outermost returns the top-level declaration of a file that contains d, a message or an enumeration; d itself if d
+// is at the top level.
 func outermost(d protoreflect.Descriptor) protoreflect.Descriptor {
 	for {
 		m, nested := d.Parent().(protoreflect.MessageDescriptor)
@@ -121,17 +124,19 @@ func usedBy(d protoreflect.Descriptor) (used []protoreflect.Descriptor) {
 	return used
 }
 
-// declarations walks through declarations that a pool lacks, and adds each after those that it refers to. Declarations that refer to each
-// other are added together: they are the strongly connected components found by Tarjan's algorithm.
+// declarations walks through declarations that a pool lacks, and adds each after the declarations that it refers to.
+// Declarations that refer to each other are added together: they are the strongly connected components that Tarjan's
+// algorithm finds.
 type declarations struct {
 	pool     *descriptorPool
-	order    map[protoreflect.FullName]int // in the order in which they were found, from 1
-	stack    []protoreflect.Descriptor     // found, but not added yet
-	extended []protoreflect.Descriptor     // added messages whose extensions are still to be added
+	order    map[protoreflect.FullName]int // number of each declaration, from 1, in the order in which they were found
+	stack    []protoreflect.Descriptor     // declarations that were found but not added yet
+	extended []protoreflect.Descriptor     // added messages whose extensions must still be added
 }
 
-// visit adds a declaration, unless it refers to one further down on the stack. It returns the lowest place in order among the declarations
-// on the stack that it reaches, itself included.
+// visit adds d, after the declarations that d refers to. If d refers to a declaration that is further down on the
+// stack, d stays on the stack until that declaration is added. visit returns the lowest number in order of the
+// declarations on the stack that d refers to, directly or not; d itself is one of them.
 func (s *declarations) visit(d protoreflect.Descriptor) (low int) {
 	name := d.FullName()
 	if s.pool.files[name] != "" {
@@ -156,7 +161,7 @@ func (s *declarations) visit(d protoreflect.Descriptor) (low int) {
 	return low
 }
 
-// messagesOf returns a message and all messages nested in it.
+// messagesOf returns d, if it is a message, and all messages nested in it.
 func messagesOf(d protoreflect.Descriptor) (list []protoreflect.Descriptor) {
 	if m, ok := d.(protoreflect.MessageDescriptor); ok {
 		list = append(list, m)
@@ -167,7 +172,8 @@ func messagesOf(d protoreflect.Descriptor) (list []protoreflect.Descriptor) {
 	return list
 }
 
-// add adds declarations of one file of the bundle to the pool, as one file. The pool already has the declarations that they refer to.
+// add adds declarations that come from one file of the bundle to the pool, as one new file. The pool must already
+// have the other declarations that they refer to.
 func (p *descriptorPool) add(list []protoreflect.Descriptor) {
 	f := fileOf(list[0].ParentFile())
 	f.Name = proto.String(list[0].ParentFile().Path() + "#" + string(list[0].FullName()))
@@ -195,7 +201,7 @@ func (p *descriptorPool) add(list []protoreflect.Descriptor) {
 		p.files[d.FullName()] = f.GetName()
 	}
 	p.engine.pause()
-	p.engine.loaded = p.engine.work.SoFar() // does not count as time of this statement: later ones find the descriptors there
+	p.engine.loaded = p.engine.work.SoFar() // does not count for lightTime: later statements need no time for this
 }
 
 // fileOf copies a file without its declarations.
@@ -222,8 +228,9 @@ func (p *descriptorPool) build(f *descriptorpb.FileDescriptorProto) {
 	}
 }
 
-// simplify reduces a file to the parts that the library needs. Fields of 32-bit and unsigned integers become INT64: the library has types
-// for them, but Spanner's GoogleSQL does not. Custom options go, because some would change how the library treats a field. Services go too.
+// simplify removes from a file what the library does not need. 32-bit and unsigned integer fields become INT64: the
+// library has SQL types for these integers, but Spanner's GoogleSQL does not. simplify removes custom options,
+// because some would change how the library treats a field. It also removes services.
 func simplify(f *descriptorpb.FileDescriptorProto) {
 	f.Service, f.SourceCodeInfo = nil, nil
 	clearUnknown(f.ProtoReflect())
@@ -273,12 +280,12 @@ func widen(fields []*descriptorpb.FieldDescriptorProto) {
 		}
 		f.Type = descriptorpb.FieldDescriptorProto_TYPE_INT64.Enum()
 		if _, err := strconv.ParseInt(f.GetDefaultValue(), 10, 64); err != nil {
-			f.DefaultValue = nil // the executor computes the default value itself
+			f.DefaultValue = nil // the executor computes the default value from the original field
 		}
 	}
 }
 
-// useBundle returns the library's descriptor pool. It makes it first if needed.
+// useBundle returns the library's descriptor pool. If there is none yet, it makes one.
 func (l *library) useBundle() *descriptorPool {
 	if l.pool == nil {
 		l.pool = l.engine.descriptors(l.bundle)
@@ -286,7 +293,7 @@ func (l *library) useBundle() *descriptorPool {
 	return l.pool
 }
 
-// addTypes adds types of the bundle under their names.
+// addTypes adds types of the bundle to the catalog, under their names.
 func (l *library) addTypes(names []string) {
 	for _, name := range names {
 		if !l.named[name] {
@@ -296,7 +303,7 @@ func (l *library) addTypes(names []string) {
 	}
 }
 
-// bundleType returns the library's type for a PROTO or ENUM type. f makes it.
+// bundleType returns the library's type for a PROTO or ENUM type t. The factory f makes it.
 func (l *library) bundleType(f *googlesql.TypeFactory, t *value.Type) googlesql.Googlesql_TypeNode {
 	is := l.bundle.Defined(t.Name)
 	if is == nil || is.Kind != t.Kind {

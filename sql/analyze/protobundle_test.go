@@ -12,8 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// randomFiles makes files with messages, nested messages, enumerations and extensions. Their fields refer at random to types of their own
-// file or of those before it. It also returns the names of all types.
+// randomFiles makes files with messages, nested messages, enumerations and extensions. The fields refer at random to
+// types of their own file or of earlier files. It also returns the names of all types.
 func randomFiles(r *rand.Rand) (set *descriptorpb.FileDescriptorSet, names []string) {
 	set = new(descriptorpb.FileDescriptorSet)
 	var extendable []string
@@ -57,8 +57,8 @@ func randomFiles(r *rand.Rand) (set *descriptorpb.FileDescriptorSet, names []str
 	return set, names
 }
 
-// TestNeededTypes adds the types of random files to the library one by one, in random order. The library accepts each type with its
-// extensions.
+// TestNeededTypes adds the types of random files to the library one by one, in random order. The library must accept
+// each type with its extensions.
 func TestNeededTypes(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 5))
@@ -100,7 +100,8 @@ func TestNeededTypes(t *testing.T) {
 	}
 }
 
-// TestTypesOfTexts: if a text names one of many types, the library gets that type and the types of its fields.
+// TestTypesOfTexts: if a text names one of many types, the library gets only that type and the types that its fields
+// need.
 func TestTypesOfTexts(t *testing.T) {
 	f := &descriptorpb.FileDescriptorProto{Name: proto.String("many.proto"), Package: proto.String("many"), Syntax: proto.String("proto3")}
 	var names []string

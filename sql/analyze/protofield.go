@@ -13,8 +13,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// protoField translates access to a field of a PROTO, or the test whether it is set. A field of a field becomes one call with the whole
-// path.
+// protoField translates the access to a field of a PROTO, or the test whether the field is set. The access to a field
+// of a field becomes one call with the whole path.
 func (w *walker) protoField(n *googlesql.ResolvedGetProtoField) tree.Expr {
 	arg := w.expr(get(n.Expr()))
 	path := []protoreflect.FieldDescriptor{w.fieldOf(arg.Type(), get(n.FieldDescriptor()))}
@@ -28,7 +28,7 @@ func (w *walker) protoField(n *googlesql.ResolvedGetProtoField) tree.Expr {
 	return &tree.Call{Func: f, Args: []tree.Expr{arg}}
 }
 
-// fieldOf returns the field of a message, or the extension of it, that has the number of the library's field.
+// fieldOf returns the field or extension of message that has the same number as the library's field.
 func (w *walker) fieldOf(message *value.Type, field *googlesql.FieldDescriptor) protoreflect.FieldDescriptor {
 	number := protoreflect.FieldNumber(get(field.Number()))
 	m := message.Message()
@@ -38,7 +38,7 @@ func (w *walker) fieldOf(message *value.Type, field *googlesql.FieldDescriptor) 
 	return m.Fields().ByNumber(number)
 }
 
-// makeProto translates NEW T(...), NEW T {...} and SELECT AS T.
+// makeProto translates the constructors NEW T(...), NEW T {...} and SELECT AS T.
 func (w *walker) makeProto(n *googlesql.ResolvedMakeProto) tree.Expr {
 	t := w.typeOf(get(n.Type()))
 	f := &tree.Function{Name: tree.MakeProto, Type: t, Fields: [][]protoreflect.FieldDescriptor{}}
@@ -72,15 +72,15 @@ func (w *walker) replaceFields(n *googlesql.ResolvedReplaceField) tree.Expr {
 	return c
 }
 
-// setField adds a value for a field to a call that replaces fields.
+// setField adds the value v for the field at path to a call that replaces fields.
 func setField(c *tree.Call, path []protoreflect.FieldDescriptor, v tree.Expr) {
 	c.Args = append(c.Args, v)
 	c.Func.Args = append(c.Func.Args, v.Type())
 	c.Func.Fields = append(c.Func.Fields, path)
 }
 
-// fieldAssignment adds SET column.field = value to the assignments. It merges the assignments to all fields of a column into one assignment
-// to the column.
+// fieldAssignment adds SET column.field = value to the assignments in set. It merges the assignments to all fields of
+// a column into one assignment to the column.
 func (w *walker) fieldAssignment(set []tree.Assignment, target *googlesql.ResolvedGetProtoField, to *googlesql.ResolvedDMLValue, columns map[int]*schema.Column) []tree.Assignment {
 	field := w.protoField(target).(*tree.Call)
 	ref, ok := field.Args[0].(*tree.Ref)
@@ -102,8 +102,9 @@ func (w *walker) fieldAssignment(set []tree.Assignment, target *googlesql.Resolv
 	return set
 }
 
-// protoLiteral translates a string literal where a PROTO is required. The library has parsed it, but with other number encodings than the
-// message has (see simplify), so the text is cast when the statement runs.
+// protoLiteral translates a string literal where a PROTO is required. It returns a cast of the text, which is
+// computed when the statement runs. The value that the library has parsed cannot be used, because its numbers are not
+// encoded as the message requires (see simplify).
 func (w *walker) protoLiteral(v *googlesql.Value, t *value.Type) tree.Expr {
 	text := strings.TrimSuffix(strings.TrimPrefix(get(v.DebugString(false)), "{"), "}")
 	return &tree.Cast{Arg: &tree.Literal{T: value.StringType, Value: value.OfString(text)}, T: t}

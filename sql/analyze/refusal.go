@@ -12,15 +12,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Texts by which failures of the library itself are recognized: trapped begins the error, brokenInvariant is part of it.
+// Texts by which refusal recognizes failures of the library itself: trapped begins such an error, brokenInvariant is
+// contained in it.
 const (
 	trapped         = "wasm trap: "
 	brokenInvariant = "RET_CHECK failure"
 )
 
-// refusal turns the library's verdict on a statement into the error that the user sees. It is UNIMPLEMENTED, with the name, for a feature
-// that Spanner has and Crowfoot does not, and otherwise INVALID_ARGUMENT in the library's words. If the library itself broke down, refusal
-// returns err unchanged. It removes places within the text of a view or function, which tell the user nothing.
+// refusal turns the library's error about a statement into the error that the user sees. That is UNIMPLEMENTED, with
+// the feature's name, for a feature that Spanner has and Crowfoot lacks, and otherwise INVALID_ARGUMENT with the
+// library's message. If the library itself broke down, refusal returns err unchanged. From errors about the text of a
+// view or function it removes line and column, which tell the user nothing.
 func (w *walker) refusal(err error) error {
 	sql, text := w.sql, err.Error()
 	if strings.HasPrefix(text, trapped) || strings.Contains(text, brokenInvariant) {
@@ -39,13 +41,14 @@ func (w *walker) refusal(err error) error {
 	return usererror.InvalidSQL(withoutFarSuggestion(text))
 }
 
-// place matches a place in the text within an error message. lastPlace matches it at the end, where it is the place of the error itself.
+// place matches a line and column of the text within an error message. lastPlace matches them at the end of a
+// message, where they are the position of the error itself.
 var (
 	place     = regexp.MustCompile(` ?\[at (\d+):(\d+)\]`)
 	lastPlace = regexp.MustCompile(`\[at (\d+):(\d+)\]$`)
 )
 
-// pointed adds the source line to an error about the user's text.
+// pointed adds the source line of the error's position to an error about the user's text.
 func pointed(sql string, err error) error {
 	user := (*usererror.Error)(nil)
 	if !errors.As(err, &user) {
@@ -67,8 +70,9 @@ var (
 	ddlWords         = []string{"CREATE", "ALTER", "DROP", "GRANT", "REVOKE", "RENAME", "ANALYZE"}
 )
 
-// withHint makes the library's errors more helpful. It replaces the library's names of statements by the user's words, names Spanner's type
-// for a type of another database, and explains reserved words. A hint on a CAST has no lengths of types.
+// withHint makes the library's errors more helpful. It replaces the library's names of statements by the user's
+// words, names Spanner's type where the user wrote a type of another database, and explains reserved words. The type
+// that it names has no length, since CAST takes none.
 func withHint(sql, text string) string {
 	if at := statementRefused.FindStringIndex(text); at != nil {
 		s := scanner{sql: sql}
@@ -92,8 +96,9 @@ func withHint(sql, text string) string {
 	return text
 }
 
-// meantAsName returns the reserved word that a syntax error is about, if the word stands in sql where a name would: before a token that
-// follows names, or after a word that precedes a table's name. In all other places, and at the beginning of sql, it returns "".
+// meantAsName returns the reserved word that a syntax error is about, if the word stands in sql where a name would:
+// before a token that follows names, or after a word that precedes a table's name. Otherwise, and at the beginning of
+// sql, meantAsName returns "".
 func meantAsName(sql, text string) string {
 	at := lastPlace.FindStringSubmatch(text)
 	if at == nil {
@@ -125,7 +130,7 @@ var unimplementedFunctions = map[string]bool{
 	"TOKENIZE_NGRAMS": true, "TOKENIZE_NUMBER": true, "TOKENIZE_SUBSTRING": true, "TOKENLIST_CONCAT": true,
 }
 
-// Beginnings of the library's error messages.
+// The beginnings of error messages of the library.
 const (
 	graphRefused = "Graph query is not supported"
 	syntaxError  = "Syntax error: "
@@ -133,13 +138,13 @@ const (
 
 var (
 	functionNotFound = regexp.MustCompile("^Function not found: `?(\\w+)`?")
-	// tableFunctionNotFound matches the error for the table-valued functions of Spanner's reference that Crowfoot lacks: those of machine
-	// learning.
+	// tableFunctionNotFound matches the library's error for the table-valued functions of machine learning, which
+	// Spanner has and Crowfoot lacks.
 	tableFunctionNotFound = regexp.MustCompile(`^Table-valued function not found: (?i:(ML\.\w+))`)
 )
 
-// unimplemented returns the error for a statement that the library refuses because it uses a part of Spanner that Crowfoot lacks; nil if
-// that is not the reason. text is the library's error.
+// unimplemented returns the error for a statement that the library refuses because it uses a feature of Spanner that
+// Crowfoot lacks; nil if the library has another reason. text is the library's error.
 func unimplemented(sql, text string) *usererror.Error {
 	if m := functionNotFound.FindStringSubmatch(text); m != nil {
 		if name := strings.ToUpper(m[1]); unimplementedFunctions[name] {
@@ -159,8 +164,8 @@ func unimplemented(sql, text string) *usererror.Error {
 	return nil
 }
 
-// checkWindow refuses a WINDOW clause in a text that the library accepts. Spanner has no window functions, and the library refuses the
-// clause only where one is called. WINDOW is a reserved word.
+// checkWindow refuses a WINDOW clause. Spanner has no window functions, but the library accepts the clause in a
+// statement that calls none. checkWindow searches for the token WINDOW, since that is a reserved word.
 func (w *walker) checkWindow() {
 	if w.nested || !strings.Contains(strings.ToUpper(w.sql), "WINDOW") {
 		return
@@ -173,7 +178,8 @@ func (w *walker) checkWindow() {
 	}
 }
 
-// callsGraphTable reports whether a text has GRAPH_TABLE(...). With graph queries turned off, the library cannot parse its contents.
+// callsGraphTable reports whether a text has GRAPH_TABLE(...). Since graph queries are turned off, the library
+// reports a syntax error in such a text.
 func callsGraphTable(sql string) bool {
 	s := scanner{sql: sql}
 	for last := ""; s.next(); last = s.token {
@@ -187,8 +193,8 @@ func callsGraphTable(sql string) bool {
 // suggestion matches the two names in "Function not found: SUBST; Did you mean substr? [at 1:8]".
 var suggestion = regexp.MustCompile(`: (\S+); Did you mean (\S+)\?`)
 
-// withoutFarSuggestion removes a suggestion from the library's message if it has little in common with the name that was not found. The
-// library suggests pow for NOW, since it accepts names that differ in half of their letters.
+// withoutFarSuggestion removes a suggestion from the library's message if it is not similar enough to the name that
+// was not found. The library suggests pow for NOW, since it accepts names that differ in half of their letters.
 func withoutFarSuggestion(text string) string {
 	m := suggestion.FindStringSubmatchIndex(text)
 	if m == nil || isNear(text[m[2]:m[3]], text[m[4]:m[5]]) {
@@ -197,14 +203,15 @@ func withoutFarSuggestion(text string) string {
 	return text[:m[3]] + text[m[1]:]
 }
 
-// isNear reports whether name may be a misspelling of want.
+// isNear reports whether name is so similar to want that it may be a misspelling of want.
 func isNear(name, want string) bool {
 	_, near := nearness(name, want)
 	return near
 }
 
-// nearness computes how many letters of name must be changed, inserted or deleted to make want. near is true if they are fewer than a third
-// of the letters of the longer one, or if one is a prefix of the other. distance has no meaning unless near is true.
+// nearness computes how many letters of name must be changed, inserted or deleted to make want. near is true if that
+// number is less than a third of the letters of the longer name, or if one name is a prefix of the other. distance is
+// valid only if near is true.
 func nearness(name, want string) (distance int, near bool) {
 	a, b := []rune(strings.ToUpper(unquoted(name))), []rune(strings.ToUpper(unquoted(want)))
 	longer, shorter := max(len(a), len(b)), min(len(a), len(b))
@@ -212,7 +219,7 @@ func nearness(name, want string) (distance int, near bool) {
 		return longer - shorter, true
 	}
 	if 3*(longer-shorter) >= longer {
-		return 0, false // at least the difference in length is missing
+		return 0, false // at least the difference in length must be inserted or deleted
 	}
 	distance = editDistance(a, b)
 	return distance, 3*distance < longer
@@ -220,7 +227,7 @@ func nearness(name, want string) (distance int, near bool) {
 
 // editDistance returns the Levenshtein distance of two words.
 func editDistance(a, b []rune) int {
-	row := make([]int, len(b)+1) // row[j] is the distance of a's current prefix to b[:j]
+	row := make([]int, len(b)+1) // row[j] is the distance of the current prefix of a to b[:j]
 	for j := range row {
 		row[j] = j
 	}

@@ -24,8 +24,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// FuzzStatement looks for a text that gives neither a tree nor an error for the user, for a tree that does not print, and for a statement
-// whose kind KindOf gets wrong.
+// FuzzStatement looks for three faults: a text that gives neither a tree nor an error for the user, a tree that does
+// not print, and a statement whose kind KindOf finds wrong.
 func FuzzStatement(f *testing.F) {
 	for _, sql := range goldenStatements(f) {
 		f.Add(sql)
@@ -54,7 +54,8 @@ CREATE TABLE Albums (SingerId INT64, AlbumId INT64, Title STRING(MAX), Price NUM
 	return New(c, nil, systemTable)
 }
 
-// checkText returns an error if the answer to a text is wrong.
+// checkText analyzes a text, with and without its literals, and returns an error if the result has one of the faults
+// that FuzzStatement looks for.
 func checkText(a *Analyzer, sql string) error {
 	params := map[string]*value.Type{"p": value.Int64Type}
 	stmt, _, err := a.Statement(context.Background(), sql, params, Options{AllowUnbound: true})
@@ -88,14 +89,15 @@ var (
 	randomSeed  = flag.Uint64("seed", 1, "of TestRandomTexts")
 )
 
-// TestRandomTexts does the same as FuzzStatement, but without instrumentation, which for the library takes minutes and gigabytes to build.
-// It deletes, doubles, swaps and mixes tokens of the golden statements.
+// TestRandomTexts looks for the same faults as FuzzStatement. It runs without the fuzzer's instrumentation, which
+// takes minutes and gigabytes to build for the library. It deletes, doubles, swaps and mixes tokens of the golden
+// statements.
 func TestRandomTexts(t *testing.T) {
 	a := fuzzAnalyzer(t)
 	var texts [][]string
 	var pool []string
 	for _, sql := range goldenStatements(t) {
-		var tokens []string // with the space before them
+		var tokens []string // each with the white space before it
 		end := 0
 		for s := (scanner{sql: sql}); s.next(); end = s.pos {
 			tokens = append(tokens, sql[end:s.pos])
@@ -121,8 +123,8 @@ func TestRandomTexts(t *testing.T) {
 	t.Logf("%d of %d texts are statements", trees, *randomTexts)
 }
 
-// alike returns a random token from the pool that begins like token: a word for a word, a number for a number. It returns token itself if
-// it does not find one soon.
+// alike returns a random token from the pool that begins like token: a word for a word, a number for a number. It
+// tries 20 times, and then returns token itself.
 func alike(random *rand.Rand, token string, pool []string) string {
 	class := func(token string) byte {
 		switch c := strings.TrimSpace(token)[0]; {
@@ -204,7 +206,8 @@ func kindOfTree(s tree.Statement) Kind {
 	return OtherKind
 }
 
-// TestConcurrent analyzes different statements on two schemas at once, while one of the schemas is released again and again.
+// TestConcurrent analyzes different statements on two schemas at once. Meanwhile one of the two schemas is released
+// again and again.
 func TestConcurrent(t *testing.T) {
 	a, b := testAnalyzer(t), New(schema.NewCatalog(), nil, systemTable)
 	var wg sync.WaitGroup
@@ -232,13 +235,14 @@ func TestConcurrent(t *testing.T) {
 	wg.Wait()
 }
 
-// TestMemoryLevel checks that memory does not depend on finalizers. Go's collector is off. Thousands of statements and hundreds of schemas
-// must not make the library's memory grow, which never shrinks.
+// TestMemoryLevel: the memory of thousands of statements and hundreds of schemas is freed without finalizers. Go's
+// collector is off, so that finalizers do not run. The library's memory, which never shrinks, must not have grown at
+// the end.
 func TestMemoryLevel(t *testing.T) {
 	const (
 		statements = 3000
 		schemas    = 200
-		slack      = 32 << 20 // unfreed, the statements would take 300 MiB, the schemas 150 MiB
+		slack      = 32 << 20 // bytes; if nothing were freed, the statements would take 300 MiB, the schemas 150 MiB
 	)
 	var ddl []string
 	for i := range 20 {
@@ -273,13 +277,14 @@ func TestMemoryLevel(t *testing.T) {
 
 func liveHeap() uint64 {
 	runtime.GC()
-	runtime.GC() // the second frees objects that finalizers kept alive
+	runtime.GC() // the second collection frees objects that finalizers kept alive
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
 
-// TestWithoutZones analyzes in another process, whose library finds no zone database. Timestamp literals must still be in the right zone.
+// TestWithoutZones: in a process whose library finds no zone database, timestamp literals still have the right zone.
+// The test runs itself in a child process.
 func TestWithoutZones(t *testing.T) {
 	const child = "CROWFOOT_TEST_WITHOUT_ZONES"
 	if os.Getenv(child) == "" {

@@ -117,7 +117,7 @@ func (w *walker) joinScan(n *googlesql.ResolvedJoinScan) tree.Scan {
 func (w *walker) arrayScan(n *googlesql.ResolvedArrayScan) tree.Scan {
 	var input tree.Scan
 	if n := get(n.InputScan()); n != nil {
-		input = w.scan(n) // first: the arrays refer to its columns
+		input = w.scan(n) // the input is translated first, because the arrays refer to its columns
 	}
 	scan := &tree.ArrayScan{
 		Input:  input,
@@ -135,7 +135,7 @@ func (w *walker) arrayScan(n *googlesql.ResolvedArrayScan) tree.Scan {
 	return scan
 }
 
-// zipMode returns the mode of an UNNEST of several arrays, which must be a literal.
+// zipMode returns the mode of an UNNEST of several arrays. The mode must be a literal.
 func (w *walker) zipMode(n googlesql.ResolvedExprNode) tree.ZipMode {
 	if n == nil {
 		return tree.ZipPad
@@ -219,7 +219,7 @@ func (w *walker) withScan(n *googlesql.ResolvedWithScan) tree.Scan {
 	return scan
 }
 
-// withName makes a name of WITH unique in the statement. The library makes it unique only within one text.
+// withName makes a name of WITH unique in the whole statement. The library makes it unique only within one text.
 func (w *walker) withName(name string) string {
 	if w.base == 0 {
 		return name
@@ -227,7 +227,7 @@ func (w *walker) withName(name string) string {
 	return name + "$" + strconv.Itoa(w.base)
 }
 
-// columnList returns the columns that a scan produces, in order.
+// columnList returns the columns that a scan produces, in the library's order.
 func (w *walker) columnList(n googlesql.ResolvedScanNode) []tree.Col {
 	lister, ok := n.(interface {
 		ColumnList() ([]*googlesql.ResolvedColumn, error)
@@ -240,7 +240,8 @@ func (w *walker) columnList(n googlesql.ResolvedScanNode) []tree.Col {
 	return w.cols(listed(w.lib.engine, lister.ColumnList, lister.ColumnListSize, lister.ColumnList2))
 }
 
-// sampleScan translates TABLESAMPLE. Spanner has the methods BERNOULLI and RESERVOIR, without REPEATABLE.
+// sampleScan translates TABLESAMPLE. It accepts what Spanner has: the methods BERNOULLI and RESERVOIR, without
+// REPEATABLE.
 func (w *walker) sampleScan(n *googlesql.ResolvedSampleScan) tree.Scan {
 	method := strings.ToUpper(get(n.Method()))
 	if method != "BERNOULLI" && method != "RESERVOIR" {

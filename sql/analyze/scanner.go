@@ -5,17 +5,18 @@ import (
 	"strings"
 )
 
-// scanner cuts SQL text into tokens, so that words and brackets are not confused with those in strings and comments. It follows GoogleSQL's
-// lexical structure. It also cuts text that breaks its rules; the library then reports the error.
+// scanner cuts SQL text into tokens, so that words and brackets outside strings and comments are told from those
+// inside. It follows GoogleSQL's lexical rules. It also cuts text that breaks these rules; the library then reports
+// the error.
 type scanner struct {
 	sql string
-	pos int // the end of the current token
+	pos int // the end of the current token, as a byte offset in sql
 
-	token string // the current token as written; strings and quoted names with their quotes
+	token string // the current token as written; strings and quoted names include their quotes
 	start int
 }
 
-// next moves to the next token. It returns false at the end.
+// next moves to the next token. It returns false at the end of the text.
 func (s *scanner) next() bool {
 	s.skipSpace()
 	if s.pos >= len(s.sql) {
@@ -74,13 +75,13 @@ func (s *scanner) length(text string) int {
 	return 1
 }
 
-// isWord says whether c can be part of a name, keyword or number. All bytes beyond ASCII can.
+// isWord reports whether c can be part of a name, keyword or number. All bytes above 0x7f can.
 func isWord(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
 }
 
-// quoteAt returns the place of the opening quote if text begins with a string or a quoted name, otherwise -1. A prefix like rb may precede
-// the quote of a string.
+// quoteAt returns the index of the opening quote if text begins with a string or a quoted name; otherwise -1. The
+// quote of a string may have a prefix such as rb.
 func quoteAt(text string) int {
 	for i := 0; i < len(text) && i < 3; i++ {
 		switch text[i] {
@@ -99,8 +100,8 @@ func quoteAt(text string) int {
 	return -1
 }
 
-// quotedLength returns the length of the string or quoted name that text begins with. A character after a backslash does not end the
-// string, not even in raw strings.
+// quotedLength returns the length in bytes of the string or quoted name with which text begins. A backslash escapes
+// the next character in raw strings too, so that a quote after it does not end the string.
 func quotedLength(text string) int {
 	quote := text[:1]
 	if triple := strings.Repeat(quote, 3); quote != "`" && strings.HasPrefix(text, triple) {
@@ -126,8 +127,8 @@ func (s *scanner) word() string {
 	return strings.ToUpper(s.token)
 }
 
-// unquoted returns a name without its back quotes and with its escapes replaced. It does not change a name with an escape that GoogleSQL
-// does not have: the library refuses it.
+// unquoted returns a name without its back quotes and with its escapes replaced. If an escape is not valid in
+// GoogleSQL, the name keeps its escapes; the library refuses such a name.
 func unquoted(name string) string {
 	if !strings.HasPrefix(name, "`") {
 		return name
@@ -153,8 +154,8 @@ func unquoted(name string) string {
 	}
 }
 
-// unescaped returns the character that an escape stands for, and the length of the escape without its backslash. The length is 0 if there
-// is no such escape.
+// unescaped returns the character that an escape stands for, and the length in bytes of the escape without its
+// backslash. The length is 0 if the escape is not valid.
 func unescaped(escape string) (c rune, length int) {
 	if escape == "" {
 		return 0, 0

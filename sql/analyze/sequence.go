@@ -8,13 +8,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// sequenceFunctions are the functions whose one argument is SEQUENCE s.
+// sequenceFunctions are the functions that have one argument, SEQUENCE s.
 var sequenceFunctions = []string{"get_next_sequence_value", "get_internal_sequence_state"}
 
 func (l *library) addSequenceFunction(name string) {
 	result := own(googlesql.NewFunctionArgumentType3(l.typeOf(l.types, value.Int64Type), 1))
 	arg := own(googlesql.NewFunctionArgumentTypeAnySequence())
-	signature := own(googlesql.NewFunctionSignature3(result, []*googlesql.FunctionArgumentType{arg}, 0)) // copies them
+	signature := own(googlesql.NewFunctionSignature3(result, []*googlesql.FunctionArgumentType{arg}, 0)) // copies its arguments
 	freeArgument(result)
 	freeArgument(arg)
 	do(l.root.AddOwnedFunction(own(googlesql.NewFunction2([]string{name}, spannerGroup, googlesql.FunctionEnums_ModeScalar, []*googlesql.FunctionSignature{signature}))))
@@ -36,7 +36,7 @@ func (l *library) addSequences(list []*schema.Sequence) {
 	}
 }
 
-// sequence translates an argument that is a sequence into its full name, a STRING.
+// sequence translates an argument SEQUENCE s into a STRING, the full name of s.
 func (w *walker) sequence(n *googlesql.ResolvedSequence) tree.Expr {
 	s := w.catalog.Sequence(get(get(n.Sequence()).FullName()))
 	w.meet(s)

@@ -46,14 +46,14 @@ func (w *walker) queryStmt(n *googlesql.ResolvedQueryStmt) *tree.Query {
 	return q
 }
 
-// checkOutput refuses a type that no column of a result may have.
+// checkOutput refuses a type that a column of a query's result must not have.
 func checkOutput(t *value.Type) {
 	if t.Kind == value.Struct {
 		refuse(usererror.StructOutput())
 	}
 }
 
-// isParam reports whether a column of the outermost SELECT is only a parameter.
+// isParam reports whether a column of the outermost SELECT is nothing but a parameter.
 func isParam(s tree.Scan, c tree.Col) bool {
 	p, ok := s.(*tree.Project)
 	if !ok {
@@ -75,7 +75,8 @@ func (w *walker) output(list []*googlesql.ResolvedOutputColumn) []tree.Output {
 	return out
 }
 
-// userName returns a column's name as the user sees it. Names that the library makes up begin with a dollar sign and become "".
+// userName returns the name of a column that the user sees. Names that begin with a dollar sign are made up by the
+// library; for these it returns "".
 func userName(name string) string {
 	if strings.HasPrefix(name, "$") {
 		return ""

@@ -6,25 +6,25 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// tally counts the quantities that Spanner limits, as far as the tokens of a text show them, so that a text far beyond a limit never
-// reaches the library. It counts nothing that the walk through the resolved statement would not count. The walk may still refuse a text
-// that passes here.
+// tally counts function calls, parameters and other quantities that Spanner limits, by the tokens of a text alone. So
+// a text far beyond a limit never reaches the library. tally counts nothing that the walk through the resolved
+// statement would not count. The walk may count more, and so refuse a text that passes here.
 type tally struct {
 	functions  int
 	grouped    bool // the text has GROUP BY, which may merge equal expressions into one
 	parameters map[string]bool
-	before     [2]string // the last token and the one before it
+	before     [2]string // the last token and the token before it
 }
 
-// comparisons are tokens that are always a call with two operands.
+// comparisons are tokens that always stand for a call with two operands.
 var comparisons = map[string]bool{"=": true, "<=": true, ">=": true, "<>": true, "!=": true, "||": true, "LIKE": true, "BETWEEN": true, "IS": true}
 
-// arithmetic are tokens that are a call with two operands if they follow a number or a bracket. After a word they may be a sign, or the
-// star of SELECT.
+// arithmetic are tokens that stand for a call with two operands if they follow a number or a closing bracket. After a
+// word they are not counted, because they may be a sign, or the star of SELECT.
 var arithmetic = map[string]bool{"+": true, "-": true, "*": true, "/": true}
 
-// notFunctions are words that may stand before a parenthesis without being the name of a function. pending_commit_timestamp is among them,
-// since the walk does not count it as a value of DML.
+// notFunctions are words that may stand before a parenthesis without being the name of a function.
+// PENDING_COMMIT_TIMESTAMP is among them, since the walk does not count a call of it as a value of DML.
 var notFunctions = words(`AGGREGATE ALL AND ANY ARRAY AS ASC BERNOULLI BETWEEN BY BYTES CASE CAST CONFLICT CROSS CUBE DEFAULT DESC DISTINCT
 	ELSE END EXCEPT EXISTS EXTEND FROM FULL GROUP GROUPING HAVING IGNORE IN INNER INSERT INTERSECT INTERVAL INTO IS JOIN LATERAL LIKE
 	LIMIT NOT NUMERIC OFFSET ON OR ORDER OUTER OVER PARTITION PENDING_COMMIT_TIMESTAMP PIVOT RECURSIVE REPLACE RESERVOIR RETURN ROLLUP SAFE_CAST
@@ -38,7 +38,7 @@ func words(list string) map[string]bool {
 	return set
 }
 
-// add counts a token of a group.
+// add counts a token of the group in. It returns an error if a count exceeds its limit.
 func (t *tally) add(token string, in *group) error {
 	last, second := t.before[0], t.before[1]
 	t.before = [2]string{token, last}
@@ -58,7 +58,8 @@ func (t *tally) add(token string, in *group) error {
 	return nil
 }
 
-// isCall reports whether a parenthesis after the token name begins a function's arguments. before is the token before name.
+// isCall reports whether a parenthesis after the token name begins the arguments of a function. before is the token
+// before name.
 func isCall(name, before string) bool {
 	if name == "" || !isWord(name[0]) || isDigit(name[0]) || notFunctions[strings.ToUpper(name)] {
 		return false
@@ -84,7 +85,7 @@ func (t *tally) parameter(name string) error {
 	return nil
 }
 
-// tooMany refuses a list with more values than IN or STRUCT takes. A list has one more value than commas.
+// tooMany refuses a list with more values than IN or STRUCT may have. A list has one more value than commas.
 func (g *group) tooMany() error {
 	switch {
 	case g.list == "IN" && g.commas >= maxInValues:

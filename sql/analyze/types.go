@@ -7,7 +7,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// scalarKinds pairs the scalar types of package value with the library's.
+// scalarKinds pairs the scalar types of package value with the library's kinds of types.
 var scalarKinds = []struct {
 	ours   *value.Type
 	theirs googlesql.TypeKind
@@ -26,13 +26,14 @@ var scalarKinds = []struct {
 	{value.UUIDType, googlesql.TypeKindTypeUuid},
 }
 
-// typeOf translates a type of the library. An enumeration of GoogleSQL's own becomes STRING: its values are names.
+// typeOf translates a type of the library. An enumeration that GoogleSQL itself defines becomes STRING; its values
+// become their names.
 func (w *walker) typeOf(t googlesql.Googlesql_TypeNode) *value.Type {
 	w.fields = 0
 	return w.typeIn(t)
 }
 
-// typeIn translates a part of a type for typeOf.
+// typeIn translates a type for typeOf: the whole type, or the type of an element or field.
 func (w *walker) typeIn(t googlesql.Googlesql_TypeNode) *value.Type {
 	w.lib.engine.rest()
 	kind := get(t.Kind())
@@ -67,7 +68,7 @@ func (w *walker) typeIn(t googlesql.Googlesql_TypeNode) *value.Type {
 	return nil
 }
 
-// typeOf translates t to a type of the library, which f makes.
+// typeOf translates t to a type of the library. The factory f makes that type.
 func (l *library) typeOf(f *googlesql.TypeFactory, t *value.Type) googlesql.Googlesql_TypeNode {
 	for _, s := range scalarKinds {
 		if s.ours.Kind == t.Kind {

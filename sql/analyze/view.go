@@ -12,9 +12,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// The library knows a view as a table. Where a statement scans that table, the walker analyzes SELECT columns FROM (the view's query) in
-// its place, with only the columns that the statement uses. So the statement's tree is the same as if the view's query had been written
-// there.
+// The library knows a view as a table. Where a statement scans that table, the walker analyzes SELECT columns FROM
+// (the view's query) instead, with only the columns that the statement uses. So the statement's tree is the same as
+// if the statement contained the view's query.
 
 // view returns the view that a scan of the library reads; nil if it reads a table.
 func (w *walker) view(n *googlesql.ResolvedTableScan) *schema.View {
@@ -51,14 +51,15 @@ func (w *walker) viewScan(n *googlesql.ResolvedTableScan, v *schema.View) tree.S
 	return scan
 }
 
-// meet records an object that the statement depends on.
+// meet records o as an object that the statement depends on.
 func (w *walker) meet(o schema.Object) {
 	if !slices.Contains(w.objects, o) {
 		w.objects = append(w.objects, o)
 	}
 }
 
-// expand analyzes the query of a view for the given columns.
+// expand analyzes the query of a view for the given columns. lock says that the statement locks the view's rows by
+// FOR UPDATE.
 func (w *walker) expand(v *schema.View, columns []string, lock bool) (query *tree.Query) {
 	list := "1"
 	if len(columns) > 0 {
@@ -81,7 +82,8 @@ func (w *walker) expand(v *schema.View, columns []string, lock bool) (query *tre
 	return query
 }
 
-// unsorted removes the sort at the end of a scan, which has no effect in a view.
+// unsorted removes the sort at the end of a scan, since the order of a view's query has no effect on the statement
+// that reads the view.
 func unsorted(s tree.Scan) tree.Scan {
 	switch s := s.(type) {
 	case *tree.Project:
@@ -99,7 +101,7 @@ func quoted(name string) string {
 	return "`" + strings.NewReplacer(`\`, `\\`, "`", "\\`").Replace(name) + "`"
 }
 
-// weightOf returns the weight of the queries of views, and of the views that these name.
+// weightOf returns the total weight of the queries of these views and of the views that they read.
 func (a *Analyzer) weightOf(views []*schema.View) (weight int) {
 	visited := map[*schema.View]bool{}
 	for len(views) > 0 {
@@ -119,11 +121,11 @@ func (a *Analyzer) weightOf(views []*schema.View) (weight int) {
 	return weight
 }
 
-// viewPrefix precedes the query of a view when it is analyzed. The query begins on line 2.
+// viewPrefix precedes the query of a view when the query is analyzed. The query begins on line 2.
 const viewPrefix = "CREATE VIEW `view` SQL SECURITY INVOKER AS\n"
 
-// View analyzes the query of a view. It returns the view's columns and the objects that the query uses. If ctx ends while the query waits
-// for others, or while a heavy one is analyzed, it fails with the context's error.
+// View analyzes the query of a view. It returns the view's columns and the objects that the query uses. View fails
+// with ctx's error if ctx ends while the query waits for its turn, or while a heavy query is analyzed.
 func (a *Analyzer) View(ctx context.Context, sql string) (columns []schema.ViewColumn, uses []schema.Use, err error) {
 	weight, err := guard(sql, a.columns)
 	if err != nil {
@@ -148,7 +150,8 @@ func (a *Analyzer) View(ctx context.Context, sql string) (columns []schema.ViewC
 	return columns, uses, nil
 }
 
-// viewColumns returns the columns of a view. It walks through the query, so that it refuses whatever is refused in statements.
+// viewColumns returns the columns of a view. It walks through the query, so that it refuses what is refused in
+// statements.
 func (w *walker) viewColumns(n *googlesql.ResolvedCreateViewStmt) (columns []schema.ViewColumn) {
 	if get(n.IsValueTable()) {
 		unsupported("A view whose rows are values")
@@ -161,13 +164,14 @@ func (w *walker) viewColumns(n *googlesql.ResolvedCreateViewStmt) (columns []sch
 	return columns
 }
 
-// definition collects the objects that the text of a view or function names. A statement has none: then the methods do nothing.
+// definition collects the objects that the text of a view or function names. A statement has a nil definition, whose
+// methods do nothing.
 type definition struct {
 	uses     []schema.Use
-	unstable string // a called function that may give different values for the same arguments; "" if none
+	unstable string // the first called function that may give different values for the same arguments; "" if none
 }
 
-// use adds u to the uses, merged with the use of the same object if there is one.
+// use adds u to d.uses. If d.uses has an entry for the same object, use merges u into it.
 func (d *definition) use(u schema.Use) {
 	if d == nil {
 		return
@@ -190,7 +194,7 @@ func (d *definition) use(u schema.Use) {
 	}
 }
 
-// reads adds the table, the columns and the forced index of a scan.
+// reads adds the table, the columns and the forced index of a scan to d.uses.
 func (d *definition) reads(s *tree.TableScan) {
 	if d == nil {
 		return

@@ -10,8 +10,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// The library loses the sign of a zero that it reads from text: -0.0 becomes 0.0. If a statement contains a negative zero, resign reads
-// literals whose value is zero again from the text. It does not do so within an array or a struct literal.
+// The library loses the sign of a zero that it reads from text: -0.0 becomes 0.0. If a statement contains a negative
+// zero, resign reads those literals again whose value is zero. It does not read literals within an array or a struct
+// literal again.
 
 // hasNegativeZero reports whether a text contains -0.0 in any spelling, as a number or as a string that may be cast to one.
 func hasNegativeZero(sql string) bool {
@@ -32,7 +33,7 @@ func hasNegativeZero(sql string) bool {
 	return false
 }
 
-// leadingNumber returns the number with a point or an exponent at the beginning of text; "" if there is none.
+// leadingNumber returns the number at the beginning of text if it has a point or an exponent; otherwise "".
 func leadingNumber(text string) string {
 	n := 0
 	for n < len(text) && (isDigit(text[n]) || text[n] == '.' || text[n] == 'e' || text[n] == 'E') {
@@ -50,7 +51,8 @@ func isZero(number string) bool {
 	return strings.Contains(digits, "0") && strings.Trim(digits, "0.") == ""
 }
 
-// resign gives a zero the sign that it has in the statement's text.
+// resign returns v, the library's value of the literal n, with the sign that a zero has in the statement's text. t is
+// the literal's type.
 func (w *walker) resign(n *googlesql.ResolvedLiteral, v value.Value, t *value.Type) value.Value {
 	if !w.zeros || v.IsNull() || t.Kind != value.Float64 && t.Kind != value.Float32 || v.AsFloat64() != 0 || !hasNegativeZero(w.textOf(n)) {
 		return v

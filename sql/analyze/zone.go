@@ -12,18 +12,20 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// The library has one default time zone, America/Los_Angeles. It reads that zone from the machine's zone database, and does not start
-// without it. It reads timestamp literals that name no zone in this zone. If the database has another default time zone, or if the machine
-// has no zone database, rezone reads such literals again from their text.
+// The library has one default time zone, America/Los_Angeles, in which it reads timestamp literals that name no zone.
+// It reads that zone from the machine's zone database, and does not start without it. So if the user's database has
+// another default time zone, or if the machine has no zone database, rezone reads such literals again from their
+// text.
 
 // zoneFile is the path of the library's default zone within a zone database.
 var zoneFile = filepath.FromSlash(schema.DefaultTimeZone)
 
-// utcFile is the content of a zone file (RFC 8536, version 1) for UTC: the header, one type of local time, its name.
+// utcFile is the content of a zone file (RFC 8536, version 1) for UTC: the header, one type of local time, and its
+// name.
 var utcFile = "TZif" + strings.Repeat("\x00", 16+4*4+3) + "\x01\x00\x00\x00\x04" + "\x00\x00\x00\x00\x00\x00" + "UTC\x00"
 
-// initLibrary starts an instance of the library. On a machine without a zone database it gives the library a file with UTC for the zone
-// that it needs, and returns false.
+// initLibrary starts an instance of the library. If the machine has no zone database, initLibrary gives the library a
+// file that says UTC for the library's default zone, and returns false.
 func initLibrary() (zoned bool) {
 	if _, err := os.Stat(filepath.Join(zoneDatabase(), zoneFile)); err == nil {
 		do(startModule())
@@ -41,7 +43,7 @@ func initLibrary() (zoned bool) {
 	} else {
 		do(os.Unsetenv("TZDIR"))
 	}
-	freeOptions(own(googlesql.NewAnalyzerOptions2())) // the library now reads the zone, only once
+	freeOptions(own(googlesql.NewAnalyzerOptions2())) // now the library reads the zone; it does so only once
 	return false
 }
 
@@ -53,7 +55,8 @@ func zoneDatabase() string {
 	return "/usr/share/zoneinfo"
 }
 
-// zoneOf returns the default time zone of a database, or nil if the engine's is the same.
+// zoneOf returns the default time zone of a database, or nil if the library of e reads timestamps in that zone
+// anyway.
 func zoneOf(c *schema.Catalog, e *engine) *time.Location {
 	name := c.Options.TimeZone()
 	if name == schema.DefaultTimeZone && e.zoned {
@@ -61,12 +64,13 @@ func zoneOf(c *schema.Catalog, e *engine) *time.Location {
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil {
-		return time.UTC // as functions do on a machine without zones
+		return time.UTC // functions use UTC too on a machine without a zone database
 	}
 	return zone
 }
 
-// rezone reads a literal again in w.zone if it is a timestamp or an array of timestamps. v is the library's value of it.
+// rezone reads a literal again in w.zone if it is a timestamp or an array of timestamps. v is the value that the
+// library has read.
 func (w *walker) rezone(n *googlesql.ResolvedLiteral, v value.Value, t *value.Type) value.Value {
 	if w.zone == nil || v.IsNull() || t.Kind != value.Timestamp && (t.Kind != value.Array || t.Elem.Kind != value.Timestamp) {
 		return v
@@ -90,7 +94,8 @@ func (w *walker) rezone(n *googlesql.ResolvedLiteral, v value.Value, t *value.Ty
 	return value.OfArray(elems)
 }
 
-// textOf returns the text of a literal in the statement, or "" if the library did not record its place.
+// textOf returns the text of a literal in the statement, or "" if the library did not record where the literal
+// stands.
 func (w *walker) textOf(n *googlesql.ResolvedLiteral) string {
 	at := get(n.GetParseLocationRangeOrNULL())
 	if at == nil {
@@ -99,7 +104,8 @@ func (w *walker) textOf(n *googlesql.ResolvedLiteral) string {
 	return w.sql[get(get(at.Start()).GetByteOffset()):get(get(at.End()).GetByteOffset())]
 }
 
-// readAgain reads the first of texts as a timestamp. It returns v if there is no text, or if the text is no timestamp.
+// readAgain reads the first of texts as a timestamp in w.zone. It returns v if texts is empty or the first is not a
+// timestamp.
 func (w *walker) readAgain(v value.Value, texts []string) value.Value {
 	if len(texts) == 0 {
 		return v
@@ -110,7 +116,8 @@ func (w *walker) readAgain(v value.Value, texts []string) value.Value {
 	return v
 }
 
-// stringsIn returns the contents of the string literals in a piece of SQL. Escapes, which no timestamp needs, stay as they are.
+// stringsIn returns the contents of the string literals in a piece of SQL. It does not replace escapes, because no
+// timestamp needs any.
 func stringsIn(sql string) []string {
 	var texts []string
 	s := scanner{sql: sql}

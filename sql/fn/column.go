@@ -2,15 +2,15 @@ package fn
 
 import "github.com/crowfoot-db/crowfoot/value"
 
-// Column holds the values of an expression for the rows of a batch, either in Vector or in Values. In Values, row i has Values[i*Stride].
-// With a Stride of 0 all rows have the same value.
+// Column holds the values of an expression for the rows of a batch, either in Vector or in Values. In Values, row i
+// has the value Values[i*Stride]. If Stride is 0, all rows have the same value.
 type Column struct {
 	Vector *value.Vector // if not nil, Values and Stride are unused
 	Values []value.Value
 	Stride int
 }
 
-// At returns the value for row i. It stays valid after the batch.
+// At returns the value for row i. The value stays valid after the batch.
 func (c *Column) At(i int) value.Value {
 	if c.Vector != nil {
 		return c.Vector.At(i)
@@ -26,7 +26,7 @@ func (c *Column) IsNull(i int) bool {
 	return c.Values[i*c.Stride].IsNull()
 }
 
-// Peek returns the value for row i. It is valid only as long as the batch.
+// Peek returns the value for row i. The value is valid only until the next batch.
 func (c *Column) Peek(i int) value.Value {
 	if c.Vector != nil {
 		return c.Vector.Peek(i)
@@ -34,8 +34,8 @@ func (c *Column) Peek(i int) value.Value {
 	return c.Values[i*c.Stride]
 }
 
-// NotNull filters rows: for a Vector it keeps the rows whose value is not NULL, for other columns it keeps all. The result is in room if it
-// leaves rows out.
+// NotNull returns the row numbers in rows for which the column is not NULL, if it has a Vector. Otherwise it returns
+// rows unchanged. A result that lacks some rows is in room, a buffer for reuse.
 func (c *Column) NotNull(rows []int32, room *[]int32) []int32 {
 	if c.Vector == nil || c.Vector.Nulls == nil {
 		return rows
@@ -50,7 +50,8 @@ func (c *Column) NotNull(rows []int32, room *[]int32) []int32 {
 	return kept
 }
 
-// Put copies the values for rows to dst: dst[k*stride] gets the value of row rows[k]. They stay valid after the batch.
+// Put copies the values for rows to dst: dst[k*stride] gets the value of row rows[k]. The values stay valid after the
+// batch.
 func (c *Column) Put(dst []value.Value, stride int, rows []int32) {
 	if c.Vector != nil {
 		c.Vector.Put(dst, stride, rows)

@@ -1,19 +1,20 @@
-// Package fn has what GoogleSQL's functions over values share. The functions are in the packages below: one for each chapter of GoogleSQL's
-// reference, such as text, timestamps and json. Package library lists all scalar functions. Package aggregate lists the aggregate
-// functions.
+// Package fn has what the packages of GoogleSQL's functions share. The packages below it contain the functions: one
+// for each chapter of GoogleSQL's reference, such as text, timestamps and json. Package library lists all scalar
+// functions. Package aggregate lists the aggregate functions.
 //
-// A record has the function's name in lower case, as in GoogleSQL's resolved tree ("concat", "$add", "net.host"), its signatures with a
-// body each, and a line of documentation. A new function takes one record in the table of its family (operators/arithmetic.go,
-// text/strings.go, ...), one Go function, and one line in library/testdata. A new family takes one line in library/library.go.
+// A record has the function's name in lower case, as in GoogleSQL's resolved tree ("concat", "$add", "net.host"), its
+// signatures, each with a body, and a line of documentation. A new function takes one record in the table of its
+// family (operators/arithmetic.go, text/strings.go, ...), one Go function, and one line in library/testdata. A new
+// family takes one line in library/library.go.
 //
-// Registry.Lookup picks the body once, by the argument types that the analyzer chose, so that a body need not check the types of its
-// arguments for each row. It also wraps bodies to handle NULL arguments and SAFE.
+// Registry.Lookup finds the body for the argument types that the analyzer chose. The executor calls Lookup once for a
+// call in a statement, so a body need not check the types of its arguments for each row. Lookup also wraps bodies so
+// that they handle NULL arguments and SAFE.
 //
-// A value of GoogleSQL's enumerations (date parts, rounding and normalisation
-// modes), which have no type of their own in Crowfoot, is a STRING with its name
-// in upper case: 'DAY', 'WEEK_MONDAY', 'NFKC'.
+// GoogleSQL's enumerations (date parts, rounding and normalisation modes) have no types of their own in Crowfoot. A
+// value of an enumeration is a STRING with its name in upper case: 'DAY', 'WEEK_MONDAY', 'NFKC'.
 //
-// The executor does the rest: it evaluates arguments, reads tables, and handles DISTINCT, ORDER BY, LIMIT and HAVING of aggregates.
+// The executor evaluates arguments, reads tables, and handles DISTINCT, ORDER BY, LIMIT and HAVING of aggregates.
 //
 // Imports of this module: sql/tree, usererror, value.
 package fn
@@ -28,19 +29,20 @@ import (
 // Context holds the facts about the statement and its database that functions need. It does not change while the statement runs, and all
 // goroutines of the statement share it.
 type Context struct {
-	// Now is CURRENT_TIMESTAMP, the same throughout a statement.
+	// Now is the value of CURRENT_TIMESTAMP, which is the same throughout a statement.
 	Now time.Time
 	// Zone is the database's default time zone; nil means America/Los_Angeles, as in Spanner.
 	Zone *time.Location
 	// Random is the source of randomness for GENERATE_UUID. It must be safe for concurrent use. Nil means the system's source.
 	Random io.Reader
-	// Sequences gives access to the database's sequences. It may be nil if the statement cannot name any.
+	// Sequences gives access to the database's sequences. It may be nil if the statement cannot name a sequence.
 	Sequences Sequences
 }
 
 // Sequences gives access to the sequences and identity columns of a database.
 type Sequences interface {
-	// Next takes the next value of a sequence. No other caller gets this value, whether the transaction commits or not.
+	// Next takes the next value of a sequence. No other caller gets this value, even if the transaction does not
+	// commit.
 	Next(name string) (int64, error)
 	// State returns the counter of a sequence, before its bits are reversed; ok is false if the sequence was never used.
 	State(name string) (counter int64, ok bool, err error)
@@ -48,10 +50,10 @@ type Sequences interface {
 	IdentityState(column string) (counter int64, ok bool, err error)
 }
 
-// Eval computes a function from its arguments. It must not keep args.
+// Eval computes a function from its arguments. It must not keep the slice args after its return.
 type Eval func(ctx *Context, args []value.Value) (value.Value, error)
 
-// Args are the arguments of a lazy function, not yet computed.
+// Args are the arguments of a lazy function. An argument is computed when Arg is called.
 type Args interface {
 	// Arg computes argument i.
 	Arg(i int) (value.Value, error)
@@ -59,35 +61,41 @@ type Args interface {
 	Len() int
 }
 
-// Lambda calls a lambda argument over the current row. It must not keep args.
+// Lambda is an argument that is a lambda. Apply calls it for the current row; Apply must not keep the slice args.
 type Lambda interface {
 	Apply(args []value.Value) (value.Value, error)
 }
 
-// Scalar is a scalar function with one signature. It is immutable except for its caches. Many goroutines may use it.
+// Scalar is a scalar function with one signature. It is immutable except for its caches, and many goroutines may use
+// it.
 //
-// If Lazy or Higher is set, callers use that field; otherwise they use Call.
+// If Lazy or Higher is set, callers must use that field, otherwise Call.
 type Scalar struct {
-	// Lazy, if set, is called instead of Call: IF, COALESCE, CASE, AND, OR, ... compute only the arguments they need.
+	// Lazy, if set, is called instead of Call. IF, COALESCE, CASE, AND, OR, ... have it, and compute only the
+	// arguments that they need.
 	Lazy func(ctx *Context, args Args) (value.Value, error)
-	// Higher, if set, is called instead of Call. It takes the lambdas separately from the other arguments, both in the order of the call.
+	// Higher, if set, is called instead of Call. It takes the lambdas separately from the other arguments. Both lists
+	// are in the order of the call.
 	Higher func(ctx *Context, args []value.Value, lambdas []Lambda) (value.Value, error)
-	// Volatile functions may give different results for the same arguments (GENERATE_UUID). A plan must not fold them into a constant nor
-	// compute them once for many rows. Functions that use Context.Now are not volatile, but must not be folded either: see Stable.
+	// Volatile functions may give different results for the same arguments (GENERATE_UUID). A plan must neither fold
+	// them into a constant nor compute them once for many rows. Functions that use Context.Now are not Volatile but
+	// Stable.
 	Volatile bool
-	// Stable functions depend on the Context (its time or zone). Their results are constant within a statement, but not between statements.
+	// Stable functions depend on the Context (its time or zone). Their results are constant within a statement, but
+	// not between statements, so a stored plan must not fold them into a constant.
 	Stable bool
-	// Leakproof functions return a value for all arguments and change nothing, so that nobody can observe their computation. A plan may
-	// compute them for rows that the statement's reader must not see. The term is PostgreSQL's.
+	// Leakproof functions return a value for all arguments and change nothing, so that nobody can observe that they
+	// were called. A plan may compute them for rows that the statement's user must not see. The term is PostgreSQL's.
 	Leakproof bool
 
 	eval  Eval
 	null  value.Value // the result if an argument is NULL
-	nulls bool        // eval is called with NULL arguments too
-	safe  bool        // errors become NULL
+	nulls bool        // eval is also called if an argument is NULL
+	safe  bool        // suppressible errors become NULL
 }
 
-// NewScalar makes a function that never sees a NULL. Its result is null if an argument is NULL, and with safe also for an error.
+// NewScalar makes a function whose eval is never called with a NULL argument. The result is null if an argument is
+// NULL and, if safe is set, also if eval fails with a suppressible error.
 func NewScalar(eval Eval, null value.Value, safe bool) *Scalar {
 	return &Scalar{eval: eval, null: null, safe: safe}
 }
@@ -110,20 +118,20 @@ func (s *Scalar) Call(ctx *Context, args []value.Value) (value.Value, error) {
 
 // Aggregate is an aggregate function with one signature.
 type Aggregate struct {
-	// IgnoresNulls says that a row with a NULL first argument does not count. The executor may then drop it before DISTINCT, ORDER BY and
-	// LIMIT. IGNORE NULLS or RESPECT NULLS in a call takes precedence.
+	// IgnoresNulls says that a row with a NULL first argument does not count. The executor may then drop the row
+	// before DISTINCT, ORDER BY and LIMIT. If the call has IGNORE NULLS or RESPECT NULLS, that decides instead.
 	IgnoresNulls bool
 	// Collects says that a group stores the arguments of all its rows.
 	Collects bool
 	// New starts a group.
 	New func() State
-	// NewGroups makes the groups of a statement. There are none at first.
+	// NewGroups makes the object that computes all groups of a statement. It has no groups at first.
 	NewGroups func() Groups
 }
 
 // State is the aggregate of one group, computed from the rows added so far.
 type State interface {
-	// Add adds a row's arguments; it must not keep args.
+	// Add adds a row's arguments. It must not keep the slice args.
 	Add(args []value.Value) error
 	// Result returns the aggregate of the rows added.
 	Result() (value.Value, error)
@@ -133,18 +141,19 @@ type State interface {
 type Groups interface {
 	// Grow adds empty groups until there are n.
 	Grow(n int)
-	// Add adds the rows with the numbers in rows. The arguments of row i are args[0].At(i) and so on; they go to group groups[i]. A row
-	// with a NULL argument does not count if the aggregate IgnoresNulls. After an error the groups must not be used any more.
+	// Add adds rows to groups. rows holds row numbers: row i has the arguments args[0].At(i), args[1].At(i) and so
+	// on, and belongs to group groups[i]. A row with a NULL argument does not count if the aggregate IgnoresNulls.
+	// After an error the object must not be used any more.
 	Add(rows, groups []int32, args []Column) error
 	// Result returns the aggregate of a group.
 	Result(group int) (value.Value, error)
-	// Keep removes all groups but one, which becomes group 0.
+	// Keep removes all groups except one, which becomes group 0.
 	Keep(group int)
 	// Clear removes all groups.
 	Clear()
 }
 
-// AnyNull reports whether an argument is NULL. Most aggregates ignore such rows.
+// AnyNull reports whether an argument is NULL. Most aggregates ignore a row for which it is.
 func AnyNull(args []value.Value) bool {
 	for i := range args {
 		if args[i].IsNull() {

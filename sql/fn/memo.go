@@ -5,8 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// Memo keeps the text of an argument and the value compiled from it, such as a pattern, a time zone or a path. The text is mostly the same
-// for all rows. A Memo belongs to one Scalar. Many goroutines may use it.
+// Memo keeps the last text of an argument and the value compiled from it, such as a pattern, a time zone or a path.
+// Mostly an argument has the same text for all rows, so that it is compiled once. A Memo belongs to one Scalar. Many
+// goroutines may use it.
 type Memo[T any] struct {
 	last atomic.Pointer[memoEntry[T]]
 }
@@ -20,7 +21,7 @@ func (m *Memo[T]) Get(key string, compile func(string) (T, error)) (T, error) {
 	if e := m.last.Load(); e != nil && e.key == key {
 		return e.value, nil
 	}
-	key = strings.Clone(key) // the text may share memory with a large value, which would stay allocated
+	key = strings.Clone(key) // the text may be part of a large value, which would then stay allocated
 	made, err := compile(key)
 	if err == nil {
 		m.last.Store(&memoEntry[T]{key, made})

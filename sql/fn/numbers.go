@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// FloorDiv returns a/b rounded down, for a positive b.
+// FloorDiv returns a/b rounded down. b must be positive.
 func FloorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {
@@ -19,21 +19,22 @@ func FloorDiv(a, b int64) int64 {
 	return q
 }
 
-// Billion is the denominator of NUMERIC. It must not be changed.
+// Billion is the denominator of NUMERIC. No one may change it.
 var Billion = big.NewInt(1_000_000_000)
 
-// WorkingPrecision is the precision of computations with NUMERIC, in bits. 38 digits take 127 bits; the rest is for the errors of series
-// and for numbers near 10^29.
+// WorkingPrecision is the precision of computations with NUMERIC, in bits. 38 digits take 127 bits; the other bits
+// are for the errors of series, and for numbers near 10^29.
 const WorkingPrecision = 320
 
-// MaxGenerated is the maximum number of elements that the GENERATE functions make. GoogleSQL limits their memory instead; an element takes
-// 32 bytes.
+// MaxGenerated is the maximum number of elements of an array that a GENERATE function makes. Each element takes 32
+// bytes. GoogleSQL limits the memory of such an array instead of its length.
 const MaxGenerated = 1 << 20
 
-// TooManyGenerated is the error message for more elements than MaxGenerated.
+// TooManyGenerated is the error message for an array with more than MaxGenerated elements.
 const TooManyGenerated = "Cannot generate arrays with more than 1048576 elements."
 
-// ParseFloat accepts decimal numbers, inf, infinity and nan. A number that is too large becomes infinite.
+// ParseFloat parses decimal numbers, inf, infinity and nan, and rounds them to FLOAT64 or FLOAT32 (bits is 64 or 32).
+// A number that is too large becomes infinite. ok is false for any other text.
 func ParseFloat(s string, bits int) (f float64, ok bool) {
 	s = strings.Trim(s, ASCIISpace)
 	if strings.ContainsAny(s, "xXpP_") {

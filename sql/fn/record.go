@@ -8,14 +8,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Record describes one function: its name in the resolved tree, a line of documentation, and its overloads. A call takes the first overload
-// that fits.
+// Record describes one function: its name in the resolved tree, a line of documentation, and its overloads. A call
+// uses the first overload that accepts its argument types.
 type Record struct {
 	Name      string
 	Doc       string
 	Overloads []Overload
 	Property  Property
-	Leakproof bool // see Scalar.Leakproof; false if unknown
+	Leakproof bool // value of Scalar.Leakproof; false if unknown
 }
 
 // Property tells what a function depends on besides its arguments.
@@ -23,13 +23,13 @@ type Property uint8
 
 const (
 	pure     Property = iota
-	Stable            // depends on the Context: Scalar.Stable
-	Volatile          // depends on chance: Scalar.Volatile
+	Stable            // depends on the Context: sets Scalar.Stable
+	Volatile          // depends on chance: sets Scalar.Volatile
 )
 
-// Overload is one signature with its body. The signature reads "STRING, ?INT64 -> STRING": a question mark precedes an optional parameter,
-// dots follow a parameter that may be repeated. ANY stands for any type, ARRAY for any array, PART for an enumeration (see the package
-// comment), LAMBDA for a lambda.
+// Overload is one signature with its body. The signature has the form "STRING, ?INT64 -> STRING": a question mark
+// precedes an optional parameter, and dots follow a parameter that may be repeated. ANY stands for any type, ARRAY
+// for any array, PART for an enumeration (see the package comment), LAMBDA for a lambda.
 type Overload struct {
 	signature string
 	body      Body
@@ -38,7 +38,8 @@ type Overload struct {
 // On makes an overload.
 func On(signature string, b Body) Overload { return Overload{signature, b} }
 
-// Body computes an overload by one of its functions. It is made by Strict, Nullable, Lazy, Higher or ByType.
+// Body holds the Go function that computes an overload, in one of several forms. Strict, Nullable, Lazy, Higher and
+// ByType make Bodies.
 type Body struct {
 	eval   Eval
 	nulls  bool
@@ -47,28 +48,29 @@ type Body struct {
 	typed  func(*tree.Function) Body
 }
 
-// Strict makes a body that never sees a NULL: the result is NULL if an argument is.
+// Strict makes a body whose f is never called with a NULL argument. If an argument is NULL, so is the result.
 func Strict(f Eval) Body { return Body{eval: f} }
 
-// Nullable makes a body that sees NULL arguments.
+// Nullable makes a body whose f is also called with NULL arguments.
 func Nullable(f Eval) Body { return Body{eval: f, nulls: true} }
 
-// Lazy makes a body that computes its arguments itself.
+// Lazy makes a body whose f computes those arguments that it needs.
 func Lazy(f func(*Context, Args) (value.Value, error)) Body { return Body{lazy: f} }
 
-// Higher makes a body that calls lambdas. It sees NULL arguments.
+// Higher makes a body whose f calls lambdas. f is also called with NULL arguments.
 func Higher(f func(*Context, []value.Value, []Lambda) (value.Value, error)) Body {
 	return Body{higher: f}
 }
 
-// ByType makes a body that depends on the call: Lookup calls f to get a body for the argument types, or one with a cache of its own.
+// ByType makes a body that depends on the call. Lookup calls f once for each call in a statement, so f can return a
+// body for the argument types, or a body with a cache for this call alone.
 func ByType(f func(*tree.Function) Body) Body { return Body{typed: f} }
 
 // Registry finds scalar functions by their names and argument types.
 type Registry struct{ records map[string][]*Record }
 
-// NewRegistry makes a registry of families of records. Records of several families may have the same name; their overloads are tried in the
-// order of the families.
+// NewRegistry makes a registry of families of records. Records of several families may have the same name; Lookup
+// then tries their overloads in the order of the families.
 func NewRegistry(families ...[]Record) *Registry {
 	g := &Registry{make(map[string][]*Record)}
 	signatures := make(map[string]bool)
@@ -102,14 +104,14 @@ func (g *Registry) Lookup(f *tree.Function) (*Scalar, error) {
 	return nil, Unsupported(f)
 }
 
-// Description holds the documentation and the signatures of a function.
+// Description holds the documentation and the signatures of the function called Name.
 type Description struct {
 	Name       string
 	Doc        string
 	Signatures []string
 }
 
-// Descriptions describes all functions, sorted by name.
+// Descriptions returns the descriptions of all functions, sorted by name.
 func (g *Registry) Descriptions() []Description {
 	list := make([]Description, 0, len(g.records))
 	for name, records := range g.records {
@@ -128,7 +130,8 @@ func (g *Registry) Descriptions() []Description {
 	return list
 }
 
-// IsLarge reports whether a value of a type may need so much memory that making it fails, even with SAFE.
+// IsLarge reports whether a value of type t may need so much memory that the call which makes it fails, even with
+// SAFE.
 func IsLarge(t *value.Type) bool {
 	switch t.Kind {
 	case value.String, value.Bytes, value.JSON, value.Proto, value.Array, value.Struct:

@@ -6,7 +6,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Fits reports whether a signature (see Overload) accepts arguments of these types. A nil type stands for a lambda.
+// Fits reports whether a signature (see Overload) accepts arguments of these types. A nil type means a lambda.
 func Fits(signature string, args []*value.Type) bool {
 	params, _, _ := strings.Cut(signature, "->")
 	i := 0
@@ -40,7 +40,7 @@ func acceptAll(params []string, args []*value.Type) bool {
 	return true
 }
 
-// NextParameter cuts off the first parameter; commas inside <> and () do not count.
+// NextParameter cuts a list of parameters after the first one. Commas inside <> and () do not separate parameters.
 func NextParameter(params string) (first, rest string) {
 	depth := 0
 	for i := range len(params) {

@@ -9,18 +9,18 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// MaxOutput is the maximum length in bytes of a text that PAD, REPEAT, REPLACE and TRANSLATE make (GoogleSQL's limit).
+// MaxOutput is the maximum length in bytes of the results of PAD, REPEAT, REPLACE and TRANSLATE (GoogleSQL's limit).
 const MaxOutput = 1 << 20
 
-// Most functions of text have two forms: for STRING they count characters, for BYTES they count bytes. Their bodies work on Go strings in
-// both cases.
+// Most functions of text have two forms: the form for STRING counts characters, the form for BYTES counts bytes. The
+// bodies of both work on Go strings.
 
-// BytesOf makes BYTES from a Go string without copying it. That is safe since values are never changed.
+// BytesOf makes BYTES from a Go string without copying it. That is safe because values are never changed.
 func BytesOf(s string) value.Value {
 	return value.OfBytes(unsafe.Slice(unsafe.StringData(s), len(s)))
 }
 
-// TextOf makes a STRING or a BYTES.
+// TextOf makes a value of kind k, STRING or BYTES.
 func TextOf(k value.Kind, s string) value.Value {
 	if k == value.Bytes {
 		return BytesOf(s)
@@ -28,7 +28,8 @@ func TextOf(k value.Kind, s string) value.Value {
 	return value.OfString(s)
 }
 
-// OnText makes the two overloads of a function of one text whose result has the same type.
+// OnText makes the two overloads, for STRING and for BYTES, of a function that has one argument and returns the same
+// type.
 func OnText(onString, onBytes func(string) string) []Overload {
 	return []Overload{
 		On("STRING -> STRING", Strict(func(_ *Context, a []value.Value) (value.Value, error) {
@@ -40,7 +41,8 @@ func OnText(onString, onBytes func(string) string) []Overload {
 	}
 }
 
-// CharOffset returns the byte offset of the n-th character of s, counted from 0; len(s) if there is none.
+// CharOffset returns the byte offset of the n-th character of s, counted from 0. If s has fewer characters, it
+// returns len(s).
 func CharOffset(s string, n int64) int {
 	if n <= 0 {
 		return 0
@@ -54,7 +56,8 @@ func CharOffset(s string, n int64) int {
 	return len(s)
 }
 
-// CharOffsetBack returns the byte offset of the last n characters of s; 0 if there are fewer.
+// CharOffsetBack returns the byte offset at which the last n characters of s begin. If s has fewer characters, it
+// returns 0.
 func CharOffsetBack(s string, n int64) int {
 	end := len(s)
 	for ; n > 0 && end > 0; n-- {
@@ -74,12 +77,12 @@ func IsASCII(s string) bool {
 	return true
 }
 
-// BadArgument returns the error of an argument that a function does not accept.
+// BadArgument returns the error for an argument that a function does not accept. sentence is the message.
 func BadArgument(sentence string) (value.Value, error) {
 	return value.Value{}, usererror.BadArgument(sentence)
 }
 
-// EscapeBytes writes bytes in ASCII. It also escapes the character quote, if that is not 0.
+// EscapeBytes returns bytes as ASCII text with escapes. It also escapes the character quote, unless that is 0.
 func EscapeBytes(b []byte, quote byte) string {
 	var out []byte
 	for _, c := range b {
@@ -101,10 +104,11 @@ func EscapeBytes(b []byte, quote byte) string {
 	return string(out)
 }
 
-// ASCIISpace holds the characters that conversions from text take for white space.
+// ASCIISpace holds the characters that conversions from text treat as white space.
 const ASCIISpace = " \t\n\v\f\r"
 
-// CutQuoted cuts off a text in quotes. A backslash makes the next character literal.
+// CutQuoted cuts off the text in quotes at the beginning of s, and returns that text without its quotes. A backslash
+// makes the next character literal. ok is false if the closing quote is missing.
 func CutQuoted(s string, quote byte) (text, rest string, ok bool) {
 	var out []byte
 	for i := 1; i < len(s); i++ {

@@ -9,23 +9,23 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// These functions format the failed operation for error messages.
+// These functions format failed operations for error messages.
 
-// Int64Overflow returns the error of an operation whose result INT64 does not hold.
+// Int64Overflow returns the error of an operation whose result does not fit in INT64.
 func Int64Overflow(x int64, operator string, y int64) error {
 	return usererror.Overflow("int64", InfixText(Int64Text(x), operator, Int64Text(y)))
 }
 
-// InfixText returns x operator y.
+// InfixText returns "x operator y".
 func InfixText(x, operator, y string) string { return x + " " + operator + " " + y }
 
-// CallText returns name(args).
+// CallText returns "name(args)".
 func CallText(name string, args ...string) string { return name + "(" + strings.Join(args, ", ") + ")" }
 
-// Int64Text returns a number in digits.
+// Int64Text returns a number in decimal digits.
 func Int64Text(x int64) string { return strconv.FormatInt(x, 10) }
 
-// ShortFloat returns a number for error messages, with six digits like C's %g.
+// ShortFloat returns a number as error messages show it: with six digits, like %g in C.
 func ShortFloat(x float64) string {
 	if math.IsInf(x, 0) || math.IsNaN(x) {
 		return FloatText(x)
@@ -36,5 +36,5 @@ func ShortFloat(x float64) string {
 // FloatText returns a FLOAT64 as CAST to STRING prints it.
 func FloatText(x float64) string { return string(value.AppendFloat64(nil, x)) }
 
-// NumericOverflow is the error of an operation whose result NUMERIC does not hold.
+// NumericOverflow returns the error of an operation whose result does not fit in NUMERIC.
 func NumericOverflow(operation string) error { return usererror.Overflow("numeric", operation) }

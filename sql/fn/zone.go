@@ -11,7 +11,7 @@ import (
 var defaultZone = sync.OnceValue(func() *time.Location {
 	zone, err := value.LoadZone(value.DefaultZone)
 	if err != nil {
-		panic("fn: " + err.Error()) // the time zone database is linked in
+		panic("fn: " + err.Error()) // the time zone database is part of the program
 	}
 	return zone
 })
@@ -24,7 +24,8 @@ func (ctx *Context) Location() *time.Location {
 	return defaultZone()
 }
 
-// ZoneArgument returns the time zone that argument i names, or the statement's if there is no such argument.
+// ZoneArgument returns the time zone that argument i names. If there is no argument i, it returns the statement's
+// time zone.
 func ZoneArgument(ctx *Context, a []value.Value, i int) (*time.Location, error) {
 	if len(a) <= i {
 		return ctx.Location(), nil

@@ -19,7 +19,8 @@ type Dir struct {
 	used   atomic.Int64 // bytes that files have claimed
 }
 
-// Open makes the directory, and removes the files that an earlier process has left in it. No other process may use it.
+// Open makes the directory path, and removes the files that an earlier process has left there. No other process may
+// use the directory.
 func Open(fs vfs.FS, path string) (*Dir, error) {
 	if err := fs.RemoveAll(path); err != nil {
 		return nil, fmt.Errorf("remove temporary files in %s: %w", path, err)
@@ -30,24 +31,25 @@ func Open(fs vfs.FS, path string) (*Dir, error) {
 	return &Dir{fs: fs, path: path}, nil
 }
 
-// Used returns how many bytes of the disk all files together have claimed.
+// Used returns how many bytes of disk space all files together have claimed.
 func (d *Dir) Used() int64 { return d.used.Load() }
 
-// Create makes an empty file for one execution of a statement. The file calls check before it writes or reads a block. If check returns an error,
-// the write or read fails with it.
+// Create makes an empty file for one execution of a statement. The file calls check before it writes or reads a
+// block. If check returns an error, that write or read fails with the error.
 func (d *Dir) Create(check func() error) (*File, error) {
 	name := d.fs.PathJoin(d.path, strconv.FormatInt(d.serial.Add(1), 10))
 	f, err := d.fs.OpenReadWrite(name, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return nil, d.failed("make", err)
 	}
-	// An open file needs no name. A file without a name disappears when the process ends. On systems where an open file must keep its name, Close
-	// removes it.
+	// An open file needs no name, and a file without a name disappears when the process ends. So the name is removed
+	// now. If the system does not allow that for an open file, Close removes the file.
 	named := d.fs.Remove(name) != nil
 	return &File{dir: d, file: f, name: name, named: named, check: check}, nil
 }
 
-// claim claims n bytes of the disk. It fails if the files would then take more than the disk has free.
+// claim reserves n bytes of disk space for a file. It fails if all files together would then have claimed more bytes
+// than are free on the disk.
 func (d *Dir) claim(n int64) error {
 	used := d.used.Add(n)
 	disk, err := d.fs.GetDiskUsage(d.path)
@@ -55,7 +57,8 @@ func (d *Dir) claim(n int64) error {
 	case errors.Is(err, vfs.ErrUnsupported):
 		return nil
 	case err == nil && used > int64(disk.AvailBytes):
-		// Blocks that are already written are no longer part of AvailBytes. So the files can take at most as much as they leave free.
+		// AvailBytes no longer includes the blocks that are already written. So all files can take at most half of
+		// the space that is free without them.
 		err = usererror.NoRoomToSpill()
 	case err != nil:
 		err = d.failed("look for room for", err)

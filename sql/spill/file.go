@@ -11,30 +11,32 @@ import (
 )
 
 const (
-	// BlockSize is the size of a block in bytes. A Writer or Reader takes about as much memory. It is large enough that a disk spends its time
-	// moving bytes, and small enough that dozens of blocks fit into a small share of memory.
+	// BlockSize is the size of a block in bytes. A Writer or Reader takes about as much memory. Blocks are so large
+	// that a disk spends its time on transferring bytes, not on seeking, and so small that dozens of blocks fit into
+	// a small share of memory.
 	BlockSize = 64 << 10
 
 	blockHead = 4
 	blockRoom = BlockSize - blockHead
 
-	// claimBlocks is how many blocks a file claims at a time, 4 MiB. So the file system is seldom asked for the free space.
+	// claimBlocks is the number of blocks (4 MiB) that a file claims at a time. It is large, so that the file system
+	// is seldom asked for the free space.
 	claimBlocks = 64
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// File is the temporary file of one execution of a statement. It belongs to one goroutine.
+// File is the temporary file of one execution of a statement. Only one goroutine may use it.
 type File struct {
 	dir   *Dir
 	file  vfs.File
 	name  string
-	named bool // the file still has its name, because the system cannot remove an open file
+	named bool // the file still has its name, because the system does not allow to remove it while the file is open
 	check func() error
 
 	blocks  int64   // the number of blocks in the file
 	claimed int64   // the number of blocks claimed from Dir
-	free    []int64 // blocks that belong to no list
+	free    []int64 // numbers of the blocks that belong to no list
 	written Written
 }
 
@@ -47,10 +49,11 @@ func (w Written) Plus(v Written) Written { return Written{w.Rows + v.Rows, w.Byt
 // Less returns w minus v.
 func (w Written) Less(v Written) Written { return Written{w.Rows - v.Rows, w.Bytes - v.Bytes} }
 
-// Written returns what has been written to the file so far, including blocks that were freed since.
+// Written returns the number of rows and bytes written to the file so far, including those in blocks that were freed
+// since.
 func (f *File) Written() Written { return f.written }
 
-// Close removes the file. Its lists must not be used afterwards.
+// Close removes the file. The lists in it must not be used afterwards.
 func (f *File) Close() error {
 	err := f.file.Close()
 	if f.named {
@@ -79,7 +82,7 @@ func (f *File) allocBlock() (block int64, err error) {
 	return f.blocks - 1, nil
 }
 
-// write writes a block and returns its number. The first blockHead bytes of b are left for the checksum.
+// write writes a block and returns its number. It writes the checksum into the first blockHead bytes of b.
 func (f *File) write(b []byte) (block int64, err error) {
 	if err := f.check(); err != nil {
 		return 0, err
@@ -95,7 +98,7 @@ func (f *File) write(b []byte) (block int64, err error) {
 	return block, nil
 }
 
-// read appends n bytes of rows from a block to dst.
+// read reads n bytes of rows from a block and appends them to dst.
 func (f *File) read(dst []byte, block int64, n int) ([]byte, error) {
 	if err := f.check(); err != nil {
 		return dst, err

@@ -10,7 +10,7 @@ import (
 // Writer writes a list of rows.
 type Writer struct {
 	rows Rows
-	buf  []byte // the bytes of the next block, with its head
+	buf  []byte // the bytes for the next block, after blockHead bytes for its checksum
 }
 
 // NewWriter returns a Writer for a new list of rows with columns of these types.
@@ -18,7 +18,7 @@ func (f *File) NewWriter(types []*value.Type) *Writer {
 	return &Writer{rows: Rows{file: f, types: types}, buf: make([]byte, blockHead, 1<<10)}
 }
 
-// Append adds a row: the values of row, followed by more.
+// Append adds a row. Its values are those of row, followed by those of more.
 func (w *Writer) Append(row []value.Value, more ...value.Value) error {
 	start := len(w.buf)
 	w.buf = append(w.buf, 0)
@@ -39,8 +39,8 @@ func (w *Writer) Append(row []value.Value, more ...value.Value) error {
 	return nil
 }
 
-// setLength writes the length of the row that begins at start. Append has left one byte for it, which is enough for most rows. For a longer length,
-// it moves the row.
+// setLength writes the length of the row that begins at start. Append has left one byte for the length, which is
+// enough for most rows. If the length needs more bytes, setLength moves the row.
 func (w *Writer) setLength(start int) {
 	size := len(w.buf) - start - 1
 	if size < 0x80 {
@@ -54,7 +54,7 @@ func (w *Writer) setLength(start int) {
 	copy(w.buf[start:], length[:n])
 }
 
-// flush writes the first block of buf to the file.
+// flush writes the first BlockSize bytes of buf, or all if there are fewer, as a block of the file.
 func (w *Writer) flush() error {
 	n := min(len(w.buf), BlockSize)
 	block, err := w.rows.file.write(w.buf[:n])
@@ -67,7 +67,7 @@ func (w *Writer) flush() error {
 	return nil
 }
 
-// Finish writes the rest of the rows and returns the list.
+// Finish writes the rows that are still in memory, and returns the list.
 func (w *Writer) Finish() (*Rows, error) {
 	if len(w.buf) > blockHead {
 		if err := w.flush(); err != nil {
@@ -78,7 +78,7 @@ func (w *Writer) Finish() (*Rows, error) {
 	return &w.rows, nil
 }
 
-// Drop gives back the blocks of a list that is no longer wanted. The Writer must not be used afterwards.
+// Drop frees the blocks of an unfinished list that is not needed any more. The Writer must not be used afterwards.
 func (w *Writer) Drop() { w.rows.Free() }
 
 // Rows is a list of rows in a File. Several Readers may read it, one after the other or interleaved.
@@ -87,16 +87,16 @@ type Rows struct {
 	types  []*value.Type
 	n      int64
 	blocks []int64
-	size   int64 // bytes, without the heads of blocks
+	size   int64 // size of the rows in bytes, not counting the checksums of blocks
 }
 
-// freed replaces the number of a block that was given back after it was read.
+// freed replaces the number of a block that was freed after the last read.
 const freed = -1
 
 // Len returns the number of rows.
 func (l *Rows) Len() int64 { return l.n }
 
-// Free gives back the blocks of the list. The list must not be used afterwards.
+// Free frees the blocks of the list. The list must not be used afterwards.
 func (l *Rows) Free() {
 	for _, b := range l.blocks {
 		if b != freed {
@@ -109,7 +109,7 @@ func (l *Rows) Free() {
 // Read returns a Reader at the beginning of the list.
 func (l *Rows) Read() *Reader { return &Reader{rows: l, left: l.n} }
 
-// ReadLast returns a Reader that reads the list for the last time: it gives back each block once it has read it.
+// ReadLast returns a Reader that reads the list for the last time. The Reader frees each block after it has read it.
 func (l *Rows) ReadLast() *Reader { return &Reader{rows: l, left: l.n, last: true} }
 
 // Reader reads a list of rows.
@@ -119,12 +119,13 @@ type Reader struct {
 	last  bool
 	block int // index in rows.blocks of the next block to read
 	buf   []byte
-	at    int // how many bytes of buf have been decoded
+	at    int // number of bytes of buf that have been decoded
 }
 
 var errMalformed = errors.New("a row is malformed")
 
-// Next decodes the next row into row, which has a place for each column. It returns false at the end.
+// Next decodes the next row into row, which must have an element for each column. It returns false at the end of the
+// list.
 func (r *Reader) Next(row []value.Value) (bool, error) {
 	if r.left == 0 {
 		return false, nil
@@ -148,7 +149,7 @@ func (r *Reader) Next(row []value.Value) (bool, error) {
 	return true, nil
 }
 
-// fill reads the next block and appends it to the bytes of buf that are not yet decoded.
+// fill reads the next block and appends its rows to those bytes of buf that are not yet decoded.
 func (r *Reader) fill() error {
 	if r.block == len(r.rows.blocks) {
 		return r.rows.file.dir.failed("read", errMalformed)
@@ -172,7 +173,8 @@ func (r *Reader) fill() error {
 	return nil
 }
 
-// Close ends a last reading before its end: it gives back the rest of the list. After Read it does nothing.
+// Close ends the reading. For a Reader of ReadLast it frees the blocks that were not read; for a Reader of Read it
+// does nothing.
 func (r *Reader) Close() {
 	if r.last {
 		r.rows.Free()

@@ -38,7 +38,8 @@ func create(t *testing.T, d *spill.Dir) *spill.File {
 	return f
 }
 
-// write writes n rows, numbered from first, with texts of random length up to three blocks.
+// write writes a list of n rows, numbered from first, with texts of random length. The longest texts take up to three
+// blocks.
 func write(t *testing.T, f *spill.File, r *rand.Rand, first, n int) *spill.Rows {
 	t.Helper()
 	w := f.NewWriter(types)
@@ -63,7 +64,7 @@ func write(t *testing.T, f *spill.File, r *rand.Rand, first, n int) *spill.Rows 
 	return rows
 }
 
-// check reads n rows and checks that they are numbered from first.
+// check reads a list and checks that it has n rows, numbered from first.
 func check(t *testing.T, reader *spill.Reader, first, n int) {
 	t.Helper()
 	row := make([]value.Value, len(types))
@@ -85,7 +86,7 @@ func check(t *testing.T, reader *spill.Reader, first, n int) {
 	reader.Close()
 }
 
-// TestRows writes lists of rows, reads and frees them, and checks that freed blocks are used again.
+// TestRows writes lists of rows, then reads and frees them. Freed blocks must be used again.
 func TestRows(t *testing.T) {
 	d := open(t, vfs.NewMem())
 	f := create(t, d)
@@ -124,7 +125,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestFilesEnd checks that an open file has no name, and that Open removes files that a process has left.
+// TestFilesEnd: an open file has no name, and Open removes files that an earlier process has left.
 func TestFilesEnd(t *testing.T) {
 	fs := vfs.NewMem()
 	d := open(t, fs)
@@ -145,7 +146,7 @@ func TestFilesEnd(t *testing.T) {
 	}
 }
 
-// TestFileWithName checks that Close removes the file on a system where an open file cannot be removed.
+// TestFileWithName: on a system where an open file cannot be removed, Close removes the file.
 func TestFileWithName(t *testing.T) {
 	fs := vfs.NewMem()
 	fs.UseWindowsSemantics(true)
@@ -159,7 +160,7 @@ func TestFileWithName(t *testing.T) {
 	}
 }
 
-// TestRoom checks that files take at most half of the free space of the disk, and give all of it back.
+// TestRoom: files take at most half of the free space of the disk, and release all of it when they are closed.
 func TestRoom(t *testing.T) {
 	fs := vfs.NewMem()
 	d := open(t, fs)
@@ -184,7 +185,8 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestFullDisk checks that a write to a full disk returns RESOURCE_EXHAUSTED, and any other failed write INTERNAL.
+// TestFullDisk: a write to a full disk fails with RESOURCE_EXHAUSTED, and a write that fails for another reason with
+// INTERNAL.
 func TestFullDisk(t *testing.T) {
 	for _, c := range []struct {
 		failure error
@@ -211,7 +213,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestDamage checks that reading a block whose bytes have changed is an error.
+// TestDamage: reading a block whose bytes have changed on disk fails.
 func TestDamage(t *testing.T) {
 	damaged := &damagingFS{FS: vfs.NewMem()}
 	f := create(t, open(t, damaged))
@@ -229,7 +231,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// damagingFS flips a bit in every block that is read, once now is set.
+// damagingFS flips a bit in every block that is read after now is set.
 type damagingFS struct {
 	vfs.FS
 	now bool
@@ -253,7 +255,7 @@ func (f damagingFile) ReadAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-// TestCheck checks that a file of a statement that has ended neither writes nor reads.
+// TestCheck: after check returns an error, because the statement has ended, the file neither writes nor reads.
 func TestCheck(t *testing.T) {
 	ended := errors.New("ended")
 	var now error

@@ -9,13 +9,14 @@ import (
 
 type accessKey struct{}
 
-// WithAccess returns a context in which INFORMATION_SCHEMA has only the rows that a role may see.
+// WithAccess returns a context in which INFORMATION_SCHEMA has only the rows that a role may see. a is the role's
+// access.
 // Source: https://cloud.google.com/spanner/docs/information-schema#row-filtering.
 func WithAccess(ctx context.Context, a *schema.Access) context.Context {
 	return context.WithValue(ctx, accessKey{}, a)
 }
 
-// accessOf returns the access that WithAccess has put in the context. It returns nil if all rows may be seen.
+// accessOf returns the access that WithAccess has put in the context. It returns nil if the reader may see all rows.
 func accessOf(ctx context.Context) *schema.Access {
 	a, _ := ctx.Value(accessKey{}).(*schema.Access)
 	if a.SeesAll() {
@@ -24,8 +25,9 @@ func accessOf(ctx context.Context) *schema.Access {
 	return a
 }
 
-// sees reports whether the role of b.access may see a row. A row about a role or about a schema object is seen by a role that has a privilege on
-// it. Every role sees all other rows, such as options of the database.
+// sees reports whether the role of b.access may see a row. It may see a row about a schema object if it has a
+// privilege on the object, a row about a role if it has that role's privileges, and all other rows, such as options
+// of the database.
 func (b *builder) sees(cells []any) bool {
 	if b.access == nil {
 		return true
@@ -77,8 +79,10 @@ func (b *builder) columnAt(name string) int {
 	return -1
 }
 
-// seesGrantee reports whether the role may see a privilege of a grantee. ROLE_*_GRANTS and ROLE_GRANTEES do not show privileges of public.
-// TABLE_PRIVILEGES and COLUMN_PRIVILEGES show the privileges of all grantees on tables and columns that the role may see.
+// seesGrantee reports whether the role may see rows about the privileges of a grantee. In most tables it may see them
+// if it has the grantee's privileges itself. ROLE_*_GRANTS and ROLE_GRANTEES never show privileges of public.
+// TABLE_PRIVILEGES and COLUMN_PRIVILEGES show the privileges of all grantees, but only on tables and columns that the
+// role may see.
 func (b *builder) seesGrantee(grantee string) bool {
 	switch {
 	case strings.HasPrefix(b.table.Name, "ROLE_"):
@@ -94,13 +98,14 @@ func (b *builder) seesStream(name string, p schema.Privilege) bool {
 	return s != nil && b.access.Has(schema.TableID(s.ID), p, 0)
 }
 
-// seesAnyOf reports whether the role may see a table. It is for rows that do not name their table.
+// seesAnyOf reports whether the role may see the table t. It is for system tables whose rows do not name t.
 func (b *builder) seesAnyOf(t *schema.Table) bool {
 	return b.access == nil || b.seesTable(t.Schema, t.Name, "")
 }
 
-// seesTable reports whether the role may see a table or view. Built-in tables are visible to every role, others to a role with a privilege on them.
-// If column names a column of a table, the privilege must include this column.
+// seesTable reports whether the role may see a table or view. Every role may see built-in tables; a role may see
+// another table or view if it has a privilege on it. If column names a column of a table, the role needs a privilege
+// that includes this column.
 func (b *builder) seesTable(in, name, column string) bool {
 	if in == InformationSchema || in == SpannerSys {
 		return true

@@ -14,7 +14,8 @@ func changeStreams(b *builder) {
 	}
 }
 
-// changeStreamTables lists the tables that streams name. It does not list tables that a stream watches because it watches the whole database.
+// changeStreamTables adds the tables that change streams name. It does not add a table that a stream watches only
+// because it watches the whole database.
 func changeStreamTables(b *builder) {
 	for _, s := range b.catalog.Streams {
 		for _, w := range s.Tables {
@@ -24,7 +25,8 @@ func changeStreamTables(b *builder) {
 	}
 }
 
-// changeStreamColumns lists the columns that streams name. It does not list columns that a stream watches because it watches the whole table.
+// changeStreamColumns adds the columns that change streams name. It does not add columns that a stream watches only
+// because it watches the whole table.
 func changeStreamColumns(b *builder) {
 	for _, s := range b.catalog.Streams {
 		for _, w := range s.Tables {
@@ -50,7 +52,7 @@ func changeStreamOptions(b *builder) {
 	}
 }
 
-// routines lists the functions that read change streams, and the functions that users have made.
+// routines adds the functions that read change streams, and the user-defined functions.
 func routines(b *builder) {
 	for _, s := range b.catalog.Streams {
 		name := readFunction(s)

@@ -8,10 +8,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// informationSchema has a line for each table: its name and its columns, as Spanner has them. It also has columns that only Spanner's documentation
-// has: GRANTOR and IS_GRANTABLE of ROLE_*_GRANTS, and TABLE_SYNONYMS.SYNONYM_TABLE_NAME, which the service calls SYNONYM_NAME.
-// Source: https://cloud.google.com/spanner/docs/information-schema. A column is STRING(MAX) unless one of :I (INT64), :J (JSON), :B (BOOL), :D
-// (DATE), :A (ARRAY<STRING(MAX)>) or :n (STRING(n)) follows its name. * marks a part of the key, ? a column that may be NULL.
+// informationSchema defines the tables. A line has a table's name and its columns, as the Spanner service has them.
+// Some columns exist only in Spanner's documentation: GRANTOR and IS_GRANTABLE of ROLE_*_GRANTS, and
+// TABLE_SYNONYMS.SYNONYM_TABLE_NAME, which the service calls SYNONYM_NAME. Source:
+// https://cloud.google.com/spanner/docs/information-schema. A column is STRING(MAX) unless its name is followed by :I
+// (INT64), :J (JSON), :B (BOOL), :D (DATE), :A (ARRAY<STRING(MAX)>) or :n (STRING(n)). * marks a column of the
+// primary key, ? a column that may be NULL.
 const informationSchema = `
 CHANGE_STREAMS CHANGE_STREAM_CATALOG* CHANGE_STREAM_SCHEMA* CHANGE_STREAM_NAME* ALL:B
 CHANGE_STREAM_COLUMNS CHANGE_STREAM_CATALOG* CHANGE_STREAM_SCHEMA* CHANGE_STREAM_NAME* TABLE_CATALOG* TABLE_SCHEMA* TABLE_NAME* COLUMN_NAME*
@@ -67,7 +69,7 @@ const spannerSys = `
 SUPPORTED_OPTIMIZER_VERSIONS VERSION:I RELEASE_DATE:D IS_DEFAULT:B
 `
 
-// define makes the tables of a schema from lines like those of informationSchema.
+// define makes the tables of a schema from lines of the form of informationSchema.
 func define(schemaName, lines string) []*schema.Table {
 	var tables []*schema.Table
 	for _, line := range strings.Split(strings.TrimSpace(lines), "\n") {
@@ -90,7 +92,7 @@ func define(schemaName, lines string) []*schema.Table {
 	return tables
 }
 
-// column makes a column from a word of a line: NAME, then any of *, :type and ?.
+// column makes a column from a word of a line of informationSchema: a name, then any of *, :type and ?.
 func column(word string) *schema.Column {
 	name, kind, _ := strings.Cut(strings.NewReplacer("*", "", "?", "").Replace(word), ":")
 	c := &schema.Column{Name: name, NotNull: !strings.Contains(word, "?"), KeyOrdinal: -1}

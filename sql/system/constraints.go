@@ -8,7 +8,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// constraint is a constraint of a table, declared or implied.
+// constraint is a constraint of a table. It may be declared, or implied by a key or by NOT NULL.
 type constraint struct {
 	kind     string // PRIMARY KEY, UNIQUE, FOREIGN KEY, CHECK or PLACEMENT KEY
 	name     string
@@ -20,11 +20,13 @@ type constraint struct {
 	clause string           // the condition of a CHECK
 	fk     *schema.ForeignKey
 
-	usedTable *schema.Table    // the table itself, or the referenced one; CONSTRAINT_TABLE_USAGE lists it
+	// usedTable is the table that CONSTRAINT_TABLE_USAGE lists: the referenced table of a foreign key, else table itself.
+	usedTable *schema.Table
 	used      []*schema.Column // the columns of usedTable that the constraint uses
 }
 
-// constraints returns the constraints of some tables. Implied constraints have the same names as in Spanner, since tools match on them.
+// constraints returns the constraints of the given tables. Implied constraints have the same names as in Spanner,
+// because tools search for these names.
 func (b *builder) constraints(tables []*schema.Table) []constraint {
 	var list []constraint
 	for _, t := range tables {
@@ -102,7 +104,8 @@ func (b *builder) stateOfForeignKey(fk *schema.ForeignKey) string {
 	return committed
 }
 
-// ofTables returns the constraints that the query may want. It is for a system table whose TABLE_NAME is the table that has the constraint.
+// ofTables returns the constraints that the query may select. It is for a system table in which TABLE_NAME is the
+// table that has the constraint.
 func (b *builder) ofTables() []constraint {
 	if _, some := b.want["TABLE_NAME"]; some {
 		return b.constraints(b.tables())
@@ -110,7 +113,7 @@ func (b *builder) ofTables() []constraint {
 	return b.ofNames()
 }
 
-// ofNames returns the constraints that the query may want by their names.
+// ofNames returns the constraints that the query may select by CONSTRAINT_SCHEMA and CONSTRAINT_NAME.
 func (b *builder) ofNames() []constraint {
 	if names, some := b.want["CONSTRAINT_NAME"]; some {
 		return b.constraints(b.withConstraints(names))
@@ -118,8 +121,8 @@ func (b *builder) ofNames() []constraint {
 	return b.constraints(b.all("CONSTRAINT_SCHEMA"))
 }
 
-// ofUsed returns the constraints that the query may want. It is for a system table whose TABLE_NAME is the table that the constraint uses: for a
-// foreign key, the referenced table.
+// ofUsed returns the constraints that the query may select. It is for a system table in which TABLE_NAME is the table
+// that the constraint uses. For a foreign key, that is the referenced table.
 func (b *builder) ofUsed() []constraint {
 	if _, some := b.want["TABLE_NAME"]; !some {
 		return b.ofNames()
@@ -135,9 +138,9 @@ func (b *builder) ofUsed() []constraint {
 	return b.constraints(list)
 }
 
-// withConstraints returns all tables that have a constraint with one of some names. It may return others too.
+// withConstraints returns all tables that have a constraint with one of the names. It may also return other tables.
 func (b *builder) withConstraints(names map[string]bool) []*schema.Table {
-	implied := map[string]bool{} // names of tables that the name of an implied constraint may contain
+	implied := map[string]bool{} // table names that the name of an implied constraint may contain
 	found := map[*schema.Table]bool{}
 	for name := range names {
 		if t, ok := strings.CutPrefix(name, keyPrefix); ok {
@@ -196,8 +199,8 @@ func keyColumnUsage(b *builder) {
 	}
 }
 
-// referencedKey returns the key that makes referenced rows unique. It returns nil if there is none, which may be so for a foreign key that is not
-// enforced.
+// referencedKey returns the key that makes the referenced rows unique. It returns nil if there is none, as may happen
+// for a foreign key that is not enforced.
 func referencedKey(fk *schema.ForeignKey) []schema.KeyPart {
 	switch {
 	case fk.ReferencedIndex != nil:
@@ -208,7 +211,7 @@ func referencedKey(fk *schema.ForeignKey) []schema.KeyPart {
 	return nil
 }
 
-// refersToKey reports whether the referenced columns are the whole primary key.
+// refersToKey reports whether the referenced columns are the whole primary key of the referenced table.
 func refersToKey(fk *schema.ForeignKey) bool {
 	if len(fk.ReferencedColumns) != len(fk.Referenced.Key) {
 		return false
@@ -221,7 +224,8 @@ func refersToKey(fk *schema.ForeignKey) bool {
 	return true
 }
 
-// positionIn returns the position of a column in a key, from 1. It returns nil, for NULL, if the column is not in the key.
+// positionIn returns the position of a column in a key, from 1; nil, which means NULL, if the column is not in the
+// key.
 func positionIn(key []schema.KeyPart, c *schema.Column) any {
 	for i, p := range key {
 		if p.Column == c {

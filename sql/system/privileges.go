@@ -18,12 +18,12 @@ func roleGrantees(b *builder) {
 	}
 }
 
-// grantable and grantor are the values of IS_GRANTABLE and GRANTOR in every row of ROLE_*_GRANTS.
+// grantable and grantor are the values of IS_GRANTABLE and GRANTOR in all rows of ROLE_*_GRANTS.
 const grantable = "NO"
 
 var grantor any
 
-// tablePrivileges lists the privileges on whole tables and views.
+// tablePrivileges adds the privileges on whole tables and views.
 func tablePrivileges(b *builder) {
 	b.eachTableGrant(func(g *schema.Grant, in, name string, _ []grantColumn) {
 		for p, columns := range g.Privileges {
@@ -44,7 +44,8 @@ func roleTableGrants(b *builder) {
 	})
 }
 
-// columnPrivileges lists the privileges on columns. A privilege on a whole table or view is listed for each of its columns.
+// columnPrivileges adds the privileges on columns. For a privilege on a whole table or view, it adds a row for each
+// column.
 func columnPrivileges(b *builder) {
 	b.eachColumnPrivilege(func(g *schema.Grant, in, name, column string, p schema.Privilege) {
 		b.add("", in, name, column, string(p), g.Role)
@@ -63,7 +64,8 @@ type grantColumn struct {
 	name string
 }
 
-// eachTableGrant calls f for each grant on a table or a view, with its schema, its name and its columns.
+// eachTableGrant calls f for each grant on a table or view. in and name are the schema and the name of the table or
+// view, columns its columns.
 func (b *builder) eachTableGrant(f func(g *schema.Grant, in, name string, columns []grantColumn)) {
 	for g := range b.catalog.Grants() {
 		var columns []grantColumn

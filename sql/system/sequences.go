@@ -6,7 +6,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// sequences lists the sequences that users have made. The sequences of identity columns are listed with their columns.
+// sequences adds the sequences that users have made. It leaves out the sequences of identity columns, because the
+// table COLUMNS lists them.
 func sequences(b *builder) {
 	for s := range b.catalog.Sequences() {
 		b.add("", s.Schema, s.Name, "INT64")

@@ -1,10 +1,9 @@
-// Package system makes the tables that describe a database to its users. These are
-// INFORMATION_SCHEMA and the tables of SPANNER_SYS that need no statistics.
+// Package system makes the tables that describe a database to its users: INFORMATION_SCHEMA, and those tables of
+// SPANNER_SYS that need no statistics.
 //
-// Tables have Spanner's columns and are sorted by their keys. Tables about
-// objects that Crowfoot does not have (models, property graphs, ...) exist and are
-// empty. Catalog columns are always empty strings, and the name of the default
-// schema is an empty string too.
+// The tables have Spanner's columns and are sorted by their keys. Tables about objects that Crowfoot does not have
+// (models, property graphs, ...) exist and are empty. Columns with the name of a catalog are always empty strings,
+// and the name of the default schema is an empty string, too.
 //
 // For each table with rows, contents has a function that calls builder.add for each row.
 //
@@ -28,7 +27,7 @@ const (
 // definitions are the system tables, without rows.
 var definitions = append(define(InformationSchema, informationSchema), define(SpannerSys, spannerSys)...)
 
-// contents has a function for each table that has rows. The function adds the rows.
+// contents has, for each table that has rows, the function that adds the rows to a builder.
 var contents = map[string]func(b *builder){
 	"INFORMATION_SCHEMA.CHANGE_STREAMS":            changeStreams,
 	"INFORMATION_SCHEMA.CHANGE_STREAM_COLUMNS":     changeStreamColumns,
@@ -73,9 +72,9 @@ var contents = map[string]func(b *builder){
 	"SPANNER_SYS.SUPPORTED_OPTIMIZER_VERSIONS":     optimizerVersions,
 }
 
-// Tables returns the system tables. Their rows describe a catalog, the system tables themselves, and more, which are system tables made elsewhere.
-// underWay returns the schema change that has made the catalog and has not ended, because rows are still being back-filled or validated. It returns
-// nil if there is none.
+// Tables returns the system tables for the catalog c. Their rows describe c, the system tables themselves, and more,
+// which are system tables that other packages make. underWay returns the schema change that has made the catalog, if
+// it has not ended because rows are still being back-filled or validated; otherwise it returns nil.
 func Tables(c *schema.Catalog, underWay func() *schema.Change, more ...*schema.Table) []*schema.Table {
 	builtIn := slices.Concat(definitions, more)
 	list := make([]*schema.Table, len(definitions))
@@ -103,14 +102,15 @@ func Tables(c *schema.Catalog, underWay func() *schema.Change, more ...*schema.T
 type builder struct {
 	table       *schema.Table
 	catalog     *schema.Catalog
-	validations []schema.Validation // the validations of the schema change that has not ended
+	validations []schema.Validation // the validations of the schema change under way
 	builtIn     []*schema.Table
-	want        map[string]map[string]bool // see schema.Table.Rows
-	access      *schema.Access             // the role that reads the table; nil if it sees all rows
+	want        map[string]map[string]bool // by column: the values that the query asks for (schema.Table.Rows)
+	access      *schema.Access             // the access of the role that reads the table; nil if it sees all rows
 	rows        [][]value.Value
 }
 
-// add appends a row, if it is wanted and the role may see it. A cell is a string, an int, a bool, a value.Value, or nil for NULL.
+// add appends a row, if the query may select the row and the role may see it. A cell is a string, an int, a bool, a
+// value.Value, or nil for NULL.
 func (b *builder) add(cells ...any) {
 	if len(b.want) > 0 && !b.wants(cells) || !b.sees(cells) {
 		return
@@ -133,7 +133,8 @@ func (b *builder) add(cells ...any) {
 	b.rows = append(b.rows, row)
 }
 
-// wants reports whether a row has values that the query wants.
+// wants reports whether the query may select a row: for each column in b.want, the row's value is one of those that
+// b.want has for the column.
 func (b *builder) wants(cells []any) bool {
 	for i, c := range cells {
 		values, some := b.want[b.table.Columns[i].Name]
@@ -161,9 +162,10 @@ func (b *builder) sort() {
 	})
 }
 
-// tables returns the tables that rows may be about: tables of users and built-in ones. It is for a system table that has the columns TABLE_SCHEMA
-// and TABLE_NAME, and perhaps INDEX_NAME. If the query wants certain names, the tables are found by name. So the time of a query for one table does
-// not grow with the number of tables.
+// tables returns the tables of users and the built-in tables that rows may be about. It is for a system table that
+// has the columns TABLE_SCHEMA and TABLE_NAME, and perhaps INDEX_NAME. If the query restricts the rows to certain
+// names, tables looks up these names, so that the time of a query for one table does not grow with the number of
+// tables.
 func (b *builder) tables() []*schema.Table {
 	if names, some := b.want["TABLE_NAME"]; some {
 		return b.named("TABLE_SCHEMA", names)
@@ -174,7 +176,7 @@ func (b *builder) tables() []*schema.Table {
 	return b.all("TABLE_SCHEMA")
 }
 
-// all returns all tables whose schema the query wants in a column.
+// all returns all tables whose schema the query may select in the column schemaColumn.
 func (b *builder) all(schemaColumn string) []*schema.Table {
 	list := slices.AppendSeq(slices.Collect(b.catalog.Tables()), slices.Values(b.builtIn))
 	if _, some := b.want[schemaColumn]; !some {
@@ -183,7 +185,8 @@ func (b *builder) all(schemaColumn string) []*schema.Table {
 	return slices.DeleteFunc(list, func(t *schema.Table) bool { return !b.wantsValue(schemaColumn, t.Schema) })
 }
 
-// named returns the tables with some names whose schema the query wants in a column.
+// named returns the tables that have one of the names, and whose schema the query may select in the column
+// schemaColumn.
 func (b *builder) named(schemaColumn string, names map[string]bool) []*schema.Table {
 	var list []*schema.Table
 	for _, s := range b.schemas(schemaColumn) {
@@ -201,7 +204,8 @@ func (b *builder) named(schemaColumn string, names map[string]bool) []*schema.Ta
 	return list
 }
 
-// withIndexes returns the tables that have an index with one of some names and whose schema the query wants in a column.
+// withIndexes returns the tables that have an index with one of the names, and whose schema the query may select in
+// the column schemaColumn.
 func (b *builder) withIndexes(schemaColumn string, names map[string]bool) []*schema.Table {
 	var list []*schema.Table
 	for _, s := range b.schemas(schemaColumn) {
@@ -214,7 +218,7 @@ func (b *builder) withIndexes(schemaColumn string, names map[string]bool) []*sch
 	return list
 }
 
-// schemas returns the schemas of users that the query wants in a column.
+// schemas returns the schemas of users that the query may select in a column.
 func (b *builder) schemas(column string) []string {
 	list := append([]string{""}, b.catalog.Schemas...)
 	return slices.DeleteFunc(list, func(s string) bool { return !b.wantsValue(column, s) })
@@ -239,7 +243,7 @@ func yesNo(b bool) string {
 	return "NO"
 }
 
-// orNull returns s if have is set, and otherwise nil, for NULL.
+// orNull returns s if have is set; otherwise nil, which means NULL.
 func orNull(have bool, s string) any {
 	if have {
 		return s

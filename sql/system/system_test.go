@@ -14,7 +14,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// wordCompiler replaces the SQL compiler: a word that is a column's name reads that column.
+// wordCompiler takes the place of the SQL compiler: an expression reads the columns whose names are words of its
+// text.
 type wordCompiler struct{ schema.Compiler }
 
 func (wordCompiler) CompileExpr(_ *schema.Catalog, t *schema.Table, sql string, want *value.Type) (*schema.Expr, error) {
@@ -35,9 +36,14 @@ func (wordCompiler) NextValue(string, *schema.Generator) func([]value.Value) (va
 	return nil
 }
 
-// TestGolden runs the scripts in testdata. The directive apply runs DDL. users prints the rows about objects of users, built-in those about
-// built-in objects, and columns the columns of all tables. filling, expecting and validating take a statement and, after a blank line, names of
-// tables. They print the rows that have changed while the statement is at this stage.
+// TestGolden runs the scripts in testdata. Directives:
+//
+//   - apply runs DDL.
+//   - users prints those rows of the named tables that are about objects of users.
+//   - built-in prints those rows of the named tables that are about built-in objects.
+//   - columns prints the columns of all tables.
+//   - filling, expecting and validating take a statement and, after a blank line, names of tables. They print the rows
+//     that appear while the schema change of the statement is at this stage.
 func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		c := schema.NewCatalog()
@@ -68,7 +74,7 @@ func TestGolden(t *testing.T) {
 	})
 }
 
-// underWayText prints the rows of the named tables that appear while a statement is at a stage.
+// underWayText prints the rows of the named tables that appear while the schema change of a statement is at a stage.
 func underWayText(t *testing.T, c *schema.Catalog, stage, input string) string {
 	statement, names, _ := strings.Cut(input, "\n\n")
 	next, change, err := c.Apply(statement, wordCompiler{})
@@ -116,7 +122,8 @@ func columnsText(tables []*schema.Table) string {
 	return b.String()
 }
 
-// rowsText prints the rows of the named tables that are about built-in objects, or the rows that are not.
+// rowsText prints those rows of the named tables that are about built-in objects, if builtIn is set; otherwise the
+// other rows.
 func rowsText(t *testing.T, tables []*schema.Table, names string, builtIn bool) string {
 	var b strings.Builder
 	for _, name := range strings.Fields(names) {
@@ -193,7 +200,8 @@ func compareKeys(table *schema.Table, a, b []value.Value) int {
 	return 0
 }
 
-// TestAllRows checks the rows of every table, for a database with objects and for an empty one.
+// TestAllRows calls checkedRows for every table of an empty database. It also checks that each function in contents
+// belongs to a defined table.
 func TestAllRows(t *testing.T) {
 	for _, table := range Tables(schema.NewCatalog(), atRest) {
 		checkedRows(t, table)
@@ -209,7 +217,8 @@ func TestAllRows(t *testing.T) {
 	}
 }
 
-// TestWanted asks every table for the rows with certain values of one or two of its columns. The table must return these rows and no others.
+// TestWanted asks every table for the rows with certain values in one or two of its columns. The table must return
+// exactly these rows.
 func TestWanted(t *testing.T) {
 	c := schema.NewCatalog()
 	for _, stmt := range []string{
@@ -239,7 +248,7 @@ func TestWanted(t *testing.T) {
 	}
 }
 
-// some returns a few of many rows, about users' objects and built-in ones.
+// some returns a few of many rows, with more from the beginning than from the end.
 func some(rows [][]value.Value) (list [][]value.Value) {
 	for i := 0; i < len(rows); i += 1 + i/2 {
 		list = append(list, rows[i])

@@ -9,16 +9,16 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// The states of schema objects. A state other than committed means that a schema change has not ended.
+// The states of schema objects. A state other than committed means that a schema change of the object has not ended.
 const (
 	committed        = "COMMITTED"
 	writeOnly        = "WRITE_ONLY" // columns and indexes that are written and are being back-filled
 	validating       = "VALIDATING" // CHECK constraints
 	addingForeignKey = "ADDING_FOREIGN_KEY"
-	// Foreign keys: first their indexes are back-filled, then existing rows are validated.
+	// States of foreign keys: first their indexes are back-filled, then existing rows are validated.
 	backfillingIndexes = "BACKFILLING_INDEXES"
 	validatingData     = "VALIDATING_DATA"
-	// UNIQUE indexes that are back-filled: their entries are being checked for duplicates.
+	// The state of a UNIQUE index whose entries are back-filled and are now checked for duplicates.
 	validateUnique = "WRITE_ONLY_VALIDATE_UNIQUE"
 )
 
@@ -113,7 +113,7 @@ func columns(b *builder) {
 	}
 }
 
-// text returns the text of an expression. It returns nil, for NULL, if there is none.
+// text returns the SQL text of an expression; nil, which means NULL, if e is nil.
 func text(e *schema.Expr) any {
 	if e == nil {
 		return nil
@@ -158,7 +158,7 @@ func indexOptions(b *builder) {
 	}
 }
 
-// stringType is the type of options whose values are texts.
+// stringType is the OPTION_TYPE of options with string values; the other constants are names of options.
 const (
 	stringType     = "STRING(MAX)"
 	columnarPolicy = "columnar_policy"
@@ -207,13 +207,13 @@ func columnColumnUsage(b *builder) {
 	}
 }
 
-// The types of indexes. primaryKey is also the name of the pseudo-index of a table's key.
+// Values of INDEX_TYPE. primaryKey is also the INDEX_NAME by which a table's primary key is listed.
 const (
 	primaryKey = "PRIMARY_KEY"
 	indexType  = "INDEX"
 )
 
-// indexesOf returns the indexes of a table, without those that are being back-filled to replace another one.
+// indexesOf returns the indexes of a table, except those that are being back-filled to replace another index.
 func indexesOf(t *schema.Table) []*schema.Index {
 	if !slices.ContainsFunc(t.Indexes, func(i *schema.Index) bool { return t.Index(i.FullName()) != i }) {
 		return t.Indexes
@@ -243,7 +243,8 @@ func indexes(b *builder) {
 	}
 }
 
-// hasKey reports whether a table is listed with a primary key. All tables of users are, and built-in tables that declare one.
+// hasKey reports whether a table is listed with a primary key. All tables of users are, and those built-in tables
+// that declare a key.
 func hasKey(t *schema.Table) bool { return !builtIn(t) || len(t.Key) > 0 }
 
 func indexColumns(b *builder) {
@@ -270,8 +271,8 @@ func ordering(p schema.KeyPart) string {
 	return "ASC"
 }
 
-// optimizerRelease has the release dates of the optimizer versions 1, 2, ..., in days since 1970.
-// Source: https://cloud.google.com/spanner/docs/query-optimizer/versions.
+// optimizerRelease holds the release dates of the optimizer versions 1, 2, ..., in days since 1970. Source:
+// https://cloud.google.com/spanner/docs/query-optimizer/versions.
 var optimizerRelease = [schema.NewestOptimizer]int32{
 	18065, // 2019-06-18
 	18322, // 2020-03-01

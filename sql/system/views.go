@@ -12,7 +12,8 @@ func views(b *builder) {
 	}
 }
 
-// views returns the views that rows may be about, chosen by TABLE_SCHEMA and TABLE_NAME as in tables.
+// views returns the views that rows may be about. If the query restricts TABLE_SCHEMA or TABLE_NAME, it returns only
+// views with these names.
 func (b *builder) views() []*schema.View {
 	names, some := b.want["TABLE_NAME"]
 	if !some {
@@ -29,7 +30,8 @@ func (b *builder) views() []*schema.View {
 	return list
 }
 
-// synonyms returns the tables whose synonyms rows may be about, chosen by TABLE_SCHEMA and TABLE_NAME.
+// synonyms returns the tables whose synonyms rows may be about. If the query restricts TABLE_SCHEMA or TABLE_NAME, it
+// returns only tables whose synonyms have these names.
 func (b *builder) synonyms() []*schema.Table {
 	names, some := b.want["TABLE_NAME"]
 	if !some {

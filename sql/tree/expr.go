@@ -37,7 +37,8 @@ type (
 		Params []Col
 		Body   Expr
 	}
-	// Cast converts Arg to T. With Safe, an error becomes NULL. Format and Zone are nil if they are not given.
+	// Cast converts Arg to T. With Safe, an error becomes NULL. Format and Zone are nil if the statement does not
+	// have them.
 	Cast struct {
 		Arg          Expr
 		T            *value.Type
@@ -49,9 +50,9 @@ type (
 		T       *value.Type
 		Kind    SubqueryKind
 		Scan    Scan
-		Out     Col  // the only column of Scan (any column, for EXISTS)
+		Out     Col  // the only column of Scan; for EXISTS any column
 		In      Expr // left side of IN
-		Ordered bool // ARRAY(... ORDER BY): the order of elements matters
+		Ordered bool // ARRAY(... ORDER BY): the elements have the order of Scan's rows
 		Hints   Hints
 	}
 	// MakeStruct builds a STRUCT.
@@ -125,19 +126,21 @@ func given(list ...Expr) []Expr {
 type Function struct {
 	Name string // GoogleSQL's own name in lower case: "$add", "concat"; never "safe_cast" (see Cast)
 	Args []*value.Type
-	Type *value.Type // result
+	Type *value.Type // type of the result
 	// Safe means SAFE.f(): an error becomes NULL.
 	Safe bool
-	// Fields are paths of fields, from the message down, for functions on PROTO. ProtoField and HasProtoField have one path, the field that they
-	// read. The other functions have a path for each value among their arguments, the field that they set to it.
+	// Fields is set for functions on PROTO. It holds paths of fields; each path begins at the message. ProtoField and
+	// HasProtoField have one path, that of the field that they read. The other functions have a path for each value
+	// among their arguments: that of the field that gets the value.
 	Fields [][]protoreflect.FieldDescriptor
 }
 
-// Functions on PROTO. In GoogleSQL's resolved tree they are not functions but nodes of their own.
+// Names of the functions on PROTO. GoogleSQL's resolved tree has nodes of their own for them instead of function
+// calls.
 const (
 	ProtoField    = "$proto_field"     // proto.field
 	HasProtoField = "$has_proto_field" // proto.has_field
 	MakeProto     = "$make_proto"      // NEW T(value AS field, ...)
 	ReplaceFields = "replace_fields"   // REPLACE_FIELDS(proto, value AS field, ...)
-	SetFields     = "$set_fields"      // SET column.field = value, ...: as REPLACE_FIELDS, but it creates missing messages on the path
+	SetFields     = "$set_fields"      // SET column.field = value, ...; creates missing messages on the path
 )

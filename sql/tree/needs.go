@@ -7,8 +7,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// Needs returns the privileges that a role must have to run a statement: SELECT on all columns that the statement reads, and INSERT, UPDATE or
-// DELETE on what it writes. Source: https://cloud.google.com/spanner/docs/fgac-privileges.
+// Needs returns the privileges that a role must have to run a statement: SELECT on all columns that the statement
+// reads, and INSERT, UPDATE or DELETE on what it writes. Source:
+// https://cloud.google.com/spanner/docs/fgac-privileges.
 func Needs(s Statement, c *schema.Catalog) []schema.Need {
 	n := needs{catalog: c, targets: map[int]targetColumn{}}
 	n.visitor = visitor{scan: n.scan, expr: n.expr}
@@ -35,7 +36,8 @@ type needs struct {
 	visitor
 	catalog *schema.Catalog
 	list    []schema.Need
-	// targets are the columns of the table that the statement writes. The key is the Col.ID by which expressions refer to the column.
+	// targets holds the columns of the table that the statement writes, by the Col.ID by which expressions refer to
+	// the column.
 	targets map[int]targetColumn
 }
 
@@ -44,7 +46,8 @@ type targetColumn struct {
 	column *schema.Column
 }
 
-// add adds a need. If the list has a need for the same privilege, add merges their columns.
+// add adds a need. If the list has a need for the same privilege on the same object, add merges the columns of the
+// two.
 func (n *needs) add(need schema.Need) {
 	same := func(o schema.Need) bool {
 		return o.On == need.On && o.Privilege == need.Privilege && o.AnyColumn == need.AnyColumn && o.Member == need.Member && o.Name == need.Name
@@ -61,13 +64,14 @@ func (n *needs) add(need schema.Need) {
 	}
 }
 
-// table adds the need for a privilege on columns of a table, or on the whole table if there are no columns.
+// table adds the need for a privilege p on the given columns of a table, or on the whole table if no columns are
+// given.
 func (n *needs) table(t *schema.Table, p schema.Privilege, columns ...*schema.Column) {
 	n.add(schema.TableNeed(t, p, columns...))
 }
 
-// scan adds the needs of reading a table or a view. enter reports whether the scans below s have needs too. They have none below a view with its
-// definer's rights.
+// scan adds the needs of reading a table or a view. enter tells the visitor to visit the scans below s. enter is
+// false for a view with its definer's rights, since the reader needs no privileges on what such a view reads.
 func (n *needs) scan(s Scan) (enter bool) {
 	switch s := s.(type) {
 	case *TableScan:
@@ -91,7 +95,8 @@ func (n *needs) tableScan(s *TableScan) {
 	n.add(need)
 }
 
-// expr adds the needs of reading columns of the table that the statement writes, and those of functions of sequences.
+// expr adds the needs of reading columns of the table that the statement writes, and the needs of functions of
+// sequences.
 func (n *needs) expr(e Expr) {
 	switch e := e.(type) {
 	case *Ref:
@@ -103,8 +108,9 @@ func (n *needs) expr(e Expr) {
 	}
 }
 
-// call adds the needs of functions of sequences and identity columns. Their first argument names the sequence or column. If it is not a constant,
-// it may name any, so that the role must be allowed to read information about all.
+// call adds the needs of functions of sequences and identity columns. The first argument of such a function names the
+// sequence or column. If that argument is not a constant, it may name any sequence or column, so the role must be
+// allowed to read information about all.
 func (n *needs) call(e *Call) {
 	p, ok := sequencePrivileges[e.Func.Name]
 	if !ok {
@@ -125,15 +131,16 @@ func (n *needs) call(e *Call) {
 	n.add(schema.Need{Kind: "function", Name: e.Func.Name, Member: schema.InfoReaderRole})
 }
 
-// sequencePrivileges are the privileges that functions of sequences and identity columns need. Source:
-// https://cloud.google.com/spanner/docs/fgac-sequences.
+// sequencePrivileges holds the privileges that functions of sequences and identity columns need on the sequence or
+// column, by the function's name. Source: https://cloud.google.com/spanner/docs/fgac-sequences.
 var sequencePrivileges = map[string]schema.Privilege{
 	"get_next_sequence_value":         schema.PrivilegeUpdate,
 	"get_internal_sequence_state":     schema.PrivilegeSelect,
 	"get_table_column_identity_state": schema.PrivilegeSelect,
 }
 
-// target notes that s is the scan of the table that the statement writes. If an expression refers to a column of s, the statement reads the column.
+// target records that s is the scan of the table that the statement writes. If an expression refers to a column of s,
+// the statement also reads that column.
 func (n *needs) target(s *TableScan) {
 	if s == nil {
 		return
@@ -158,7 +165,8 @@ func (n *needs) insert(s *Insert) {
 	given := slices.Clone(s.Columns)
 	for _, row := range s.Rows {
 		n.exprs(row...)
-		given = slices.DeleteFunc(given, func(c *schema.Column) bool { return row[slices.Index(s.Columns, c)] == nil }) // DEFAULT
+		// A nil Expr is DEFAULT, which is no given value.
+		given = slices.DeleteFunc(given, func(c *schema.Column) bool { return row[slices.Index(s.Columns, c)] == nil })
 	}
 	for _, need := range n.catalog.DefaultNeeds(s.Table, given) {
 		n.add(need)
@@ -185,7 +193,7 @@ func (n *needs) update(s *Update) {
 func (n *needs) assignments(t *schema.Table, list []Assignment) {
 	for _, a := range list {
 		n.table(t, schema.PrivilegeUpdate, a.Column)
-		if a.Value == nil { // DEFAULT
+		if a.Value == nil { // a nil Value is DEFAULT
 			for _, need := range n.catalog.SequenceNeeds(a.Column) {
 				n.add(need)
 			}
@@ -201,7 +209,8 @@ func (n *needs) delete(s *Delete) {
 	n.returning(s.Return)
 }
 
-// changeStream adds the needs of reading a change stream: SELECT on the stream, and EXECUTE on its read function.
+// changeStream adds the needs of reading a change stream: SELECT on the stream, and EXECUTE on the stream's read
+// function.
 // Source: https://cloud.google.com/spanner/docs/fgac-change-streams.
 func (n *needs) changeStream(s *schema.ChangeStream) {
 	n.add(schema.Need{Kind: "change stream", Name: s.Name, On: schema.TableID(s.ID), Privilege: schema.PrivilegeSelect})

@@ -9,16 +9,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// Print formats a statement for people to read. There is one node on each line, and the inputs of a node are indented below it. Equal trees have
-// equal texts. A column is printed as its name and ID: Name#3. A subquery in an expression is printed as a number, $1, and its scan stands below
-// the node of the expression.
+// Print formats a statement for people to read. Each node has a line, and the inputs of a node are indented below it.
+// Equal trees have equal texts. A column is printed as its name and ID: Name#3. A subquery in an expression is
+// printed as a number, $1; its scan is printed below the node that has the expression.
 func Print(s Statement) string {
 	var p printer
 	p.statement(s)
 	return p.out.String()
 }
 
-// printer writes nodes. depth is the indentation of the current node. pending are the subqueries in its expressions that are not yet written.
+// printer writes nodes. depth is the indentation of the current node. pending holds those subqueries in the node's
+// expressions that are not yet written.
 type printer struct {
 	out        strings.Builder
 	depth      int
@@ -47,7 +48,8 @@ func (p *printer) flush() {
 	}
 }
 
-// under writes a scan one level deeper. If there is a title, it writes the title first, and the scan below it.
+// under writes a scan one level deeper. If title is not "", under writes a line with the title, and the scan below
+// that line.
 func (p *printer) under(title string, s Scan) {
 	if s == nil {
 		return
@@ -95,7 +97,8 @@ func (p *printer) statement(s Statement) {
 	}
 }
 
-// field writes a part of a statement and its subqueries. It writes nothing if text is "".
+// field writes a line with a name and a text, and the subqueries in the text below it. It writes nothing if text is
+// "".
 func (p *printer) field(name, text string) {
 	if text != "" {
 		p.line(name, text)
@@ -189,7 +192,7 @@ func (p *printer) assignments(set []Assignment) string {
 	return strings.Join(words, ", ")
 }
 
-// value formats an expression. For nil it returns DEFAULT.
+// value formats the value of a column in INSERT or UPDATE. A nil expression is DEFAULT.
 func (p *printer) value(e Expr) string {
 	if e == nil {
 		return "DEFAULT"

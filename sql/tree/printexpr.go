@@ -10,13 +10,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Format formats an expression for people to read. Subqueries are left out.
+// Format formats an expression for people to read. It prints only the numbers of subqueries.
 func Format(e Expr) string {
 	var p printer
 	return p.expr(e)
 }
 
-// expr formats an expression in one line. For nil it returns "".
+// expr formats an expression on one line. For nil it returns "".
 func (p *printer) expr(e Expr) string {
 	switch e := e.(type) {
 	case *Literal:
@@ -60,7 +60,7 @@ func (p *printer) exprs(list []Expr) string {
 
 func name(f *Function) string { return when(f.Safe, "SAFE.") + f.Name + FieldNames(f) }
 
-// FieldNames returns the names of a function's Fields in brackets, "" if it has none.
+// FieldNames returns the paths in f.Fields in brackets; "" if there are none.
 func FieldNames(f *Function) string {
 	if len(f.Fields) == 0 {
 		return ""
@@ -98,7 +98,7 @@ func FieldName(e *GetField) string {
 	return strconv.Itoa(e.Index)
 }
 
-// FormatLiteral formats a constant, nearly as in SQL.
+// FormatLiteral formats a constant almost as an SQL literal.
 func FormatLiteral(l *Literal) string { return formatValue(l.Value, l.T) }
 
 func formatValue(v value.Value, t *value.Type) string {

@@ -6,7 +6,8 @@ import "github.com/crowfoot-db/crowfoot/schema"
 type Scan interface{ Cols() []Col }
 
 type (
-	// TableScan reads a table. Column Columns[i] is returned as Out[i]. Only columns that the statement uses are listed.
+	// TableScan reads a table. Out[i] is the column Columns[i] of the table. Both lists have only the columns that
+	// the statement uses.
 	TableScan struct {
 		Table     *schema.Table
 		Columns   []*schema.Column
@@ -15,7 +16,7 @@ type (
 		Hints     Hints // FORCE_INDEX, ...
 		ForUpdate bool  // FOR UPDATE
 	}
-	// ViewScan reads a view. Input is the view's query. Out are the columns of Input that the statement uses.
+	// ViewScan reads a view. Input is the view's query. Out has those columns of Input that the statement uses.
 	ViewScan struct {
 		View  *schema.View
 		Input Scan
@@ -28,7 +29,8 @@ type (
 		Input Scan
 		Cond  Expr
 	}
-	// Project adds computed columns to those of Input. It returns Out, which may contain columns of both, in any order.
+	// Project adds computed columns to those of Input. Out has the columns that it returns, which may be columns of
+	// Input and computed ones, in any order.
 	Project struct {
 		Input Scan
 		Exprs []Computed
@@ -43,15 +45,16 @@ type (
 		Lateral     bool
 		Hints       Hints
 	}
-	// ArrayScan is UNNEST. For each row of Input, or once if Input is nil, it returns a row for each element of Arrays. If there are several
-	// arrays, it reads them in step. Cond and Outer are as in a join.
+	// ArrayScan is UNNEST. For each row of Input, or once if Input is nil, it returns a row for each element of
+	// Arrays. If there are several arrays, each row has the next element of every array. Cond is the condition of the
+	// join with Input.
 	ArrayScan struct {
 		Input  Scan
 		Arrays []Expr
 		Elems  []Col // one for each array
 		Offset *Col  // WITH OFFSET
 		Cond   Expr
-		Outer  bool // LEFT JOIN UNNEST
+		Outer  bool // LEFT JOIN UNNEST: rows of Input without elements are returned with NULLs
 		Zip    ZipMode
 		Hints  Hints
 	}
@@ -61,7 +64,8 @@ type (
 		GroupBy []Computed
 		Aggs    []AggCall
 		Hints   Hints
-		// GroupingSets are lists of indexes in GroupBy; nil for plain GROUP BY. Grouping are the GROUPING() calls.
+		// GroupingSets holds a list of indexes in GroupBy for each grouping set; it is nil for plain GROUP BY.
+		// Grouping holds the GROUPING() calls.
 		GroupingSets [][]int
 		Grouping     []GroupingCall
 	}
@@ -70,7 +74,8 @@ type (
 		Input Scan
 		Keys  []SortKey
 	}
-	// Limit skips the first Offset rows (nil: none) and returns the next Count rows (nil: all).
+	// Limit skips the first Offset rows (none if Offset is nil) and returns the next Count rows (all if Count is
+	// nil).
 	Limit struct {
 		Input         Scan
 		Count, Offset Expr
@@ -172,7 +177,7 @@ const (
 	Except
 )
 
-// ZipMode tells how an UNNEST of several arrays treats arrays of different lengths.
+// ZipMode tells what an UNNEST of several arrays does if the arrays have different lengths.
 type ZipMode uint8
 
 const (
@@ -181,17 +186,17 @@ const (
 	ZipStrict
 )
 
-// Computed is a column and the expression that computes it.
+// Computed is an expression and the column that holds its value.
 type Computed struct {
 	Col  Col
 	Expr Expr
 }
 
-// SortKey is one key of ORDER BY. Without NULLS FIRST or LAST, NULLs come first if the order is ascending and last if it is descending.
+// SortKey is one key of ORDER BY. By default NULLs come first in ascending order and last in descending order.
 type SortKey struct {
 	Expr       Expr
 	Desc       bool
-	NullsFirst bool // the order that applies, whether or not the statement says it
+	NullsFirst bool // the effective order, even if the statement has the default
 	Collation  string
 }
 
@@ -201,17 +206,18 @@ type AggCall struct {
 	Func     *Function
 	Args     []Expr
 	Distinct bool
-	// IgnoreNulls is IGNORE NULLS, RespectNulls RESPECT NULLS. With neither, the function decides.
+	// IgnoreNulls is IGNORE NULLS, and RespectNulls is RESPECT NULLS. If neither is set, the function's
+	// Aggregate.IgnoresNulls decides.
 	IgnoreNulls, RespectNulls bool
 	OrderBy                   []SortKey // ORDER BY within the call
 	Limit                     Expr
-	// Having is HAVING MAX or MIN e: only the rows with the extreme value of e count.
+	// Having is HAVING MAX or MIN e. Only the rows count for which e has its greatest or least value.
 	Having    Expr
 	HavingMax bool
-	// Where is a condition on the rows that count, or nil if all do.
+	// Where is a condition: only the rows for which it is TRUE count. If Where is nil, all rows count.
 	Where Expr
-	// Failure is a column for an error of the aggregate, which $with_side_effects reads. The aggregate itself is then NULL. If Failure is nil, an
-	// error ends the statement.
+	// Failure is a column that receives an error of the aggregate, which $with_side_effects reads; the value of the
+	// aggregate is then NULL. If Failure is nil, an error ends the statement.
 	Failure *Col
 }
 

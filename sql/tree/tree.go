@@ -1,11 +1,10 @@
-// Package tree represents a statement after name resolution and type checking. A
-// tree is immutable, and has neither text positions nor handles of the analyzer's
-// library. sql/analyze makes it, sql/plan reads it. The expressions of a plan are
-// of the same nodes, where these need no resolving (sql/plan/expr.go).
+// Package tree represents a statement after name resolution and type checking. A tree is immutable. It contains
+// neither positions in the SQL text nor objects of the analyzer's library. sql/analyze makes trees, and sql/plan
+// reads them. A plan uses the nodes of this package for expressions that need no resolving (sql/plan/expr.go).
 //
-// It follows GoogleSQL's resolved tree. Every column that a scan returns is a Col
-// with an ID that is unique in the statement. Expressions refer to columns only by
-// their Col. Implicit casts are explicit.
+// Trees have nearly the form of GoogleSQL's resolved trees. Every column that a scan returns is a Col with an ID that
+// is unique in the statement. Expressions refer to columns only by their Col. Each implicit cast of the statement is
+// a Cast in the tree.
 //
 // Imports of this module: schema, value.
 package tree
@@ -18,7 +17,7 @@ import (
 // Col is a column that a scan returns. Its ID is unique within a statement.
 type Col struct {
 	ID   int
-	Name string // for people; may be empty
+	Name string // the name for printing; may be empty
 	Type *value.Type
 }
 
@@ -31,7 +30,7 @@ type Output struct {
 	Col  Col
 }
 
-// Query is a SELECT, a pipe query or a graph query.
+// Query is a SELECT or a pipe query.
 type Query struct {
 	Scan    Scan
 	Output  []Output
@@ -70,18 +69,20 @@ const (
 
 // Conflict is ON CONFLICT: what INSERT does with a row that conflicts with an existing one.
 type Conflict struct {
-	// Key and Index are the conflict target: the primary key (Key), or a unique index. With neither, it is any of them.
+	// The conflict target is the primary key if Key is set, or the unique index Index. If neither is set, it is the
+	// primary key and all unique indexes.
 	Key   bool
 	Index *schema.Index
-	// Update means DO UPDATE SET Set WHERE Where; otherwise it is DO NOTHING. Old is the existing row. New (EXCLUDED) is the row that was to be
-	// inserted. New may be nil if no expression refers to it.
+	// If Update is set, the action is DO UPDATE SET Set WHERE Where; otherwise it is DO NOTHING. Old is the existing
+	// row. New (EXCLUDED) is the row that INSERT could not insert; New may be nil if no expression refers to it.
 	Update   bool
 	Old, New *TableScan
 	Set      []Assignment
 	Where    Expr
 }
 
-// Update is UPDATE. It changes the rows of Scan for which Where is TRUE. With From, it joins them with the rows of From first.
+// Update is UPDATE. It changes the rows of Scan for which Where is TRUE. If From is not nil, Where applies to the
+// rows of Scan joined with those of From.
 type Update struct {
 	Table  *schema.Table
 	Scan   *TableScan // the table itself; Where, Set and Return refer to its Cols
@@ -93,7 +94,7 @@ type Update struct {
 	Hints  Hints
 }
 
-// Assignment is SET Column = Value; a nil Value is DEFAULT.
+// Assignment is SET Column = Value. A nil Value is DEFAULT.
 type Assignment struct {
 	Column *schema.Column
 	Value  Expr
@@ -109,12 +110,13 @@ type Delete struct {
 	Hints  Hints
 }
 
-// Returning is THEN RETURN. Exprs[i] computes Output[i]. Exprs refer to the Cols of Scan: the row after the change, or before it for DELETE.
+// Returning is THEN RETURN. Exprs[i] computes Output[i]. Exprs refer to the Cols of Scan, which hold the row after
+// the change, or for DELETE the row before it.
 type Returning struct {
-	Scan   *TableScan // the changed table with the columns that Exprs refer to
-	Exprs  []Expr     // nil at Action
+	Scan   *TableScan // the changed table, with those columns that Exprs refer to
+	Exprs  []Expr     // nil at the index Action
 	Output []Output
-	// Action is the index in Output of the column of WITH ACTION, -1 if there is none.
+	// Action is the index in Output of the column of WITH ACTION; -1 if there is none.
 	Action int
 }
 
@@ -124,8 +126,8 @@ type Procedure struct {
 	Args []Expr
 }
 
-// ChangeStreamRead is SELECT ChangeRecord FROM READ_<stream>(args). Args has a literal or a parameter for each of start_timestamp, end_timestamp,
-// partition_token, heartbeat_milliseconds and read_options.
+// ChangeStreamRead is SELECT ChangeRecord FROM READ_<stream>(args). Args has five literals or parameters:
+// start_timestamp, end_timestamp, partition_token, heartbeat_milliseconds and read_options.
 type ChangeStreamRead struct {
 	Stream *schema.ChangeStream
 	Args   []Expr

@@ -1,10 +1,9 @@
 package tree
 
-import (
-	"fmt"
-)
+import "fmt"
 
-// Walk calls f for an expression and all expressions in it, parents first. It does not enter the scans of subqueries.
+// Walk calls f for an expression and all expressions in it, parents first. It does not call f for expressions in the
+// scans of subqueries.
 func Walk(e Expr, f func(Expr)) {
 	if e == nil {
 		return
@@ -15,14 +14,13 @@ func Walk(e Expr, f func(Expr)) {
 	}
 }
 
-// nondeterministic are the functions whose results do not depend on their arguments alone, but on the time or on chance.
+// nondeterministic holds the functions whose results depend on the time or on chance.
 var nondeterministic = map[string]bool{
 	"current_timestamp": true, "current_date": true, "pending_commit_timestamp": true,
 	"generate_uuid": true, "new_uuid": true, "rand": true,
 }
 
-// Nondeterministic reports whether an expression calls a function whose result its arguments do not determine, and returns the name of the
-// function.
+// Nondeterministic reports whether an expression calls a nondeterministic function. name is the function's name.
 func Nondeterministic(e Expr) (name string, found bool) {
 	Walk(e, func(e Expr) {
 		if c, ok := e.(*Call); ok && nondeterministic[c.Func.Name] {
@@ -32,8 +30,8 @@ func Nondeterministic(e Expr) (name string, found bool) {
 	return name, found
 }
 
-// visitor walks through scans and expressions, also those of subqueries. It visits parents first. If scan returns false, the visitor does not enter
-// that scan.
+// visitor walks through scans and expressions, including those of subqueries. It visits parents first. If scan
+// returns false, the visitor does not visit what is below that scan.
 type visitor struct {
 	scan func(Scan) (enter bool)
 	expr func(Expr)

@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// TestEngine checks the assumptions of engine.go about the library: one variable by which handles find their instance, the functions that
-// make and call instances, and the message that asks for the analysis of a statement.
+// TestEngine checks the assumptions of sql/analyze/engine.go about the library's source: handles find their instance
+// by one variable, certain functions make and call instances, and a certain message asks for the analysis of a
+// statement.
 func TestEngine(t *testing.T) {
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", library).Output()
 	if err != nil {
@@ -45,7 +46,8 @@ func TestEngine(t *testing.T) {
 	}
 }
 
-// TestOwned checks that every handle which sql/analyze gets from the library goes through own, which removes its finalizer.
+// TestOwned checks that sql/analyze passes every handle that the library makes for it to own, which removes the
+// handle's finalizer.
 func TestOwned(t *testing.T) {
 	files, err := filepath.Glob("../*.go")
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 
 const (
 	library = "github.com/goccy/go-googlesql"
-	linking = "../handle.go" // the file with the directives for methods that free
+	linking = "../handle.go" // the file with the go:linkname directives for methods that free objects
 )
 
-// TestLinknames checks that the library has each method that sql/analyze links to, and that the method still frees the object of its
-// handle, and only once.
+// TestLinknames checks that the library has each method that sql/analyze links to. The method must still free the
+// object of its handle, and only once.
 func TestLinknames(t *testing.T) {
 	links := linknames(t)
 	if len(links) == 0 {
@@ -66,7 +66,8 @@ type link struct{ local, receiver, method string }
 
 var directive = regexp.MustCompile(`^//go:linkname (\w+) ` + regexp.QuoteMeta(library) + `\.\(\*(\w+)\)\.(\w+)$`)
 
-// linknames reads the directives of sql/analyze. It checks that each stands above a function whose only parameter is the method's receiver.
+// linknames reads the go:linkname directives of sql/analyze. It checks that each stands above a function whose only
+// parameter is the method's receiver.
 func linknames(t *testing.T) []link {
 	t.Helper()
 	fset := token.NewFileSet()
@@ -115,7 +116,7 @@ func sourceOf(t *testing.T, dir string) string {
 	return all.String()
 }
 
-// check returns the fault of the method in the library's source; "" if there is none.
+// check returns what is wrong with the method in the library's source; "" if nothing is.
 func (l link) check(source string) string {
 	name := fmt.Sprintf("(*%s).%s", l.receiver, l.method)
 	begins := regexp.MustCompile(fmt.Sprintf(`(?m)^func \(\w+ \*%s\) %s\(`, l.receiver, l.method)).FindStringIndex(source)
@@ -142,7 +143,7 @@ func (l link) check(source string) string {
 	return ""
 }
 
-// finalizer returns the library's code that lets Go's collector free a handle.
+// finalizer returns the statement of the library that sets the method as the finalizer of a handle.
 func (l link) finalizer() string {
 	return fmt.Sprintf("runtime.SetFinalizer(h, (*%s).%s)", l.receiver, l.method)
 }

@@ -17,16 +17,16 @@ type aggregateRecord struct {
 	name      string
 	doc       string
 	overloads []aggregateOverload
-	keepNulls bool // rows with NULL arguments count: Aggregate.IgnoresNulls is false
-	collects  bool // see Aggregate.Collects
+	keepNulls bool // rows with a NULL argument also count: Aggregate.IgnoresNulls is false
+	collects  bool // the value of Aggregate.Collects
 }
 
-// aggregateOverload is one signature (see fn.Overload) with the function that starts a group. Common aggregates also have groups, which
-// computes many groups in one loop.
+// aggregateOverload is one signature (see fn.Overload) with a function that makes the State of a group. Common
+// aggregates also have groups, which makes an object that computes many groups in one loop.
 type aggregateOverload struct {
 	signature string
 	start     func(*tree.Function) func() fn.State
-	groups    func(*tree.Function) func() fn.Groups // nil: each group has a State
+	groups    func(*tree.Function) func() fn.Groups // nil: each group gets a State of its own
 }
 
 // aggregates holds all aggregate functions by name.
@@ -68,7 +68,7 @@ func Lookup(f *tree.Function) (*fn.Aggregate, error) {
 	return nil, fn.Unsupported(f)
 }
 
-// Descriptions describes all aggregate functions, sorted by name.
+// Descriptions returns the descriptions of all aggregate functions, sorted by name.
 func Descriptions() []fn.Description {
 	list := make([]fn.Description, 0, len(aggregates))
 	for _, r := range aggregates {
@@ -82,7 +82,8 @@ func Descriptions() []fn.Description {
 	return list
 }
 
-// suppressing makes SAFE.f of an aggregate f: after an error the result of the group is NULL.
+// suppressing makes the start function of SAFE.f from that of the aggregate f: after an error the result of the group
+// is NULL.
 func suppressing(start func() fn.State, kind value.Kind) func() fn.State {
 	return func() fn.State { return &safeState{State: start(), kind: kind} }
 }

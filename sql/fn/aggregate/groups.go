@@ -10,7 +10,7 @@ import (
 // stateList keeps the states of groups in one slice.
 type stateList[S any] struct {
 	states []S
-	one    [1]S // room for a single group
+	one    [1]S // memory for states if there is only one group
 	result func(*S) (value.Value, error)
 }
 
@@ -30,7 +30,7 @@ func (g *stateList[S]) Keep(group int) {
 
 func (g *stateList[S]) Clear() { g.states = g.states[:0] }
 
-// stateGroups computes groups with one State for each.
+// stateGroups computes many groups with one State for each.
 type stateGroups struct {
 	start  func() fn.State
 	states []fn.State

@@ -8,7 +8,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// statistics: for a population the sum of squares is divided by n. For a sample it is divided by n - 1, and the result for one row is NULL.
+// statistics holds the aggregates for variance and standard deviation. The variance of a population is the sum of
+// squared deviations divided by n; the variance of a sample is that sum divided by n - 1. The result for a sample of
+// one row is NULL.
 var statistics = []aggregateRecord{
 	{name: "var_samp", doc: "The variance of a sample.", overloads: spreadOverloads(sample, false)},
 	{name: "stddev_samp", doc: "The standard deviation of a sample.", overloads: spreadOverloads(sample, true)},
@@ -29,16 +31,17 @@ func spreadOverloads(b basis, root bool) []aggregateOverload {
 	}
 }
 
-// spread updates the mean and the sum of squares row by row (Welford, Technometrics 4, 1962).
+// spread updates the mean and the sum of squared deviations row by row (Welford, Technometrics 4, 1962).
 type spread struct {
 	basis         basis
 	root          bool
 	n             int64
 	mean, squares float64
-	shift         int // numbers are stored times 2^-shift; 0 until the first whose square may overflow
+	shift         int // the numbers are stored times 2^-shift; 0 until the first number whose square may overflow
 }
 
-// After the first number beyond wide, all numbers are scaled down by 2^-wideShift, so that any sum of their squares fits.
+// After the first number whose absolute value exceeds wide, all numbers are scaled by 2^-wideShift, so that the sum
+// of their squares cannot overflow.
 const (
 	wide      = 1e150
 	wideShift = 600
@@ -72,12 +75,12 @@ func (s *spread) Result() (value.Value, error) {
 	return fn.OfFloat64(math.Ldexp(variance, 2*s.shift))
 }
 
-// spreadNumeric computes exactly up to the last step.
+// spreadNumeric computes with exact integers; only the last step rounds.
 type spreadNumeric struct {
 	basis        basis
 	root         bool
 	n            int64
-	sum, squares big.Int // in billionths, in billionths squared
+	sum, squares big.Int // sum is in billionths, squares in squares of billionths
 }
 
 func (s *spreadNumeric) Add(args []value.Value) error {
@@ -103,7 +106,8 @@ func (s *spreadNumeric) Result() (value.Value, error) {
 	return fn.OfFloat64(variance)
 }
 
-// deviation returns (products - x * y / count) / n, where x and y are sums in billionths, and products is in billionths squared.
+// deviation returns (products - x * y / count) / n. The sums x and y are in billionths; products is in squares of
+// billionths.
 func deviation(count int64, products, x, y *big.Int, n int64) float64 {
 	top := new(big.Int).Mul(products, big.NewInt(count))
 	top.Sub(top, new(big.Int).Mul(x, y))

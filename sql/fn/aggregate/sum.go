@@ -12,7 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// summing: sums and averages are NULL for no rows and for rows with only NULLs.
+// summing holds the aggregates for sums and averages. Their result is NULL if there are no rows, or only rows with
+// NULL.
 var summing = []aggregateRecord{
 	{name: "sum", doc: "The sum.", overloads: []aggregateOverload{
 		{"INT64 -> INT64", simple(func() fn.State { return new(sumInt64) }), simple(int64Sums((*sumInt64).Result))},
@@ -37,7 +38,8 @@ var summing = []aggregateRecord{
 	}},
 }
 
-// sumInt64 adds in 128 bits, so that only a final result out of range is an error, not an intermediate one.
+// sumInt64 adds in 128 bits, so that an intermediate sum beyond INT64 is no error. Only a final sum beyond INT64 is
+// an error.
 type sumInt64 struct {
 	hi int64
 	lo uint64
@@ -68,8 +70,8 @@ func (s *sumInt64) Result() (value.Value, error) {
 	return fn.OfInt64(int64(s.lo))
 }
 
-// int64Sums makes the sums or averages of many groups. Each type of numbers has its own loop over the rows, since a generic loop cannot inline add and
-// takes twice as long.
+// int64Sums makes the Groups for sums or averages of INT64; result computes the result of a group. Each numeric type has
+// a loop of its own over the rows, because a generic loop cannot inline add and takes twice as long.
 func int64Sums(result func(*sumInt64) (value.Value, error)) func() fn.Groups {
 	return func() fn.Groups { return &sumsInt64{stateList: stateList[sumInt64]{result: result}} }
 }
@@ -111,12 +113,13 @@ func (s *sumInt64) average() (value.Value, error) {
 	return fn.OfFloat64(total / float64(s.n))
 }
 
-// sumFloat64 also adds up the rounding errors (Neumaier, ZAMM 54, 1974), so that the order of rows hardly matters.
+// sumFloat64 also adds up the rounding errors (Neumaier, ZAMM 54, 1974), so that the order of rows hardly changes the
+// sum.
 type sumFloat64 struct {
 	total, lost float64
 	n           int64
 	special     float64 // the sum of infinities and NaNs
-	halved      bool    // total and lost hold half of their values, since an intermediate sum left FLOAT64's range
+	halved      bool    // total and lost hold half of the true sums, since an intermediate sum has left FLOAT64's range
 }
 
 func (s *sumFloat64) Add(args []value.Value) error {
@@ -147,7 +150,7 @@ func (s *sumFloat64) add(x float64) {
 	s.total = total
 }
 
-// float64Sums makes the sums or averages of many groups.
+// float64Sums makes the Groups for sums or averages of FLOAT64; result computes the result of a group.
 func float64Sums(result func(*sumFloat64) (value.Value, error)) func() fn.Groups {
 	return func() fn.Groups { return &sumsFloat64{stateList: stateList[sumFloat64]{result: result}} }
 }
@@ -211,10 +214,10 @@ func (s *sumFloat64) average() (value.Value, error) {
 	return fn.OfFloat64(s.sum() / float64(s.n))
 }
 
-// sumNumeric adds in 38 digits, and in a big.Int when these do not suffice.
+// sumNumeric adds in 38 digits. When the sum does not fit, it moves the sum so far to a big.Int.
 type sumNumeric struct {
 	sum  value.Decimal
-	wide *big.Int // a further part of the sum, in billionths
+	wide *big.Int // the part of the sum that is not in sum, in billionths; nil if there is none
 	n    int64
 }
 
@@ -238,7 +241,7 @@ func (s *sumNumeric) add(x value.Decimal) {
 	s.sum = sum
 }
 
-// numericSums makes the sums or averages of many groups.
+// numericSums makes the Groups for sums or averages of NUMERIC; result computes the result of a group.
 func numericSums(result func(*sumNumeric) (value.Value, error)) func() fn.Groups {
 	return func() fn.Groups { return &sumsNumeric{stateList: stateList[sumNumeric]{result: result}} }
 }
@@ -292,11 +295,11 @@ func (s *sumNumeric) average() (value.Value, error) {
 	if s.n == 0 {
 		return fn.Null(value.Numeric)
 	}
-	d, _ := value.DecimalFromBig(divideHalfAway(s.total(), big.NewInt(s.n))) // fits: the average lies between the least and the greatest value
+	d, _ := value.DecimalFromBig(divideHalfAway(s.total(), big.NewInt(s.n))) // in range: it lies between the least and greatest value
 	return value.OfNumeric(d), nil
 }
 
-// divideHalfAway divides x by a positive y and rounds to the nearest number, halves away from zero.
+// divideHalfAway returns x/y, rounded to the nearest integer; halves are rounded away from zero. y must be positive.
 func divideHalfAway(x, y *big.Int) *big.Int {
 	half := new(big.Int).Rsh(y, 1)
 	if x.Sign() < 0 {
@@ -330,7 +333,7 @@ func (s *averageInterval) Result() (value.Value, error) {
 	return timestamps.CheckedInterval(s.Average())
 }
 
-// combine makes an aggregate from a function of two numbers.
+// combine makes the start function of an aggregate that combines all values by f.
 func combine(f func(x, y int64) int64) func(*tree.Function) func() fn.State {
 	return simple(func() fn.State { return &combined{f: f} })
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// collecting are the aggregates whose results consist of argument values: MIN, MAX, ANY_VALUE, ARRAY_AGG and the like.
+// collecting holds the aggregates whose results consist of argument values: MIN, MAX, ANY_VALUE, ARRAY_AGG and
+// similar ones.
 var collecting = []aggregateRecord{
 	{name: "min", doc: "The least value; NaN if there is one.", overloads: []aggregateOverload{{"ANY -> ANY", extremum(-1), extrema(-1)}}},
 	{name: "max", doc: "The greatest value; NaN if there is one.", overloads: []aggregateOverload{{"ANY -> ANY", extremum(1), extrema(1)}}},
@@ -57,7 +58,7 @@ func (e *extremumState) add(v value.Value) {
 
 func (e *extremumState) Result() (value.Value, error) { return e.best, nil }
 
-// extrema makes the MIN or MAX of many groups.
+// extrema makes the Groups for MIN (sign -1) or MAX (sign 1).
 func extrema(sign int) func(*tree.Function) func() fn.Groups {
 	return func(f *tree.Function) func() fn.Groups {
 		g := extremumGroups{sign: sign, t: f.Args[0], whole: f.Args[0].Kind == value.Int64 || f.Args[0].Kind == value.Date}
@@ -71,12 +72,12 @@ func extrema(sign int) func(*tree.Function) func() fn.Groups {
 	}
 }
 
-// extremumGroups keeps the best value of each group so far, NULL before the first.
+// extremumGroups keeps the least or greatest value so far of each group; NULL before the first value.
 type extremumGroups struct {
 	stateList[value.Value]
 	sign  int
 	t     *value.Type
-	whole bool // the values are whole numbers
+	whole bool // the values are INT64s or DATEs
 	room  []int32
 }
 
@@ -124,7 +125,7 @@ func (e *extremumGroups) addInts(rows, groups []int32, v *value.Vector) {
 	}
 }
 
-// addFloats lets NaN win over every other value.
+// addFloats adds floating point numbers to the groups. NaN wins over every other value.
 func (e *extremumGroups) addFloats(rows, groups []int32, v *value.Vector) {
 	for _, i := range rows {
 		best, x := &e.states[groups[i]], v.Floats[i]
@@ -138,7 +139,8 @@ func (e *extremumGroups) addFloats(rows, groups []int32, v *value.Vector) {
 	}
 }
 
-// addTexts copies a text only if it becomes the best one of its group.
+// addTexts adds STRINGs or BYTES to the groups. It copies a value only if the value becomes the least or greatest of
+// its group.
 func (e *extremumGroups) addTexts(rows, groups []int32, v *value.Vector) {
 	for _, i := range rows {
 		best := &e.states[groups[i]]

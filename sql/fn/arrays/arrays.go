@@ -15,7 +15,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Basic has the functions of arrays but those that search.
+// Basic has the functions on arrays, except those that search.
 var Basic = []fn.Record{
 	{Name: "$make_array", Doc: "[x, y, ...].", Overloads: []fn.Overload{fn.On("ANY... -> ARRAY", fn.Nullable(makeArray))}},
 	{Name: "$array_at_offset", Doc: "array[OFFSET(i)], counting from 0.", Overloads: []fn.Overload{fn.On("ARRAY, INT64 -> ANY", elementAt(0, false))}},
@@ -157,12 +157,12 @@ func arraySlice(_ *fn.Context, a []value.Value) (value.Value, error) {
 	return value.OfArray(list[start : end+1]), nil
 }
 
-// aggregated computes an aggregate over the elements of an array.
+// aggregated makes a body that computes the aggregate called name over the elements of an array.
 func aggregated(name string) fn.Body {
 	return fn.ByType(func(f *tree.Function) fn.Body {
 		elem := f.Args[0].Elem
 		if f.Type.Kind == value.Float64 && elem.Kind == value.Float32 {
-			elem = value.Float64Type // values of both are read in the same way
+			elem = value.Float64Type // values of FLOAT32 and FLOAT64 are read in the same way
 		}
 		over, err := aggregate.Lookup(&tree.Function{Name: name, Args: []*value.Type{elem}, Type: f.Type})
 		return fn.Strict(func(_ *fn.Context, a []value.Value) (value.Value, error) {

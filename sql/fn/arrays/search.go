@@ -7,7 +7,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Search are functions that look for a value, or for elements for which a lambda is TRUE. NULL equals no value.
+// Search has the functions that look for a value in an array, or for elements for which a lambda is TRUE. A NULL
+// equals no value.
 var Search = []fn.Record{
 	{Name: "array_includes", Leakproof: true, Doc: "ARRAY_INCLUDES(array, x): whether an element equals x, or a lambda is TRUE of one.", Overloads: []fn.Overload{
 		fn.On("ARRAY, LAMBDA -> BOOL", fn.Higher(includesLambda)),
@@ -21,7 +22,8 @@ var Search = []fn.Record{
 		Overloads: []fn.Overload{fn.On("ARRAY, LAMBDA -> ARRAY", fn.Higher(arrayTransform))}},
 }
 
-// each calls the lambda with each element and its offset until f returns false. Lambdas with one parameter ignore the offset.
+// each calls the lambda with each element and its offset, and f with the lambda's result, until f returns false. A
+// lambda with one parameter ignores the offset.
 func each(list []value.Value, lambda fn.Lambda, f func(i int, result value.Value) (more bool)) error {
 	args := make([]value.Value, 2)
 	for i, e := range list {

@@ -10,8 +10,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Cast returns the conversion from one type to another. Its arguments are the value, then for CAST with FORMAT the format, and last the
-// time zone if given. A safe cast returns NULL for a value that cannot be converted. Leakproof holds for the cast without FORMAT.
+// Cast returns the function that converts values from one type to another. Its arguments are the value, then for CAST
+// with FORMAT the format, and last the time zone if one is given. A safe cast returns NULL for a value that cannot be
+// converted. The result's Leakproof is valid only for a cast without FORMAT.
 func Cast(from, to *value.Type, safe bool) (*fn.Scalar, error) {
 	convert := conversion(from, to)
 	if convert == nil {
@@ -42,12 +43,13 @@ var lossless = map[[2]value.Kind]bool{
 	{value.UUID, value.String}: true, {value.UUID, value.Bytes}: true, {value.String, value.Bytes}: true,
 }
 
-// calendar reports whether a conversion with a format may depend on the current month.
+// calendar reports whether a conversion with a format may depend on the Context: on its time zone, or on its current
+// month, from which parsing takes a year or month that the format does not name.
 func calendar(from, to *value.Type) bool {
 	return from.Kind == value.String && to.Kind == value.Date || zoned(from) || zoned(to)
 }
 
-// zoned reports whether values of a type contain instants, whose text and day depend on the time zone.
+// zoned reports whether values of a type contain timestamps, whose text and date depend on the time zone.
 func zoned(t *value.Type) bool {
 	if t.Kind == value.Array {
 		return zoned(t.Elem)
@@ -60,7 +62,7 @@ func zoned(t *value.Type) bool {
 	return t.Kind == value.Timestamp
 }
 
-// conversions holds the conversions between scalar types. They never see NULL.
+// conversions holds the conversions between scalar types. They are never called with NULL.
 var conversions = map[[2]value.Kind]fn.Eval{
 	{value.Bool, value.Int64}:  func(_ *fn.Context, a []value.Value) (value.Value, error) { return fn.BoolToInt64(a[0]), nil },
 	{value.Bool, value.String}: sqltext.ToText,
@@ -131,7 +133,8 @@ func conversion(from, to *value.Type) fn.Eval {
 	return conversions[[2]value.Kind{from.Kind, to.Kind}]
 }
 
-// convertList converts the elements of an array, by one conversion for all, or the fields of a struct.
+// convertList returns the conversion of an array or a struct to the type to. of(i) is the conversion of field i of a
+// struct; n is the number of fields. For an array n is 1, and of(0) converts all elements.
 func convertList(of func(int) fn.Eval, n int, to *value.Type) fn.Eval {
 	evals := make([]fn.Eval, n)
 	kinds := make([]value.Kind, n)

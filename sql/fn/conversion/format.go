@@ -11,7 +11,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// CAST between BYTES and STRING with FORMAT.
+// These functions convert between BYTES and STRING for CAST with FORMAT.
 
 func encodeBytes(ctx *fn.Context, a []value.Value) (value.Value, error) {
 	switch strings.ToLower(a[1].AsString()) {
@@ -57,7 +57,7 @@ func asASCII(v value.Value, kind value.Kind) (value.Value, error) {
 	return fn.TextOf(kind, v.AsString()), nil
 }
 
-// wrap breaks base 64 into lines of 76 characters (RFC 2045, 6.8).
+// wrap breaks text in base 64 into lines of 76 characters (RFC 2045, 6.8).
 func wrap(s string) string {
 	const line = 76
 	var b strings.Builder

@@ -10,9 +10,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Conversions of numbers, and of text to numbers.
+// These functions convert numbers to numbers, and text to numbers.
 
-// floatToInt64 rounds to the nearest integer, halves away from zero.
+// floatToInt64 rounds to the nearest integer, and halves away from zero. It fails for numbers beyond INT64.
 func floatToInt64(_ *fn.Context, a []value.Value) (value.Value, error) {
 	x := a[0].AsFloat64()
 	if !fn.IsFinite(x) {
@@ -62,7 +62,7 @@ func numericToFloat32(_ *fn.Context, a []value.Value) (value.Value, error) {
 	return value.OfFloat32(float32(f)), nil
 }
 
-// quotedValue returns a text for an error message: escaped, and cut after 32 bytes.
+// quotedValue returns a text as error messages show it: escaped, and cut after 32 bytes.
 func quotedValue(s string) string {
 	const most = 32
 	if len(s) > most {
@@ -85,7 +85,7 @@ func parseBool(_ *fn.Context, a []value.Value) (value.Value, error) {
 	return badValue("bool", a[0].AsString())
 }
 
-// parseInt64 accepts decimal and hexadecimal numbers with white space around them.
+// parseInt64 parses decimal and hexadecimal integers, which may have white space around them.
 func parseInt64(_ *fn.Context, a []value.Value) (value.Value, error) {
 	s := strings.Trim(a[0].AsString(), fn.ASCIISpace)
 	digits, base := strings.TrimLeft(s, "+-"), 10

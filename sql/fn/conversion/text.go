@@ -8,7 +8,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Conversions of text, dates and other types that are written as text.
+// These functions convert text, dates, and other types that are written as text.
 
 func stringToBytes(_ *fn.Context, a []value.Value) (value.Value, error) {
 	return fn.BytesOf(a[0].AsString()), nil

@@ -7,8 +7,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Changes are functions that return a JSON value with changes at paths. A path that is NULL changes nothing. Neither does a path that
-// leads through a value of another kind.
+// Changes has the functions that return a JSON value with changes at paths. A path that is NULL changes nothing. Nor
+// does a path that leads through a value of the wrong kind, for example to a member of an array.
 var Changes = []fn.Record{
 	{Name: "json_set", Doc: "JSON_SET(json, path, value, ..., create_if_missing): values put at paths; what is missing on the way is created, unless said not to.",
 		Overloads: []fn.Overload{fn.On("JSON, (STRING, ANY)..., ?BOOL -> JSON", fn.ByType(jsonSet))}},
@@ -21,7 +21,8 @@ var Changes = []fn.Record{
 		Overloads: []fn.Overload{fn.On("JSON, ?STRING, ?BOOL, ?BOOL -> JSON", fn.Nullable(jsonStripNulls))}},
 }
 
-// jsonChange makes the body of a function that takes pairs of path and value, and a flag at the end.
+// jsonChange makes the body of a function whose arguments are a JSON value, pairs of path and value, and an optional
+// flag, which is TRUE by default. change is called for each pair.
 func jsonChange(f *tree.Function, change func(n *jsonNode, path []jsonStep, v value.Value, t *value.Type, flag bool) error) fn.Body {
 	pairs := (len(f.Args) - 1) / 2
 	return fn.Nullable(func(_ *fn.Context, a []value.Value) (value.Value, error) {
@@ -67,7 +68,8 @@ func jsonSet(f *tree.Function) fn.Body {
 	})
 }
 
-// nodesOf returns the elements of an ARRAY if each is set, so that they are appended or inserted one by one; else the value itself.
+// nodesOf returns the JSON of v as a list. If each is set and v is an ARRAY, the list has v's elements, so that they
+// are appended or inserted one by one. Otherwise it has v alone.
 func nodesOf(v value.Value, t *value.Type, each bool) []*jsonNode {
 	if !each || t.Kind != value.Array || v.IsNull() {
 		return []*jsonNode{nodeOf(v, t)}

@@ -11,8 +11,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Conversions convert JSON scalars, and arrays of them, to SQL's types. The plain ones accept only a JSON value of the matching type,
-// and fail for others. The LAX ones also convert other values, and return NULL if that is not possible.
+// Conversions has the functions that convert JSON scalars, and JSON arrays of scalars, to SQL's types. Functions
+// without LAX in their name accept only a JSON value of the matching type, and fail for other values. LAX functions
+// also convert other values, and return NULL if that is not possible.
 var Conversions = []fn.Record{
 	{Name: "bool", Doc: "A JSON boolean.", Overloads: []fn.Overload{fn.On("JSON -> BOOL", exactly(jsonToBool))}},
 	{Name: "string", Doc: "STRING(json): a JSON string's text.", Property: fn.Stable, Overloads: []fn.Overload{fn.On("JSON -> STRING", fn.Strict(jsonToString))}},
@@ -30,7 +31,8 @@ var Conversions = []fn.Record{
 	{Name: "lax_string", Doc: "A JSON scalar as text.", Overloads: []fn.Overload{fn.On("JSON -> STRING", lax(laxString))}},
 }
 
-// jsonReader makes a value from a JSON text. exact makes a number that does not fit exactly an error.
+// jsonReader converts a JSON text to an SQL value. If exact is set, it fails for a number that the SQL type cannot
+// hold exactly.
 type jsonReader func(text string, exact bool) (value.Value, error)
 
 func exactly(read jsonReader) fn.Body {
@@ -63,7 +65,7 @@ func exactlyArray(read jsonReader) fn.Body {
 	})
 }
 
-// exactMode reads wide_number_mode, argument 1: "exact", or "round" which is the default.
+// exactMode reads argument 1, wide_number_mode: "exact", or "round", which is the default.
 func exactMode(a []value.Value) (exact bool, err error) {
 	if len(a) < 2 {
 		return false, nil
@@ -109,7 +111,7 @@ func jsonToInt64(text string, _ bool) (value.Value, error) {
 	return fn.OfInt64(int64(f))
 }
 
-// shortNumber returns a JSON number for an error message.
+// shortNumber returns a JSON number as error messages show it.
 func shortNumber(text string) string {
 	if !strings.ContainsAny(text, ".eE") {
 		return text
@@ -122,14 +124,15 @@ func jsonToFloat64(text string, exact bool) (value.Value, error) {
 	if jsonTypeOf(text) != "number" {
 		return fn.BadArgument("The provided JSON input is not a number")
 	}
-	f, _ := strconv.ParseFloat(text, 64) // never out of range: JSON values hold no greater numbers
+	f, _ := strconv.ParseFloat(text, 64) // never out of range: JSON values hold no numbers beyond FLOAT64
 	if exact && !holds64(text, f) {
 		return fn.BadArgument("JSON number: " + shortNumber(text) + " cannot be converted to DOUBLE without loss of precision")
 	}
 	return fn.OfFloat64(f)
 }
 
-// holds64 reports whether f equals text exactly, if text is an integer. Other numbers in JSON values are FLOAT64 already.
+// holds64 reports whether f equals text exactly. Only integers can differ from their FLOAT64: all other numbers in
+// JSON values are FLOAT64s.
 func holds64(text string, f float64) bool {
 	i, ok := new(big.Int).SetString(text, 10)
 	if !ok {
@@ -154,7 +157,7 @@ func jsonToFloat32(text string, exact bool) (value.Value, error) {
 	return value.OfFloat32(f32), nil
 }
 
-// laxReader converts a JSON text to a value; the value is NULL if that is not possible.
+// laxReader converts a JSON text to an SQL value; NULL if that is not possible.
 type laxReader func(text string) value.Value
 
 func lax(read laxReader) fn.Body {
@@ -191,7 +194,8 @@ func laxInt64(text string) value.Value {
 	return value.Null(value.Int64)
 }
 
-// roundedInt64 returns the INT64 nearest to a decimal number, halves away from zero; NULL if the text is not a number or is out of range.
+// roundedInt64 returns the INT64 nearest to a decimal number; halves are rounded away from zero. It returns NULL if
+// the text is not a number or is out of range.
 func roundedInt64(text string) value.Value {
 	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return value.OfInt64(i)
@@ -225,7 +229,7 @@ func laxFloat64(text string) value.Value {
 
 func laxString(text string) value.Value {
 	if f, err := strconv.ParseFloat(text, 64); err == nil && strings.ContainsAny(text, ".eE") {
-		return value.OfString(fn.FloatText(f)) // as CAST prints it
+		return value.OfString(fn.FloatText(f)) // the number as CAST prints it
 	}
 	if scalar, ok := jsonScalar(text); ok {
 		return value.OfString(scalar)

@@ -14,7 +14,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Makers make JSON and text of JSON.
+// Makers has the functions that make JSON values, and text from JSON values.
 var Makers = []fn.Record{
 	{Name: "to_json", Doc: "TO_JSON(x, stringify_wide_numbers): any value as JSON; numbers that FLOAT64 does not hold as strings, if said so.",
 		Overloads: []fn.Overload{fn.On("ANY, ?BOOL -> JSON", fn.ByType(toJSON))}},
@@ -70,7 +70,7 @@ func (w jsonWriter) append(dst []byte, v value.Value, t *value.Type) []byte {
 	return value.AppendJSONString(dst, string(sqltext.Append(nil, v, nil)))
 }
 
-// exactIntegers is 2^53: FLOAT64 can hold every whole number up to this.
+// exactIntegers is 2^53. FLOAT64 can hold every integer up to this absolute value exactly.
 const exactIntegers = 1 << 53
 
 func (w jsonWriter) appendInt64(dst []byte, i int64) []byte {
@@ -83,7 +83,7 @@ func (w jsonWriter) appendInt64(dst []byte, i int64) []byte {
 func (w jsonWriter) appendFloat(dst []byte, v value.Value, t *value.Type) []byte {
 	f := v.AsFloat64()
 	if f == 0 {
-		f = 0 // JSON that is made from values has no negative zero
+		f = 0 // turns -0 into 0, since JSON made from SQL values has no negative zero
 	}
 	switch {
 	case math.IsNaN(f):
@@ -138,7 +138,7 @@ func (w jsonWriter) appendStruct(dst []byte, list []value.Value, fields []value.
 	return append(dst, '}')
 }
 
-// ofJSONText makes a JSON value of a text that a function here has put together.
+// ofJSONText makes a JSON value from a text that a function of this package has put together.
 func ofJSONText(text []byte) (value.Value, error) {
 	normalised, err := value.ParseJSONRounding(string(text))
 	if err != nil {

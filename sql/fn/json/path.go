@@ -8,7 +8,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// jsonStep is a step of a path to a member of an object, or to an element of an array.
+// jsonStep is one step of a path: to a member of an object (name), or to an element of an array (index).
 type jsonStep struct {
 	name    string
 	index   int64
@@ -51,7 +51,7 @@ func invalidJSONPath(path string, at int) error {
 	return usererror.BadArgument("Invalid token in JSONPath at: " + path[min(at, len(path)):])
 }
 
-// bracketStep reads the step after an opening bracket.
+// bracketStep reads the step that follows an opening bracket, and the closing bracket. rest is the path after it.
 func bracketStep(s string) (step jsonStep, rest string, ok bool) {
 	s = strings.TrimLeft(s, " ")
 	if s != "" && (s[0] == '\'' || s[0] == '"') {
@@ -66,7 +66,7 @@ func bracketStep(s string) (step jsonStep, rest string, ok bool) {
 	return step, rest, ok && closed
 }
 
-// jsonFind follows a path through a valid JSON text and returns the text of the value there.
+// jsonFind returns the text of the value at a path in a valid JSON text. ok is false if the path matches nothing.
 func jsonFind(text string, path []jsonStep) (found string, ok bool) {
 	s := jsonScanner{text: text}
 	for _, step := range path {
@@ -97,7 +97,8 @@ func (s *jsonScanner) peek() byte {
 	return s.text[s.pos]
 }
 
-// enter moves to the part of the array or object at the scanner that the step leads to.
+// enter moves the scanner into the array or object at its position, to the element or member that the step names. It
+// returns false if there is none.
 func (s *jsonScanner) enter(step jsonStep) bool {
 	found := false
 	s.each(func(name string, i int64, array bool) bool {
@@ -107,8 +108,8 @@ func (s *jsonScanner) enter(step jsonStep) bool {
 	return found
 }
 
-// each moves to each element or member's value in turn and calls f. When f returns false, it stops and the scanner stays there. A scalar
-// has no parts.
+// each moves the scanner to the value of each element or member of the array or object at its position, and calls f
+// there. When f returns false, each stops and the scanner stays where it is. For a scalar each calls nothing.
 func (s *jsonScanner) each(f func(name string, i int64, array bool) (more bool)) {
 	open := s.peek()
 	if open != '{' && open != '[' {
@@ -142,7 +143,7 @@ func (s *jsonScanner) each(f func(name string, i int64, array bool) (more bool))
 	}
 }
 
-// string reads a string and decodes it.
+// string reads a string and returns its decoded text.
 func (s *jsonScanner) string() string {
 	start := s.pos
 	s.skipString()
@@ -158,7 +159,7 @@ func (s *jsonScanner) skipString() {
 	s.pos++
 }
 
-// skip moves past the value that begins at the scanner.
+// skip moves past the value that begins at the scanner's position.
 func (s *jsonScanner) skip() {
 	depth := 0
 	for s.space(); s.pos < len(s.text); {
@@ -213,7 +214,8 @@ func jsonUnquote(quoted string) string {
 	return string(out)
 }
 
-// jsonRune decodes \uXXXX, or a pair of them for a character beyond 16 bits.
+// jsonRune decodes \uXXXX, or two of these escapes for a character beyond 16 bits. size is the length of what it
+// decoded in bytes.
 func jsonRune(s string) (r rune, size int) {
 	high, _ := strconv.ParseUint(s[2:6], 16, 32)
 	if high < 0xD800 || high > 0xDBFF || len(s) < 12 {
@@ -223,7 +225,7 @@ func jsonRune(s string) (r rune, size int) {
 	return rune(high-0xD800)<<10 | rune(low-0xDC00) + 0x10000, 12
 }
 
-// jsonCompact drops white space from a valid JSON text.
+// jsonCompact removes white space outside strings from a valid JSON text.
 func jsonCompact(text string) string {
 	var out strings.Builder
 	s := jsonScanner{text: text}
@@ -258,7 +260,7 @@ func jsonElements(text string) (elements []string, ok bool) {
 	return elements, true
 }
 
-// jsonScalar returns a scalar as text, a string without its quotes; ok is false for null, arrays and objects.
+// jsonScalar returns the text of a JSON scalar; a string is decoded. ok is false for null, arrays and objects.
 func jsonScalar(text string) (scalar string, ok bool) {
 	switch text[0] {
 	case '{', '[', 'n':

@@ -6,7 +6,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Queries have two forms each: for JSON, and for a STRING that holds a JSON text. The result is NULL if the STRING is not valid JSON.
+// Queries has the functions that extract parts of JSON. Each has a form for JSON, and most have one for a STRING that
+// holds a JSON text. The result is NULL if the STRING is not valid JSON.
 var Queries = []fn.Record{
 	{Name: "json_query", Doc: "JSON_QUERY(json, path): what stands at a path, as JSON.", Overloads: []fn.Overload{
 		fn.On("JSON, ?STRING -> JSON", fn.ByType(jsonQuery)),
@@ -31,10 +32,11 @@ var Queries = []fn.Record{
 	{Name: "json_type", Doc: "object, array, string, number, boolean or null.", Overloads: []fn.Overload{fn.On("JSON -> STRING", fn.Strict(jsonType))}},
 }
 
-// jsonPaths compiles the paths of one call.
+// jsonPaths parses the paths that one call in a statement uses, and keeps the last parsed path for the next row.
 type jsonPaths struct{ cache fn.Memo[[]jsonStep] }
 
-// find looks up the path in argument 1, or $ if there is no such argument. ok is false if nothing is there or if the text is not JSON.
+// find returns the part of the JSON text a[0] at path a[1], or at $ if there is no a[1]. ok is false if the path
+// matches nothing, or if a[0] is a STRING that is not JSON.
 func (p *jsonPaths) find(a []value.Value) (found string, ok bool, err error) {
 	var path []jsonStep
 	if len(a) > 1 {
@@ -147,7 +149,8 @@ func jsonAt(v value.Value, step jsonStep) (value.Value, error) {
 	return value.OfJSON(found), nil
 }
 
-// jsonTypes holds the names of types by the first character of the text. Any other character begins a number.
+// jsonTypes holds the names of JSON types by the first character of a value's text. Any other character begins a
+// number.
 var jsonTypes = map[byte]string{'{': "object", '[': "array", '"': "string", 't': "boolean", 'f': "boolean", 'n': "null"}
 
 func jsonTypeOf(text string) string {

@@ -9,7 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Searches look for values in JSON.
+// Searches has the functions that look for values in JSON.
 var Searches = []fn.Record{
 	{Name: "json_contains", Doc: "JSON_CONTAINS(json, part): whether the part is in the value: each of its members and elements somewhere at the same level.",
 		Overloads: []fn.Overload{fn.On("JSON, JSON -> BOOL", fn.Strict(jsonContains))}},
@@ -102,11 +102,11 @@ func jsonKeys(_ *fn.Context, a []value.Value) (value.Value, error) {
 	return value.OfArray(list), nil
 }
 
-// keyWalk collects the paths of members.
+// keyWalk collects the paths of members for JSON_KEYS.
 type keyWalk struct {
 	paths    map[string]bool
 	maxDepth int64
-	arrays   int // the maximum number of directly nested arrays that it enters
+	arrays   int // the maximum number of directly nested arrays that the walk enters
 }
 
 func (w *keyWalk) walk(n *jsonNode, path string, depth int64, arrays int) {
@@ -128,7 +128,8 @@ func (w *keyWalk) walk(n *jsonNode, path string, depth int64, arrays int) {
 	}
 }
 
-// keyText returns a name as it is written in paths: in quotes if it contains characters with a meaning in paths.
+// keyText returns the name of a member as it is written in a path: in quotes if it contains characters that have a
+// meaning in paths.
 func keyText(name string) string {
 	if name != "" && !strings.ContainsAny(name, ".[]\"'$ *\\") {
 		return name

@@ -8,7 +8,7 @@ import (
 // jsonNode is a JSON value in a form that can be changed.
 type jsonNode struct {
 	kind    byte   // '{', '[', or 0 for a scalar
-	scalar  string // its text
+	scalar  string // JSON text of the scalar
 	members []jsonNamed
 	elems   []*jsonNode
 }
@@ -75,7 +75,7 @@ func (n *jsonNode) isNull() bool { return n.scalar == "null" }
 
 func nullNode() *jsonNode { return &jsonNode{scalar: "null"} }
 
-// child returns the part that a step leads to, nil if there is none.
+// child returns the member or element that a step names; nil if there is none.
 func (n *jsonNode) child(step jsonStep) *jsonNode {
 	switch {
 	case step.isIndex && n.kind == '[' && step.index < int64(len(n.elems)):
@@ -99,11 +99,12 @@ func (n *jsonNode) at(path []jsonStep) *jsonNode {
 	return n
 }
 
-// maxJSONArray is the length up to which JSON_SET and JSON_ARRAY_INSERT extend an array to reach an index.
+// maxJSONArray is the maximum number of elements to which JSON_SET and JSON_ARRAY_INSERT extend an array to reach an
+// index.
 const maxJSONArray = 1_000_000
 
-// open returns the member or element of n that a step leads to, and creates it if it is missing. It turns a null into an object or an array
-// as the step needs, and extends an array. It returns nil if n is another kind of value.
+// open returns the member or element of n that a step names. If it is missing, open creates it: it first turns a null
+// into an object or an array as the step needs, or extends the array. It returns nil if n is another kind of value.
 func (n *jsonNode) open(step jsonStep) (*jsonNode, error) {
 	if child := n.child(step); child != nil {
 		return child, nil
@@ -129,7 +130,7 @@ func (n *jsonNode) open(step jsonStep) (*jsonNode, error) {
 	return child, nil
 }
 
-// pad extends an array to a length with nulls.
+// pad extends an array with nulls to the given number of elements.
 func (n *jsonNode) pad(length int64) error {
 	if length > maxJSONArray {
 		return usererror.BadArgument("Exceeded maximum array size of 1000000")
@@ -140,7 +141,7 @@ func (n *jsonNode) pad(length int64) error {
 	return nil
 }
 
-// mismatch reports whether creating the path would replace an existing value other than null.
+// mismatch reports whether creating a value at path would replace an existing value that is not null.
 func (n *jsonNode) mismatch(path []jsonStep) bool {
 	for _, step := range path {
 		child := n.child(step)
@@ -152,7 +153,8 @@ func (n *jsonNode) mismatch(path []jsonStep) bool {
 	return false
 }
 
-// set puts a node at a path.
+// set replaces the value at a path. If there is none and create is set, it creates the value and what is missing on
+// the path.
 func (n *jsonNode) set(path []jsonStep, to *jsonNode, create bool) error {
 	target := n.at(path)
 	if target == nil {
@@ -190,8 +192,9 @@ func (n *jsonNode) remove(path []jsonStep) {
 	}
 }
 
-// stripNulls drops nulls from objects, and from arrays if inArrays is set. If empty is set, it also drops objects and arrays that are empty
-// then. It reports whether n itself is to be dropped.
+// stripNulls removes nulls from objects, and from arrays if inArrays is set. If empty is set, it also removes objects
+// that are then empty, and, if inArrays is set too, arrays that are then empty. drop tells the caller to remove n
+// itself.
 func (n *jsonNode) stripNulls(inArrays, empty bool) (drop bool) {
 	if n.kind == '{' {
 		kept := n.members[:0]

@@ -11,8 +11,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestGroups adds random rows to the groups of each aggregate and compares the results with those of a State for each group. It leaves out
-// some rows of each batch. Its columns are vectors, strided values, or a single value.
+// TestGroups adds random rows to the Groups of each aggregate, and compares the results with those of one State for
+// each group. In each batch some rows belong to no group. The columns are vectors, strided values, or a single value.
 func TestGroups(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for name, signatures := range aggregateSignatures {
@@ -79,7 +79,8 @@ func compareGroups(t *testing.T, r *rand.Rand, name string, a *fn.Aggregate, typ
 	}
 }
 
-// randomBatch returns up to 19 rows with the number of the group of each, or -1. It returns their values as columns and row by row.
+// randomBatch returns up to 19 rows, as columns and row by row. numbers holds the number of each row's group, or -1
+// for a row without a group.
 func randomBatch(r *rand.Rand, types []*value.Type, groups int) (numbers []int32, columns []fn.Column, rows [][]value.Value) {
 	n := r.IntN(20)
 	for range n {
@@ -114,7 +115,7 @@ func randomColumn(r *rand.Rand, t *value.Type, n int) fn.Column {
 	return c
 }
 
-// vectorOf makes a vector of values, in the layout of their type.
+// vectorOf makes a vector of values, in the layout that vectors of their type have.
 func vectorOf(values []value.Value, t *value.Type) *value.Vector {
 	v := &value.Vector{Type: t, Offsets: []int32{0}}
 	nanoseconds := t.Kind == value.Timestamp

@@ -22,18 +22,20 @@ import (
 
 var rewrite = flag.Bool("rewrite-golden", false, "write the results into the golden tables")
 
-// TestGolden runs the tables in testdata. A line is a call or a cast and, behind =>, its result; # begins a comment:
+// TestGolden runs the tables in testdata. A line is a call or a cast and, after =>, its result; # begins a comment:
 //
 //	substr('abc', 2) => STRING "bc"
 //	safe.substr('abc', 2, -1) => STRING NULL
 //	cast('12' as INT64) => INT64 12
 //	array_first([1]) :: INT64 => INT64 1
 //
-// In files whose names begin with aggregate, each argument is a row (a row of several arguments stands in parentheses):
+// In files whose names begin with aggregate, each argument is a row. If an aggregate has several arguments, each row
+// is a list of them in parentheses:
 //
 //	sum(1, 2, NULL:INT64) => INT64 3
 //
-// reader_test.go describes the literals. A type after :: is the result's, if the signature leaves it open.
+// reader_test.go describes the literals. If the signature leaves the type of the result open, the line gives it after
+// ::.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*")
 	if err != nil || len(files) == 0 {
@@ -68,7 +70,8 @@ func runTable(t *testing.T, file string) {
 	}
 }
 
-// testContext has a fixed time, Los Angeles time, zeros for randomness, and sequences that have each given out 41 values.
+// testContext returns a Context with a fixed time, Los Angeles time, zeros as random bytes, and sequences each of
+// which has returned 41 values.
 func testContext() *fn.Context {
 	return &fn.Context{Sequences: fixedSequences{}, Now: time.Date(2024, 2, 29, 23, 59, 58, 123456789, time.UTC), Random: bytes.NewReader(make([]byte, 1<<16))}
 }
@@ -99,7 +102,7 @@ func run(t *testing.T, call string, aggregate bool) string {
 	return typ.String() + " " + string(sqltext.Printer{Literal: true, Zone: time.UTC}.Append(nil, v, typ))
 }
 
-// call reads and runs name(args), safe.name(args), cast(x as T [format f]).
+// call reads one call of the form name(args), safe.name(args) or cast(x as T [format f]), and runs it.
 func (r *reader) call() (value.Value, *value.Type, error) {
 	name := r.until("(")
 	if name == "cast" || name == "safe_cast" {
@@ -126,7 +129,7 @@ func (r *reader) call() (value.Value, *value.Type, error) {
 	return v, f.Type, err
 }
 
-// given holds arguments for a lazy function. Those written raise:TYPE raise an error when they are computed.
+// given holds the arguments for a lazy function. An argument written raise:TYPE raises an error when it is computed.
 type given []value.Value
 
 func (g given) Len() int { return len(g) }
@@ -220,7 +223,7 @@ func aggregateSignature(f *tree.Function) string {
 	return fitting(aggregateSignatures[f.Name], f)
 }
 
-// fitting returns the first signature that accepts a call's arguments; "" if there is none.
+// fitting returns the first of the signatures that accepts a call's arguments; "" if there is none.
 func fitting(signatures []string, f *tree.Function) string {
 	for _, s := range signatures {
 		if fn.Fits(s, f.Args) {
@@ -230,8 +233,8 @@ func fitting(signatures []string, f *tree.Function) string {
 	return ""
 }
 
-// resultType reads the type after ::. Without one it takes the type in the signature, and for ANY or ARRAY there the type of the last
-// argument that fits it.
+// resultType reads the type after ::. If the line has none, the type is that of the signature's result; for the
+// result ANY or ARRAY it is the type of the last argument that fits.
 func (r *reader) resultType(f *tree.Function, signature string) (*value.Type, error) {
 	if r.accept("::") {
 		return r.typeName()

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// edges are values for which functions are most likely to fail.
+// edges holds the values of each type for which functions are most likely to fail.
 var edges = map[value.Kind][]value.Value{
 	value.Bool:  {value.OfBool(true), value.OfBool(false)},
 	value.Int64: ints(0, 1, -1, 2, 7, 64, 255, 1<<20, 1<<31, math.MaxInt64, math.MinInt64, -719162, 2932896),
@@ -95,7 +95,7 @@ func random(r *rand.Rand, t *value.Type) value.Value {
 	return list[r.IntN(len(list))]
 }
 
-// randomCall makes argument types that fit a signature; nil stands for a lambda.
+// randomCall makes random argument types that fit a signature, and the result type. A nil type means a lambda.
 func randomCall(r *rand.Rand, signature string) (args []*value.Type, result *value.Type) {
 	anyType := scalarTypes[r.IntN(len(scalarTypes))]
 	pair := value.StructOf(value.Field{Name: "place", Type: value.Int64Type}, value.Field{Name: "weight", Type: value.Float64Type})
@@ -138,7 +138,7 @@ func randomCall(r *rand.Rand, signature string) (args []*value.Type, result *val
 			p, n = rest, r.IntN(2)
 		}
 		if n == 0 {
-			break // without this argument the next ones would be taken for it
+			break // without this argument, the next arguments would be taken for it
 		}
 		for range n {
 			args = append(args, typeOf(p))
@@ -150,8 +150,8 @@ func randomCall(r *rand.Rand, signature string) (args []*value.Type, result *val
 	return args, result
 }
 
-// TestHostileArguments calls every signature with values at the borders. Nothing may panic, every error must be one for the user, and
-// leakproof functions must not fail.
+// TestHostileArguments calls every signature with the values of edges. No call may panic, every error must be one for
+// the user, and leakproof functions must not fail.
 func TestHostileArguments(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, name := range Names() {
@@ -211,7 +211,8 @@ func printed(args []value.Value) (list []string) {
 	return list
 }
 
-// TestHostileCasts tests casts between all types in the same way, with FORMAT and without.
+// TestHostileCasts calls the casts between all types, with FORMAT and without, with the values of edges. No cast may
+// panic, every error must be one for the user, and leakproof casts must not fail.
 func TestHostileCasts(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, from := range scalarTypes {
@@ -243,7 +244,8 @@ func TestHostileCasts(t *testing.T) {
 	}
 }
 
-// TestHostileRows tests aggregates in the same way.
+// TestHostileRows adds rows with the values of edges to each aggregate. No aggregate may panic, and every error must
+// be one for the user.
 func TestHostileRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for name, signatures := range aggregateSignatures {

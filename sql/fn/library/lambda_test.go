@@ -11,7 +11,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// goLambda is a Go function as an argument.
+// goLambda is a Go function that takes the place of a lambda argument.
 type goLambda func(args []value.Value) (value.Value, error)
 
 func (l goLambda) Apply(args []value.Value) (value.Value, error) { return l(args) }

@@ -1,4 +1,4 @@
-// Package library lists all scalar functions of GoogleSQL. It has no functions of its own, and the tests of all
+// Package library lists all scalar functions of GoogleSQL. It contains no function itself. Its tests are those of all
 // functions, aggregates and casts.
 //
 // Imports of this module: sql/fn, sql/fn/aggregate, sql/fn/arrays, sql/fn/json, sql/fn/mathematics, sql/fn/operators, sql/fn/protobuf, sql/fn/text, sql/fn/timestamps, sql/fn/utility, sql/tree.
@@ -22,14 +22,16 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 )
 
-// scalars holds all scalar functions. The overloads of a name are tried in the order of this list.
+// scalars holds all scalar functions. If several families have overloads of the same name, Lookup tries them in the
+// order of this list.
 var scalars = fn.NewRegistry(operators.Logic, operators.Comparison, operators.Conditional, operators.Arithmetic, operators.Bitwise, mathematics.Rounding, mathematics.Functions,
 	text.Basic, text.Substrings, text.Encodings, text.Likes, text.Regexps, utility.Hashes,
 	timestamps.Dates, timestamps.Timestamps, timestamps.Formats, timestamps.Operators, timestamps.Extracts, timestamps.Intervals,
 	arrays.Basic, arrays.Search, mathematics.Vectors, utility.UUIDs, json.Queries, json.Conversions, json.Makers,
 	json.Changes, json.Searches, text.Formats, utility.Network, utility.Compression, utility.Distributions, utility.Sequences)
 
-// onFields holds the functions on fields of PROTO. They are not functions in GoogleSQL; their calls have Function.Fields set.
+// onFields holds the functions on fields of PROTO. In GoogleSQL's resolved tree they are not functions but nodes of
+// their own. Their calls in a tree.Statement have Function.Fields set.
 var onFields = fn.NewRegistry(protobuf.Fields)
 
 // Lookup returns the implementation for a call of a scalar function.
@@ -50,7 +52,8 @@ func Names() []string {
 	return names
 }
 
-// Doc returns a description of a function: a line for each signature and a line of text. It is empty for a name that Names does not list.
+// Doc returns the description of a function: a line for each signature, and a line of text. It returns "" for a name
+// that Names does not list.
 func Doc(name string) string {
 	for _, d := range descriptions() {
 		if d.Name != name {
@@ -66,7 +69,7 @@ func Doc(name string) string {
 	return ""
 }
 
-// descriptions describes all functions: the scalar ones, then the aggregates.
+// descriptions returns the descriptions of all functions: first of the scalar functions, then of the aggregates.
 func descriptions() []fn.Description {
 	return append(scalars.Descriptions(), aggregate.Descriptions()...)
 }

@@ -20,7 +20,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// everyKind returns a message type with fields of every kind: single, repeated, repeated and packed, in a oneof, and of its own type.
+// everyKind returns a message type that has fields of every kind. For each kind there is a single field, a repeated
+// one, a packed repeated one, and one in a oneof; the message type itself is one of the kinds.
 func everyKind(t *testing.T, syntax string) protoreflect.MessageDescriptor {
 	m := &descriptorpb.DescriptorProto{Name: proto.String("M"), OneofDecl: []*descriptorpb.OneofDescriptorProto{{Name: proto.String("o")}}}
 	number := int32(0)
@@ -71,7 +72,7 @@ func everyKind(t *testing.T, syntax string) protoreflect.MessageDescriptor {
 	return file.Messages().Get(0)
 }
 
-// randomMessage sets some fields of a message.
+// randomMessage returns a message in which some fields are set at random. Messages are nested at most depth deep.
 func randomMessage(r *rand.Rand, d protoreflect.MessageDescriptor, depth int) *dynamicpb.Message {
 	m := dynamicpb.NewMessage(d)
 	for i := range d.Fields().Len() {
@@ -145,7 +146,7 @@ func typeOfField(f protoreflect.FieldDescriptor) *value.Type {
 	return t
 }
 
-// callOnFields calls a function on fields.
+// callOnFields calls the function on fields called name, and returns its result.
 func callOnFields(t *testing.T, name string, fields []protoreflect.FieldDescriptor, result *value.Type, types []*value.Type, args ...value.Value) value.Value {
 	t.Helper()
 	f := &tree.Function{Name: name, Args: types, Type: result, Fields: [][]protoreflect.FieldDescriptor{}}
@@ -163,8 +164,8 @@ func callOnFields(t *testing.T, name string, fields []protoreflect.FieldDescript
 	return v
 }
 
-// TestRandomMessages reads random messages field by field and rebuilds them from these fields by NEW and by REPLACE_FIELDS, and from their
-// text.
+// TestRandomMessages reads random messages field by field. It rebuilds each message from these fields by NEW and by
+// REPLACE_FIELDS, and from its text.
 func TestRandomMessages(t *testing.T) {
 	for _, syntax := range []string{"proto2", "proto3"} {
 		d := everyKind(t, syntax)
@@ -211,7 +212,7 @@ func TestRandomMessages(t *testing.T) {
 					t.Fatalf("%s by %s: got %v, want %v (%v)", syntax, how, back, m, err)
 				}
 			}
-			// Reading a message that is cut off or corrupted must not panic. It may fail or give another message.
+			// Reading a message that is cut off or corrupted must not panic. It may fail or return another message.
 			if len(data) > 0 {
 				spoilt := append([]byte(nil), data[:r.IntN(len(data))]...)
 				for i := range spoilt {
@@ -229,7 +230,7 @@ func TestRandomMessages(t *testing.T) {
 	}
 }
 
-// valueIn returns the SQL value of a field of a message, as package dynamicpb reads it.
+// valueIn returns the SQL value that a field of a message should have, from what package dynamicpb reads.
 func valueIn(m protoreflect.Message, f protoreflect.FieldDescriptor) value.Value {
 	if f.IsList() {
 		list := []value.Value{}
@@ -267,7 +268,7 @@ func single(f protoreflect.FieldDescriptor, v protoreflect.Value) value.Value {
 	return value.OfInt64(v.Int())
 }
 
-// sameValue compares values. It compares messages by their contents, not by their bytes.
+// sameValue reports whether two values are equal. It compares messages by their contents, not by their bytes.
 func sameValue(a, b value.Value, t *value.Type) bool {
 	switch {
 	case a.IsNull() || b.IsNull():
@@ -281,8 +282,9 @@ func sameValue(a, b value.Value, t *value.Type) bool {
 	return bytes.Equal(value.AppendRow(nil, a, t), value.AppendRow(nil, b, t))
 }
 
-// TestWireForms compares the fields read from unusual messages with those of package dynamicpb. In these messages, fields come more than
-// once and in any order, mixed with unknown fields, and the message itself comes in parts.
+// TestWireForms reads fields from messages with an unusual encoding, and compares them with what package dynamicpb
+// reads. In these messages, fields occur more than once and in any order, mixed with unknown fields, and several
+// encoded messages follow each other.
 func TestWireForms(t *testing.T) {
 	for _, syntax := range []string{"proto2", "proto3"} {
 		d := everyKind(t, syntax)
@@ -290,13 +292,13 @@ func TestWireForms(t *testing.T) {
 		r := rand.New(rand.NewPCG(2, 11))
 		for range 300 {
 			var data []byte
-			for range 1 + r.IntN(4) { // several encoded messages one after the other are one message
+			for range 1 + r.IntN(4) { // several encoded messages, one after the other, are one message
 				part, err := proto.Marshal(randomMessage(r, d, 2))
 				if err != nil {
 					t.Fatal(err)
 				}
 				data = append(data, part...)
-				data = protowire.AppendTag(data, protowire.Number(1000+r.IntN(100_000)), protowire.BytesType) // the number of no field
+				data = protowire.AppendTag(data, protowire.Number(1000+r.IntN(100_000)), protowire.BytesType) // an unknown field
 				data = protowire.AppendBytes(data, make([]byte, r.IntN(300)))
 				data = protowire.AppendTag(data, 999, protowire.StartGroupType)
 				data = protowire.AppendVarint(protowire.AppendTag(data, 1, protowire.VarintType), r.Uint64())

@@ -67,7 +67,7 @@ func (r *reader) word() string {
 	return w
 }
 
-// arguments reads literals up to the closing parenthesis.
+// arguments reads literals up to and including the closing parenthesis.
 func (r *reader) arguments() (args []value.Value, types []*value.Type, err error) {
 	for !r.accept(")") {
 		if len(args) > 0 && !r.accept(",") {
@@ -106,7 +106,7 @@ func (r *reader) literal() (value.Value, *value.Type, error) {
 		return value.Null(t.Kind), t, nil
 	case r.accept("raise:"):
 		t, err := r.typeName()
-		return value.PendingCommitTimestamp(), t, err // marks raise: this value is never an argument
+		return value.PendingCommitTimestamp(), t, err // stands for raise, as this value is never an argument
 	}
 	return r.scalar()
 }
@@ -172,7 +172,7 @@ func (r *reader) structure() (value.Value, *value.Type, error) {
 			return value.Value{}, nil, r.wrong("comma")
 		}
 		name := ""
-		if i := strings.IndexAny(strings.TrimLeft(r.text, " "), " "); i == 1 { // one letter and a space
+		if i := strings.IndexAny(strings.TrimLeft(r.text, " "), " "); i == 1 { // the field's name: one letter and a space
 			name = r.word()
 		}
 		v, ft, err := r.literal()
@@ -184,7 +184,7 @@ func (r *reader) structure() (value.Value, *value.Type, error) {
 	return value.OfStruct(fields), t, nil
 }
 
-// scalar reads a number, or a value written as a type and its text.
+// scalar reads a number, a BOOL, or a value that is written as a type and its text.
 func (r *reader) scalar() (value.Value, *value.Type, error) {
 	w := r.word()
 	switch w {

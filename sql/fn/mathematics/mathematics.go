@@ -12,7 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Functions: a result that is not finite is an error if the argument is.
+// Functions has the mathematical functions, except those that round. If the argument is finite and the result is not,
+// the function fails.
 var Functions = []fn.Record{
 	{Name: "abs", Doc: "The absolute value.", Overloads: []fn.Overload{
 		fn.On("INT64 -> INT64", fn.Strict(absInt64)),
@@ -120,7 +121,7 @@ func sqrt(_ *fn.Context, a []value.Value) (value.Value, error) {
 	return fn.OfFloat64(math.Sqrt(x))
 }
 
-// logarithm returns the logarithm of x to a base, and NaN if the base is not positive and finite.
+// logarithm returns the logarithm of x to a base. It returns NaN if the base is not finite or not positive.
 func logarithm(x, base float64) float64 {
 	if !fn.IsFinite(base) || base <= 0 {
 		return math.NaN()

@@ -9,7 +9,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Functions of NUMERIC compute in binary with enough digits that the result, rounded to billionths, is right.
+// Functions of NUMERIC compute in binary, with so many digits that the result is right after it is rounded to
+// billionths.
 
 func newFloat() *big.Float { return new(big.Float).SetPrec(fn.WorkingPrecision) }
 
@@ -17,7 +18,7 @@ func toBig(d value.Decimal) *big.Float {
 	return newFloat().Quo(newFloat().SetInt(d.Big()), newFloat().SetInt(fn.Billion))
 }
 
-// fromBig rounds to billionths, halves away from zero. It returns false if the number is out of range.
+// fromBig rounds x to billionths, and halves away from zero. It returns false if the result is out of range.
 func fromBig(x *big.Float) (value.Decimal, bool) {
 	if x.IsInf() || x.MantExp(nil) > 100 { // 2^100 > 10^29
 		return value.Decimal{}, false
@@ -33,7 +34,7 @@ func sqrtNumeric(_ *fn.Context, a []value.Value) (value.Value, error) {
 	if x.Sign() < 0 {
 		return value.Value{}, usererror.NegativeSquareRoot(x.String())
 	}
-	d, _ := fromBig(newFloat().Sqrt(toBig(x))) // fits: the root of a NUMERIC is always in range
+	d, _ := fromBig(newFloat().Sqrt(toBig(x))) // in range, as the root of any NUMERIC is
 	return value.OfNumeric(d), nil
 }
 
@@ -101,8 +102,8 @@ func powNumeric(_ *fn.Context, a []value.Value) (value.Value, error) {
 	return value.OfNumeric(d), nil
 }
 
-// power returns |x|^y by logarithms, with the sign of x if y is odd. It computes small whole powers by multiplication: these are exact, and
-// an exact half must round away from zero.
+// power returns |x|^y by logarithms, with the sign of x if y is odd. If y is a small non-negative integer, power
+// multiplies instead, because the result must be exact: otherwise an exact half might be rounded towards zero.
 func power(x, y value.Decimal) *big.Float {
 	if n, _ := y.Int64(); y.IsInteger() && n >= 0 && n <= 128 {
 		return wholePower(toBig(x), int(n))
@@ -132,7 +133,7 @@ func wholePower(x *big.Float, n int) *big.Float {
 	return result
 }
 
-// exponential returns e^x for x below 100. It computes the series for x/2^k and squares the result k times.
+// exponential returns e^x for x below 100. It computes the series for x/2^k, and squares the result k times.
 func exponential(x *big.Float) *big.Float {
 	if f, _ := x.Float64(); f < -100 {
 		return newFloat()
@@ -151,7 +152,8 @@ func exponential(x *big.Float) *big.Float {
 	return sum
 }
 
-// naturalLog returns ln(x) for x > 0. It starts at the nearest FLOAT64; each step y + 2(x - e^y)/(x + e^y) triples the correct digits.
+// naturalLog returns ln(x) for x > 0. It starts with the nearest FLOAT64. Each step y + 2(x - e^y)/(x + e^y) triples
+// the number of correct digits.
 func naturalLog(x *big.Float) *big.Float {
 	mantissa := newFloat()
 	exponent := x.MantExp(mantissa)

@@ -43,7 +43,8 @@ var Rounding = []fn.Record{
 	}},
 }
 
-// quantize rounds a NUMERIC to the number of digits after the point in the second argument, or to a whole number without one.
+// quantize makes a body that rounds a NUMERIC to the number of digits after the point in the second argument, or to
+// an integer if there is no second argument.
 func quantize(name string, mode value.Rounding) fn.Body { return fn.Strict(quantizing(name, mode)) }
 
 func quantizing(name string, mode value.Rounding) fn.Eval {
@@ -68,17 +69,18 @@ func roundMode(ctx *fn.Context, a []value.Value) (value.Value, error) {
 	return quantizing("ROUND", mode)(ctx, a[:2])
 }
 
-// Exponents of ten outside of which rounding a FLOAT64 gives 0 or does not change the number.
+// If a FLOAT64 is rounded to a multiple of 10^n, the result is 0 for n above maxExponent, and the number itself for n
+// below minExponent.
 const (
 	minExponent = -323
 	maxExponent = 308
 )
 
-// extended is the precision in bits with which GoogleSQL rounds FLOAT64: that of x87's long double.
+// extended is the precision in bits in which GoogleSQL rounds FLOAT64: that of the long double of x87.
 const extended = 64
 
-// powersOfTen holds 10^minExponent to 10^maxExponent. Each is made from the one before by multiplying or dividing by ten, as in GoogleSQL,
-// since the errors of these steps are part of its results.
+// powersOfTen holds 10^minExponent to 10^maxExponent. Each power is made from the one before by multiplying or
+// dividing by ten. GoogleSQL does the same, and the errors of these steps change its results.
 var powersOfTen = sync.OnceValue(func() []*big.Float {
 	powers := make([]*big.Float, maxExponent-minExponent+1)
 	ten := big.NewFloat(10)
@@ -118,7 +120,7 @@ func truncate(x *big.Float) *big.Float {
 	whole, _ := x.Int(nil)
 	z := new(big.Float).SetPrec(extended).SetInt(whole)
 	if x.Signbit() && z.Sign() == 0 {
-		z.Neg(z) // a negative number that rounds to zero gives -0
+		z.Neg(z) // a negative number that is rounded to zero becomes -0
 	}
 	return z
 }
@@ -128,7 +130,7 @@ func roundHalfAway(x *big.Float) *big.Float {
 	if x.Signbit() {
 		half.Neg(half)
 	}
-	// Twice the precision, so that adding a half does not round.
+	// The sum needs twice the precision, so that adding a half does not round.
 	return truncate(new(big.Float).SetPrec(2*extended).Add(x, half))
 }
 

@@ -9,8 +9,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Vectors are arrays of numbers, or sparse arrays of (place, number) pairs, in which all other places are zero. Without a vector index, the
-// APPROX functions are exact and ignore their options.
+// Vectors has the functions on vectors. A vector is an array of numbers, or a sparse array of (index, number) pairs,
+// in which the numbers at all other indexes are zero. The index is an INT64 or a STRING. There is no vector index, so
+// the APPROX functions are exact and ignore their options.
 var Vectors = []fn.Record{
 	{Name: "cosine_distance", Doc: "One minus the cosine of the angle between two vectors.", Overloads: vectorOverloads("COSINE_DISTANCE", cosineDistance, true)},
 	{Name: "euclidean_distance", Doc: "The Euclidean distance of two vectors.", Overloads: vectorOverloads("EUCLIDEAN_DISTANCE", euclideanDistance, true)},
@@ -20,7 +21,7 @@ var Vectors = []fn.Record{
 	{Name: "approx_dot_product", Doc: "As DOT_PRODUCT.", Overloads: vectorOverloads("APPROX_DOT_PRODUCT", dotProduct, false)},
 }
 
-// metric computes a number from two vectors of the same length.
+// metric computes a number from two vectors of the same length. name is the function's name for errors.
 type metric func(name string, x, y []float64) (value.Value, error)
 
 func vectorOverloads(name string, m metric, sparse bool) []fn.Overload {
@@ -75,7 +76,8 @@ func vector(name string, list []value.Value) ([]float64, error) {
 	return x, nil
 }
 
-// sparseVectors converts two lists of (place, number) pairs to vectors over the places that occur in either.
+// sparseVectors converts two lists of (index, number) pairs to vectors of the same length, with one number for each
+// index that occurs in either list.
 func sparseVectors(name string, a, b []value.Value) (x, y []float64, err error) {
 	places := make(map[any]int)
 	for _, list := range [][]value.Value{a, b} {
@@ -94,7 +96,7 @@ func sparseVectors(name string, a, b []value.Value) (x, y []float64, err error) 
 	return x, y, err
 }
 
-// place returns the INT64 or STRING of a pair.
+// place returns the first field of a pair, an INT64 or STRING.
 func place(pair value.Value) any {
 	p := pair.AsList()[0]
 	if p.Kind() == value.String {

@@ -9,7 +9,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Arithmetic: a result that does not fit is an error and never wraps. Operators on dates and intervals are in package timestamps.
+// Arithmetic has the operators and functions of arithmetic. A result that does not fit its type is an error; it never
+// wraps around. Operators on dates and intervals are in package timestamps.
 var Arithmetic = []fn.Record{
 	{Name: "$add", Doc: "x + y.", Overloads: []fn.Overload{
 		fn.On("INT64, INT64 -> INT64", fn.Strict(addInt64)),
@@ -75,7 +76,7 @@ var Arithmetic = []fn.Record{
 	}},
 }
 
-// orNull makes a body that returns NULL for errors.
+// orNull makes a body that returns NULL if f fails with a suppressible error.
 func orNull(f fn.Eval) fn.Body {
 	return fn.Strict(func(ctx *fn.Context, a []value.Value) (value.Value, error) {
 		v, err := f(ctx, a)
@@ -138,7 +139,7 @@ func mod(_ *fn.Context, a []value.Value) (value.Value, error) {
 	case 0:
 		return value.Value{}, usererror.DivisionByZero(fn.CallText("MOD", fn.Int64Text(x), fn.Int64Text(y)))
 	case -1:
-		return fn.OfInt64(0) // the quotient of the least INT64 would not fit
+		return fn.OfInt64(0) // because the quotient of the least INT64 and -1 does not fit
 	}
 	return fn.OfInt64(x % y)
 }
@@ -152,7 +153,7 @@ func NegateInt64(_ *fn.Context, a []value.Value) (value.Value, error) {
 	return fn.OfInt64(-x)
 }
 
-// For floating point numbers, a result that is not finite is an error if the operands are finite.
+// The functions on floating point numbers fail if the operands are finite and the result is not.
 
 func addFloat64(_ *fn.Context, a []value.Value) (value.Value, error) {
 	x, y := a[0].AsFloat64(), a[1].AsFloat64()

@@ -78,7 +78,7 @@ func bitwiseBytes(f func(x, y byte) byte) fn.Body {
 	})
 }
 
-// A shift by 64 or more gives 0, in Go as in GoogleSQL.
+// A shift by 64 or more bits gives 0, both in Go and in GoogleSQL.
 
 func shiftLeft(_ *fn.Context, a []value.Value) (value.Value, error) {
 	n := a[1].AsInt64()

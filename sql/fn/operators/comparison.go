@@ -8,7 +8,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Comparison: both operands have the same type, and the analyzer has checked that values of this type can be compared.
+// Comparison has the comparison operators. The operands of a call have the same type, and the analyzer has checked
+// that values of this type can be compared.
 var Comparison = []fn.Record{
 	{Name: "$equal", Leakproof: true, Doc: "x = y. NaN equals nothing.",
 		Overloads: []fn.Overload{fn.On("ANY, ANY -> BOOL", fn.ByType(equal))}},
@@ -38,8 +39,9 @@ var Comparison = []fn.Record{
 		Overloads: []fn.Overload{fn.On("ANY, ANY... -> ANY", fn.ByType(func(f *tree.Function) fn.Body { return extreme(f, -1) }))}},
 }
 
-// holds makes the body of a comparison that is TRUE for some outcomes of ordering. Common types have bodies of their own, which need not
-// check the type for each row.
+// holds makes the body of a comparison of values of type t. less, equal and greater say for which orders of the
+// operands the comparison is TRUE. Common types have bodies of their own, so that they need not look at the type for
+// each row.
 func holds(t *value.Type, less, equal, greater bool) fn.Body {
 	switch t.Kind {
 	case value.Int64, value.Date, value.Bool, value.Enum:
@@ -110,7 +112,8 @@ func equalComposite(a, b value.Value, t *value.Type, want bool) (value.Value, er
 	return fn.OfBool(equal == want)
 }
 
-// Equality returns a Go function that computes = for values that may be NULL.
+// Equality returns a Go function that compares values of type t by =. The values may be NULL; unknown is true if the
+// result of = is NULL.
 func Equality(t *value.Type) func(a, b value.Value) (equal, unknown bool) {
 	return func(a, b value.Value) (bool, bool) {
 		if a.IsNull() || b.IsNull() {
@@ -150,7 +153,8 @@ func among(x value.Value, list []value.Value, equals func(a, b value.Value) (equ
 	return result, nil
 }
 
-// between is FALSE if one of its two comparisons is FALSE, even if the other one is NULL.
+// between makes the body of BETWEEN. The result is FALSE if one of the two comparisons is FALSE, even if the other
+// comparison is NULL.
 func between(f *tree.Function) fn.Body {
 	order := ordering(f.Args[0])
 	atMost := func(x, y value.Value) (holds, unknown bool) {
@@ -172,10 +176,11 @@ func between(f *tree.Function) fn.Body {
 	})
 }
 
-// unordered is the result of ordering if an operand is NaN. Then no comparison but != is TRUE.
+// unordered is the result of ordering if an operand is NaN. Then every comparison except != is FALSE.
 const unordered = 2
 
-// ordering returns a function that compares values of a type. The values must not be NULL.
+// ordering returns a function that compares values of a type: the result is -1, 0, 1, or unordered. The values must
+// not be NULL.
 func ordering(t *value.Type) func(x, y value.Value) int {
 	switch t.Kind {
 	case value.Int64, value.Date, value.Bool, value.Enum:

@@ -11,7 +11,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Conditional functions compute only the arguments that they need.
+// Conditional has the conditional functions. They compute only the arguments that they need.
 var Conditional = []fn.Record{
 	{Name: "if", Leakproof: true, Doc: "IF(condition, a, b): a if the condition is TRUE, else b; the other is not computed.",
 		Overloads: []fn.Overload{fn.On("BOOL, ANY, ANY -> ANY", fn.Lazy(ifElse))}},
@@ -119,8 +119,8 @@ func withSideEffects(_ *fn.Context, args fn.Args) (value.Value, error) {
 	return args.Arg(0)
 }
 
-// PutOff encodes an error as a value, from which $with_side_effects makes the error again. It returns false for an error that must end the
-// statement at once.
+// PutOff encodes an error as a value, so that the error can be raised later: $with_side_effects decodes it. PutOff
+// returns false for an error that must end the statement at once.
 func PutOff(err error) (value.Value, bool) {
 	var e *usererror.Error
 	if !fn.Suppressible(err) || !errors.As(err, &e) {

@@ -1,5 +1,5 @@
-// Package operators has GoogleSQL's operators on numbers, bits and truth values, comparisons and
-// conditional expressions. Kernels compute the most frequent of them for many rows in one loop.
+// Package operators has GoogleSQL's operators on numbers, bits and truth values, comparisons, and conditional
+// expressions. Kernels compute the most frequent operators for many rows in one loop.
 //
 // Imports of this module: sql/fn, sql/tree, usererror, value.
 package operators

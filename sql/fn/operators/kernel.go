@@ -8,12 +8,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A Kernel computes a function for many rows at once. It computes the rows whose numbers are in places; the columns have span rows. The
-// values go to out. ok is false if a row has an error; the function's Scalar then tells which.
+// A Kernel computes a function for many rows at once. The columns args have span rows; the Kernel computes those
+// whose numbers are in places. It writes the results to out. ok is false if the function fails for a row; the
+// executor then computes the rows one by one with the function's Scalar, which returns the error.
 type Kernel func(out *Output, args []fn.Column, span int, places []int32) (ok bool)
 
-// Kernels holds the functions that have a Kernel, by the kind of their arguments. The arguments of each have one type, and its result is
-// NULL if one of them is.
+// Kernels holds the functions that have a Kernel, by the kind of their arguments. All arguments of such a function
+// have one type, and its result is NULL if an argument is.
 var Kernels = map[string]map[value.Kind]Kernel{
 	"$add":              {value.Int64: onInts(addInts), value.Float64: onFloats(addFloats), value.Numeric: onDecimals(value.Decimal.Add)},
 	"$subtract":         {value.Int64: onInts(subtractInts), value.Float64: onFloats(subtractFloats), value.Numeric: onDecimals(value.Decimal.Sub)},
@@ -27,7 +28,7 @@ var Kernels = map[string]map[value.Kind]Kernel{
 	"$greater_or_equal": comparisons(swapped(isAtMost[int64]), swapped(isAtMost[float64]), swapped(isAtMost[string]), func(c int) bool { return c >= 0 }),
 }
 
-// LookupKernel returns the kernel of a function, nil if it has none.
+// LookupKernel returns the kernel of a function; nil if it has none.
 func LookupKernel(f *tree.Function) Kernel {
 	if f.Safe || len(f.Args) != 2 || f.Args[0].Kind != f.Args[1].Kind {
 		return nil
@@ -35,12 +36,13 @@ func LookupKernel(f *tree.Function) Kernel {
 	return Kernels[f.Name][f.Args[0].Kind]
 }
 
-// Output holds the values that a kernel has computed, by row. The next computation reuses its memory. The zero Output is ready for use.
+// Output holds the values that a kernel has computed, by row. The next computation overwrites them, to reuse their
+// memory. The zero Output is ready for use.
 type Output struct {
 	Vector value.Vector
 
 	nulls    []bool
-	places   []int32 // rows without NULL arguments
+	places   []int32 // numbers of the rows without NULL arguments
 	ints     []int64
 	floats   []float64
 	bools    []bool
@@ -49,7 +51,7 @@ type Output struct {
 	right    operand
 }
 
-// operand is a buffer for the values of an argument that is not a vector, by row.
+// operand is a buffer for the values of an argument that is not a vector, by row number.
 type operand struct {
 	ints     []int64
 	floats   []float64
@@ -64,8 +66,8 @@ func sized[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// Begin starts the output of values of type t. It marks the values as NULL in those rows of places where an argument is NULL, and returns
-// the other rows, which the caller must compute.
+// Begin starts the output of values of type t. It sets those rows of places to NULL in which an argument is NULL, and
+// returns the other rows, which the caller must compute.
 func (o *Output) Begin(t *value.Type, args []fn.Column, span int, places []int32) []int32 {
 	o.Vector = value.Vector{Type: t}
 	for i := range args {
@@ -83,7 +85,7 @@ func (o *Output) Begin(t *value.Type, args []fn.Column, span int, places []int32
 	return o.places
 }
 
-// markNulls marks the output as NULL where the argument is NULL.
+// markNulls sets the output to NULL in those rows of places in which the argument is NULL.
 func (o *Output) markNulls(c *fn.Column, span int, places []int32) {
 	if c.Vector != nil {
 		if c.Vector.Nulls != nil {
@@ -101,7 +103,7 @@ func (o *Output) markNulls(c *fn.Column, span int, places []int32) {
 	}
 }
 
-// Nulls returns the flags that tell which values are NULL. The caller may change them.
+// Nulls returns the flags, by row, that tell which values of the output are NULL. The caller may change them.
 func (o *Output) Nulls(span int) []bool {
 	if o.Vector.Nulls == nil {
 		o.nulls = sized(o.nulls, span)
@@ -111,14 +113,14 @@ func (o *Output) Nulls(span int) []bool {
 	return o.nulls
 }
 
-// Bools makes the output BOOLs and returns them for the caller to set.
+// Bools gives the output BOOL values, and returns them for the caller to set.
 func (o *Output) Bools(span int) []bool {
 	o.bools = sized(o.bools, span)
 	o.Vector.Bools = o.bools
 	return o.bools
 }
 
-// dense copies the values of an argument to room, by row.
+// dense copies the values of an argument to room, a buffer for reuse, and returns them by row. of converts a value.
 func dense[T any](c *fn.Column, room *[]T, span int, places []int32, of func(value.Value) T) []T {
 	*room = sized(*room, span)
 	out := *room
@@ -173,7 +175,7 @@ func (p *operand) decimalsOf(c *fn.Column, span int, places []int32) []value.Dec
 	return dense(c, &p.decimals, span, places, value.Value.AsNumeric)
 }
 
-// nanosOf returns TIMESTAMPs in nanoseconds since 1970; ok is false if one is out of that range.
+// nanosOf returns TIMESTAMPs as nanoseconds since 1970. ok is false if a timestamp is too far from 1970 for that.
 func (p *operand) nanosOf(c *fn.Column, span int, places []int32) (nanos []int64, ok bool) {
 	if c.Vector != nil && c.Vector.Ints != nil {
 		return c.Vector.Ints, true
@@ -297,10 +299,11 @@ func divideFloats(z, x, y []float64, places []int32) bool {
 	return true
 }
 
-// compares is a loop that sets z[i] by comparing x[i] and y[i], for the rows i in places.
+// compares is a loop that sets z[i] to the result of comparing x[i] and y[i], for the rows i in places.
 type compares[T cmp.Ordered] func(z []bool, x, y []T, places []int32)
 
-// comparisons returns the kernels of a comparison. holds reports whether the comparison is TRUE for an outcome of ordering.
+// comparisons returns the kernels of a comparison. ints, floats and texts are the loops for types that Go can
+// compare. For the other types, holds returns the comparison's result for the result of ordering.
 func comparisons(ints compares[int64], floats compares[float64], texts compares[string], holds func(int) bool) map[value.Kind]Kernel {
 	whole := func(o *Output, args []fn.Column, span int, places []int32) bool {
 		places = o.Begin(value.BoolType, args, span, places)

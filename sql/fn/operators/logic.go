@@ -5,7 +5,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Logic has three values: NULL means unknown.
+// Logic has the operators on truth values. There are three: TRUE, FALSE and NULL, which means unknown.
 var Logic = []fn.Record{
 	{Name: "$and", Leakproof: true, Doc: "FALSE if an operand is FALSE, else NULL if one is NULL, else TRUE; operands after a FALSE are not computed.",
 		Overloads: []fn.Overload{fn.On("BOOL, BOOL... -> BOOL", fn.Lazy(and))}},
@@ -25,7 +25,8 @@ func and(_ *fn.Context, args fn.Args) (value.Value, error) { return connect(args
 
 func or(_ *fn.Context, args fn.Args) (value.Value, error) { return connect(args, true) }
 
-// connect computes operands until one has the value decides, which is then the result. Otherwise the result is NULL if an operand is.
+// connect computes operands until one equals decides, which is then the result. If none does, the result is NULL if
+// an operand is NULL, otherwise the opposite of decides.
 func connect(args fn.Args, decides bool) (value.Value, error) {
 	result := value.OfBool(!decides)
 	for i := range args.Len() {

@@ -6,7 +6,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Arithmetic of NUMERIC: results are rounded to nine digits after the point, halves away from zero.
+// These functions do arithmetic on NUMERIC. Results are rounded to nine digits after the point, and halves away from
+// zero.
 
 func addNumeric(_ *fn.Context, a []value.Value) (value.Value, error) {
 	return numericOperation(a, "+", value.Decimal.Add)
@@ -33,7 +34,7 @@ func divNumeric(_ *fn.Context, a []value.Value) (value.Value, error) {
 		return value.Value{}, numericByZero(a)
 	}
 	rest, _ := x.Mod(y)
-	whole, _ := x.Sub(rest) // a multiple of y, so that the division below is exact
+	whole, _ := x.Sub(rest) // a multiple of y, so the division below is exact
 	quotient, ok := whole.Div(y)
 	if !ok {
 		return value.Value{}, fn.NumericOverflow(fn.InfixText(x.String(), "/", y.String()))

@@ -16,8 +16,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Functions find fields of PROTO values in the bytes of the message, without unmarshaling it. The encoding:
-// https://protobuf.dev/programming-guides/encoding/.
+// The functions here find fields of PROTO values in the encoded bytes of the message, without unmarshaling it. The
+// encoding: https://protobuf.dev/programming-guides/encoding/.
 
 // Fields has the functions on fields of PROTO.
 var Fields = []fn.Record{
@@ -38,13 +38,13 @@ func errCorrupt(message protoreflect.FullName) error {
 	return usererror.BadArgument("Corrupted protocol buffer of type " + string(message))
 }
 
-// fieldReader finds a field in messages of its type.
+// fieldReader finds one field in encoded messages of one type.
 type fieldReader struct {
 	field   protoreflect.FieldDescriptor
 	number  protowire.Number
 	wire    protowire.Type
-	packed  bool               // the field may also be in packed encoding
-	oneof   []protowire.Number // the other fields of its oneof; a later one of them unsets it
+	packed  bool               // the field may also occur in packed encoding
+	oneof   []protowire.Number // numbers of the other fields of the oneof; the field is unset if one of them comes later
 	message bool
 }
 
@@ -71,8 +71,8 @@ var wireTypes = map[protoreflect.Kind]protowire.Type{
 	protoreflect.GroupKind: protowire.StartGroupType,
 }
 
-// skipField returns the number of bytes that the value of a field takes. b begins after the tag. The result is negative if the value is
-// malformed.
+// skipField returns the number of bytes that the value of a field takes. b begins after the field's tag. The result
+// is negative if the value is malformed.
 func skipField(number protowire.Number, wire protowire.Type, b []byte) int {
 	switch {
 	case len(b) == 0 || b[0] >= 0x80:
@@ -87,8 +87,8 @@ func skipField(number protowire.Number, wire protowire.Type, b []byte) int {
 	return protowire.ConsumeFieldValue(number, wire, b)
 }
 
-// nextField splits off the first field of a message: its number, its wire type, and its encoded value. If the message is malformed, the
-// number is 0 and rest is nil.
+// nextField splits off the first field of a message. It returns the field's number, wire type and encoded value, and
+// the bytes after it. If the message is malformed, the number is 0 and rest is nil.
 func nextField(b []byte) (number protowire.Number, wire protowire.Type, v, rest []byte) {
 	n := 1
 	if tag := b[0]; tag < 0x80 {
@@ -103,8 +103,8 @@ func nextField(b []byte) (number protowire.Number, wire protowire.Type, v, rest 
 	return number, wire, b[:n], b[n:]
 }
 
-// each calls f for each occurrence of a repeated field in a message, with the encoded value. packed says that this is a list of values. It
-// returns false if the message is malformed.
+// each calls f for each occurrence of a repeated field in the message b. v is the encoded value, or, if packed is
+// set, an encoded list of values. ok is false if the message is malformed.
 func (r *fieldReader) each(b []byte, f func(v []byte, packed bool)) (ok bool) {
 	for len(b) > 0 {
 		number, wire, v, rest := nextField(b)
@@ -122,8 +122,9 @@ func (r *fieldReader) each(b []byte, f func(v []byte, packed bool)) (ok bool) {
 	return true
 }
 
-// last returns the encoded value of the field's last occurrence, which is the one that counts; nil if the field is not set. For a message
-// field it returns the bytes of all occurrences one after the other, which together encode one message.
+// last returns the encoded value of the field's last occurrence, which is the valid one; nil if the field is not set.
+// For a field that is a message, last returns the bytes of all occurrences one after the other, because together they
+// encode one message. ok is false if b is malformed.
 func (r *fieldReader) last(b []byte) (last []byte, ok bool) {
 	if r.oneof != nil || r.message {
 		return r.lastOfMany(b)
@@ -156,7 +157,7 @@ func (r *fieldReader) last(b []byte) (last []byte, ok bool) {
 	return last, true
 }
 
-// lastOfMany does the work of last for a message field, and for a field of a oneof.
+// lastOfMany does what last does, for a field that is a message or belongs to a oneof.
 func (r *fieldReader) lastOfMany(b []byte) (last []byte, ok bool) {
 	merged := false
 	for len(b) > 0 {
@@ -184,7 +185,7 @@ func (r *fieldReader) lastOfMany(b []byte) (last []byte, ok bool) {
 	return last, true
 }
 
-// body returns the bytes of a message without the length prefix or the end of the group.
+// body returns the bytes of an embedded message, without its length prefix or its group's end tag.
 func (r *fieldReader) body(v []byte) []byte {
 	var body []byte
 	if r.wire == protowire.StartGroupType {
@@ -198,8 +199,9 @@ func (r *fieldReader) body(v []byte) []byte {
 	return body
 }
 
-// valueOf returns one encoded value of the field, or the bytes of a message, as a value of SQL, which shares memory with v. known is false
-// for a number that a closed enumeration does not have.
+// valueOf returns one encoded value of the field as an SQL value, which shares memory with v. For a field that is a
+// message, v is the message's bytes. known is false if the field's enumeration is closed and does not have the
+// number.
 func (r *fieldReader) valueOf(v []byte) (_ value.Value, known bool, err error) {
 	switch r.wire {
 	case protowire.VarintType:
@@ -262,7 +264,7 @@ func (r *fieldReader) varint(u uint64) (_ value.Value, known bool, err error) {
 	return value.OfInt64(int64(u)), true, nil
 }
 
-// unsigned converts an unsigned number to INT64, which holds only the lower half of the range.
+// unsigned converts an unsigned number to INT64. It fails for numbers above the largest INT64.
 func (r *fieldReader) unsigned(u uint64) (_ value.Value, known bool, err error) {
 	if u > math.MaxInt64 {
 		return value.Value{}, false, usererror.BadArgument("The value of field " + string(r.field.FullName()) + " of a protocol buffer is out of the range of INT64")
@@ -270,7 +272,7 @@ func (r *fieldReader) unsigned(u uint64) (_ value.Value, known bool, err error) 
 	return value.OfInt64(int64(u)), true, nil
 }
 
-// defaultOf returns the value of a field that is not repeated and not set.
+// defaultOf returns the value that a field has while it is not set. The field must not be repeated.
 func defaultOf(f protoreflect.FieldDescriptor) value.Value {
 	d := f.Default()
 	switch f.Kind() {
@@ -294,7 +296,7 @@ func defaultOf(f protoreflect.FieldDescriptor) value.Value {
 	return value.OfInt64(d.Int())
 }
 
-// fieldPath finds a field of a message, or of a message nested in it.
+// fieldPath finds a field of a message, or a field of a message nested in it.
 type fieldPath struct {
 	outer []*fieldReader
 	*fieldReader
@@ -309,7 +311,7 @@ func newFieldPath(path []protoreflect.FieldDescriptor) *fieldPath {
 	return p
 }
 
-// parent returns the message that contains the path's last field, nil if that message is not set.
+// parent returns the bytes of the message that contains the path's last field; nil if that message is not set.
 func (p *fieldPath) parent(b []byte) ([]byte, error) {
 	for _, r := range p.outer {
 		v, ok := r.last(b)
@@ -327,16 +329,17 @@ func (p *fieldPath) parent(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// A FieldReader returns the value of a field of a message. It is NULL if a message on the way to the field is not set. The value may share
-// memory with the message.
+// A FieldReader returns the value of a field of a message. The value is NULL if a message on the path to the field is
+// not set. The value may share memory with the message.
 type FieldReader func(message []byte) (value.Value, error)
 
-// maxDefault is the maximum size in bytes of a field's default for which FieldOf returns a reader. The values for many rows are stored one
-// after the other, and every row may have the default.
+// maxDefault is the maximum size in bytes of a field's default value for which FieldOf returns a reader. Every row
+// may have the default value, and callers copy the values of many rows into one buffer, so a large default would take
+// much memory.
 const maxDefault = 1 << 10
 
-// FieldOf returns the FieldReader of a call of tree.ProtoField for a field that is not repeated. It returns nil for other calls, and for a
-// field with a large default.
+// FieldOf returns the FieldReader for a call of tree.ProtoField. It returns nil for other calls, for a repeated
+// field, and for a field with a large default value.
 func FieldOf(f *tree.Function) FieldReader {
 	if f.Name != tree.ProtoField || f.Fields == nil || f.Safe {
 		return nil
@@ -348,7 +351,8 @@ func FieldOf(f *tree.Function) FieldReader {
 	return p.single(value.Null(f.Type.Kind))
 }
 
-// single returns a reader of a field that is not repeated.
+// single returns a reader of a field that is not repeated. The reader returns null if a message on the path to the
+// field is not set.
 func (p *fieldPath) single(null value.Value) FieldReader {
 	unset := defaultOf(p.field)
 	required := p.field.Cardinality() == protoreflect.Required
@@ -452,7 +456,7 @@ func hasProtoField(f *tree.Function) fn.Body {
 	})
 }
 
-// protoName returns the type of a message for errors, as SQL writes it.
+// protoName returns the name of a message type as error messages show it.
 func protoName(t *value.Type) string {
 	return strings.TrimSuffix(strings.TrimPrefix(t.String(), "PROTO<"), ">")
 }

@@ -20,7 +20,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// foreign is a resolver without types. Message types that the program itself is linked with must have no meaning in a database.
+// foreign is a resolver that knows no types. Without it, protobuf would find message types that are linked into the
+// program; these must have no meaning in a database.
 var foreign = new(protoregistry.Types)
 
 // parseMessage unmarshals a PROTO.
@@ -32,7 +33,7 @@ func parseMessage(b []byte, d protoreflect.MessageDescriptor) (*dynamicpb.Messag
 	return m, nil
 }
 
-// bytesToProto casts BYTES to PROTO. It checks that they are a valid message.
+// bytesToProto returns the cast of BYTES to PROTO, which checks that the bytes are a valid message.
 func bytesToProto(to *value.Type) fn.Eval {
 	return func(_ *fn.Context, a []value.Value) (value.Value, error) {
 		if _, err := parseMessage(a[0].AsBytes(), to.Message()); err != nil {
@@ -42,7 +43,7 @@ func bytesToProto(to *value.Type) fn.Eval {
 	}
 }
 
-// stringToProto casts a message in text format to PROTO.
+// stringToProto returns the cast to PROTO of a STRING that holds a message in text format.
 func stringToProto(to *value.Type) fn.Eval {
 	return func(_ *fn.Context, a []value.Value) (value.Value, error) {
 		m := dynamicpb.NewMessage(to.Message())
@@ -68,7 +69,8 @@ func protoToString(from *value.Type) fn.Eval {
 	}
 }
 
-// Text returns a PROTO in text format. It prints bytes that are not a valid message like BYTES.
+// Text returns a PROTO in text format. If the bytes are not a valid message, it returns them escaped, as BYTES are
+// printed.
 func Text(v value.Value, t *value.Type) []byte {
 	if t.Message() != nil {
 		if m, err := parseMessage(v.AsBytes(), t.Message()); err == nil {
@@ -78,8 +80,8 @@ func Text(v value.Value, t *value.Type) []byte {
 	return []byte(fn.EscapeBytes(v.AsBytes(), 0))
 }
 
-// appendMessageText appends the fields of a message in text format, in one line, ordered by their numbers: i: 1 sub { x: "a" }. Package
-// prototext is not used because it adds spaces at random.
+// appendMessageText appends the fields of a message in text format, on one line and ordered by field number: i: 1 sub
+// { x: "a" }. It does not use package prototext, which adds spaces at random.
 func appendMessageText(dst []byte, m protoreflect.Message) []byte {
 	type entry struct {
 		field protoreflect.FieldDescriptor
@@ -166,7 +168,8 @@ func appendFloatText(dst []byte, f float64, bits int) []byte {
 	return strconv.AppendFloat(dst, f, 'g', -1, bits)
 }
 
-// appendUnknownText appends the fields that the message's type does not have, with their numbers as names.
+// appendUnknownText appends the fields that the message's type does not have. It prints their numbers in place of
+// names.
 func appendUnknownText(dst, b []byte) []byte {
 	for len(b) > 0 {
 		number, wire, n := protowire.ConsumeTag(b)
@@ -220,7 +223,7 @@ func enumToInt64(_ *fn.Context, a []value.Value) (value.Value, error) {
 	return value.OfInt64(a[0].AsInt64()), nil
 }
 
-// enumOf returns a number as a value of an ENUM type.
+// enumOf returns a number as a value of an ENUM type. It fails if the type does not have the number.
 func enumOf(to *value.Type, number int64) (value.Value, error) {
 	if number != int64(int32(number)) || to.Enumeration().Values().ByNumber(protoreflect.EnumNumber(number)) == nil {
 		return value.Value{}, usererror.BadArgument("Out of range cast of integer " + strconv.FormatInt(number, 10) + " to enum type " + to.Name)
@@ -232,7 +235,7 @@ func int64ToEnum(to *value.Type) fn.Eval {
 	return func(_ *fn.Context, a []value.Value) (value.Value, error) { return enumOf(to, a[0].AsInt64()) }
 }
 
-// stringToEnum accepts the name of a value, or its number in digits.
+// stringToEnum returns the cast of STRING to ENUM. The text is the name of a value, or its number in digits.
 func stringToEnum(to *value.Type) fn.Eval {
 	return func(_ *fn.Context, a []value.Value) (value.Value, error) {
 		text := a[0].AsString()
@@ -248,7 +251,7 @@ func stringToEnum(to *value.Type) fn.Eval {
 	}
 }
 
-// Conversion returns a conversion from or to a PROTO or ENUM, nil if there is none.
+// Conversion returns the conversion between two types of which one is a PROTO or ENUM; nil if there is none.
 func Conversion(from, to *value.Type) fn.Eval {
 	if (from.Name != "" && from.Descriptor == nil) || (to.Name != "" && to.Descriptor == nil) {
 		return nil
@@ -274,8 +277,8 @@ func Conversion(from, to *value.Type) fn.Eval {
 	return nil
 }
 
-// JSON returns a PROTO in the JSON format of protocol buffers (https://protobuf.dev/programming-guides/json), with the declared names
-// of fields. For a value without a JSON form it returns the bytes in base64.
+// JSON returns a PROTO in the JSON format of protocol buffers (https://protobuf.dev/programming-guides/json), with
+// the names of fields as declared. If the value has no JSON form, JSON returns its bytes in base64.
 func JSON(v value.Value, t *value.Type) string {
 	if m, err := parseMessage(v.AsBytes(), t.Message()); err == nil {
 		text, err := protojson.MarshalOptions{UseProtoNames: true, Resolver: foreign}.Marshal(m)

@@ -14,7 +14,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// appendField appends a field in the encoding of messages. The value must not be NULL.
+// appendField appends a field with all of its values, encoded as in a message. v must not be NULL.
 func appendField(dst []byte, f protoreflect.FieldDescriptor, v value.Value) ([]byte, error) {
 	if !f.IsList() && !f.IsMap() {
 		return appendFieldValue(dst, f, v)
@@ -90,8 +90,8 @@ func appendNumber(dst []byte, f protoreflect.FieldDescriptor, v value.Value) ([]
 	return protowire.AppendVarint(dst, uint64(i)), nil
 }
 
-// isImplied reports whether the message means the same without this value: the field is a proto3 field without presence, and the value is
-// its default.
+// isImplied reports whether the message is the same without this value: the field is a proto3 field without presence,
+// and the value is its default.
 func isImplied(f protoreflect.FieldDescriptor, v value.Value) bool {
 	if f.HasPresence() || f.IsList() || f.IsMap() {
 		return false
@@ -107,7 +107,7 @@ func isImplied(f protoreflect.FieldDescriptor, v value.Value) bool {
 	return v.AsInt64() == 0
 }
 
-// checkRequired refuses to leave a required field unset.
+// checkRequired returns an error if f is a required field. It is called when f would become unset.
 func checkRequired(f protoreflect.FieldDescriptor) error {
 	if f.Cardinality() == protoreflect.Required {
 		return usererror.BadArgument("Cannot encode a null value in required protocol message field " + string(f.FullName()))
@@ -117,7 +117,7 @@ func checkRequired(f protoreflect.FieldDescriptor) error {
 
 func makeProto(f *tree.Function) fn.Body {
 	fields := make([]protoreflect.FieldDescriptor, len(f.Fields))
-	order := make([]int, len(fields)) // by field number
+	order := make([]int, len(fields)) // indexes in fields, ordered by field number
 	for i, path := range f.Fields {
 		fields[i], order[i] = path[0], i
 	}
@@ -145,9 +145,9 @@ func makeProto(f *tree.Function) fn.Body {
 
 // replacement replaces the value of one field.
 type replacement struct {
-	outer []*fieldReader // the messages on the way to it
+	outer []*fieldReader // the messages on the path to the field
 	last  *fieldReader
-	make  bool // create messages on the way that are not set
+	make  bool // create messages on the path that are not set
 }
 
 func replaceFields(f *tree.Function) fn.Body { return replacing(f, false) }
@@ -178,7 +178,8 @@ func replacing(f *tree.Function, create bool) fn.Body {
 	})
 }
 
-// in returns the message with the new value of the field. outer are the messages still to be entered on the way to it.
+// in returns the message with the new value v of the field. outer are those messages on the path to the field that
+// are inside message.
 func (r *replacement) in(message []byte, outer []*fieldReader, v value.Value) ([]byte, error) {
 	if len(outer) == 0 {
 		return r.set(message, v)
@@ -202,7 +203,7 @@ func (r *replacement) in(message []byte, outer []*fieldReader, v value.Value) ([
 	return appendFieldValue(rest, at.field, value.OfProto(inner))
 }
 
-// set sets the field of its message to a value; NULL unsets it.
+// set returns the message with the value v of the last field of the path. A NULL unsets the field.
 func (r *replacement) set(message []byte, v value.Value) ([]byte, error) {
 	f := r.last.field
 	if v.IsNull() {
@@ -217,7 +218,8 @@ func (r *replacement) set(message []byte, v value.Value) ([]byte, error) {
 	return appendField(rest, f, v)
 }
 
-// without returns a copy of a message without the field. If another value follows (replaced), it also drops the other fields of its oneof.
+// without returns a copy of a message without the field. replaced says that the caller then appends a new value of
+// the field; in this case without also removes the other fields of the field's oneof.
 func (r *fieldReader) without(b []byte, replaced bool) ([]byte, error) {
 	rest := make([]byte, 0, len(b)+16)
 	for len(b) > 0 {

@@ -1,4 +1,5 @@
-// Package sqltext prints values as text: as CAST to STRING does (FORMAT's %t), or as SQL literals (%T).
+// Package sqltext prints values as text, in one of two forms: as CAST to STRING prints them (FORMAT's %t), or as SQL
+// literals (%T).
 //
 // Imports of this module: sql/fn, sql/fn/protobuf, value.
 package sqltext
@@ -14,7 +15,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Printer prints values of one type.
+// Printer prints values as SQL literals if Literal is set, and otherwise as CAST to STRING does. Zone is the time
+// zone of timestamps.
 type Printer struct {
 	Literal bool
 	Zone    *time.Location
@@ -64,8 +66,8 @@ func (p Printer) appendList(dst []byte, v value.Value, open, end byte, typeOf fu
 	return append(dst, end)
 }
 
-// appendFloat appends a floating point number in a form that cannot be read as an integer. As a literal, a number that is not finite is a
-// CAST.
+// appendFloat appends a floating point number in a form that cannot be read as an integer. A literal of a number that
+// is not finite has the form CAST("nan" AS type).
 func (p Printer) appendFloat(dst []byte, v value.Value, t *value.Type) []byte {
 	text := string(Append(nil, v, nil))
 	switch {
@@ -77,7 +79,7 @@ func (p Printer) appendFloat(dst []byte, v value.Value, t *value.Type) []byte {
 	return append(dst, text...)
 }
 
-// appendNamed appends a value of a PROTO or ENUM type. As a literal it is CAST("text" AS type).
+// appendNamed appends a value of a PROTO or ENUM type. A literal has the form CAST("text" AS type).
 func (p Printer) appendNamed(dst []byte, text string, t *value.Type) []byte {
 	if !p.Literal {
 		return append(dst, text...)
@@ -85,7 +87,7 @@ func (p Printer) appendNamed(dst []byte, text string, t *value.Type) []byte {
 	return append(dst, "CAST("+stringLiteral(text)+" AS "+t.Name+")"...)
 }
 
-// appendTyped appends TYPE "text".
+// appendTyped appends a literal of the form TYPE "text"; for a UUID, CAST("text" AS UUID).
 func (p Printer) appendTyped(dst []byte, v value.Value, t *value.Type) []byte {
 	text := stringLiteral(string(Append(nil, v, p.Zone)))
 	if t.Kind == value.UUID {
@@ -124,7 +126,7 @@ func Append(dst []byte, v value.Value, zone *time.Location) []byte {
 	return append(dst, v.AsBytes()...)
 }
 
-// stringLiteral returns a string in double quotes, or in single quotes if that saves escapes.
+// stringLiteral returns a string in double quotes, or in single quotes if the string then needs no escaped quotes.
 func stringLiteral(s string) string {
 	quote := '"'
 	if strings.Contains(s, `"`) && !strings.Contains(s, "'") {
@@ -163,7 +165,7 @@ func bytesLiteral(b []byte) string {
 	return "b" + string(quote) + fn.EscapeBytes(b, quote) + string(quote)
 }
 
-// ToText converts a value to STRING. It prints timestamps in the statement's time zone.
+// ToText converts a value to STRING. It prints a timestamp in the statement's time zone.
 func ToText(ctx *fn.Context, a []value.Value) (value.Value, error) {
 	zone := time.UTC
 	if a[0].Kind() == value.Timestamp {

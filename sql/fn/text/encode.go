@@ -15,7 +15,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Encodings convert between text, bytes and code points.
+// Encodings has the functions that convert between text, bytes and code points.
 var Encodings = []fn.Record{
 	{Name: "to_hex", Doc: "Bytes in hexadecimal, lower case.", Overloads: []fn.Overload{fn.On("BYTES -> STRING", fn.Strict(ToHex))}},
 	{Name: "from_hex", Doc: "The bytes that hexadecimal digits stand for; an odd digit is the first.", Overloads: []fn.Overload{fn.On("STRING -> BYTES", fn.Strict(FromHex))}},
@@ -52,7 +52,7 @@ func FromHex(_ *fn.Context, a []value.Value) (value.Value, error) {
 	if len(s)%2 == 1 {
 		s = "0" + s
 	}
-	b, _ := hex.DecodeString(s) // checked above
+	b, _ := hex.DecodeString(s) // cannot fail: all characters are checked above
 	return fn.OfBytes(b)
 }
 
@@ -73,7 +73,7 @@ func ToBase64(_ *fn.Context, a []value.Value) (value.Value, error) {
 	return fn.OfString(base64.StdEncoding.EncodeToString(a[0].AsBytes()))
 }
 
-// FromBase64 ignores white space and does not require padding.
+// FromBase64 decodes base 64. It ignores white space and does not require padding.
 func FromBase64(_ *fn.Context, a []value.Value) (value.Value, error) {
 	s := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" \t\n\v\f\r", r) {

@@ -21,13 +21,14 @@ var Formats = []fn.Record{
 		Overloads: []fn.Overload{fn.On("STRING, ANY... -> STRING", fn.ByType(format))}},
 }
 
-// formatPart is a text and the specifier that follows it.
+// formatPart is a piece of literal text of the format, and the specifier that follows it.
 type formatPart struct {
 	text                                   string
-	specifier                              byte // 0 at the end
+	specifier                              byte // 0 for the last piece, which no specifier follows
 	minus, plus, space, sharp, zero, group bool
-	// width and precision are numbers. If widthArg or precisionArg is not negative, the number is that argument instead. A precision of -1
-	// means none.
+	// width and precision are the numbers in the specifier. If widthArg is not negative, the width is the value of
+	// argument widthArg instead; precisionArg has the same meaning for the precision. A precision of -1 means that
+	// there is none.
 	width, precision       int
 	widthArg, precisionArg int
 	arg                    int
@@ -97,7 +98,8 @@ func compileFormat(pattern string, args []*value.Type) ([]formatPart, error) {
 	return parts, nil
 }
 
-// parse reads [flags][width][.precision]specifier.
+// parse parses [flags][width][.precision]specifier. next is the index of the next argument. rest is the format after
+// the specifier.
 func (p *formatPart) parse(spec string, next *int) (rest string, ok bool) {
 	for spec != "" {
 		flag := map[byte]*bool{'-': &p.minus, '+': &p.plus, ' ': &p.space, '#': &p.sharp, '0': &p.zero, '\'': &p.group}[spec[0]]
@@ -118,7 +120,8 @@ func (p *formatPart) parse(spec string, next *int) (rest string, ok bool) {
 	return spec[1:], p.specifier != '%' || *p == bare
 }
 
-// formatNumber reads a number, or a * that takes the number from the next argument. The number is 0 if there is none.
+// formatNumber reads a number, or a * that takes the number from the next argument, whose index it returns in arg. If
+// there is neither, the number is 0. arg is -1 without a *.
 func formatNumber(spec string, next *int) (n, arg int, rest string, ok bool) {
 	if rest, star := strings.CutPrefix(spec, "*"); star {
 		*next++
@@ -132,7 +135,7 @@ func formatNumber(spec string, next *int) (n, arg int, rest string, ok bool) {
 	return n, -1, spec[digits:], err == nil && n <= fn.MaxOutput
 }
 
-// check compares the types of the arguments with the types that the specifier accepts.
+// check returns an error if the specifier does not accept the types of its arguments.
 func (p *formatPart) check(args []*value.Type) error {
 	for _, arg := range []int{p.widthArg, p.precisionArg} {
 		if arg >= 0 && args[arg].Kind != value.Int64 {
@@ -172,7 +175,7 @@ func wrongFormatType(arg int, wanted string, t *value.Type) error {
 	return usererror.BadArgument(fmt.Sprintf("Invalid type for argument %d to FORMAT; Expected %s; Got %s", arg+2, wanted, t))
 }
 
-// append appends the argument as the specifier formats it; ok is false if the result is NULL.
+// append appends the argument as the specifier formats it. ok is false if the result of FORMAT is NULL.
 func (p formatPart) append(dst []byte, ctx *fn.Context, args []value.Value, types []*value.Type) (out []byte, ok bool, err error) {
 	if p.specifier == '%' {
 		return append(dst, '%'), true, nil
@@ -226,7 +229,7 @@ func (p formatPart) appendValue(dst []byte, v value.Value) (out []byte, ok bool,
 	return p.float(dst, v), true, nil
 }
 
-// cut shortens a text to precision characters.
+// cut shortens a text to at most p.precision characters.
 func (p formatPart) cut(s string) string {
 	if p.precision < 0 {
 		return s
@@ -234,7 +237,7 @@ func (p formatPart) cut(s string) string {
 	return s[:fn.CharOffset(s, int64(p.precision))]
 }
 
-// pad appends a text after its sign or prefix, filled up to the width.
+// pad appends prefix (a sign or 0x) and digits. If they are shorter than the width, it adds spaces or zeros.
 func (p formatPart) pad(dst []byte, prefix, digits string) []byte {
 	missing := max(0, p.width-len(prefix)-utf8.RuneCountInString(digits))
 	switch {
@@ -287,7 +290,8 @@ func (p formatPart) integer(dst []byte, i int64) []byte {
 	return p.pad(dst, p.sign(i < 0)+prefix, digits)
 }
 
-// grouped puts commas between groups of three decimal or four octal digits, colons between four hexadecimal ones.
+// grouped puts commas between groups of three decimal or four octal digits, and colons between groups of four
+// hexadecimal digits.
 func grouped(digits string, base int) string {
 	size, separator := 3, ","
 	switch base {
@@ -341,7 +345,7 @@ func (p formatPart) float(dst []byte, v value.Value) []byte {
 	return p.pad(dst, p.sign(negative), text)
 }
 
-// finiteText reports whether a text is a number in plain digits.
+// finiteText reports whether a text is a number without an exponent, and not inf or nan.
 func finiteText(text string) bool {
 	return text[0] >= '0' && text[0] <= '9' && !strings.Contains(text, "e")
 }
@@ -349,7 +353,7 @@ func finiteText(text string) bool {
 // fixedNumeric formats a NUMERIC with the given number of digits after the point.
 func fixedNumeric(d value.Decimal, digits int) string {
 	rounded, ok := d.Quantize(int64(digits), value.HalfAway)
-	if !ok { // happens only near the ends of the range
+	if !ok { // only near the ends of NUMERIC's range
 		return new(big.Float).SetPrec(fn.WorkingPrecision).SetRat(new(big.Rat).SetFrac(d.Big(), fn.Billion)).Text('f', digits)
 	}
 	text := rounded.String()
@@ -363,7 +367,7 @@ func fixedNumeric(d value.Decimal, digits int) string {
 	return text + strings.Repeat("0", digits-len(fraction))
 }
 
-// withPoint applies the # flag: the text always has a point, and %g keeps its zeros.
+// withPoint applies the # flag to a formatted number: the number always has a point, and %g keeps trailing zeros.
 func withPoint(text string, verb byte, precision int) string {
 	if !finiteText(text[:1]) {
 		return text

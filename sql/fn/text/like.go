@@ -30,14 +30,15 @@ func like(f *tree.Function) fn.Body {
 	})
 }
 
-// likePattern is a pattern split at its %s. A text matches if it consists of pieces[0], any text, pieces[1], and so on up to the last
-// piece.
+// likePattern is a pattern split at each %. A text matches if it consists of pieces[0], any text, pieces[1], and so
+// on up to the last piece.
 type likePattern struct {
 	pieces []likePiece
-	bytes  bool // _ is a byte
+	bytes  bool // _ matches a byte, not a character
 }
 
-// likePiece is a part of a pattern split at its _s. It matches literals[0], one character, literals[1], and so on.
+// likePiece is a piece of a pattern, split at each _. It matches piece[0], any character, piece[1], any character,
+// and so on.
 type likePiece []string
 
 func compileLike(pattern string, kind value.Kind) (likePattern, error) {
@@ -73,7 +74,7 @@ func (p *likePattern) matches(s string) bool {
 		return false
 	}
 	s = s[n:]
-	// Matching each piece at its leftmost place leaves the most text for the pieces after it.
+	// If each piece is matched as far left as possible, the most text remains for the pieces after it.
 	for _, piece := range p.pieces[1:last] {
 		if n, ok = piece.search(s, p.bytes); !ok {
 			return false
@@ -83,7 +84,8 @@ func (p *likePattern) matches(s string) bool {
 	return p.pieces[last].suffix(s, p.bytes)
 }
 
-// prefix returns the length of the beginning of s that the piece matches; ok is false if it does not match there.
+// prefix returns the length in bytes of the beginning of s that the piece matches. ok is false if the piece does not
+// match there.
 func (piece likePiece) prefix(s string, bytes bool) (n int, ok bool) {
 	for i, literal := range piece {
 		if i > 0 {
@@ -100,7 +102,7 @@ func (piece likePiece) prefix(s string, bytes bool) (n int, ok bool) {
 	return n, true
 }
 
-// search finds the leftmost match of the piece and returns its end.
+// search returns the end of the leftmost match of the piece in s.
 func (piece likePiece) search(s string, bytes bool) (end int, ok bool) {
 	if len(piece) == 1 {
 		i := strings.Index(s, piece[0])

@@ -13,7 +13,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Regexps use RE2's syntax, as Go's package does. In BYTES, each byte is a character.
+// Regexps has the functions of regular expressions. Go's package regexp has the same syntax as RE2, which GoogleSQL
+// uses. In BYTES, each byte is a character.
 var Regexps = []fn.Record{
 	{Name: "regexp_contains", Doc: "Whether a regular expression matches a part of the text.", Overloads: []fn.Overload{
 		fn.On("STRING, STRING -> BOOL", fn.ByType(regexpContains)),
@@ -37,13 +38,14 @@ var Regexps = []fn.Record{
 // pattern is a compiled regular expression.
 type pattern struct {
 	re *regexp.Regexp
-	// looksBack says that the pattern examines the text before a match (^, \b), so it must always see the text from its beginning.
+	// looksBack says that the pattern examines the text before a match (^, \b). Such a pattern must be matched
+	// against the whole text, even to find matches after a position.
 	looksBack bool
-	// bytes says that the text is BYTES. It is matched as if each byte were the character with that number.
+	// bytes says that the text is BYTES. Each byte is then matched as the character with that number.
 	bytes bool
 }
 
-// patternCache compiles the patterns of one call and keeps the last one.
+// patternCache compiles the patterns of one call in a statement, and keeps the last one for the next row.
 type patternCache struct {
 	kind  value.Kind
 	cache fn.Memo[*pattern]
@@ -71,7 +73,7 @@ func (c *patternCache) compile(text string) (*pattern, error) {
 	return p, nil
 }
 
-// re2Problems holds RE2's messages where Go's differ.
+// re2Problems holds RE2's error messages that differ from those of Go.
 var re2Problems = map[syntax.ErrorCode]string{
 	syntax.ErrMissingBracket:        "missing ]",
 	syntax.ErrMissingParen:          "missing )",
@@ -132,7 +134,7 @@ func (p *pattern) subject(s string) string {
 	return s
 }
 
-// original translates a part of the subject back to a value.
+// original converts a part of the subject back to a STRING or BYTES value.
 func (p *pattern) original(s string) value.Value {
 	if !p.bytes {
 		return value.OfString(s)
@@ -147,8 +149,8 @@ func (p *pattern) original(s string) value.Value {
 	return value.OfBytes(b)
 }
 
-// extracted returns the range of a match that extraction functions return: its only group, or the whole match. start is -1 for a group that
-// took no part.
+// extracted returns the range of a match that extraction functions return: that of the pattern's only group, or of
+// the whole match. start is -1 if the group matched nothing.
 func (p *pattern) extracted(match []int) (start, end int) {
 	if p.re.NumSubexp() == 1 {
 		return match[2], match[3]
@@ -156,8 +158,10 @@ func (p *pattern) extracted(match []int) (start, end int) {
 	return match[0], match[1]
 }
 
-// each calls f for one match after the other until it returns false. An empty match may directly follow another match. As in GoogleSQL, an
-// empty match at the very end of a text that is not empty does not count after another match.
+// each calls f for each match in s until f returns false. As in GoogleSQL, an empty match may directly follow another
+// match, but an empty match at the end of s is left out if s is not empty and another match precedes it. If the
+// pattern looks back, the matches are those of Go's FindAll, in which no empty match directly follows another match;
+// each then always leaves out an empty match at the end of a text that is not empty.
 func (p *pattern) each(s string, f func(match []int) (more bool)) {
 	if p.looksBack {
 		for _, match := range p.re.FindAllStringSubmatchIndex(s, -1) {
@@ -222,7 +226,8 @@ func regexpExtract(f *tree.Function) fn.Body {
 	})
 }
 
-// nth finds the n-th match from a position on (arguments 2 and 3). It returns the extracted text and its range in the subject.
+// nth finds a match for arguments 2 and 3: the position from which to search and the number of the match, both from
+// 1. It returns the extracted text and its range in the subject. start is -1 if there is no such match.
 func (p *pattern) nth(a []value.Value) (found string, start, end int, err error) {
 	from, occurrence := int64(1), int64(1)
 	if len(a) > 2 {
@@ -329,7 +334,8 @@ func (p *pattern) checkRewrite(rewrite string) error {
 	return nil
 }
 
-// appendRewrite appends the replacement for a match. The replacement must have been checked.
+// appendRewrite appends the replacement of a match, with \0 to \9 replaced by groups. checkRewrite must have accepted
+// rewrite.
 func appendRewrite(dst []byte, rewrite, s string, match []int) []byte {
 	for i := 0; i < len(rewrite); i++ {
 		if rewrite[i] != '\\' {

@@ -12,7 +12,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Basic has the functions that work on whole texts.
+// Basic has the functions that read or change whole texts.
 var Basic = []fn.Record{
 	{Name: "concat", Doc: "The arguments one after the other; NULL if one is NULL.", Overloads: []fn.Overload{
 		fn.On("STRING... -> STRING", fn.Strict(concat)),
@@ -76,7 +76,7 @@ func byteLength(_ *fn.Context, a []value.Value) (value.Value, error) {
 	return fn.OfInt64(int64(len(a[0].AsBytes())))
 }
 
-// toUpper and toLower use Unicode's full case mapping: the upper case of ß is SS.
+// toUpper and toLower use Unicode's full case mapping, in which the upper case of ß is SS.
 
 func toUpper(s string) string {
 	if fn.IsASCII(s) {
@@ -96,7 +96,7 @@ func asciiUpper(s string) string { return mapBytes(s, 'a', 'z') }
 
 func asciiLower(s string) string { return mapBytes(s, 'A', 'Z') }
 
-// mapBytes swaps the case of the ASCII letters from low to high.
+// mapBytes changes the case of the ASCII letters from low to high, and no other bytes.
 func mapBytes(s string, low, high byte) string {
 	b := []byte(s)
 	for i, c := range b {
@@ -212,7 +212,7 @@ func splitSubstr(_ *fn.Context, a []value.Value) (value.Value, error) {
 	return fn.OfString(strings.Join(parts[start:end], delimiter))
 }
 
-// soundexCodes holds the codes of the letters a to z; 0 means that the letter has no code.
+// soundexCodes holds the Soundex codes of the letters a to z; 0 means that the letter has no code.
 const soundexCodes = "01230120022455012623010202"
 
 func soundex(_ *fn.Context, a []value.Value) (value.Value, error) {

@@ -9,7 +9,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Substrings: positions count from 1, or from the end if negative.
+// Substrings has the functions that search, cut and pad texts. Positions count from 1; negative positions count from
+// the end.
 var Substrings = []fn.Record{
 	{Name: "substr", Doc: "SUBSTR(text, position, length): the part from a position on (from the end, if negative), at most length long.", Overloads: []fn.Overload{
 		fn.On("STRING, INT64, ?INT64 -> STRING", fn.Strict(substrChars)),
@@ -85,7 +86,8 @@ func strpos(_ *fn.Context, a []value.Value) (value.Value, error) {
 	return position(s, strings.Index(s, a[1].AsString()), a[0].Kind())
 }
 
-// position translates a byte offset to SQL's counting from 1. Offset -1 means that nothing was found and gives 0.
+// position returns the SQL position, which counts from 1, of a byte offset in s. The offset -1 means that nothing was
+// found; its position is 0.
 func position(s string, offset int, kind value.Kind) (value.Value, error) {
 	if offset < 0 {
 		return fn.OfInt64(0)
@@ -159,7 +161,7 @@ func pad(atStart bool) fn.Body {
 
 const padTooLong = "Output of LPAD/RPAD exceeds max allowed output size of 1MB"
 
-// fill repeats a pattern until it has n characters or bytes.
+// fill repeats a pattern until it has n characters, or n bytes if kind is BYTES.
 func fill(pattern string, n int64, kind value.Kind) string {
 	unit := textLength(pattern, kind)
 	rest := pattern[:fn.CharOffset(pattern, n%unit)]

@@ -10,18 +10,19 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// CAST of dates and timestamps with FORMAT: 'YYYY-MM-DD HH24:MI:SS'
+// The functions here cast between text and dates or timestamps with a FORMAT such as 'YYYY-MM-DD HH24:MI:SS'
 // (https://cloud.google.com/spanner/docs/reference/standard-sql/conversion_functions#formatting_syntax).
 
-// castElements lists the format elements. An element comes before shorter ones that it begins with.
+// castElements lists the format elements. An element precedes the shorter elements with which it begins, so that the
+// longest is found first.
 var castElements = []string{
 	"YYYY", "YYY", "YY", "Y", "RRRR", "RR", "MONTH", "MON", "MM", "DDD", "DD", "DAY", "DY", "D", "HH24", "HH12", "HH", "MI", "SSSSS", "SS",
 	"FF1", "FF2", "FF3", "FF4", "FF5", "FF6", "FF7", "FF8", "FF9", "A.M.", "AM", "P.M.", "PM", "TZH", "TZM",
 }
 
-// castElement is a format element, or text that is copied as it is.
+// castElement is a format element, or literal text.
 type castElement struct {
-	name    string // in upper case; empty for a text
+	name    string // name of the element in upper case; empty for literal text
 	written string
 }
 
@@ -136,7 +137,7 @@ func (c civil) castElement(e castElement) string {
 	return string(c.format(nil, strftime[e.name]))
 }
 
-// cased returns text in the letter case in which the element is written: AB, Ab or ab.
+// cased returns text in the letter case of the element as written: AB, Ab or ab.
 func cased(text, written string) string {
 	switch {
 	case written == strings.ToUpper(written):
@@ -147,7 +148,8 @@ func cased(text, written string) string {
 	return strings.ToLower(text)
 }
 
-// castParse maps CAST's elements to those of PARSE_TIMESTAMP, which parse them. The functions below parse the elements that it lacks.
+// castParse maps those elements of CAST that PARSE_TIMESTAMP can also parse to its elements. The functions below
+// parse the other elements.
 var castParse = map[string]string{
 	"YYYY": "Y", "RRRR": "Y", "MM": "m", "DD": "d", "DDD": "j", "MONTH": "B", "MON": "b", "HH": "I", "HH12": "I", "HH24": "H", "MI": "M", "SS": "S",
 	"AM": "p", "PM": "p",
@@ -181,7 +183,8 @@ func ParseTimestampElements(ctx *fn.Context, a []value.Value) (value.Value, erro
 	return p.timestamp()
 }
 
-// startOfMonth sets the date to the first day of the current month. CAST takes the parts that its format does not name from this day.
+// startOfMonth sets the date to the first day of the current month. CAST takes what its format does not name, such as
+// the year, from this day.
 func (p *dateParser) startOfMonth(ctx *fn.Context) {
 	c := civilOf(value.OfTime(ctx.Now), p.zone)
 	p.year, p.month, _ = value.CivilOf(int32(c.days))
@@ -254,7 +257,7 @@ func (p *dateParser) castElement(name string) (ok bool, err error) {
 	return false, usererror.BadArgument("Format element '" + name + "' is not supported for parsing")
 }
 
-// yearEnd reads the last digits of a year. The digits before them are those of the current year.
+// yearEnd reads the last digits of a year. The digits before them are those of p.year, the current year.
 func (p *dateParser) yearEnd(digits int) bool {
 	unit := [...]int{1, 10, 100, 1000}[digits]
 	n, ok := p.number(digits, 0, unit-1)
@@ -262,7 +265,7 @@ func (p *dateParser) yearEnd(digits int) bool {
 	return ok
 }
 
-// zonePart reads the signed hours of a zone offset, or its minutes.
+// zonePart reads a part of a zone offset: the hours with their sign, or the minutes.
 func (p *dateParser) zonePart(hours bool) bool {
 	if hours {
 		neg := strings.HasPrefix(p.rest, "-")

@@ -8,7 +8,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Conversions between dates, timestamps, intervals and their texts.
+// These functions convert between dates, timestamps, intervals and their texts.
 
 // ParseDate converts a STRING to a DATE.
 func ParseDate(_ *fn.Context, a []value.Value) (value.Value, error) {
@@ -19,7 +19,7 @@ func ParseDate(_ *fn.Context, a []value.Value) (value.Value, error) {
 	return value.OfDate(days), nil
 }
 
-// ParseTimestamp converts a STRING to a TIMESTAMP, in the statement's time zone unless the text names one.
+// ParseTimestamp converts a STRING to a TIMESTAMP. If the text names no time zone, the statement's time zone is used.
 func ParseTimestamp(ctx *fn.Context, a []value.Value) (value.Value, error) {
 	return timestampIn(a[0].AsString(), ctx.Location())
 }

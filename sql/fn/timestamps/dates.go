@@ -72,12 +72,12 @@ func dateSub(_ *fn.Context, a []value.Value) (value.Value, error) {
 	return v, err
 }
 
-// errOverflow never leaves the package: callers replace it by an error that names the overflow.
+// errOverflow is an error within this package. Callers replace it by an error that names the failed operation.
 var errOverflow = fmt.Errorf("date overflow")
 
-// moveDate moves a date by sign times n parts.
+// moveDate adds sign times n parts to a date.
 func moveDate(days int32, n, sign int64, p part) (value.Value, error) {
-	const most = 4_000_000 // no DATE can be moved that far
+	const most = 4_000_000 // no date can be moved farther than this and stay in range
 	if n > most || n < -most {
 		return value.Value{}, errOverflow
 	}
@@ -162,7 +162,8 @@ func generateDates(_ *fn.Context, a []value.Value) (value.Value, error) {
 	}
 	first, last := a[0].AsDate(), a[1].AsDate()
 	dates := []value.Value{}
-	// Each date is computed from the first one. So steps of a month from 31 January give 28 February and then 31 March.
+	// Each date is computed from the first one, so that steps of a month from 31 January give 28 February and then 31
+	// March.
 	for n := int64(0); ; n += step {
 		v, err := moveDate(first, n, 1, p)
 		if err != nil && err != errOverflow {

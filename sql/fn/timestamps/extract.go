@@ -5,7 +5,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Extracts has EXTRACT.
+// Extracts has the functions for EXTRACT.
 var Extracts = []fn.Record{
 	{Name: "$extract", Doc: "EXTRACT(part FROM x AT TIME ZONE zone): a part of a date, timestamp or interval, as a number.", Property: fn.Stable, Overloads: []fn.Overload{
 		fn.On("DATE, PART -> INT64", fn.Strict(extractDate)),

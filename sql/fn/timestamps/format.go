@@ -11,7 +11,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Formats: the format elements are those of strftime, and also %E4Y, %E*S, %E3S, %Ez, %Q, %J
+// Formats has the functions that format and parse dates and timestamps. The format elements are those of strftime,
+// and also %E4Y, %E*S, %E3S, %Ez, %Q and %J
 // (https://cloud.google.com/spanner/docs/reference/standard-sql/format-elements).
 var Formats = []fn.Record{
 	{Name: "format_date", Doc: "FORMAT_DATE(format, date): a date as a format says; elements of times stay empty.",
@@ -37,14 +38,14 @@ func timestampToString(ctx *fn.Context, a []value.Value) (value.Value, error) {
 	return fn.OfString(string(value.AppendTimestampIn(nil, seconds, nanos, zone)))
 }
 
-// civil is an instant as the clock and the calendar of a zone show it.
+// civil is an instant as date and time of day in a time zone.
 type civil struct {
 	days   int64
-	clock  int64 // seconds of the day
+	clock  int64 // seconds since midnight
 	nanos  int32
 	offset int64
 	unix   int64
-	date   bool // a DATE: it has neither time nor zone
+	date   bool // the value is a DATE, without time and zone
 }
 
 func civilOf(t value.Value, zone *time.Location) civil {
@@ -71,7 +72,7 @@ func formatTimestamp(ctx *fn.Context, a []value.Value) (value.Value, error) {
 	return fn.OfString(string(c.format(nil, a[0].AsString())))
 }
 
-// ofTime lists the elements that do not apply to a DATE and are left out for it.
+// ofTime lists the elements that print a time or a zone. For a DATE they print nothing.
 const ofTime = "cHIklMPpRrSTXsZz"
 
 func (c civil) format(dst []byte, format string) []byte {
@@ -102,8 +103,8 @@ func (c civil) format(dst []byte, format string) []byte {
 	return dst
 }
 
-// extended appends the value of an element that begins with %E or %O; spec begins with that letter. size is the length of the element in
-// spec, 0 if there is no such element.
+// extended appends the value of an element that begins with %E or %O. spec is the format after the %. size is the
+// length of the element in spec; 0 if there is no such element.
 func (c civil) extended(dst []byte, spec string) (out []byte, size int) {
 	switch {
 	case strings.HasPrefix(spec, "E4Y"):
@@ -121,7 +122,7 @@ func (c civil) extended(dst []byte, spec string) (out []byte, size int) {
 	return dst, 0
 }
 
-// timed returns the result of f, or dst unchanged for a DATE.
+// timed returns f(dst); for a DATE it returns dst unchanged.
 func (c civil) timed(dst []byte, f func([]byte) []byte) []byte {
 	if c.date {
 		return dst
@@ -150,7 +151,7 @@ func (c civil) appendOffset(dst []byte, colon string) []byte {
 	return fmt.Appendf(dst, "%c%02d%s%02d", sign, offset/3600, colon, offset/60%60)
 }
 
-// appendZone appends the zone's offset as UTC, UTC-8 or UTC+5:30.
+// appendZone appends the zone's offset in the form UTC, UTC-8 or UTC+5:30.
 func (c civil) appendZone(dst []byte) []byte {
 	dst = append(dst, "UTC"...)
 	sign, offset := '+', c.offset
@@ -167,7 +168,7 @@ func (c civil) appendZone(dst []byte) []byte {
 	return dst
 }
 
-// composed holds the elements that stand for a sequence of other elements.
+// composed maps elements that stand for several other elements to these elements.
 var composed = map[byte]string{
 	'c': "%a %b %e %H:%M:%S %Y", 'D': "%m/%d/%y", 'F': "%Y-%m-%d", 'R': "%H:%M", 'r': "%I:%M:%S %p", 'T': "%H:%M:%S",
 	'X': "%H:%M:%S", 'x': "%m/%d/%y", 'n': "\n", 't': "\t", '%': "%%",

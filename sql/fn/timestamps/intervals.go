@@ -38,8 +38,8 @@ func interval(_ *fn.Context, a []value.Value) (value.Value, error) {
 	return value.Value{}, unsupportedPart(a[1], "INTERVAL")
 }
 
-// times multiplies two numbers. It clamps the result to bounds that are far beyond any INTERVAL, so that several results can be added
-// without overflow.
+// times multiplies two numbers. If the product is far beyond any INTERVAL, it returns a bound instead, so that the
+// caller can add several products without overflow.
 func times(n, factor int64) int64 {
 	const bound = 1 << 60
 	return max(-bound/factor, min(n, bound/factor)) * factor
@@ -62,7 +62,7 @@ func justifyDays(_ *fn.Context, a []value.Value) (value.Value, error) {
 func justifyHours(_ *fn.Context, a []value.Value) (value.Value, error) {
 	i := a[0].AsInterval()
 	days, seconds := justify(int64(i.Days), i.Seconds, secondsPerDay)
-	// The fraction belongs to the time, which must have the same sign as the days.
+	// The nanoseconds belong to the time, which must have the same sign as the days.
 	if days < 0 && seconds == 0 && i.Nanos > 0 {
 		days, seconds = days+1, seconds-secondsPerDay
 	}
@@ -73,7 +73,7 @@ func justifyInterval(ctx *fn.Context, a []value.Value) (value.Value, error) {
 	i := a[0].AsInterval()
 	days, seconds := justify(int64(i.Days), i.Seconds, secondsPerDay)
 	months, days := justify(int64(i.Months), days, 30)
-	// All three parts get the sign of the whole interval.
+	// Months, days and time all get the sign of the whole interval.
 	const monthDays = 30
 	total := (months*monthDays+days)*secondsPerDay + seconds
 	fraction := int64(i.Nanos)
@@ -84,7 +84,8 @@ func justifyInterval(ctx *fn.Context, a []value.Value) (value.Value, error) {
 	return ofInterval(wholeDays/monthDays, wholeDays%monthDays, total%secondsPerDay, fraction)
 }
 
-// justify carries whole units from the smaller part to the larger one. If their signs differ, it borrows one unit.
+// justify moves whole units of size unit from small to great. If the two then have different signs, it moves one more
+// unit, so that the signs agree.
 func justify(great, small, unit int64) (justifiedGreat, justifiedSmall int64) {
 	great, small = great+small/unit, small%unit
 	switch {

@@ -6,7 +6,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Operators: operators on dates, timestamps and intervals. Those on numbers are in package operators.
+// Operators has the operators on dates, timestamps and intervals. Package operators has the operators on numbers.
 var Operators = []fn.Record{
 	{Name: "$add", Doc: "x + y of dates, timestamps and intervals.", Overloads: []fn.Overload{
 		fn.On("DATE, INT64 -> DATE", fn.Strict(func(_ *fn.Context, a []value.Value) (value.Value, error) {
@@ -71,7 +71,7 @@ func subtractIntervals(_ *fn.Context, a []value.Value) (value.Value, error) {
 	return CheckedInterval(difference, ok)
 }
 
-// multiplyInterval multiplies an interval and a number, in either order.
+// multiplyInterval multiplies an interval by a number. The arguments may come in either order.
 func multiplyInterval(_ *fn.Context, a []value.Value) (value.Value, error) {
 	i, n := a[0], a[1]
 	if i.Kind() != value.Interval {
@@ -98,7 +98,7 @@ func ofInterval(months, days, seconds, nanos int64) (value.Value, error) {
 	return CheckedInterval(i, ok)
 }
 
-// CheckedInterval returns an interval, or an error if it is out of range.
+// CheckedInterval returns i as a value. If ok is false, it returns the error that an interval is out of range.
 func CheckedInterval(i value.IntervalValue, ok bool) (value.Value, error) {
 	if !ok {
 		return value.Value{}, usererror.IntervalRange()
@@ -114,7 +114,8 @@ func subtractTimestampInterval(_ *fn.Context, a []value.Value) (value.Value, err
 	return shiftTimestamp(a[0], a[1].AsInterval().Neg())
 }
 
-// shiftTimestamp adds an interval to a timestamp. A day is 24 hours. It refuses months, which have no fixed length.
+// shiftTimestamp adds an interval to a timestamp. A day is 24 hours. It refuses an interval with months, because they
+// have no fixed length.
 func shiftTimestamp(t value.Value, i value.IntervalValue) (value.Value, error) {
 	if i.Months != 0 {
 		return value.Value{}, usererror.BadArgument("TIMESTAMP +/- INTERVAL is not supported for intervals with non-zero MONTH or YEAR part.")

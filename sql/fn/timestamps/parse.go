@@ -36,14 +36,14 @@ func parseFormattedTimestamp(ctx *fn.Context, a []value.Value) (value.Value, err
 	return p.timestamp()
 }
 
-// dateParser reads a text by a format. It takes the parts that the format does not name from 1970-01-01 00:00:00.
+// dateParser parses a text by a format. What the format does not name is taken from 1970-01-01 00:00:00.
 type dateParser struct {
 	text, rest string
 	zone       *time.Location
 
 	year, month, day     int
 	century              int
-	twoDigits            bool // year holds only the last two digits
+	twoDigits            bool // year holds only the last two digits of the year
 	centurySeen          bool
 	hour, minute, second int
 	nanos                int
@@ -51,10 +51,11 @@ type dateParser struct {
 	unix                 int64
 	unixSeen             bool
 
-	// These fields name a day in other ways than by month and day; they are 0 or -1 if not given.
+	// These fields hold a date that is given in another way than by month and day. They are 0 or -1 if the text does
+	// not give them.
 	dayOfYear, isoYear, isoWeek, isoDayOfYear int
 	weekOfYear, weekStart                     int
-	weekday                                   int // 1 is Monday, 7 Sunday
+	weekday                                   int // from 1, Monday, to 7, Sunday
 	calendar                                  bool
 }
 
@@ -70,7 +71,7 @@ func (p *dateParser) mismatch() error {
 	return usererror.BadArgument("Failed to parse input string \"" + p.text + "\"")
 }
 
-// run reads the whole text. The format for a DATE must not name parts of a time.
+// run parses the whole text. If date is set, the result is a DATE, and run refuses elements of a time.
 func (p *dateParser) run(format string, date bool) error {
 	p.rest = strings.TrimLeft(p.rest, fn.ASCIISpace)
 	for i := 0; i < len(format); i++ {
@@ -107,12 +108,13 @@ func (p *dateParser) run(format string, date bool) error {
 	return nil
 }
 
-// isFraction reports whether a format continues with E*S, E3S, ...
+// isFraction reports whether spec begins with E*S, E3S or another digit in place of the 3.
 func isFraction(spec string) bool {
 	return len(spec) >= 3 && spec[0] == 'E' && spec[2] == 'S' && (spec[1] == '*' || spec[1] >= '0' && spec[1] <= '9')
 }
 
-// number reads a number of up to digits digits. It fails if the number is not between least and most.
+// number reads a number of at most digits digits. ok is false if there is none or if it is not between least and
+// most.
 func (p *dateParser) number(digits, least, most int) (n int, ok bool) {
 	i := 0
 	for ; i < digits && i < len(p.rest) && p.rest[i] >= '0' && p.rest[i] <= '9'; i++ {
@@ -130,7 +132,8 @@ func (p *dateParser) into(field *int, digits, least, most int) (ok bool) {
 	return ok
 }
 
-// element reads one element; spec begins after the %. size is the length of the element in spec.
+// element parses the text by one element. spec is the format after the %. size is the length of the element in spec.
+// ok is false if the text does not match.
 func (p *dateParser) element(spec string) (size int, ok bool, err error) {
 	switch c := spec[0]; {
 	case c == 'E' || c == 'O':
@@ -161,7 +164,8 @@ func (p *dateParser) element(spec string) (size int, ok bool, err error) {
 	return 0, false, p.fail("Invalid format: unknown format element %" + spec[:1])
 }
 
-// sub reads the text by the format of a composed element.
+// sub parses the text by the elements that a composed element stands for. If the text does not match, sub returns
+// false and reads nothing.
 func (p *dateParser) sub(format string) bool {
 	text := p.text
 	rest := p.rest
@@ -216,7 +220,8 @@ func (p *dateParser) extendedElement(spec string) (size int, ok bool, err error)
 	return 0, false, p.fail("Invalid format: unknown format element %" + spec[:1])
 }
 
-// fraction reads a point and up to digits digits into nanos. It leaves further digits unread. The fraction may be missing.
+// fraction reads a point and at most the given number of digits into p.nanos. It does not read further digits. The
+// whole fraction may be missing.
 func (p *dateParser) fraction(digits int) bool {
 	if digits == 0 || !strings.HasPrefix(p.rest, ".") {
 		return true
@@ -340,7 +345,8 @@ func (p *dateParser) dayElement(element byte) (ok, known bool) {
 	return false, false
 }
 
-// name reads one of n names, either in full or its first three letters, and stores its number from 1 to n in field.
+// name reads one of n names, in full or only its first three letters. It stores the name's number, from 1 to n, in
+// field.
 func (p *dateParser) name(field *int, n int, nameOf func(int) string) bool {
 	for i := 1; i <= n; i++ {
 		name := nameOf(i)
@@ -354,7 +360,7 @@ func (p *dateParser) name(field *int, n int, nameOf func(int) string) bool {
 	return false
 }
 
-// offset reads (+|-)HH[[:]MM].
+// offset reads a zone offset of the form (+|-)HH[[:]MM].
 func (p *dateParser) offset() bool {
 	if p.rest == "" || p.rest[0] != '+' && p.rest[0] != '-' {
 		return false

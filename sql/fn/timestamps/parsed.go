@@ -5,9 +5,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// This file computes a day or an instant from the parts that a dateParser has read.
+// This file computes a date or a timestamp from what a dateParser has read.
 
-// days returns the day that was read.
+// days returns the date that was read, in days since 1970-01-01.
 func (p *dateParser) days() (int64, error) {
 	y := p.year
 	if p.twoDigits {
@@ -31,7 +31,8 @@ func (p *dateParser) days() (int64, error) {
 	return int64(value.DaysOf(y, p.month, p.day)), nil
 }
 
-// weekDays returns the first day of a week of year y, or the given weekday of that week.
+// weekDays returns the weekday p.weekday of week p.weekOfYear of year y; if no weekday was read, the first day of
+// that week.
 func (p *dateParser) weekDays(y int) (int64, error) {
 	start := int64(value.DaysOf(y, 1, 1))
 	firstWeek := startOfWeek(start+6, int64(p.weekStart)) // the first full week is week 1
@@ -80,7 +81,7 @@ func (p *dateParser) timestamp() (value.Value, error) {
 		}
 	}
 	nanos := p.nanos
-	if p.second == 60 { // a leap second is the first of the next minute
+	if p.second == 60 { // second 60 is the first second of the next minute
 		nanos = 0
 	}
 	local := days*secondsPerDay + int64(h)*3600 + int64(p.minute)*60 + int64(p.second)

@@ -22,7 +22,7 @@ const (
 	day
 	dayOfWeek
 	dayOfYear
-	week // weeks that begin on Sunday; those of the next constants begin on the other days
+	week // weeks that begin on Sunday; the next constants are weeks that begin on the other days
 	weekMonday
 	weekTuesday
 	weekWednesday
@@ -36,7 +36,7 @@ const (
 	isoYear
 )
 
-// parts maps the names of date parts in arguments to the parts.
+// parts holds the date parts by the names that arguments have.
 var parts = map[string]part{
 	"NANOSECOND": nanosecond, "MICROSECOND": microsecond, "MILLISECOND": millisecond, "SECOND": second, "MINUTE": minute, "HOUR": hour,
 	"DAY": day, "DAYOFWEEK": dayOfWeek, "DAYOFYEAR": dayOfYear, "WEEK": week, "WEEK_SUNDAY": week, "WEEK_MONDAY": weekMonday,
@@ -44,13 +44,14 @@ var parts = map[string]part{
 	"WEEK_SATURDAY": weekSaturday, "ISOWEEK": isoWeek, "MONTH": month, "QUARTER": quarter, "YEAR": year, "ISOYEAR": isoYear,
 }
 
-// units holds the lengths of the parts of fixed length, in nanoseconds.
+// units holds the lengths in nanoseconds of those parts that always have the same length.
 var units = map[part]int64{
 	nanosecond: 1, microsecond: 1_000, millisecond: 1_000_000, second: nanosPerSecond, minute: 60 * nanosPerSecond,
 	hour: 3600 * nanosPerSecond, day: secondsPerDay * nanosPerSecond,
 }
 
-// unitOf returns the length in nanoseconds of a part in a call on timestamps. It accepts DAY and shorter parts.
+// unitOf returns the length in nanoseconds of the part that v names. It accepts DAY and shorter parts. function is
+// the function's name, for the error.
 func unitOf(v value.Value, function string) (int64, error) {
 	if unit, ok := units[parts[v.AsString()]]; ok {
 		return unit, nil
@@ -66,9 +67,9 @@ func unsupportedPart(v value.Value, function string) error {
 	return usererror.BadArgument("Unsupported date part " + name + " in function " + function)
 }
 
-// weekday returns 0 for Sunday to 6 for Saturday.
+// weekday returns the weekday of a day: 0 for Sunday to 6 for Saturday. days counts from 1970-01-01.
 func weekday(days int64) int64 {
-	const thursday = 4 // 1970-01-01
+	const thursday = 4 // the weekday of 1970-01-01
 	w := (days + thursday) % 7
 	if w < 0 {
 		w += 7
@@ -76,7 +77,7 @@ func weekday(days int64) int64 {
 	return w
 }
 
-// startOf returns the weekday on which weeks of the part begin; ok is false if the part is not a week.
+// startOf returns the weekday on which weeks of the part begin. ok is false if the part is not a week.
 func (p part) startOf() (weekday int64, ok bool) {
 	switch {
 	case p == isoWeek:
@@ -87,35 +88,38 @@ func (p part) startOf() (weekday int64, ok bool) {
 	return 0, false
 }
 
-// startOfWeek returns the last day, up to and including days, that falls on weekday start.
+// startOfWeek returns the last day, not later than days, that falls on the weekday start.
 func startOfWeek(days, start int64) int64 {
 	return days - (weekday(days)-start+7)%7
 }
 
-// weekOfYear returns the number of the week in the year, if weeks begin on weekday start. Days before the first such weekday are in week 0.
+// weekOfYear returns the number of the week in the year, if weeks begin on the weekday start. Days before the first
+// such weekday of the year are in week 0.
 func weekOfYear(days, start int64) int64 {
 	return (dayInYear(days) + 6 - (weekday(days)-start+7)%7) / 7
 }
 
-// dayInYear returns 1 for January 1.
+// dayInYear returns the number of the day in its year; January 1 is 1.
 func dayInYear(days int64) int64 {
 	y, _, _ := value.CivilOf(int32(days))
 	return days - int64(value.DaysOf(y, 1, 1)) + 1
 }
 
-// isoYearWeek returns the year and week of ISO 8601. A week that begins on Monday belongs to the year of its Thursday.
+// isoYearWeek returns the year and the week of ISO 8601. Weeks begin on Monday and belong to the year of their
+// Thursday.
 func isoYearWeek(days int64) (year, week int64) {
 	thursday := startOfWeek(days, 1) + 3
 	y, _, _ := value.CivilOf(int32(thursday))
 	return int64(y), (dayInYear(thursday)-1)/7 + 1
 }
 
-// startOfISOYear returns the Monday of the year's first ISO week.
+// startOfISOYear returns the first day of the year's first ISO week, a Monday.
 func startOfISOYear(year int64) int64 {
 	return startOfWeek(int64(value.DaysOf(int(year), 1, 4)), 1)
 }
 
-// truncateDays returns the first day of the part that contains the day. It may be before the first DATE. ok is false for parts of a day.
+// truncateDays returns the first day of the year, month or other part that contains the day. The first day may be
+// before the first valid DATE. ok is false for parts shorter than a day.
 func (p part) truncateDays(days int64) (first int64, ok bool) {
 	y, m, _ := value.CivilOf(int32(days))
 	switch p {
@@ -137,8 +141,8 @@ func (p part) truncateDays(days int64) (first int64, ok bool) {
 	return 0, false
 }
 
-// addMonths moves a day by months. If the new month is too short, it takes the month's last day. ok is false beyond the years that
-// calendars reach.
+// addMonths adds months to a day. If the new month is too short, the result is its last day. ok is false if months is
+// so large that the result is out of range for any DATE.
 func addMonths(days int32, months int64) (moved int64, ok bool) {
 	const most = 12 * 20_000
 	if months > most || months < -most {

@@ -82,7 +82,8 @@ func moveTimestampBy(a []value.Value, sign int64, doing, function string) (value
 	return v, nil
 }
 
-// moveTimestamp moves a timestamp by sign times n units; unit is in nanoseconds.
+// moveTimestamp adds sign times n units to a timestamp. unit is in nanoseconds. ok is false if the result is out of
+// range.
 func moveTimestamp(t value.Value, n, sign, unit int64) (moved value.Value, ok bool) {
 	hi, lo := bits.Mul64(fn.Magnitude(n), uint64(unit))
 	if hi >= nanosPerSecond {
@@ -162,7 +163,8 @@ func timestampTrunc(ctx *fn.Context, a []value.Value) (value.Value, error) {
 	return value.OfTimestamp(start, 0), nil
 }
 
-// fromUnix makes a body that converts a number of units since 1970 to a timestamp. perSecond is the number of units in a second.
+// fromUnix makes a body that converts a number of time units since 1970 to a timestamp. perSecond is the number of
+// these units in a second.
 func fromUnix(perSecond int64) fn.Body {
 	return fn.Strict(func(_ *fn.Context, a []value.Value) (value.Value, error) {
 		n := a[0].AsInt64()

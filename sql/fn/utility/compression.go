@@ -12,7 +12,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Compression has the functions of Zstandard.
+// Compression has the functions of the compression format Zstandard.
 var Compression = []fn.Record{
 	{Name: "zstd_compress", Doc: "ZSTD_COMPRESS(text, level): compressed by Zstandard, at a level from -5 to 22.", Overloads: []fn.Overload{
 		fn.On("STRING, ?INT64 -> BYTES", fn.Strict(zstdCompress)),
@@ -24,7 +24,7 @@ var Compression = []fn.Record{
 		Overloads: []fn.Overload{fn.On("BYTES, ?INT64 -> STRING", fn.Strict(zstdToString))}},
 }
 
-// Zstandard's default level, and the levels that GoogleSQL accepts.
+// The default compression level of Zstandard, and the lowest and highest level that GoogleSQL accepts.
 const (
 	zstdLevel    = 3
 	zstdMinLevel = -5
@@ -47,8 +47,8 @@ func zstdCompress(_ *fn.Context, a []value.Value) (value.Value, error) {
 	return fn.OfBytes(encoder.EncodeAll(a[0].AsBytes(), nil))
 }
 
-// zstdSizeLimit is the maximum size of a decompressed text, in bytes, if the call does not set one. It is the size limit of a table's cell
-// (https://cloud.google.com/spanner/quotas).
+// zstdSizeLimit is the maximum size in bytes of a decompressed text if the call does not set one. A cell of a table
+// has the same size limit (https://cloud.google.com/spanner/quotas).
 const zstdSizeLimit = 10 << 20
 
 func zstdDecompress(a []value.Value) ([]byte, error) {
@@ -66,7 +66,7 @@ func zstdDecompress(a []value.Value) ([]byte, error) {
 		return nil, err
 	}
 	defer decoder.Close()
-	// Reading one byte more than the limit detects a text that is too long.
+	// One byte more than the limit is read, so that a text that is too long is noticed.
 	text, err := io.ReadAll(io.LimitReader(decoder, min(limit, zstdMaxOutput)+1))
 	switch {
 	case err != nil:
@@ -77,7 +77,8 @@ func zstdDecompress(a []value.Value) ([]byte, error) {
 	return text, err
 }
 
-// A small compressed text may decompress to a large one. Memory is bounded by this limit, even if a call asks for a larger one.
+// A small compressed text may decompress to a large one. zstdMaxOutput bounds the size in bytes of the result, even
+// if a call asks for a larger limit; zstdMaxWindow bounds the decoder's window in bytes.
 const (
 	zstdMaxOutput = 100 << 20
 	zstdMaxWindow = 64 << 20

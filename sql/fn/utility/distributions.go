@@ -6,7 +6,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Distributions are functions that read the histograms in columns of SPANNER_SYS. See
+// Distributions has the function that reads the histograms in columns of SPANNER_SYS. See
 // https://cloud.google.com/spanner/docs/introspection/query-statistics, "Percentile values and latency for queries".
 var Distributions = []fn.Record{
 	{Name: "spanner_sys.distribution_percentile",
@@ -34,7 +34,7 @@ func percentileOfJSON(_ *fn.Context, args []value.Value) (value.Value, error) {
 }
 
 func percentile(h distribution.Histogram, p float64) (value.Value, error) {
-	if !(p >= 0 && p <= 100) { // NaN included
+	if !(p >= 0 && p <= 100) { // also refuses NaN
 		return fn.BadArgument("The second argument to the function SPANNER_SYS.DISTRIBUTION_PERCENTILE must be between 0 and 100.")
 	}
 	x, ok := h.Percentile(p)

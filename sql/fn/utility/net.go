@@ -14,7 +14,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Network: addresses are BYTES of length 4 or 16, in network byte order.
+// Network has the functions on network addresses and URLs. An address is BYTES of length 4 or 16, in network byte
+// order.
 var Network = []fn.Record{
 	{Name: "net.host", Doc: "The host of a URL; NULL if it has none.", Overloads: []fn.Overload{fn.On("STRING -> STRING", fn.Strict(netHost))}},
 	{Name: "net.public_suffix", Doc: "The public suffix of a URL's host (co.uk); NULL if it has none.", Overloads: []fn.Overload{fn.On("STRING -> STRING", fn.Strict(netPublicSuffix))}},
@@ -28,7 +29,7 @@ var Network = []fn.Record{
 	{Name: "net.ipv4_to_int64", Doc: "An IPv4 address as a number.", Overloads: []fn.Overload{fn.On("BYTES -> INT64", fn.Strict(ipv4ToInt64))}},
 }
 
-// hostOf returns the host of a URL, which may lack a scheme.
+// hostOf returns the host of a URL. The URL may lack its scheme.
 func hostOf(url string) string {
 	url = strings.Trim(url, fn.ASCIISpace)
 	if i := strings.Index(url, "//"); i == 0 || i > 0 && url[i-1] == ':' && !strings.ContainsAny(url[:i], "/?#") {
@@ -70,14 +71,15 @@ func netRegDomain(_ *fn.Context, a []value.Value) (value.Value, error) {
 	return textOrNull(domain)
 }
 
-// domainOf returns the registrable domain and the public suffix of a URL's host, as written in the URL. Both are empty if it has none.
+// domainOf returns the registrable domain and the public suffix of a URL's host, as the URL writes them. Each is ""
+// if the host has none.
 func domainOf(url string) (domain, suffix string) {
 	host := strings.Trim(hostOf(url), ".")
 	if _, err := netip.ParseAddr(host); err == nil || host == "" || strings.HasPrefix(host, "[") || strings.Contains(host, "..") {
 		return "", ""
 	}
 	known, icann := publicsuffix.PublicSuffix(strings.ToLower(host))
-	for !icann && strings.Contains(known, ".") { // a private domain is not a public suffix: try its parent
+	for !icann && strings.Contains(known, ".") { // the suffix is private, not public: try the suffix of its parent
 		_, parent, _ := strings.Cut(known, ".")
 		known, icann = publicsuffix.PublicSuffix(parent)
 	}

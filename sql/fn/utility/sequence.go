@@ -11,7 +11,8 @@ const NextSequenceValue = "get_next_sequence_value"
 // SequenceState is the name of the function that returns the counter of a sequence.
 const SequenceState = "get_internal_sequence_state"
 
-// Sequences take the full name of a sequence as a STRING.
+// Sequences has the functions of sequences and identity columns. Their argument is the full name of a sequence or
+// column, as a STRING.
 var Sequences = []fn.Record{
 	{Name: NextSequenceValue, Doc: "The next value of a sequence.", Property: fn.Volatile, Overloads: []fn.Overload{fn.On("STRING -> INT64", fn.Strict(nextSequenceValue))}},
 	{Name: SequenceState, Doc: "The counter of a sequence, before its bits are reversed.", Property: fn.Volatile, Overloads: []fn.Overload{fn.On("STRING -> INT64", fn.Strict(sequenceState))}},

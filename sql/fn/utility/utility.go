@@ -25,7 +25,7 @@ func randomUUID(ctx *fn.Context) (u uuid.UUID, err error) {
 		return u, err
 	}
 	u[6] = u[6]&0x0f | 4<<4 // version 4
-	u[8] = u[8]&0x3f | 0x80 // RFC 9562's variant
+	u[8] = u[8]&0x3f | 0x80 // the variant of RFC 9562
 	return u, nil
 }
 
