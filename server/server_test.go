@@ -213,7 +213,7 @@ func (h *harness) crash() {
 // restarts lists the ways to restart a server.
 var restarts = map[string]func(*harness){"SIGTERM": (*harness).restart, "kill -9": (*harness).crash}
 
-// eventually waits until come returns true, without a limit.
+// eventually waits until come returns true, without a limit. It asks again and again, because nothing reports the states that tests wait for.
 func eventually(come func() bool) {
 	for !come() {
 		time.Sleep(time.Millisecond)

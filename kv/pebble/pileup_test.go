@@ -139,7 +139,9 @@ func TestCompactionsHeld(t *testing.T) {
 }
 
 // TestDamagedInput: a compaction whose input is damaged before it has written anything is tried again, but not at once.
-func TestDamagedInput(t *testing.T) {
+func TestDamagedInput(t *testing.T) { synctest.Test(t, testDamagedInput) }
+
+func testDamagedInput(t *testing.T) {
 	fs := vfs.NewMem()
 	make1(t, fs)
 	table := last(t, fs, ".sst")
