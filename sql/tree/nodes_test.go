@@ -204,13 +204,13 @@ func TestVisitor(t *testing.T) {
 	for _, s := range scans {
 		f := newFiller()
 		s = fill(f, s)
-		var seen []string
+		var visited []string
 		v := visitor{
-			scan: func(in Scan) bool { seen = append(seen, markOf(in)); return true },
-			expr: func(e Expr) { seen = append(seen, markOf(e)) },
+			scan: func(in Scan) bool { visited = append(visited, markOf(in)); return true },
+			expr: func(e Expr) { visited = append(visited, markOf(e)) },
 		}
 		v.scans(s)
-		checkSeen(t, s, f, seen)
+		checkSeen(t, s, f, visited)
 	}
 }
 
@@ -219,13 +219,13 @@ func TestVisitorOfExpressions(t *testing.T) {
 	for _, e := range expressions {
 		f := newFiller()
 		e = fill(f, e)
-		var seen []string
+		var visited []string
 		v := visitor{
-			scan: func(in Scan) bool { seen = append(seen, markOf(in)); return true },
-			expr: func(e Expr) { seen = append(seen, markOf(e)) },
+			scan: func(in Scan) bool { visited = append(visited, markOf(in)); return true },
+			expr: func(e Expr) { visited = append(visited, markOf(e)) },
 		}
 		v.exprs(e)
-		checkSeen(t, e, f, seen)
+		checkSeen(t, e, f, visited)
 	}
 }
 
@@ -240,13 +240,13 @@ func markOf(n any) string {
 	return fmt.Sprintf("%T", n)
 }
 
-func checkSeen(t *testing.T, node any, f *filler, seen []string) {
+func checkSeen(t *testing.T, node any, f *filler, visited []string) {
 	t.Helper()
-	if len(seen) == 0 || seen[0] != markOf(node) {
-		t.Errorf("%T: the node itself does not come first: %q", node, seen)
+	if len(visited) == 0 || visited[0] != markOf(node) {
+		t.Errorf("%T: the node itself does not come first: %q", node, visited)
 		return
 	}
-	got, want := slices.Sorted(slices.Values(seen[1:])), slices.Sorted(slices.Values(f.marks))
+	got, want := slices.Sorted(slices.Values(visited[1:])), slices.Sorted(slices.Values(f.marks))
 	if !slices.Equal(got, want) {
 		t.Errorf("%T: visited %q; want %q", node, got, want)
 	}
@@ -254,15 +254,15 @@ func checkSeen(t *testing.T, node any, f *filler, seen []string) {
 
 // TestVisitorStays: a visitor does not enter a scan when scan returns false, and ignores inputs that are nil.
 func TestVisitorStays(t *testing.T) {
-	var seen []string
+	var visited []string
 	v := visitor{
-		scan: func(s Scan) bool { seen = append(seen, markOf(s)); return false },
-		expr: func(e Expr) { seen = append(seen, markOf(e)) },
+		scan: func(s Scan) bool { visited = append(visited, markOf(s)); return false },
+		expr: func(e Expr) { visited = append(visited, markOf(e)) },
 	}
 	v.scans(nil, &Filter{Input: markedScan("in"), Cond: markedExpr("cond")})
 	v.exprs(nil, &Subquery{Scan: &Filter{Input: markedScan("in")}})
-	if want := []string{"*tree.Filter", "*tree.Subquery", "*tree.Filter"}; !slices.Equal(seen, want) {
-		t.Errorf("visited %q; want %q", seen, want)
+	if want := []string{"*tree.Filter", "*tree.Subquery", "*tree.Filter"}; !slices.Equal(visited, want) {
+		t.Errorf("visited %q; want %q", visited, want)
 	}
 }
 
@@ -290,9 +290,9 @@ func TestWalk(t *testing.T) {
 		}
 		e = fill(f, e)
 		f.marks = slices.DeleteFunc(f.marks, func(m string) bool { return strings.HasPrefix(m, "Subquery.Scan") })
-		var seen []string
-		Walk(e, func(e Expr) { seen = append(seen, markOf(e)) })
-		checkSeen(t, e, f, seen)
+		var visited []string
+		Walk(e, func(e Expr) { visited = append(visited, markOf(e)) })
+		checkSeen(t, e, f, visited)
 		if _, ok := e.(*Subquery); ok && inScans == 0 {
 			t.Error("the subquery has no scan")
 		}

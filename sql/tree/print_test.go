@@ -50,7 +50,7 @@ func TestFormatLiteral(t *testing.T) {
 	pair := value.StructOf(value.Field{Name: "a", Type: value.Int64Type}, value.Field{Name: "b", Type: value.StringType})
 	enum := &value.Type{Kind: value.Enum, Name: "p.Kind"}
 	message := &value.Type{Kind: value.Proto, Name: "p.Message"}
-	seen := map[string]bool{}
+	texts := map[string]bool{}
 	for _, test := range []struct {
 		t    *value.Type
 		v    value.Value
@@ -80,10 +80,10 @@ func TestFormatLiteral(t *testing.T) {
 		{pair, value.OfStruct([]value.Value{value.OfInt64(1), value.OfString("x")}), `STRUCT(1, "x")`},
 	} {
 		got := FormatLiteral(&Literal{test.t, test.v})
-		if got != test.want || seen[got] {
-			t.Errorf("%s: %s (twice: %t); want %s", test.t, got, seen[got], test.want)
+		if got != test.want || texts[got] {
+			t.Errorf("%s: %s (twice: %t); want %s", test.t, got, texts[got], test.want)
 		}
-		seen[got] = true
+		texts[got] = true
 	}
 }
 
