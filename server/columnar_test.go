@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -26,20 +25,11 @@ func (h *harness) copied(name string) {
 	p, err := columnar.Columns(of, nil)
 	h.ok(err)
 	space, _ := p.Space()
-	ctx, cancel := context.WithTimeout(h.ctx, time.Minute)
-	defer cancel()
-	for {
+	eventually(func() bool {
 		read := columnar.Read{Projection: p, Spans: []table.Span{space}, At: mvcc.TimestampOf(time.Now().Add(time.Hour))}
 		e := db.Copies().Of(of.ID).Estimate(read)
-		if e.Chunks > 0 && len(e.Rest) == 0 {
-			return
-		}
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-ctx.Done():
-			h.Fatalf("no columnar copy of %s: %+v", name, e)
-		}
-	}
+		return e.Chunks > 0 && len(e.Rest) == 0
+	})
 }
 
 // TestColumnar: once there is a columnar copy, queries read it together with later changes, and at older timestamps

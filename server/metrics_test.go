@@ -167,13 +167,9 @@ func TestCPUOfStatistics(t *testing.T) {
 // TestColumnarMetrics: metrics show the size of a database's columnar copy.
 func TestColumnarMetrics(t *testing.T) {
 	h := newHarnessWith(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, []string{"CREATE TABLE T (K INT64) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')"})
-	for h.gauge("crowfoot_columnar_chunks") != 1 || h.gauge("crowfoot_columnar_missing_chunks") != 0 {
-		select {
-		case <-time.After(time.Millisecond):
-		case <-t.Context().Done():
-			t.Fatal("no chunk is shown")
-		}
-	}
+	eventually(func() bool {
+		return h.gauge("crowfoot_columnar_chunks") == 1 && h.gauge("crowfoot_columnar_missing_chunks") == 0
+	})
 	rs, err := h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: h.session(true), Sql: "SELECT TABLE_NAME, INDEX_NAME, CHUNKS, MISSING_CHUNKS, COPIED_ROWS, " +
 		"USED_BYTES, CHANGED_ROWS, OLDEST_CHUNK_TIMESTAMP < CURRENT_TIMESTAMP() FROM SPANNER_SYS.COLUMNAR_POLICIES"})
 	h.ok(err)

@@ -213,7 +213,8 @@ func (h *harness) crash() {
 // restarts lists the ways to restart a server.
 var restarts = map[string]func(*harness){"SIGTERM": (*harness).restart, "kill -9": (*harness).crash}
 
-// eventually waits until come returns true. Only the test's own timeout limits the wait.
+// eventually waits until come returns true. Only the test's own timeout limits the wait. It asks again and again, because
+// nothing reports the states that tests wait for.
 func eventually(come func() bool) {
 	for !come() {
 		time.Sleep(time.Millisecond)

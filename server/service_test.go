@@ -86,10 +86,21 @@ func TestDeadlineInLockWait(t *testing.T) {
 	update := "UPDATE Singers SET Name = 'x' WHERE SingerId = 1"
 	_, err := h.sql(ses, byID(older), 1, update)
 	h.ok(err)
-	ctx, cancel := context.WithTimeout(h.ctx, 100*time.Millisecond)
-	defer cancel()
-	_, err = h.data.ExecuteSql(ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Transaction: byID(younger), Seqno: 1, Sql: update})
-	h.fails(err, codes.DeadlineExceeded)
+	waited := false
+	for limit := 100 * time.Millisecond; !waited; limit *= 2 { // until the request comes to wait before its deadline
+		ctx, cancel := context.WithTimeout(h.ctx, limit)
+		ended := make(chan error, 1)
+		go func() {
+			_, err := h.data.ExecuteSql(ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Transaction: byID(younger), Seqno: 1, Sql: update})
+			ended <- err
+		}()
+		eventually(func() bool {
+			waited = waited || h.database().Transactions().Metrics().Waiting > 0
+			return waited || len(ended) > 0
+		})
+		h.fails(<-ended, codes.DeadlineExceeded)
+		cancel()
+	}
 	_, err = h.data.Commit(h.ctx, commitOf(ses, older))
 	h.ok(err)
 	_, err = h.sql(ses, byID(younger), 1, update)

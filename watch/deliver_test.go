@@ -37,15 +37,11 @@ func TestHandlerFails(t *testing.T) {
 	apply(t, c, singer(2, "b"))
 	apply(t, c, singer(3, "c"))
 	<-called
-	for w.Metrics()[0].HandlerFailures != 3 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually(func() bool { return w.Metrics()[0].HandlerFailures == 3 })
 	if got := text(r.wait(t, atLeast(3))); got != "{Singers(1):a} {Singers(2):b} {Singers(3):c}" {
 		t.Errorf("delivered %s", got)
 	}
-	for !w.Health().Ready {
-		time.Sleep(time.Millisecond)
-	}
+	eventually(func() bool { return w.Health().Ready })
 }
 
 // TestHandlerFailsInHealth checks that Health shows a feed as Retrying, with the error, while the handler fails, even
@@ -56,14 +52,13 @@ func TestHandlerFailsInHealth(t *testing.T) {
 	r.fail = func(*watch.Transaction) error { panic("the handler's mistake") }
 	w, _ := run(t, watch.Options{Source: &watch.Tables{Client: c, Interval: time.Millisecond}, Handler: r, Start: time.Unix(0, 0)})
 	apply(t, c, singer(1, "a"))
-	for {
-		if h := w.Health(); len(h.Feeds) == 1 && h.Feeds[0].State == watch.Retrying {
-			if err := fmt.Sprint(h.Feeds[0].Err); !strings.Contains(err, "the handler panicked: the handler's mistake") {
-				t.Errorf("health is %+v", h)
-			}
-			return
-		}
-		time.Sleep(time.Millisecond)
+	var h watch.Health
+	eventually(func() bool {
+		h = w.Health()
+		return len(h.Feeds) == 1 && h.Feeds[0].State == watch.Retrying
+	})
+	if err := fmt.Sprint(h.Feeds[0].Err); !strings.Contains(err, "the handler panicked: the handler's mistake") {
+		t.Errorf("health is %+v", h)
 	}
 }
 
@@ -140,9 +135,7 @@ func TestResume(t *testing.T) {
 			w, stop := run(t, o)
 			more()
 			list := r.wait(t, atLeast(n))
-			for !w.Health().Ready {
-				time.Sleep(time.Millisecond)
-			}
+			eventually(func() bool { return w.Health().Ready })
 			if err := stop(); err != nil {
 				t.Error(err)
 			}

@@ -118,23 +118,17 @@ func TestFileFullDisk(t *testing.T) {
 		}
 		return at
 	}
-	for !stored().Timestamp.After(time.Unix(0, 0)) {
-		time.Sleep(time.Millisecond)
-	}
+	eventually(func() bool { return stored().Timestamp.After(time.Unix(0, 0)) })
 	before := stored()
 	fill()
 	apply(t, c, singer(2, "b"))
 	r.wait(t, atLeast(2))
-	for !errors.Is(w.Health().Feeds[0].Err, syscall.ENOSPC) {
-		time.Sleep(time.Millisecond)
-	}
+	eventually(func() bool { return errors.Is(w.Health().Feeds[0].Err, syscall.ENOSPC) })
 	if at := stored(); at != before {
 		t.Errorf("on the full disk there is %v, want %v", at, before)
 	}
 	free()
-	for !w.Health().Ready {
-		time.Sleep(time.Millisecond)
-	}
+	eventually(func() bool { return w.Health().Ready })
 	if err := stop(); err != nil {
 		t.Error(err)
 	}

@@ -30,17 +30,13 @@ func TestServerAway(t *testing.T) {
 	r.wait(t, atLeast(1))
 	lag := w.Health().Feeds[0].Lag
 	s.stop()
-	for w.Health().Feeds[0].Lag < lag+100*time.Millisecond {
-		time.Sleep(time.Millisecond)
-	}
+	eventually(func() bool { return w.Health().Feeds[0].Lag >= lag+100*time.Millisecond })
 	s.start()
 	apply(t, c, singer(2, "b"))
 	if got := text(r.wait(t, atLeast(2))); got != "{Singers(1):a} {Singers(2):b}" {
 		t.Errorf("delivered %s", got)
 	}
-	for h := w.Health(); !h.Ready; h = w.Health() {
-		time.Sleep(time.Millisecond)
-	}
+	eventually(func() bool { return w.Health().Ready })
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
@@ -124,9 +120,7 @@ func killWatchers(t *testing.T, rnd *rand.Rand) {
 	r.fail = func(tx *watch.Transaction) error { k.record(began, tx); return nil }
 	o.Handler = r
 	run(t, o)
-	for k.missing() {
-		time.Sleep(time.Millisecond)
-	}
+	eventually(func() bool { return !k.missing() })
 }
 
 // killRun holds what a run of TestKills has written, and what its watchers have delivered.

@@ -196,20 +196,14 @@ func TestPrune(t *testing.T) {
 		Source:  &watch.Tables{Client: c, Interval: time.Millisecond, Default: watch.TableOptions{PruneAfter: time.Nanosecond}},
 		Handler: r, Start: time.Unix(0, 0), CheckpointInterval: time.Millisecond,
 	})
-	for count() != 1 { // the row that was not handled
-		time.Sleep(time.Millisecond)
-	}
+	eventually(func() bool { return count() == 1 }) // the row that was not handled
 	close(release)
-	for count() != 0 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually(func() bool { return count() == 0 })
 	apply(t, c, singer(0, "again"))
 	if got := r.wait(t, atLeast(2502)); text(got[1:]) != "{Singers(2500):not handled yet} {Singers(0):again}" {
 		t.Errorf("delivered %s", text(got[1:]))
 	}
-	for w.Metrics()[0].Pruned != 2502 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually(func() bool { return w.Metrics()[0].Pruned == 2502 })
 	if m := w.Metrics()[0]; m.Rows != 2502 {
 		t.Errorf("metrics are %+v", m)
 	}

@@ -69,9 +69,10 @@ func TestStream(t *testing.T) {
 	if err := last.Changes[0].OldValues.Decode("Name", &name); err != nil || name != "before" {
 		t.Errorf("the old name is %q, %v", name, err)
 	}
-	for h := w.Health(); !h.Ready || h.Feeds[0].Delivered.Before(last.CommitTimestamp); h = w.Health() { // a heartbeat moves Delivered there
-		time.Sleep(time.Millisecond)
-	}
+	eventually(func() bool { // a heartbeat moves Delivered there
+		h := w.Health()
+		return h.Ready && !h.Feeds[0].Delivered.Before(last.CommitTimestamp)
+	})
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
@@ -268,15 +269,11 @@ func (d *deliveries) await(want map[string][]string) {
 	for values := range maps.Values(want) {
 		n += len(values)
 	}
-	for {
+	eventually(func() bool {
 		d.mu.Lock()
-		enough := d.n >= n
-		d.mu.Unlock()
-		if enough {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
+		defer d.mu.Unlock()
+		return d.n >= n
+	})
 }
 
 // withoutPositions is a repository that stores only the timestamps of checkpoints, as SpannerTable does.

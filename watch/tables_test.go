@@ -64,9 +64,7 @@ func TestDatabase(t *testing.T) {
 		t.Errorf("delivered %v", tables)
 	}
 	alter(t, "DROP TABLE Later")
-	for len(w.Health().Feeds) != 2 { // until the watcher has removed the table
-		time.Sleep(time.Millisecond)
-	}
+	eventually(func() bool { return len(w.Health().Feeds) == 2 }) // until the watcher has removed the table
 	alter(t, "CREATE TABLE Later (Id INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)")
 	apply(t, c, key("Later", 2))
 	r.wait(t, atLeast(6))
@@ -239,21 +237,19 @@ func TestTablesAreIsolated(t *testing.T) {
 	apply(t, c, singer(1, "a"))
 	r.wait(t, atLeast(1))
 	var later watch.FeedHealth
-	for later.State != watch.Failed {
+	eventually(func() bool {
 		if h := w.Health(); len(h.Feeds) == 2 {
 			later = h.Feeds[0]
 		}
-		time.Sleep(time.Millisecond)
-	}
+		return later.State == watch.Failed
+	})
 	if later.Feed.Name != "Later" || status.Code(later.Err) != codes.NotFound || w.Health().Ready {
 		t.Errorf("health is %+v", later)
 	}
 	alter(t, "CREATE TABLE Later (Id INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)")
 	apply(t, c, spanner.Insert("Later", []string{"Id", "Ts"}, []any{1, spanner.CommitTimestamp}))
 	r.wait(t, atLeast(2))
-	for !w.Health().Ready {
-		time.Sleep(time.Millisecond)
-	}
+	eventually(func() bool { return w.Health().Ready })
 	alter(t, "DROP TABLE Later", "DROP TABLE Singers")
 	if err := ended(); status.Code(err) == codes.OK || !strings.Contains(err.Error(), "Table not found: Later") || !strings.Contains(err.Error(), "Table not found: Singers") {
 		t.Errorf("Run ended with %v", err)

@@ -178,3 +178,11 @@ func TestTable(t *testing.T) {
 }
 
 var errTest = errors.New("not now")
+
+// eventually waits until come returns true, without a limit. It asks again and again, because a watcher reports its health and its metrics only to
+// those who ask.
+func eventually(come func() bool) {
+	for !come() {
+		time.Sleep(time.Millisecond)
+	}
+}

@@ -60,7 +60,9 @@ func TestOpenLoopTooFast(t *testing.T) {
 	})
 }
 
-func TestLoadFails(t *testing.T) {
+func TestLoadFails(t *testing.T) { synctest.Test(t, testLoadFails) }
+
+func testLoadFails(t *testing.T) {
 	broken := errors.New("broken")
 	var n atomic.Int64
 	m := begun()

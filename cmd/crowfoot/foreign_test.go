@@ -16,7 +16,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -635,9 +634,10 @@ func readChanged(seeds string) error {
 			return err
 		}
 		doing := fmt.Sprintf("seed %d, %s", seed, of.name)
-		timer := time.AfterFunc(time.Minute, func() { panic(doing + " takes minutes") })
+		if err := os.WriteFile(filepath.Join(dir, "doing"), []byte(doing), 0o600); err != nil { // for a reader that does not end
+			return err
+		}
 		n, err := readRows(path, of.schema)
-		timer.Stop()
 		if rows += n; err != nil {
 			refused++
 		}

@@ -148,7 +148,8 @@ func judge(dir string, fs vfs.FS) (found, error) {
 	return found{marked: true, format: m.format, store: hasStore}, err
 }
 
-// isEngineFile reports whether a file is one of the first that Pebble makes in a new directory or checkpoint.
+// isEngineFile reports whether a file is one of those that every store of Pebble has, and that Pebble makes first in a
+// checkpoint.
 func isEngineFile(name string) bool {
 	return strings.HasPrefix(name, "OPTIONS-") || strings.HasPrefix(name, "marker.")
 }

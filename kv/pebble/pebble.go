@@ -13,6 +13,9 @@
 // that Open does not take damage for the end of such a file. The caller passes the file system: vfs.Default, or a
 // vfs.MemFS for a store in memory or for crash tests.
 //
+// This package knows more of Pebble's files than Pebble's API promises.
+// TestAssumptions checks each such thing against the version in go.mod.
+//
 // Imports of this module: kv, memory, stats/cpu.
 package pebble
 

@@ -143,7 +143,9 @@ func TestCompactionsHeld(t *testing.T) {
 
 // TestDamagedInput checks that a compaction whose input is damaged is tried again, but not at once, even if it has not
 // written anything.
-func TestDamagedInput(t *testing.T) {
+func TestDamagedInput(t *testing.T) { synctest.Test(t, testDamagedInput) }
+
+func testDamagedInput(t *testing.T) {
 	fs := vfs.NewMem()
 	make1(t, fs)
 	table := last(t, fs, ".sst")

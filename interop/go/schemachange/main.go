@@ -11,6 +11,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -18,6 +19,8 @@ import (
 
 	database "cloud.google.com/go/spanner/admin/database/apiv1"
 	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 var statements = []string{
@@ -59,11 +62,22 @@ func main() {
 	fmt.Println("done")
 }
 
+// isUnanswered reports whether a poll ended without the server's answer. The client gives up a poll after 10 seconds, and
+// a server that was killed may take longer to read its log, so an application polls again.
+func isUnanswered(err error) bool {
+	code := status.Code(err)
+	return code == codes.DeadlineExceeded || code == codes.Unavailable || errors.Is(err, context.DeadlineExceeded)
+}
+
 // follow polls an operation until it is done. The progress must not decrease, not even when the server restarts.
 func follow(ctx context.Context, op *database.UpdateDatabaseDdlOperation) {
 	last := 0
 	for ; !op.Done(); time.Sleep(50 * time.Millisecond) {
-		if err := op.Poll(ctx); err != nil {
+		err := op.Poll(ctx)
+		if !op.Done() && isUnanswered(err) {
+			continue
+		}
+		if err != nil {
 			log.Fatal("poll: ", err)
 		}
 		m, err := op.Metadata()
