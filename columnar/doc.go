@@ -15,7 +15,7 @@
 // The first is the chunk's record (record.go), the second the blob of a column (coding.go). The batch that writes a chunk also marks the records of
 // the chunks that it replaces as dead. The blobs of dead chunks are deleted when no Reader can use them any more, or by the next start.
 //
-// The package leaves out which tables have copies and when a chunk is written anew: package database decides that.
+// The package leaves out which tables have copies and when a chunk is written anew: package database/copies decides that.
 //
 // Imports of this module: kv, memory, mvcc, schema, table, usererror, value, value/columnar.
 package columnar

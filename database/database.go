@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/changestream"
+	"github.com/crowfoot-db/crowfoot/columnar"
 	"github.com/crowfoot-db/crowfoot/database/background"
+	"github.com/crowfoot-db/crowfoot/database/copies"
 	"github.com/crowfoot-db/crowfoot/database/job"
 	"github.com/crowfoot-db/crowfoot/database/meta"
 	"github.com/crowfoot-db/crowfoot/database/sequence"
@@ -22,6 +24,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/txn"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
@@ -50,7 +53,8 @@ type Database struct {
 	background background.Work
 	collection background.Task // the collection of garbage
 	expiry     *ttl.Deletion
-	copying    copying
+	columns    *columnar.Copies
+	copies     *copies.Upkeep
 
 	protected atomic.Bool
 	dropped   atomic.Bool
@@ -203,6 +207,12 @@ func (r *Registry) attach(rec databaseRecord, sequences *sequence.Counters) *Dat
 	return d
 }
 
+// openCopies opens the stored columnar copies.
+func (d *Database) openCopies() (err error) {
+	d.columns, err = columnar.Open(d.rows)
+	return err
+}
+
 // openSplits opens the splits. It reads the split points of users, and takes the bounds of change stream partitions as
 // bounds by size. Without these bounds, each start would join the partitions until the bounds by size are found again.
 // The schema versions must have been loaded before.
@@ -221,11 +231,15 @@ func (d *Database) transact() {
 	d.expiry = ttl.New(ttl.Config{
 		Jobs: d.jobs, Clock: d.registry.cfg.Clock, Log: d.log(), Task: d.registry.account.Task(taskRowDeletion), Token: d.registry.deleting, Tables: d.Tables,
 	})
+	d.copies = copies.New(copies.Config{
+		Rows: d.rows, Transactions: txns, Catalog: d.Catalog, Copies: d.columns, Clock: d.registry.cfg.Clock, Log: d.log(), Memory: d.registry.cfg.Memory,
+		Task: d.registry.account.Task(taskCopies), Token: d.registry.copying,
+	})
 }
 
 // begin starts the work in the background.
 func (d *Database) begin(ctx context.Context) {
-	d.background.Begin(ctx, d.statistics.Run, d.expiry.Run, d.keepCopies)
+	d.background.Begin(ctx, d.statistics.Run, d.expiry.Run, d.copies.Run)
 }
 
 // close ends all work of a dropped database and frees its memory.
@@ -255,6 +269,14 @@ func (d *Database) Transactions() *txn.Manager { return d.txns }
 
 // Splits returns the splits of this database.
 func (d *Database) Splits() *split.Manager { return d.splits }
+
+// Copies returns the columnar copies of the tables and indexes. A read at any timestamp looks up the copy of its table
+// or index by number. The copy itself leaves out what it cannot serve at that timestamp.
+func (d *Database) Copies() *columnar.Copies { return d.columns }
+
+// ColumnarPolicies returns the rows of SPANNER_SYS.COLUMNAR_POLICIES: one for each table and index that has a columnar
+// copy.
+func (d *Database) ColumnarPolicies() []stats.ColumnarPolicy { return d.copies.Policies() }
 
 // DropProtection reports whether the database refuses to be dropped.
 func (d *Database) DropProtection() bool { return d.protected.Load() }

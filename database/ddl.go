@@ -270,7 +270,7 @@ func (d *Database) publish(ctx context.Context, p publication) (mvcc.Timestamp, 
 	}
 	d.txns.SetRetention(d.Retention())
 	d.reshapeStreams()
-	d.copying.wake()
+	d.copies.Wake()
 	return at, nil
 }
 
