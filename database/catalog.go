@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/crowfoot-db/crowfoot/database/meta"
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -127,7 +128,7 @@ func (d *Database) loadVersions() ([]*version, error) {
 	var before *schema.Catalog
 	for i, r := range records {
 		e := &schema.Encoding{Catalog: r.Catalog, Objects: tables[numbers[i]]}
-		c, err := schema.Unmarshal(before, e, compiler{context.Background(), d.registry.cfg.Clock, d.sequences})
+		c, err := schema.Unmarshal(before, e, prepare.NewCompiler(context.Background(), d.registry.cfg.Clock, d.sequences))
 		if err != nil {
 			return nil, fmt.Errorf("read schema version %d: %w", numbers[i], err)
 		}

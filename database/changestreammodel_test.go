@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/crowfoot-db/crowfoot/changestream"
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/database/split"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -520,11 +521,11 @@ func (b *bed) watchedAt(at mvcc.Timestamp, c *schema.Catalog, s *schema.ChangeSt
 		b.t.Fatal(err)
 	}
 	defer snapshot.Close()
-	stmt, err := b.db.Prepare(context.Background(), c, "SELECT * FROM "+table, nil, Options{})
+	stmt, err := b.db.Prepare(context.Background(), c, "SELECT * FROM "+table, nil, prepare.Options{})
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	rows, err := stmt.Run(context.Background(), Run{View: snapshot}, time.Now())
+	rows, err := stmt.Run(context.Background(), prepare.Run{View: snapshot}, time.Now())
 	if err != nil {
 		b.t.Fatal(err)
 	}

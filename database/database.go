@@ -18,6 +18,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/database/copies"
 	"github.com/crowfoot-db/crowfoot/database/job"
 	"github.com/crowfoot-db/crowfoot/database/meta"
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/database/sequence"
 	"github.com/crowfoot-db/crowfoot/database/split"
 	"github.com/crowfoot-db/crowfoot/database/ttl"
@@ -54,6 +55,7 @@ type Database struct {
 	collection background.Task // the collection of garbage
 	expiry     *ttl.Deletion
 	columns    *columnar.Copies
+	preparing  *prepare.Config // of all schema versions
 	copies     *copies.Upkeep
 
 	protected atomic.Bool
@@ -203,6 +205,9 @@ func (r *Registry) attach(rec databaseRecord, sequences *sequence.Counters) *Dat
 	}
 	d.protected.Store(rec.DropProtection)
 	d.statistics = d.newStatistics()
+	d.preparing = &prepare.Config{
+		Clock: r.cfg.Clock, Spill: r.cfg.Spill, Memory: r.cfg.Memory, Kept: r.cacheBudget, Statistics: d.statistics.tables, Sequences: sequences,
+	}
 	sequences.Open(rec.Space, d.Catalog)
 	return d
 }
@@ -210,6 +215,7 @@ func (r *Registry) attach(rec databaseRecord, sequences *sequence.Counters) *Dat
 // openCopies opens the stored columnar copies.
 func (d *Database) openCopies() (err error) {
 	d.columns, err = columnar.Open(d.rows)
+	d.preparing.Copies = d.columns
 	return err
 }
 
@@ -248,7 +254,7 @@ func (d *Database) close() {
 	d.splits.Close()
 	d.background.End()
 	for _, v := range *d.versions.Load() {
-		v.close()
+		v.preparer.Close()
 	}
 }
 
@@ -347,7 +353,7 @@ func (d *Database) EarliestVersion() time.Time {
 }
 
 // Zone returns the database's default time zone.
-func (d *Database) Zone() *time.Location { return d.newest().zone }
+func (d *Database) Zone() *time.Location { return d.newest().preparer.Zone() }
 
 func (d *Database) newest() *version {
 	list := *d.versions.Load()

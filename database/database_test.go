@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/crowfoot-db/crowfoot/database/meta"
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/mvcc"
@@ -95,6 +96,19 @@ func (b *bed) alter(statements ...string) {
 	}
 }
 
+func (b *bed) prepare(sql string, params map[string]*value.Type, opts prepare.Options) (*prepare.Statement, error) {
+	return b.db.Prepare(context.Background(), b.db.Catalog(), sql, params, opts)
+}
+
+func (b *bed) mustPrepare(sql string) *prepare.Statement {
+	b.t.Helper()
+	s, err := b.prepare(sql, nil, prepare.Options{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return s
+}
+
 // insert writes rows of two INT64 columns by mutation.
 func (b *bed) insert(tableName string, rows ...[2]int64) error {
 	c := b.db.Catalog()
@@ -154,11 +168,11 @@ func (b *bed) count(ctx context.Context, sql string) (int64, error) {
 		return 0, err
 	}
 	defer snapshot.Close()
-	s, err := b.db.Prepare(ctx, b.catalogAt(snapshot.Timestamp()), sql, nil, Options{})
+	s, err := b.db.Prepare(ctx, b.catalogAt(snapshot.Timestamp()), sql, nil, prepare.Options{})
 	if err != nil {
 		return 0, err
 	}
-	rows, err := s.Run(ctx, Run{View: snapshot}, time.Now())
+	rows, err := s.Run(ctx, prepare.Run{View: snapshot}, time.Now())
 	if err != nil {
 		return 0, err
 	}
@@ -173,7 +187,7 @@ func (b *bed) count(ctx context.Context, sql string) (int64, error) {
 func (b *bed) query(sql string) string {
 	b.t.Helper()
 	ctx := context.Background()
-	s, err := b.db.Prepare(ctx, b.db.Catalog(), sql, nil, Options{})
+	s, err := b.db.Prepare(ctx, b.db.Catalog(), sql, nil, prepare.Options{})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -182,7 +196,7 @@ func (b *bed) query(sql string) string {
 		b.t.Fatal(err)
 	}
 	defer snapshot.Close()
-	rows, err := s.Run(ctx, Run{View: snapshot}, time.Now())
+	rows, err := s.Run(ctx, prepare.Run{View: snapshot}, time.Now())
 	if err != nil {
 		b.t.Fatal(err)
 	}

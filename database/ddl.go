@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/database/meta"
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/database/sequence"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
@@ -148,7 +149,7 @@ func (d *Database) change(ctx context.Context, s statement) (mvcc.Timestamp, err
 
 // apply calls schema.Catalog.Apply, and fails with ctx's error if ctx ends.
 func (r *Registry) apply(ctx context.Context, c *schema.Catalog, stmt string, sequences *sequence.Counters, protoDescriptors ...[]byte) (*schema.Catalog, *schema.Change, error) {
-	next, what, err := c.Apply(stmt, compiler{ctx, r.cfg.Clock, sequences}, protoDescriptors...)
+	next, what, err := c.Apply(stmt, prepare.NewCompiler(ctx, r.cfg.Clock, sequences), protoDescriptors...)
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err() // Apply blames it on an expression
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/database/sequence"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
@@ -21,7 +22,7 @@ import (
 func (b *bed) begin(text string) *rowsChange {
 	b.t.Helper()
 	old := b.db.Catalog()
-	next, what, err := old.Apply(text, compiler{b.t.Context(), b.cfg.Clock, b.db.sequences})
+	next, what, err := old.Apply(text, prepare.NewCompiler(b.t.Context(), b.cfg.Clock, b.db.sequences))
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func (b *bed) reopen() *bed {
 // fails runs a query that must fail.
 func (b *bed) fails(c *schema.Catalog, sql string, code codes.Code) {
 	b.t.Helper()
-	_, err := b.db.Prepare(context.Background(), c, sql, nil, Options{})
+	_, err := b.db.Prepare(context.Background(), c, sql, nil, prepare.Options{})
 	if usererror.CodeOf(err) != code {
 		b.t.Errorf("%s: got %v", sql, err)
 	}

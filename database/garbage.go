@@ -182,7 +182,7 @@ func (d *Database) forget(past *obsoleteVersions) error {
 		d.rows.FreeSpace(g.Start, g.End)
 	}
 	for _, v := range past.versions {
-		v.close()
+		v.preparer.Close()
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 	"github.com/crowfoot-db/crowfoot/mvcc"
@@ -397,11 +398,11 @@ func (w *schemaWorld) rowsAt(at mvcc.Timestamp, sql string) (list []string, err 
 		return nil, err
 	}
 	defer snapshot.Close()
-	s, err := w.db.Prepare(ctx, w.catalogAt(at), sql, nil, Options{})
+	s, err := w.db.Prepare(ctx, w.catalogAt(at), sql, nil, prepare.Options{})
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.Run(ctx, Run{View: snapshot}, time.Now())
+	rows, err := s.Run(ctx, prepare.Run{View: snapshot}, time.Now())
 	if err != nil {
 		return nil, err
 	}

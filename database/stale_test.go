@@ -10,6 +10,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
@@ -100,7 +101,7 @@ func lines(d *datadriven.TestData) []string {
 
 func (p *past) hold(text string) error {
 	old := p.db.Catalog()
-	next, what, err := old.Apply(text, compiler{p.t.Context(), p.clock, p.db.sequences})
+	next, what, err := old.Apply(text, prepare.NewCompiler(p.t.Context(), p.clock, p.db.sequences))
 	if err != nil {
 		return err
 	}
@@ -179,11 +180,11 @@ func (p *past) answer(at mvcc.Timestamp, sql string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s, err := p.db.Prepare(context.Background(), c, sql, nil, Options{})
+	s, err := p.db.Prepare(context.Background(), c, sql, nil, prepare.Options{})
 	if err != nil {
 		return "", err
 	}
-	rows, err := s.Run(context.Background(), Run{View: snapshot}, p.clock())
+	rows, err := s.Run(context.Background(), prepare.Run{View: snapshot}, p.clock())
 	if err != nil {
 		return "", err
 	}

@@ -61,7 +61,7 @@ func (d *Database) verify(ctx context.Context, to Verification) error {
 	if err := d.verifyCopies(ctx, version.catalog, to); err != nil {
 		return err
 	}
-	v := table.Verifier{View: &storedView{rows: d.rows, at: newest}, Tables: version.tables, Now: lastTime, Report: found}
+	v := table.Verifier{View: &storedView{rows: d.rows, at: newest}, Tables: version.preparer.Tables(), Now: lastTime, Report: found}
 	for t := range version.catalog.Tables() {
 		to.Begin(d.name, t.FullName())
 		if _, err := v.Rows(ctx, t); err != nil {

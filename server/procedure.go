@@ -3,14 +3,14 @@ package server
 import (
 	"context"
 
-	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/server/result"
 	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
 // answerCall runs CALL procedure(arguments). The statement's plan returns one row: the values of the arguments.
-func (s *service) answerCall(ctx context.Context, q queryRequest, sc *scope, stmt *database.Statement, params []value.Value, answer func(*result.Result) error) error {
+func (s *service) answerCall(ctx context.Context, q queryRequest, sc *scope, stmt *prepare.Statement, params []value.Value, answer func(*result.Result) error) error {
 	args, err := arguments(ctx, sc, stmt, params, q)
 	if err != nil {
 		return err
@@ -31,8 +31,8 @@ func (s *service) answerCall(ctx context.Context, q queryRequest, sc *scope, stm
 }
 
 // arguments evaluates the arguments of a CALL.
-func arguments(ctx context.Context, sc *scope, stmt *database.Statement, params []value.Value, q queryRequest) ([]value.Value, error) {
-	rows, err := stmt.Run(ctx, database.Run{View: sc.view(), Params: params, Memory: &q.call.Rows}, q.call.Cost.Began)
+func arguments(ctx context.Context, sc *scope, stmt *prepare.Statement, params []value.Value, q queryRequest) ([]value.Value, error) {
+	rows, err := stmt.Run(ctx, prepare.Run{View: sc.view(), Params: params, Memory: &q.call.Rows}, q.call.Cost.Began)
 	if err != nil {
 		return nil, err
 	}

@@ -7,5 +7,5 @@
 //
 // Package cost leaves out the measurement of CPU time and the tables of SPANNER_SYS; both belong to stats.
 //
-// Imports of this module: database, database/split, server/status, sql/exec, stats, stats/cpu, stats/live, txn.
+// Imports of this module: database, database/prepare, database/split, server/status, sql/exec, stats, stats/cpu, stats/live, txn.
 package cost
