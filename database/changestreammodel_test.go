@@ -20,6 +20,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/changestream"
 	"github.com/crowfoot-db/crowfoot/database/prepare"
+	"github.com/crowfoot-db/crowfoot/database/schemachange"
 	"github.com/crowfoot-db/crowfoot/database/split"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -176,7 +177,7 @@ func (w *streamWorld) transaction(rng *rand.Rand) {
 // change runs a random one of the statements, which change the schema, if it is possible.
 func (w *streamWorld) change(rng *rand.Rand, statements []string) {
 	statement := statements[rng.IntN(len(statements))]
-	op := &SchemaOperation{Progress: func(p Progress) {
+	op := &schemachange.Operation{Progress: func(p schemachange.Progress) {
 		if p.Percent < 100 {
 			return
 		}

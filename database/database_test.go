@@ -15,6 +15,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/database/meta"
 	"github.com/crowfoot-db/crowfoot/database/prepare"
+	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/mvcc"
@@ -29,13 +30,14 @@ const testName = DefaultInstance + "/databases/test"
 
 // bed is a registry on a file system, with one database.
 type bed struct {
-	t  testing.TB
-	fs vfs.FS
+	t    testing.TB
+	fs   vfs.FS
+	wrap func(kv.Store) kv.Store // makes the registry's store of the one on fs; nil: it is that one
 	*Registry
 	db *Database
 }
 
-func open(t testing.TB, fs vfs.FS) *bed { return openAt(t, fs, time.Now) }
+func open(t testing.TB, fs vfs.FS) *bed { return openAt(t, fs, time.Now, nil) }
 
 // dropDatabase drops the database of the test, and erases it.
 func dropDatabase(r *Registry) error {
@@ -46,18 +48,22 @@ func dropDatabase(r *Registry) error {
 	return err
 }
 
-// openAt is open with a clock.
-func openAt(t testing.TB, fs vfs.FS, clock func() time.Time) *bed {
+// openAt is open with a clock, on a store that wrap makes of the one on fs.
+func openAt(t testing.TB, fs vfs.FS, clock func() time.Time, wrap func(kv.Store) kv.Store) *bed {
 	t.Helper()
-	store, err := pebble.Open("data", fs)
+	disk, err := pebble.Open("data", fs)
 	if err != nil {
 		t.Fatal(err)
+	}
+	store := kv.Store(disk)
+	if wrap != nil {
+		store = wrap(disk)
 	}
 	r, err := Open(store, Config{Clock: clock, Log: slog.New(slog.DiscardHandler), Kept: memory.NewBudget(memory.NoLimit)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bed{t: t, fs: fs, Registry: r}
+	b := &bed{t: t, fs: fs, wrap: wrap, Registry: r}
 	t.Cleanup(func() { b.shut(store) })
 	return b
 }
@@ -79,7 +85,13 @@ func (b *bed) shut(store interface{ Close() error }) {
 
 func create(t testing.TB, statements ...string) *bed {
 	t.Helper()
-	b := open(t, vfs.NewMem())
+	return createOn(t, nil, statements...)
+}
+
+// createOn is create on a store that wrap makes of the one on the file system.
+func createOn(t testing.TB, wrap func(kv.Store) kv.Store, statements ...string) *bed {
+	t.Helper()
+	b := openAt(t, vfs.NewMem(), time.Now, wrap)
 	db, err := b.CreateDatabase(context.Background(), testName, statements)
 	if err != nil {
 		t.Fatal(err)

@@ -13,5 +13,5 @@
 // What it leaves out: sessions, transaction ids and tokens, which belong to the server; and more than one process on a
 // store.
 //
-// Imports of this module: changestream, columnar, database/background, database/cache, database/copies, database/job, database/meta, database/prepare, database/sequence, database/split, database/ttl, kv, memory, mvcc, schema, sql/exec, sql/plan, sql/spill, stats, stats/cpu, stats/live, table, txn, usererror, value.
+// Imports of this module: changestream, columnar, database/background, database/cache, database/copies, database/job, database/meta, database/prepare, database/schemachange, database/sequence, database/split, database/ttl, kv, memory, mvcc, schema, sql/exec, sql/plan, sql/spill, stats, stats/cpu, stats/live, table, txn, usererror, value.
 package database

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/crowfoot-db/crowfoot/database/prepare"
+	"github.com/crowfoot-db/crowfoot/database/schemachange"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/txn"
 	"github.com/crowfoot-db/crowfoot/usererror"
@@ -86,7 +87,7 @@ func TestRefusedFunctionBesideWrites(t *testing.T) {
 	o := newOperated(t)
 	o.alter("CREATE FUNCTION Fits(x INT64) AS (x >= 0)", "ALTER TABLE T ADD CONSTRAINT C CHECK (Fits(V))")
 	inserted, op := 0, o.op
-	op.Progress = func(Progress) {
+	op.Progress = func(schemachange.Progress) {
 		if inserted++; inserted == 1 {
 			for v, want := range map[int64]codes.Code{-1: codes.OutOfRange, 3: codes.OutOfRange, 20: codes.OK} {
 				if err := o.insert("T", [2]int64{operatedRows + 10 + v, v}); usererror.CodeOf(err) != want {

@@ -147,7 +147,7 @@ func (r *dmlRun) advance([]byte) {
 // renew prepares the statement again for the newest schema version, since the statement may run for longer than a
 // version is kept. It fails if the statement would scan another table or index.
 func (d *Database) renew(ctx context.Context, s *prepare.Statement) (*prepare.Statement, error) {
-	now, err := s.In(ctx, d.newest().preparer)
+	now, err := s.In(ctx, d.schema.Newest().Preparer)
 	if err != nil || now == s {
 		return now, err
 	}

@@ -12,39 +12,39 @@ import (
 
 // Prepare analyzes and plans a statement for a schema version: see prepare.Preparer.Statement.
 func (d *Database) Prepare(ctx context.Context, c *schema.Catalog, sql string, params map[string]*value.Type, opts prepare.Options) (*prepare.Statement, error) {
-	v, err := d.versionOf(c)
+	v, err := d.schema.Version(c)
 	if err != nil {
 		return nil, err
 	}
-	return v.preparer.Statement(ctx, sql, params, opts)
+	return v.Preparer.Statement(ctx, sql, params, opts)
 }
 
 // Projection resolves the table, index and columns that a READ names in a schema version. index is "" for a read of the
 // table itself.
 func (d *Database) Projection(c *schema.Catalog, tableName, index string, columns []string) (*prepare.Projection, error) {
-	v, err := d.versionOf(c)
+	v, err := d.schema.Version(c)
 	if err != nil {
 		return nil, err
 	}
-	return v.preparer.Projection(tableName, index, columns)
+	return v.Preparer.Projection(tableName, index, columns)
 }
 
 // Tables returns the descriptors with which rows of a catalog's tables are written.
 func (d *Database) Tables(c *schema.Catalog) (*table.Descriptors, error) {
-	v, err := d.versionOf(c)
+	v, err := d.schema.Version(c)
 	if err != nil {
 		return nil, err
 	}
-	return v.preparer.Tables(), nil
+	return v.Preparer.Tables(), nil
 }
 
 // mutations returns what m shares with other mutations of the same table, columns and kind.
 func (d *Database) mutations(c *schema.Catalog, m *table.Mutation) *prepare.Mutations {
-	v, err := d.versionOf(c)
+	v, err := d.schema.Version(c)
 	if err != nil {
 		return prepare.MutationsOf(c, m)
 	}
-	return v.preparer.Mutations(m)
+	return v.Preparer.Mutations(m)
 }
 
 // ReadColumns opens a read of all rows from a columnar copy. It returns no rows if there is no copy, or if reading rows

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/database/schemachange"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
@@ -54,10 +55,10 @@ func changeSchema(d *database.Database, req *databasepb.UpdateDatabaseDdlRequest
 		if err := op.awaitEarlier(ctx); err != nil {
 			return nil, err
 		}
-		note := func(p database.Progress) {
+		note := func(p schemachange.Progress) {
 			op.update(func(m proto.Message) { noteProgress(m.(*databasepb.UpdateDatabaseDdlMetadata), p) })
 		}
-		by := &database.SchemaOperation{
+		by := &schemachange.Operation{
 			Name: op.name, Began: op.started, Applied: applied, ProtoDescriptors: req.ProtoDescriptors, Progress: note,
 			Interrupted: func() bool { return op.server.Err() != nil },
 		}
@@ -76,7 +77,7 @@ func ddlMetadata(req *databasepb.UpdateDatabaseDdlRequest, began time.Time) *dat
 }
 
 // noteProgress records the progress of a statement. When the statement has taken effect, the next one begins.
-func noteProgress(m *databasepb.UpdateDatabaseDdlMetadata, p database.Progress) {
+func noteProgress(m *databasepb.UpdateDatabaseDdlMetadata, p schemachange.Progress) {
 	i := p.Statement
 	m.Progress[i].ProgressPercent = max(m.Progress[i].ProgressPercent, int32(p.Percent)) // an estimate, which never falls
 	if p.Percent < 100 {
