@@ -18,7 +18,7 @@
 // that writes a chunk also marks the records of the chunks that it replaces as dead. The blobs of dead chunks are
 // deleted when no Reader can use them any more, or by the next start.
 //
-// Package database decides which tables have copies and when a chunk is written anew.
+// Package database/copies decides which tables have copies and when a chunk is written anew.
 //
 // Imports of this module: kv, memory, mvcc, schema, table, usererror, value, value/columnar.
 package columnar

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/database/schemachange"
 	"github.com/crowfoot-db/crowfoot/kv/pebble/disktest"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
@@ -247,7 +247,7 @@ func (w *world) alter(c *change) (before, after *model) {
 	before = w.now().m
 	w.note("%s", strings.Join(c.statements, ";\n"))
 	var at time.Time
-	err := w.db.UpdateSchema(w.ctx, c.statements, &database.SchemaOperation{Progress: func(p database.Progress) {
+	err := w.db.UpdateSchema(w.ctx, c.statements, &schemachange.Operation{Progress: func(p schemachange.Progress) {
 		if p.Percent == 100 {
 			at = p.Commit
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/table"
@@ -13,11 +14,11 @@ import (
 // Allow checks that a role may do what needs n. The role "" is that of a session without a role, which may do all. If tx
 // is not nil, it depends on the role's privileges from then on: a schema change that takes them away aborts the
 // transaction. c is the catalog in which the request was resolved.
-func (d *Database) Allow(ctx context.Context, tx *txn.Tx, c *schema.Catalog, role string, n *Needs) error {
+func (d *Database) Allow(ctx context.Context, tx *txn.Tx, c *schema.Catalog, role string, n *prepare.Needs) error {
 	if role == "" {
 		return nil
 	}
-	counts, err := n.allow(d.Catalog(), role)
+	counts, err := n.Allow(d.Catalog(), role)
 	if err != nil || tx == nil {
 		return err
 	}

@@ -73,14 +73,14 @@ func TestVersionsShare(t *testing.T) {
 	if each := (heapBytes() - held) / versions; each > 64<<10 {
 		t.Errorf("a version with one more table takes %d bytes of memory", each)
 	}
-	list := *b.db.versions.Load()
+	list := b.db.schema.Versions()
 	if len(list) != versions+1 {
 		t.Fatalf("%d versions", len(list))
 	}
 	for i := range versions {
 		var other int
-		for old := range list[i].catalog.Tables() {
-			if list[i+1].catalog.TableByID(old.ID) != old {
+		for old := range list[i].Catalog.Tables() {
+			if list[i+1].Catalog.TableByID(old.ID) != old {
 				other++
 			}
 		}
@@ -93,13 +93,13 @@ func TestVersionsShare(t *testing.T) {
 	if got := strings.Join(again.db.DDL(), ";\n"); got != want {
 		t.Error("the schema is not what it was before the restart")
 	}
-	for i, v := range *again.db.versions.Load() {
-		for old := range list[i].catalog.Tables() {
-			if v.catalog.Table(old.FullName()) == nil {
+	for i, v := range again.db.schema.Versions() {
+		for old := range list[i].Catalog.Tables() {
+			if v.Catalog.Table(old.FullName()) == nil {
 				t.Fatalf("version %d has no table %s", i, old.FullName())
 			}
 		}
-		if i > 0 && v.catalog.Table("Table0") != (*again.db.versions.Load())[0].catalog.Table("Table0") {
+		if i > 0 && v.Catalog.Table("Table0") != again.db.schema.Versions()[0].Catalog.Table("Table0") {
 			t.Fatalf("version %d does not share its tables after a restart", i)
 		}
 	}
@@ -170,9 +170,9 @@ func TestForgetRefused(t *testing.T) {
 		a.now.Add((2 * time.Hour).Microseconds())
 	}
 	change("ALTER TABLE T ADD COLUMN V INT64", "CREATE TABLE U (K INT64, FOREIGN KEY (K) REFERENCES T (K)) PRIMARY KEY (K)")
-	past := a.db.findObsolete(a.db.txns.Earliest())
+	past := a.db.schema.FindObsolete(a.db.txns.Earliest())
 	store.commits = 0
-	if err := a.db.forget(past); !errors.Is(err, errFailing) {
+	if err := a.db.schema.Forget(past); !errors.Is(err, errFailing) {
 		t.Fatalf("versions are forgotten, error: %v", err)
 	}
 	store.commits = math.MaxInt
@@ -190,7 +190,7 @@ func TestForgetRefused(t *testing.T) {
 	if got := strings.Join(db.DDL(), "\n"); got != want {
 		t.Errorf("after a restart:\n%s\nbefore:\n%s", got, want)
 	}
-	if n := len(*db.versions.Load()); n != 1 {
+	if n := len(db.schema.Versions()); n != 1 {
 		t.Errorf("%d schema versions are stored", n)
 	}
 }
@@ -207,13 +207,13 @@ func (b *bed) asFormat1() {
 	batch := b.store.NewBatch()
 	defer batch.Close()
 	check(batch.DeleteRange(meta.Range(meta.OfSpace(meta.Table, b.db.space))))
-	for _, v := range *b.db.versions.Load() {
-		e, err := v.catalog.Marshal(nil)
+	for _, v := range b.db.schema.Versions() {
+		e, err := v.Catalog.Marshal(nil)
 		check(err)
 		var fields map[string]json.RawMessage
 		check(json.Unmarshal(e.Catalog, &fields))
 		var tables []json.RawMessage
-		for t := range v.catalog.Tables() {
+		for t := range v.Catalog.Tables() {
 			tables = append(tables, withoutUses(b.t, e.Objects[t.ID]))
 		}
 		fields["format"] = json.RawMessage("1")
@@ -221,8 +221,8 @@ func (b *bed) asFormat1() {
 		check(err)
 		whole, err := json.Marshal(fields)
 		check(err)
-		record := schemaRecord{At: v.at, Catalog: whole, Garbage: v.garbage, Tentative: v.tentative.Load()}
-		check(meta.Put(batch, versionKey(b.db.space, v.catalog.Version), record))
+		record := map[string]any{"At": v.At, "Catalog": json.RawMessage(whole), "Garbage": v.Garbage}
+		check(meta.Put(batch, meta.Key(meta.OfSpace(meta.Schema, b.db.space), fmt.Sprintf("%020d", v.Catalog.Version)), record))
 	}
 	check(batch.Commit())
 }
@@ -278,8 +278,8 @@ func TestSplitCatalogs(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.alter("ALTER TABLE U ADD COLUMN X STRING(MAX)", "CREATE INDEX ByV ON T(V)", "DROP TABLE U", "CREATE TABLE U (K INT64, Other INT64) PRIMARY KEY (K)")
-		for _, v := range *b.db.versions.Load() {
-			want[b.db.space] = append(want[b.db.space], strings.Join(v.catalog.DDL(), "\n"))
+		for _, v := range b.db.schema.Versions() {
+			want[b.db.space] = append(want[b.db.space], strings.Join(v.Catalog.DDL(), "\n"))
 		}
 		b.asFormat1()
 	}
@@ -318,16 +318,16 @@ func checkSplit(t *testing.T, fs vfs.FS, want map[mvcc.Space][]string) {
 	b := &bed{t: t, fs: fs, Registry: r}
 	defer b.shut(store)
 	for _, db := range r.AllDatabases() {
-		versions := *db.versions.Load()
+		versions := db.schema.Versions()
 		if len(versions) != len(want[db.space]) {
 			t.Fatalf("%d versions, there were %d", len(versions), len(want[db.space]))
 		}
 		for i, v := range versions {
-			if got := strings.Join(v.catalog.DDL(), "\n"); got != want[db.space][i] {
+			if got := strings.Join(v.Catalog.DDL(), "\n"); got != want[db.space][i] {
 				t.Errorf("version %d is\n%s\nit was\n%s", i, got, want[db.space][i])
 			}
 		}
-		if a, b := versions[0].catalog.Table("T"), versions[1].catalog.Table("T"); a != b {
+		if a, b := versions[0].Catalog.Table("T"), versions[1].Catalog.Table("T"); a != b {
 			t.Error("versions do not share a table that is the same in both")
 		}
 		b.db = db

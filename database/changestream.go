@@ -10,7 +10,6 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/changestream"
 	"github.com/crowfoot-db/crowfoot/database/split"
-	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -24,13 +23,6 @@ func (d *Database) openStreams() (err error) {
 	r := d.registry
 	d.streams, err = changestream.Open(changestream.Config{Space: d.space, Store: r.store, Oracle: r.oracle, Clock: r.cfg.Clock, Secret: r.identity.Secret})
 	return err
-}
-
-// updateStreams adds to the batch of a schema version the creation, change and deletion of change streams that the
-// version requires. The caller must call Change.End when the batch has been committed.
-func (d *Database) updateStreams(b kv.Batch, v *version) (*changestream.Change, error) {
-	at := max(v.at, mvcc.TimestampOf(d.created)) // the first version has timestamp 0
-	return d.streams.Change(b, v.catalog.Streams, at, func(s *schema.ChangeStream) [][]byte { return d.boundsOf(v.catalog, s) })
 }
 
 // AddSplitPoints adds all the split points, durably, or none of them. It splits the partitions of change streams at

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/database/split"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
@@ -68,7 +69,7 @@ func (s *streamScript) run(d *datadriven.TestData) error {
 		_, err := s.db.Transactions().Begin(opts).Commit(ctx, func(w table.Writer) error { return s.mutate(w, d.Input) }, txn.CommitOptions{})
 		return err
 	case "pdml":
-		stmt, err := s.db.Prepare(ctx, s.db.Catalog(), d.Input, nil, Options{})
+		stmt, err := s.db.Prepare(ctx, s.db.Catalog(), d.Input, nil, prepare.Options{})
 		if err != nil {
 			return err
 		}

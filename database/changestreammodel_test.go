@@ -19,6 +19,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/crowfoot-db/crowfoot/changestream"
+	"github.com/crowfoot-db/crowfoot/database/prepare"
+	"github.com/crowfoot-db/crowfoot/database/schemachange"
 	"github.com/crowfoot-db/crowfoot/database/split"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -175,7 +177,7 @@ func (w *streamWorld) transaction(rng *rand.Rand) {
 // change runs a random one of the statements, which change the schema, if it is possible.
 func (w *streamWorld) change(rng *rand.Rand, statements []string) {
 	statement := statements[rng.IntN(len(statements))]
-	op := &SchemaOperation{Progress: func(p Progress) {
+	op := &schemachange.Operation{Progress: func(p schemachange.Progress) {
 		if p.Percent < 100 {
 			return
 		}
@@ -520,11 +522,11 @@ func (b *bed) watchedAt(at mvcc.Timestamp, c *schema.Catalog, s *schema.ChangeSt
 		b.t.Fatal(err)
 	}
 	defer snapshot.Close()
-	stmt, err := b.db.Prepare(context.Background(), c, "SELECT * FROM "+table, nil, Options{})
+	stmt, err := b.db.Prepare(context.Background(), c, "SELECT * FROM "+table, nil, prepare.Options{})
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	rows, err := stmt.Run(context.Background(), Run{View: snapshot}, time.Now())
+	rows, err := stmt.Run(context.Background(), prepare.Run{View: snapshot}, time.Now())
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/txn"
 	"github.com/crowfoot-db/crowfoot/value"
@@ -15,7 +16,7 @@ import (
 // arguments prepares a statement that reads a change stream, and returns the values of its arguments.
 func (b *bed) arguments(sql string, params map[string]*value.Type, values ...value.Value) string {
 	b.t.Helper()
-	s, err := b.prepare(sql, params, Options{})
+	s, err := b.prepare(sql, params, prepare.Options{})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -29,7 +30,7 @@ func (b *bed) arguments(sql string, params map[string]*value.Type, values ...val
 		b.t.Fatal(err)
 	}
 	defer snap.Close()
-	rows, err := s.Run(context.Background(), Run{View: snap, Params: values}, time.Now())
+	rows, err := s.Run(context.Background(), prepare.Run{View: snap, Params: values}, time.Now())
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -49,7 +50,7 @@ func (b *bed) arguments(sql string, params map[string]*value.Type, values ...val
 func TestReadChangeStreamStatement(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K)", "CREATE CHANGE STREAM Everything FOR ALL")
 	const partition = "SELECT ChangeRecord FROM READ_Everything(start_timestamp => '%s', end_timestamp => NULL, partition_token => '%s', heartbeat_milliseconds => %d)"
-	for i := range 2 * textsBeforeGeneric {
+	for i := range 6 { // the later ones share a plan
 		got := b.arguments(fmt.Sprintf(partition, "2026-01-02T03:04:05Z", fmt.Sprint("token", i), 1000+i), nil)
 		want := fmt.Sprintf(`Everything by ChangeRecord: TIMESTAMP 2026-01-02T03:04:05Z NULL:TIMESTAMP "token%d" %d NULL:ARRAY<STRING>`, i, 1000+i)
 		if got != want {

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/crowfoot-db/crowfoot/columnar"
+	"github.com/crowfoot-db/crowfoot/database/copies"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/txn"
 	"github.com/crowfoot-db/crowfoot/usererror"
@@ -34,14 +35,14 @@ func newCopied(t *testing.T, statements ...string) copied {
 }
 
 // hold keeps the upkeep in the background from running.
-func (c copied) hold() { c.db.copying.stepMu.Lock() }
+func (c copied) hold() { c.db.copies.StepMu.Lock() }
 
-func (c copied) letGo() { c.db.copying.stepMu.Unlock() }
+func (c copied) letGo() { c.db.copies.StepMu.Unlock() }
 
 // upkeep does all work that is due.
 func (c copied) upkeep() error {
 	for {
-		pause, err := c.db.copying.upkeep.step(context.Background())
+		pause, err := c.db.copies.Step(context.Background())
 		if pause > 0 || err != nil {
 			return err
 		}
@@ -83,7 +84,7 @@ func (c copied) run(d *datadriven.TestData) (string, error) {
 		})
 		return "", nil
 	case "upkeep":
-		c.db.copying.upkeep.changes.took = 0 // scripts must not depend on the speed of the machine
+		c.db.copies.Took = 0 // scripts must not depend on the speed of the machine
 		err := c.upkeep()
 		return c.policies(), err
 	case "collect":
@@ -174,7 +175,7 @@ func rowsRead(t testing.TB, c *columnar.Copy, view table.View, read columnar.Rea
 func TestColumnarCopiesAfterOtherSchemaChanges(t *testing.T) {
 	c := newCopied(t, "ALTER DATABASE test SET OPTIONS (columnar_policy = 'enabled')",
 		"CREATE TABLE T (K INT64) PRIMARY KEY (K)", "CREATE TABLE U (K INT64) PRIMARY KEY (K)")
-	if _, err := c.db.copying.upkeep.step(t.Context()); err != nil {
+	if _, err := c.db.copies.Step(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.db.UpdateSchema(t.Context(), []string{"CREATE TABLE V (K INT64) PRIMARY KEY (K)"}, nil); err != nil {
@@ -200,7 +201,7 @@ func TestOldChunksBeforeNewCopies(t *testing.T) {
 	if err := c.db.UpdateSchema(t.Context(), []string{"CREATE TABLE U (K INT64) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')"}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.db.copying.upkeep.step(t.Context()); err != nil {
+	if _, err := c.db.copies.Step(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if chunk := c.db.ColumnarPolicies()[0]; c.clock().Sub(chunk.Oldest) >= c.db.Retention()/2 {
@@ -209,7 +210,7 @@ func TestOldChunksBeforeNewCopies(t *testing.T) {
 }
 
 // TestColumnarCountAfterSlowPass checks that a pass over changes which waits for a processor does not delay the next
-// one. A pass that itself uses much CPU time delays it, but by countWithin at most, however few commits there are.
+// one. A pass that itself uses much CPU time delays it, but by copies.CountWithin at most, however few commits there are.
 func TestColumnarCountAfterSlowPass(t *testing.T) {
 	c := newCopied(t, "CREATE TABLE T (K INT64, S STRING(MAX)) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')")
 	insert := func(k int) {
@@ -220,21 +221,20 @@ func TestColumnarCountAfterSlowPass(t *testing.T) {
 	if err := c.upkeep(); err != nil {
 		t.Fatal(err)
 	}
-	changes := &c.db.copying.upkeep.changes
 	insert(1)
-	c.now.Add(countWithin.Microseconds())
+	c.now.Add(copies.CountWithin.Microseconds())
 	c.lag.Store(time.Minute.Microseconds())
-	if err := c.db.copying.upkeep.count(t.Context()); err != nil {
+	if err := c.db.copies.Count(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	c.lag.Store(0)
-	if changes.took >= time.Minute {
-		t.Errorf("a pass over one row took %v", changes.took)
+	if c.db.copies.Took >= time.Minute {
+		t.Errorf("a pass over one row took %v", c.db.copies.Took)
 	}
-	changes.took = time.Minute
+	c.db.copies.Took = time.Minute
 	insert(2)
 	before := c.db.ColumnarPolicies()[0].Changed
-	c.now.Add(countWithin.Microseconds())
+	c.now.Add(copies.CountWithin.Microseconds())
 	if err := c.upkeep(); err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +284,7 @@ func TestCountBesideCollection(t *testing.T) {
 			t.Error(err)
 		}
 	}}
-	if err := c.db.copying.upkeep.count(ctx); err != nil || ctx.collect != nil {
+	if err := c.db.copies.Count(ctx); err != nil || ctx.collect != nil {
 		t.Fatal(err)
 	}
 	for _, p := range c.db.ColumnarPolicies() {

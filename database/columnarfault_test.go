@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/crowfoot-db/crowfoot/database/copies"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 	"github.com/crowfoot-db/crowfoot/kv/pebble/disktest"
@@ -54,7 +55,7 @@ func TestColumnarFullDisk(t *testing.T) {
 		t.Errorf("on a full disk: %v", err)
 	}
 	c.letGo()
-	if pause := c.db.copying.step(t.Context()); pause != afterRefusal {
+	if pause := c.db.copies.Once(t.Context()); pause != copies.AfterRefusal {
 		t.Errorf("comes again after %v", pause)
 	}
 	c.hold()
@@ -111,7 +112,7 @@ func runFaulty(t *testing.T, kinds []errorfs.OpKind, at int64) int64 {
 	m := copyModel{c, rand.New(rand.NewPCG(3, 0))}
 	for range 25 {
 		m.tryStep()
-		_, _ = m.db.copying.upkeep.step(context.Background())
+		_, _ = m.db.copies.Step(context.Background())
 	}
 	_ = store.Flush(context.Background(), 0)
 	disk.Fail(nil)
@@ -144,18 +145,18 @@ func TestDroppedCopyIsDeletedLater(t *testing.T) {
 	store.When(func() bool { batches++; return batches > 1 }) // the drop succeeds, and deletions fail
 	step := func(want time.Duration) {
 		t.Helper()
-		if pause, err := a.db.copying.upkeep.step(t.Context()); pause != want || err != nil {
+		if pause, err := a.db.copies.Step(t.Context()); pause != want || err != nil {
 			t.Errorf("comes again after %v: %v", pause, err)
 		}
 	}
-	step(afterRefusal)
+	step(copies.AfterRefusal)
 	b := &bed{t: t, Registry: a.Registry, db: a.db}
 	if b.keysWith("columnar/") == 0 {
 		t.Error("chunks are deleted")
 	}
-	step(afterRefusal)
+	step(copies.AfterRefusal)
 	store.When(nil)
-	step(forever)
+	step(copies.Forever)
 	if n := b.keysWith("columnar/"); n > 0 {
 		t.Errorf("%d records of chunks are left", n)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/columnar"
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/sql/exec"
 	"github.com/crowfoot-db/crowfoot/table"
@@ -82,12 +83,12 @@ func (q *columnQueries) change() {
 // execute runs a statement that writes.
 func (q *columnQueries) execute(sql string) error {
 	ctx := context.Background()
-	stmt, err := q.db.Prepare(ctx, q.db.Catalog(), sql, nil, Options{Verbatim: true})
+	stmt, err := q.db.Prepare(ctx, q.db.Catalog(), sql, nil, prepare.Options{Verbatim: true})
 	if err != nil {
 		return err
 	}
 	tx := q.db.txns.Begin(txn.Options{})
-	if _, err := stmt.Run(ctx, Run{Writer: tx}, q.clock()); err != nil {
+	if _, err := stmt.Run(ctx, prepare.Run{Writer: tx}, q.clock()); err != nil {
 		tx.Rollback()
 		return err
 	}
@@ -176,11 +177,11 @@ func (q *columnQueries) rows(sql string, at mvcc.Timestamp, arrays bool) (lines 
 	if err != nil {
 		q.t.Fatal(err)
 	}
-	stmt, err := q.db.Prepare(ctx, q.db.Catalog(), sql, nil, Options{Verbatim: true})
+	stmt, err := q.db.Prepare(ctx, q.db.Catalog(), sql, nil, prepare.Options{Verbatim: true})
 	if err != nil {
 		q.t.Fatalf("%s: %v", sql, err)
 	}
-	rows, err := stmt.Run(ctx, Run{View: snapshot}, q.clock())
+	rows, err := stmt.Run(ctx, prepare.Run{View: snapshot}, q.clock())
 	if err != nil {
 		return []string{err.Error()}, 0
 	}
@@ -253,7 +254,7 @@ func TestMergedColumns(t *testing.T) {
 	c := newCopied(t, "CREATE TABLE T (K INT64, S STRING(MAX)) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')",
 		"CREATE TABLE U (K INT64, S STRING(MAX)) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')")
 	for _, name := range []string{"T", "U"} {
-		c.fill(name, 2*leastWhole, func(i int) []value.Value {
+		c.fill(name, 2000, func(i int) []value.Value {
 			return []value.Value{value.OfInt64(int64(i)), value.OfString(fmt.Sprint(name, i))}
 		})
 	}

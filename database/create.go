@@ -65,7 +65,7 @@ func (r *Registry) awaitErased(ctx context.Context, d *Dropped) error {
 }
 
 // Plan makes the database's schema from DDL statements, without writing to the store. It returns the error of the first
-// statement that fails. Many statements take minutes. For protoDescriptors see SchemaOperation.
+// statement that fails. Many statements take minutes. For protoDescriptors see schemachange.Operation.
 func (c *Creation) Plan(ctx context.Context, statements []string, protoDescriptors []byte) error {
 	c.sequences = sequence.New(c.registry.store)
 	var err error

@@ -7,29 +7,31 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/changestream"
+	"github.com/crowfoot-db/crowfoot/columnar"
 	"github.com/crowfoot-db/crowfoot/database/background"
+	"github.com/crowfoot-db/crowfoot/database/copies"
 	"github.com/crowfoot-db/crowfoot/database/job"
 	"github.com/crowfoot-db/crowfoot/database/meta"
+	"github.com/crowfoot-db/crowfoot/database/prepare"
+	"github.com/crowfoot-db/crowfoot/database/schemachange"
 	"github.com/crowfoot-db/crowfoot/database/sequence"
 	"github.com/crowfoot-db/crowfoot/database/split"
 	"github.com/crowfoot-db/crowfoot/database/ttl"
-	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/txn"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // Database is one open database.
 //
-// A schema change replaces the list of schema versions and never modifies it. So a request that holds a catalog may go
-// on using it while a schema change publishes the next one.
+// Its schema is in a list of versions, which a schema change replaces and never modifies: see schemachange.Manager.
 type Database struct {
 	registry *Registry
 	name     string
@@ -43,6 +45,7 @@ type Database struct {
 	txns    *txn.Manager
 	// sequences are the counters of sequences and identity columns.
 	sequences *sequence.Counters
+	schema    *schemachange.Manager
 	jobs      job.Runner
 
 	statistics statistics
@@ -50,16 +53,13 @@ type Database struct {
 	background background.Work
 	collection background.Task // the collection of garbage
 	expiry     *ttl.Deletion
-	copying    copying
+	columns    *columnar.Copies
+	preparing  *prepare.Config // of all schema versions
+	copies     *copies.Upkeep
 
 	protected atomic.Bool
 	dropped   atomic.Bool
-	versions  atomic.Pointer[[]*version] // oldest first, never empty
-	changing  background.Token           // the schema lock: held while a schema change runs
-	// interrupted is the schema change that the last process left unfinished and that its operation will resume; nil if
-	// there is none. The next schema change takes it out, and either resumes it or rolls it back.
-	interrupted atomic.Pointer[rowsChange]
-	records     sync.Mutex // serialises writes of the database's own record
+	records   sync.Mutex // serialises writes of the database's own record
 }
 
 // databaseRecord is the stored form of a database.
@@ -81,7 +81,7 @@ func (r *Registry) firstCatalog(ctx context.Context, name string, statements []s
 	c := schema.NewCatalog()
 	c.Database = databaseID(name)
 	for i, s := range statements {
-		next, _, err := r.apply(ctx, c, s, sequences, protoDescriptors)
+		next, _, err := schemachange.Apply(ctx, c, s, r.cfg.Clock, sequences, protoDescriptors)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -131,7 +131,7 @@ func (r *Registry) newDatabase(ctx context.Context, c *Creation, operation strin
 	if err := errors.Join(d.openStreams(), d.openCopies()); err != nil {
 		return nil, err
 	}
-	d.versions.Store(&[]*version{newVersion(d, c.first, 0)})
+	d.schema = schemachange.New(d.schemaConfig(), c.first)
 	if err := d.openSplits(); err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func (d *Database) storeNew() error {
 	if err != nil {
 		return err
 	}
-	if err := d.commitVersion(b, d.newest(), nil, publication{}, kv.Batch.Commit); err != nil {
+	if err := d.schema.StoreFirst(b); err != nil {
 		return fmt.Errorf("store database: %w", err)
 	}
 	r.nextSpace = d.space + 1
@@ -165,22 +165,18 @@ func (r *Registry) openDatabase(rec databaseRecord) (*Database, error) {
 	if err := errors.Join(d.openStreams(), d.openCopies()); err != nil {
 		return nil, err
 	}
-	list, err := d.loadVersions()
-	if err != nil {
+	var err error
+	if d.schema, err = schemachange.Open(d.schemaConfig()); err != nil {
 		return nil, err
 	}
-	d.versions.Store(&list)
-	if err := d.findInterrupted(context.Background(), list); err != nil {
+	if err := d.schema.FindInterrupted(context.Background()); err != nil {
 		return nil, err
 	}
 	if err := d.openSplits(); err != nil {
 		return nil, err
 	}
 	d.transact()
-	if d.interrupted.Load() != nil {
-		return d, nil
-	}
-	if err := d.revertTentative(context.Background()); err != nil && !errors.Is(err, kv.ErrRefused) { // the next schema change does it
+	if err := d.schema.Recover(context.Background()); err != nil {
 		return nil, err
 	}
 	return d, nil
@@ -195,12 +191,36 @@ func (r *Registry) attach(rec databaseRecord, sequences *sequence.Counters) *Dat
 		operation: rec.Operation,
 		rows:      r.versions.In(rec.Space),
 		sequences: sequences,
-		changing:  background.NewToken(),
 	}
 	d.protected.Store(rec.DropProtection)
 	d.statistics = d.newStatistics()
+	d.preparing = &prepare.Config{
+		Clock: r.cfg.Clock, Spill: r.cfg.Spill, Memory: r.cfg.Memory, Kept: r.cacheBudget, Statistics: d.statistics.tables, Sequences: sequences,
+	}
 	sequences.Open(rec.Space, d.Catalog)
 	return d
+}
+
+// openCopies opens the stored columnar copies.
+func (d *Database) openCopies() (err error) {
+	d.columns, err = columnar.Open(d.rows)
+	d.preparing.Copies = d.columns
+	return err
+}
+
+func (d *Database) schemaConfig() schemachange.Config {
+	r := d.registry
+	return schemachange.Config{
+		Name: d.name, Space: d.space, Created: d.created, Store: r.store, Rows: d.rows, Oracle: r.oracle, Clock: r.cfg.Clock, Log: d.log(),
+		Task: r.account.Task(taskSchemaChange), Prepare: d.preparing, Sequences: d.sequences, Streams: d.streams, Background: &d.background,
+		Bounds: d.boundsOf, Changed: d.schemaChanged, Resumes: r.resumes,
+	}
+}
+
+// schemaChanged makes the parts of the database follow a new schema version.
+func (d *Database) schemaChanged() {
+	d.reshapeStreams()
+	d.copies.Wake()
 }
 
 // openSplits opens the splits. It reads the split points of users, and takes the bounds of change stream partitions as
@@ -218,14 +238,19 @@ func (d *Database) openSplits() (err error) {
 func (d *Database) transact() {
 	txns := txn.NewManager(d.rows, d.registry.oracle, txn.Config{Retention: d.Retention(), Catalog: d.Catalog(), Waited: d.lockWaited, Streams: d.streams})
 	d.txns, d.jobs = txns, job.Runner{Transactions: txns, Clock: d.registry.cfg.Clock, Catalog: d.Catalog}
+	d.schema.Begin(d.jobs)
 	d.expiry = ttl.New(ttl.Config{
 		Jobs: d.jobs, Clock: d.registry.cfg.Clock, Log: d.log(), Task: d.registry.account.Task(taskRowDeletion), Token: d.registry.deleting, Tables: d.Tables,
+	})
+	d.copies = copies.New(copies.Config{
+		Rows: d.rows, Transactions: txns, Catalog: d.Catalog, Copies: d.columns, Clock: d.registry.cfg.Clock, Log: d.log(), Memory: d.registry.cfg.Memory,
+		Task: d.registry.account.Task(taskCopies), Token: d.registry.copying,
 	})
 }
 
 // begin starts the work in the background.
 func (d *Database) begin(ctx context.Context) {
-	d.background.Begin(ctx, d.statistics.Run, d.expiry.Run, d.keepCopies)
+	d.background.Begin(ctx, d.statistics.Run, d.expiry.Run, d.copies.Run)
 }
 
 // close ends all work of a dropped database and frees its memory.
@@ -233,9 +258,7 @@ func (d *Database) close() {
 	d.streams.Close(usererror.DatabaseNotFound(d.name))
 	d.splits.Close()
 	d.background.End()
-	for _, v := range *d.versions.Load() {
-		v.close()
-	}
+	d.schema.Close()
 }
 
 // Name returns the full name, projects/P/instances/I/databases/D.
@@ -255,6 +278,14 @@ func (d *Database) Transactions() *txn.Manager { return d.txns }
 
 // Splits returns the splits of this database.
 func (d *Database) Splits() *split.Manager { return d.splits }
+
+// Copies returns the columnar copies of the tables and indexes. A read at any timestamp looks up the copy of its table
+// or index by number. The copy itself leaves out what it cannot serve at that timestamp.
+func (d *Database) Copies() *columnar.Copies { return d.columns }
+
+// ColumnarPolicies returns the rows of SPANNER_SYS.COLUMNAR_POLICIES: one for each table and index that has a columnar
+// copy.
+func (d *Database) ColumnarPolicies() []stats.ColumnarPolicy { return d.copies.Policies() }
 
 // DropProtection reports whether the database refuses to be dropped.
 func (d *Database) DropProtection() bool { return d.protected.Load() }
@@ -276,39 +307,23 @@ func (d *Database) SetDropProtection(on bool) error {
 }
 
 // Catalog returns the catalog of the newest schema version.
-func (d *Database) Catalog() *schema.Catalog { return d.newest().catalog }
+func (d *Database) Catalog() *schema.Catalog { return d.schema.Catalog() }
 
 // CatalogAt returns the schema that was valid at a timestamp, for reads at that timestamp. It fails if that version has
 // been collected since the timestamp was chosen.
 func (d *Database) CatalogAt(at mvcc.Timestamp) (*schema.Catalog, error) {
-	list := *d.versions.Load()
-	if newest := list[len(list)-1]; newest.at <= at {
-		return newest.catalog, nil
-	}
-	after := sort.Search(len(list), func(i int) bool { return list[i].at > at })
-	if after == 0 {
-		return nil, usererror.StalenessExceeded(at.Time(), list[0].at.Time())
-	}
-	return list[after-1].catalog, nil
+	return d.schema.CatalogAt(at)
 }
 
 // DDL returns the statements that make the newest complete schema.
-func (d *Database) DDL() []string { return d.settledCatalog().DDL() }
+func (d *Database) DDL() []string { return d.schema.SettledCatalog().DDL() }
 
 // ProtoDescriptors returns the serialized FileDescriptorSet that the statements of DDL need; nil if they need none.
 func (d *Database) ProtoDescriptors() []byte {
-	if b := d.settledCatalog().ProtoBundle(); b != nil {
+	if b := d.schema.SettledCatalog().ProtoBundle(); b != nil {
 		return b.Descriptors
 	}
 	return nil
-}
-
-// settledCatalog returns the newest schema whose change has ended.
-func (d *Database) settledCatalog() *schema.Catalog {
-	if v := d.settled(); v != nil {
-		return v.catalog
-	}
-	return d.Catalog()
 }
 
 // Retention returns how long old versions of rows can be read.
@@ -325,22 +340,37 @@ func (d *Database) EarliestVersion() time.Time {
 }
 
 // Zone returns the database's default time zone.
-func (d *Database) Zone() *time.Location { return d.newest().zone }
+func (d *Database) Zone() *time.Location { return d.schema.Newest().Preparer.Zone() }
 
-func (d *Database) newest() *version {
-	list := *d.versions.Load()
-	return list[len(list)-1]
-}
-
-// settled returns the newest version that is not tentative; nil if it is no longer kept.
-func (d *Database) settled() *version {
-	list := *d.versions.Load()
-	for i := len(list) - 1; i >= 0; i-- {
-		if !list[i].tentative.Load() {
-			return list[i]
+// CheckSyntax returns the syntax error that makes a whole request fail before any of its statements runs.
+func (d *Database) CheckSyntax(statements []string) error {
+	for _, s := range statements {
+		if err := schema.CheckSyntax(s); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// UpdateSchema runs DDL statements: see schemachange.Manager.Update.
+func (d *Database) UpdateSchema(ctx context.Context, statements []string, op *schemachange.Operation) error {
+	err := d.schema.Update(ctx, statements, op)
+	if err != nil && d.Dropped() {
+		return usererror.DatabaseNotFound(d.name)
+	}
+	return err
+}
+
+// CheckSchema fails if the present schema does not allow the DDL statements, one after the other. It does not run them,
+// so that existing rows may still make a statement fail.
+func (d *Database) CheckSchema(ctx context.Context, statements []string) error {
+	return d.schema.Check(ctx, statements)
+}
+
+// Interrupted returns the progress of the statement of an operation that the last process left unfinished. ok is false
+// if UpdateSchema would resume no statement. It does not wait for other schema changes.
+func (d *Database) Interrupted(ctx context.Context, operation string) (p schemachange.Progress, ok bool, err error) {
+	return d.schema.Interrupted(ctx, operation)
 }
 
 func (d *Database) log() *slog.Logger {

@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/crowfoot-db/crowfoot/database/meta"
+	"github.com/crowfoot-db/crowfoot/database/prepare"
+	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/mvcc"
@@ -28,13 +30,14 @@ const testName = DefaultInstance + "/databases/test"
 
 // bed is a registry on a file system, with one database.
 type bed struct {
-	t  testing.TB
-	fs vfs.FS
+	t    testing.TB
+	fs   vfs.FS
+	wrap func(kv.Store) kv.Store // makes the registry's store of the one on fs; nil: it is that one
 	*Registry
 	db *Database
 }
 
-func open(t testing.TB, fs vfs.FS) *bed { return openAt(t, fs, time.Now) }
+func open(t testing.TB, fs vfs.FS) *bed { return openAt(t, fs, time.Now, nil) }
 
 // dropDatabase drops the database of the test, and erases it.
 func dropDatabase(r *Registry) error {
@@ -45,18 +48,22 @@ func dropDatabase(r *Registry) error {
 	return err
 }
 
-// openAt is open with a clock.
-func openAt(t testing.TB, fs vfs.FS, clock func() time.Time) *bed {
+// openAt is open with a clock, on a store that wrap makes of the one on fs.
+func openAt(t testing.TB, fs vfs.FS, clock func() time.Time, wrap func(kv.Store) kv.Store) *bed {
 	t.Helper()
-	store, err := pebble.Open("data", fs)
+	disk, err := pebble.Open("data", fs)
 	if err != nil {
 		t.Fatal(err)
+	}
+	store := kv.Store(disk)
+	if wrap != nil {
+		store = wrap(disk)
 	}
 	r, err := Open(store, Config{Clock: clock, Log: slog.New(slog.DiscardHandler), Kept: memory.NewBudget(memory.NoLimit)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bed{t: t, fs: fs, Registry: r}
+	b := &bed{t: t, fs: fs, wrap: wrap, Registry: r}
 	t.Cleanup(func() { b.shut(store) })
 	return b
 }
@@ -78,7 +85,13 @@ func (b *bed) shut(store interface{ Close() error }) {
 
 func create(t testing.TB, statements ...string) *bed {
 	t.Helper()
-	b := open(t, vfs.NewMem())
+	return createOn(t, nil, statements...)
+}
+
+// createOn is create on a store that wrap makes of the one on the file system.
+func createOn(t testing.TB, wrap func(kv.Store) kv.Store, statements ...string) *bed {
+	t.Helper()
+	b := openAt(t, vfs.NewMem(), time.Now, wrap)
 	db, err := b.CreateDatabase(context.Background(), testName, statements)
 	if err != nil {
 		t.Fatal(err)
@@ -93,6 +106,19 @@ func (b *bed) alter(statements ...string) {
 	if err := b.db.UpdateSchema(context.Background(), statements, nil); err != nil {
 		b.t.Fatal(err)
 	}
+}
+
+func (b *bed) prepare(sql string, params map[string]*value.Type, opts prepare.Options) (*prepare.Statement, error) {
+	return b.db.Prepare(context.Background(), b.db.Catalog(), sql, params, opts)
+}
+
+func (b *bed) mustPrepare(sql string) *prepare.Statement {
+	b.t.Helper()
+	s, err := b.prepare(sql, nil, prepare.Options{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return s
 }
 
 // insert writes rows of two INT64 columns by mutation.
@@ -154,11 +180,11 @@ func (b *bed) count(ctx context.Context, sql string) (int64, error) {
 		return 0, err
 	}
 	defer snapshot.Close()
-	s, err := b.db.Prepare(ctx, b.catalogAt(snapshot.Timestamp()), sql, nil, Options{})
+	s, err := b.db.Prepare(ctx, b.catalogAt(snapshot.Timestamp()), sql, nil, prepare.Options{})
 	if err != nil {
 		return 0, err
 	}
-	rows, err := s.Run(ctx, Run{View: snapshot}, time.Now())
+	rows, err := s.Run(ctx, prepare.Run{View: snapshot}, time.Now())
 	if err != nil {
 		return 0, err
 	}
@@ -173,7 +199,7 @@ func (b *bed) count(ctx context.Context, sql string) (int64, error) {
 func (b *bed) query(sql string) string {
 	b.t.Helper()
 	ctx := context.Background()
-	s, err := b.db.Prepare(ctx, b.db.Catalog(), sql, nil, Options{})
+	s, err := b.db.Prepare(ctx, b.db.Catalog(), sql, nil, prepare.Options{})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -182,7 +208,7 @@ func (b *bed) query(sql string) string {
 		b.t.Fatal(err)
 	}
 	defer snapshot.Close()
-	rows, err := s.Run(ctx, Run{View: snapshot}, time.Now())
+	rows, err := s.Run(ctx, prepare.Run{View: snapshot}, time.Now())
 	if err != nil {
 		b.t.Fatal(err)
 	}

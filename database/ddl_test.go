@@ -5,52 +5,56 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/database/prepare"
+	"github.com/crowfoot-db/crowfoot/database/schemachange"
 	"github.com/crowfoot-db/crowfoot/database/sequence"
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/kv/pebble/disktest"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/txn"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// begin publishes the first catalog of a change and leaves the change there.
-func (b *bed) begin(text string) *rowsChange {
-	b.t.Helper()
-	old := b.db.Catalog()
-	next, what, err := old.Apply(text, compiler{b.t.Context(), b.cfg.Clock, b.db.sequences})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	if !what.Fills() {
-		b.t.Fatalf("%s fills nothing", text)
-	}
-	c := &rowsChange{db: b.db, statement: statement{text, 0, new(SchemaOperation)}, old: old, next: next, what: what}
-	if _, err := b.db.publish(context.Background(), publication{catalog: c.stages()[0].catalog, underWay: c}); err != nil {
-		b.t.Fatal(err)
-	}
-	c.begun = append(c.begun, b.db.newest())
-	return c
-}
-
-// firstStage runs the jobs of the stage that begin has published.
-func (c *rowsChange) firstStage(ctx context.Context, progress func(last []byte)) error {
-	for _, j := range c.stages()[0].jobs {
-		if err := j.run(ctx, j, progress); err != nil {
-			return err
-		}
+// hold runs a statement that works on existing rows until its first catalog is published and progress was reported a
+// number of times, and leaves the change there.
+func hold(d *Database, store *disktest.Refusing, statement string, reports int) error {
+	before := len(d.schema.Versions())
+	var reported atomic.Int64
+	store.When(func() bool { return len(d.schema.Versions()) > before && reported.Load() >= int64(reports) })
+	defer store.When(nil)
+	err := d.UpdateSchema(context.Background(), []string{statement}, &schemachange.Operation{
+		Progress:    func(schemachange.Progress) { reported.Add(1) },
+		Interrupted: func() bool { return true }, // so that it is not undone when the next batch is refused, or a row breaks a rule
+	})
+	if err == nil || len(d.schema.Versions()) != before+1 || !d.schema.Newest().Tentative() {
+		return fmt.Errorf("%s is not held: %w", statement, err)
 	}
 	return nil
 }
+
+// hold holds a statement. The database of the bed must be on a store that can refuse batches: see createOn.
+func (b *bed) hold(statement string, reports int) {
+	b.t.Helper()
+	if err := hold(b.db, b.store.(*disktest.Refusing), statement, reports); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func refusing(s kv.Store) kv.Store { return &disktest.Refusing{Store: s} }
 
 // reopen closes the store and opens its files again.
 func (b *bed) reopen() *bed {
 	b.t.Helper()
 	b.shut(b.store)
-	again := open(b.t, b.fs)
+	again := openAt(b.t, b.fs, time.Now, b.wrap)
 	db, err := again.Database(testName)
 	if err != nil {
 		b.t.Fatal(err)
@@ -62,7 +66,7 @@ func (b *bed) reopen() *bed {
 // fails runs a query that must fail.
 func (b *bed) fails(c *schema.Catalog, sql string, code codes.Code) {
 	b.t.Helper()
-	_, err := b.db.Prepare(context.Background(), c, sql, nil, Options{})
+	_, err := b.db.Prepare(context.Background(), c, sql, nil, prepare.Options{})
 	if usererror.CodeOf(err) != code {
 		b.t.Errorf("%s: got %v", sql, err)
 	}
@@ -78,23 +82,21 @@ func rowsOf(n int64) (rows [][2]int64) {
 // TestHalfMadeChangeIsTakenBack stops a server in the middle of a back-fill. The next start must undo the change, and
 // nothing that the back-fill wrote may ever show.
 func TestHalfMadeChangeIsTakenBack(t *testing.T) {
-	for _, statement := range []string{
-		"CREATE INDEX ByBoth ON T(V, K)",
-		"ALTER TABLE T ADD COLUMN W INT64 NOT NULL DEFAULT (7)",
-		"ALTER TABLE T ADD COLUMN W INT64 AS (V + 1) STORED",
-		"ALTER INDEX ByV ADD STORED COLUMN X",
-		"ALTER TABLE U ADD CONSTRAINT Known FOREIGN KEY (V) REFERENCES T (X)",
+	for statement, reports := range map[string]int{ // with the number of reports until all rows are filled
+		"CREATE INDEX ByBoth ON T(V, K)":                                      1,
+		"ALTER TABLE T ADD COLUMN W INT64 NOT NULL DEFAULT (7)":               1,
+		"ALTER TABLE T ADD COLUMN W INT64 AS (V + 1) STORED":                  1,
+		"ALTER INDEX ByV ADD STORED COLUMN X":                                 1,
+		"ALTER TABLE U ADD CONSTRAINT Known FOREIGN KEY (V) REFERENCES T (X)": 2,
 	} {
 		t.Run(statement, func(t *testing.T) {
-			b := create(t, "CREATE TABLE T (K INT64, V INT64, X INT64) PRIMARY KEY (K)", "CREATE INDEX ByV ON T(V)",
+			b := createOn(t, refusing, "CREATE TABLE T (K INT64, V INT64, X INT64) PRIMARY KEY (K)", "CREATE INDEX ByV ON T(V)",
 				"CREATE TABLE U (K INT64, V INT64) PRIMARY KEY (K)")
 			if err := b.insert("T", rowsOf(10)...); err != nil {
 				t.Fatal(err)
 			}
 			before := strings.Join(b.db.DDL(), "\n")
-			if err := b.begin(statement).firstStage(context.Background(), func([]byte) {}); err != nil {
-				t.Fatal(err)
-			}
+			b.hold(statement, reports)
 			if err := b.insert("T", [2]int64{10, 3}); err != nil {
 				t.Fatal(err)
 			}
@@ -119,7 +121,7 @@ func TestHalfMadeChangeIsTakenBack(t *testing.T) {
 // TestColumnIsHiddenUntilFilled checks that requests cannot name a new column before all rows have its value, while new
 // rows get the value.
 func TestColumnIsHiddenUntilFilled(t *testing.T) {
-	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
+	b := createOn(t, refusing, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	if err := b.insert("T", rowsOf(10)...); err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +130,7 @@ func TestColumnIsHiddenUntilFilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	const statement = "ALTER TABLE T ADD COLUMN W INT64 NOT NULL DEFAULT (7)"
-	b.begin(statement)
+	b.hold(statement, 0)
 	hidden := b.db.Catalog()
 	b.fails(hidden, "SELECT W FROM T", codes.InvalidArgument)
 	b.fails(hidden, "UPDATE T SET W = NULL WHERE TRUE", codes.InvalidArgument)
@@ -200,12 +202,12 @@ func TestDefaultIsSeenAtOnce(t *testing.T) {
 // TestForeignKeyWhileWriting writes rows while the index of a new foreign key is filled. The missing entries must not
 // make the writes fail.
 func TestForeignKeyWhileWriting(t *testing.T) {
-	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)", "CREATE TABLE U (K INT64, V INT64) PRIMARY KEY (K)")
+	b := createOn(t, refusing, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)", "CREATE TABLE U (K INT64, V INT64) PRIMARY KEY (K)")
 	if err := b.insert("T", [2]int64{1, 10}, [2]int64{2, 20}); err != nil {
 		t.Fatal(err)
 	}
 	const statement = "ALTER TABLE U ADD CONSTRAINT Known FOREIGN KEY (V) REFERENCES T (V)"
-	b.begin(statement)
+	b.hold(statement, 0)
 	if err := b.insert("U", [2]int64{1, 20}); err != nil {
 		t.Errorf("a row whose reference is not in the index yet: %v", err)
 	}
@@ -223,7 +225,7 @@ func TestCancelledExpression(t *testing.T) {
 	b := open(t, vfs.NewMem())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, _, err := b.apply(ctx, schema.NewCatalog(), "CREATE TABLE T (K INT64 DEFAULT (missing)) PRIMARY KEY (K)", sequence.New(b.store))
+	_, _, err := schemachange.Apply(ctx, schema.NewCatalog(), "CREATE TABLE T (K INT64 DEFAULT (missing)) PRIMARY KEY (K)", time.Now, sequence.New(b.store))
 	if err != context.Canceled {
 		t.Errorf("got %v", err)
 	}
@@ -232,13 +234,13 @@ func TestCancelledExpression(t *testing.T) {
 // TestForeignKeyOfNewTable creates a table with a foreign key that needs a new index on another table. While the index
 // is filled, the new table must not be visible, and the other one must be writable as before.
 func TestForeignKeyOfNewTable(t *testing.T) {
-	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
+	b := createOn(t, refusing, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	if err := b.insert("T", [2]int64{1, 10}, [2]int64{2, 20}); err != nil {
 		t.Fatal(err)
 	}
 	const statement = "CREATE TABLE U (K INT64, V INT64, CONSTRAINT Known FOREIGN KEY (V) REFERENCES T (V)) PRIMARY KEY (K)"
 	before := strings.Join(b.db.DDL(), "\n")
-	b.begin(statement)
+	b.hold(statement, 0)
 	b.fails(b.db.Catalog(), "SELECT K FROM U", codes.InvalidArgument)
 	if err := b.insert("T", [2]int64{3, 30}); err != nil {
 		t.Error(err)
@@ -247,15 +249,24 @@ func TestForeignKeyOfNewTable(t *testing.T) {
 	if got := strings.Join(b.db.DDL(), "\n"); got != before {
 		t.Errorf("the schema is\n%s\nit was\n%s", got, before)
 	}
-	c := b.begin(statement)
-	if err := b.insert("T", [2]int64{4, 40}); err != nil {
-		t.Error(err)
-	}
-	if err := c.firstStage(context.Background(), func([]byte) {}); err != nil {
+	b.shut(b.store)
+	store := new(betweenStore)
+	b = openAt(t, b.fs, time.Now, func(s kv.Store) kv.Store { store.Store = s; return store })
+	var err error
+	if b.db, err = b.Database(testName); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.db.publish(context.Background(), publication{catalog: c.next}); err != nil {
-		t.Fatal(err)
+	var once atomic.Bool
+	store.between = func() { // before the first entries of the index are written
+		if b.db.schema.Newest().Tentative() && once.CompareAndSwap(false, true) {
+			if err := b.insert("T", [2]int64{4, 40}); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	b.alter(statement)
+	if !once.Load() {
+		t.Error("no row was inserted while the index was filled")
 	}
 	for v := range int64(4) {
 		if err := b.insert("U", [2]int64{v, 10 * (v + 1)}); err != nil {

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/database/sequence"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/usererror"
@@ -75,7 +76,7 @@ func RandomDDL(seed uint64) (ddl []string, protos []byte) {
 
 func newDDLGenerator(seed uint64) *ddlGenerator {
 	return &ddlGenerator{Rand: rand.New(rand.NewPCG(seed, 1)), catalog: emptyCatalog(), apply: func(c *schema.Catalog, stmt string, protos []byte) (*schema.Catalog, error) {
-		next, _, err := c.Apply(stmt, compiler{context.Background(), time.Now, sequence.New(nil)}, protos)
+		next, _, err := c.Apply(stmt, prepare.NewCompiler(context.Background(), time.Now, sequence.New(nil)), protos)
 		return next, err
 	}}
 }

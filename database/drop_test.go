@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/database/schemachange"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
@@ -44,7 +45,7 @@ func TestDropEndsSchemaChange(t *testing.T) {
 	}
 	dropped := make(chan error, 1)
 	ending := ends(a.db)
-	err := a.db.UpdateSchema(context.Background(), []string{"CREATE INDEX ByV ON T(V)"}, &SchemaOperation{Progress: func(Progress) {
+	err := a.db.UpdateSchema(context.Background(), []string{"CREATE INDEX ByV ON T(V)"}, &schemachange.Operation{Progress: func(schemachange.Progress) {
 		if a.db.Dropped() {
 			return
 		}
@@ -75,7 +76,7 @@ func TestDropHoldsNothingUp(t *testing.T) {
 			}
 			dropped, made := make(chan error, 1), make(chan error, 1)
 			ending := ends(a.db)
-			err = a.db.UpdateSchema(t.Context(), []string{"CREATE INDEX ByV ON T(V)"}, &SchemaOperation{Progress: func(Progress) {
+			err = a.db.UpdateSchema(t.Context(), []string{"CREATE INDEX ByV ON T(V)"}, &schemachange.Operation{Progress: func(schemachange.Progress) {
 				if a.db.Dropped() {
 					return
 				}
@@ -154,7 +155,7 @@ func TestDeleteInstanceAtOnce(t *testing.T) {
 func TestCollectionBesideSchemaChange(t *testing.T) {
 	a := filled(t, 1)
 	collected := false
-	err := a.db.UpdateSchema(context.Background(), []string{"CREATE INDEX ByV ON T(V)"}, &SchemaOperation{Progress: func(p Progress) {
+	err := a.db.UpdateSchema(context.Background(), []string{"CREATE INDEX ByV ON T(V)"}, &schemachange.Operation{Progress: func(p schemachange.Progress) {
 		if p.Percent == 100 || collected {
 			return
 		}

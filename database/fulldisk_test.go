@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/database/schemachange"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 	"github.com/crowfoot-db/crowfoot/kv/pebble/disktest"
 	"github.com/crowfoot-db/crowfoot/table"
@@ -42,7 +43,7 @@ func TestSchemaChangeOnFullDisk(t *testing.T) {
 			a.fill("T", 4*table.ChunkRows, func(i int) []value.Value { return []value.Value{value.OfInt64(int64(i)), value.OfInt64(int64(i))} })
 			before := a.db.DDL()
 			reports := 0
-			err = a.db.UpdateSchema(t.Context(), []string{statement}, &SchemaOperation{Progress: func(Progress) {
+			err = a.db.UpdateSchema(t.Context(), []string{statement}, &schemachange.Operation{Progress: func(schemachange.Progress) {
 				if reports++; reports == 2 {
 					disk.Leave(4 << 20) // room for the reserve
 					for store.Writable() == nil {

@@ -6,6 +6,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/database/prepare"
+	"github.com/crowfoot-db/crowfoot/database/schemachange"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/txn"
 	"github.com/crowfoot-db/crowfoot/usererror"
@@ -19,14 +21,14 @@ func TestSequenceByFunction(t *testing.T) {
 		"CREATE FUNCTION Next() RETURNS INT64 AS (GET_NEXT_SEQUENCE_VALUE(SEQUENCE S))", "CREATE FUNCTION F() RETURNS INT64 AS (Next() + 0)",
 		"CREATE TABLE T (K INT64 DEFAULT (F()), V INT64) PRIMARY KEY (K)", "GRANT INSERT ON TABLE T TO ROLE r")
 	allowed := func() error {
-		s, err := b.db.Prepare(t.Context(), b.db.Catalog(), "INSERT INTO T (V) VALUES (1)", nil, Options{})
+		s, err := b.db.Prepare(t.Context(), b.db.Catalog(), "INSERT INTO T (V) VALUES (1)", nil, prepare.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = s.Needs.allow(b.db.Catalog(), "r")
+		_, err = s.Needs.Allow(b.db.Catalog(), "r")
 		into := b.db.Catalog().Table("T")
 		m := table.Mutation{Op: table.Insert, Table: into, Columns: into.Columns[1:]}
-		if _, mutates := b.db.mutations(b.db.Catalog(), &m).Needs(m.Op).allow(b.db.Catalog(), "r"); (mutates == nil) != (err == nil) {
+		if _, mutates := b.db.mutations(b.db.Catalog(), &m).Needs(m.Op).Allow(b.db.Catalog(), "r"); (mutates == nil) != (err == nil) {
 			t.Errorf("the statement: %v; the mutation: %v", err, mutates)
 		}
 		return err
@@ -85,7 +87,7 @@ func TestRefusedFunctionBesideWrites(t *testing.T) {
 	o := newOperated(t)
 	o.alter("CREATE FUNCTION Fits(x INT64) AS (x >= 0)", "ALTER TABLE T ADD CONSTRAINT C CHECK (Fits(V))")
 	inserted, op := 0, o.op
-	op.Progress = func(Progress) {
+	op.Progress = func(schemachange.Progress) {
 		if inserted++; inserted == 1 {
 			for v, want := range map[int64]codes.Code{-1: codes.OutOfRange, 3: codes.OutOfRange, 20: codes.OK} {
 				if err := o.insert("T", [2]int64{operatedRows + 10 + v, v}); usererror.CodeOf(err) != want {

@@ -80,7 +80,7 @@ func TestDroppedInterleaved(t *testing.T) {
 	}
 	a.now.Add(time.Hour.Microseconds())
 	want("all forgotten", 0, 0, 0, 0)
-	if versions := *a.db.versions.Load(); len(versions) != 1 {
+	if versions := a.db.schema.Versions(); len(versions) != 1 {
 		t.Errorf("%d schema versions are kept", len(versions))
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/database/schemachange"
 	"github.com/crowfoot-db/crowfoot/database/split"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/table"
@@ -52,7 +53,7 @@ func TestSchemaChangeProgress(t *testing.T) {
 	}
 	b = b.reopen() // moves the rows from memory to files, which have sizes
 	var progress []int
-	err := b.db.UpdateSchema(context.Background(), []string{"CREATE INDEX ByV ON T(V)", "DROP INDEX ByV"}, &SchemaOperation{Progress: func(p Progress) {
+	err := b.db.UpdateSchema(context.Background(), []string{"CREATE INDEX ByV ON T(V)", "DROP INDEX ByV"}, &schemachange.Operation{Progress: func(p schemachange.Progress) {
 		if p.Percent == 100 != !p.Commit.IsZero() {
 			t.Errorf("%+v", p)
 		}
@@ -64,34 +65,6 @@ func TestSchemaChangeProgress(t *testing.T) {
 	middle := slices.ContainsFunc(progress, func(p int) bool { return p > 20 && p < 80 })
 	if !slices.IsSorted(progress) || !middle || progress[len(progress)-2] != 100 || progress[len(progress)-1] != 200 {
 		t.Errorf("progress: %v", progress)
-	}
-}
-
-// TestFillResumes checks that an interrupted back-fill goes on after its checkpoint.
-func TestFillResumes(t *testing.T) {
-	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
-	if err := b.insert("T", rowsOf(3*table.ChunkRows)...); err != nil {
-		t.Fatal(err)
-	}
-	c := b.begin("ALTER TABLE T ADD COLUMN W INT64 NOT NULL DEFAULT (7)")
-	ctx, cancel := context.WithCancel(context.Background())
-	chunks := 0
-	progress := func([]byte) {
-		if chunks++; chunks == 1 {
-			cancel()
-		}
-	}
-	if err := c.firstStage(ctx, progress); err != context.Canceled {
-		t.Fatalf("interrupted: %v", err)
-	}
-	if err := c.firstStage(context.Background(), progress); err != nil || chunks != 4 { // the last chunk is empty
-		t.Errorf("%d chunks, %v", chunks, err)
-	}
-	if _, err := b.db.publish(context.Background(), publication{catalog: c.next}); err != nil {
-		t.Fatal(err)
-	}
-	if got := b.query("SELECT COUNT(*) FROM T WHERE W = 7"); got != "3000\n" {
-		t.Errorf("%s rows have the column", got)
 	}
 }
 

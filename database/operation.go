@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/database/meta"
+	"github.com/crowfoot-db/crowfoot/database/schemachange"
 	"github.com/crowfoot-db/crowfoot/kv"
-	"github.com/crowfoot-db/crowfoot/mvcc"
 )
 
 // operationLife is how long clients can get an operation that has ended, as on the service:
@@ -35,7 +35,7 @@ func (r *Registry) PutOperation(o Operation) error {
 		return err
 	}
 	if !o.Ended.IsZero() {
-		if err := r.forgetApplied(b, o.Name); err != nil {
+		if err := schemachange.ForgetApplied(r.store, b, o.Name); err != nil {
 			return err
 		}
 	}
@@ -45,36 +45,15 @@ func (r *Registry) PutOperation(o Operation) error {
 	return nil
 }
 
-// appliedRecord records that a DDL statement of an operation took effect. Began is when the operation began, since an
-// operation of the same name may have been deleted while it ran.
-type appliedRecord struct {
-	At    mvcc.Timestamp
-	Began time.Time
-}
-
-func appliedKey(operation string, number int) []byte {
-	return meta.Key(meta.Applied, operation, fmt.Sprintf("/%06d", number))
-}
-
-// forgetApplied deletes the records of the statements of an operation, key by key. One range deletion for each
-// operation would make every iterator slower.
-func (r *Registry) forgetApplied(b kv.Batch, operation string) error {
-	return meta.Each(r.store, meta.Applied+operation+"/", func(name string, _ []byte) error { return b.Delete(meta.Key(name)) })
-}
-
 // Applied returns the times at which the statements of a running operation took effect, as far as it has come.
-func (r *Registry) Applied(o *Operation) (list []time.Time, err error) {
-	err = meta.Each(r.store, meta.Applied+o.Name+"/", func(_ string, data []byte) error {
-		var s appliedRecord
-		if err := json.Unmarshal(data, &s); err != nil {
-			return fmt.Errorf("read statement of operation: %w", err)
-		}
-		if s.Began.Equal(o.Started) {
-			list = append(list, s.At.Time())
-		}
-		return nil
-	})
-	return list, err
+func (r *Registry) Applied(o *Operation) ([]time.Time, error) {
+	return schemachange.Applied(r.store, o.Name, o.Started)
+}
+
+// resumes reports whether the operation of a name that began at a time will go on with its schema change.
+func (r *Registry) resumes(name string, began time.Time) (bool, error) {
+	o, err := r.Operation(name)
+	return o != nil && o.Ended.IsZero() && !o.Cancelled && o.Started.Equal(began), err
 }
 
 // Operation returns the stored operation of a name; nil if there is none.
@@ -141,7 +120,7 @@ func (r *Registry) ForgetOperations(names ...string) error {
 		if err := b.Delete(meta.Key(meta.Operation, name)); err != nil {
 			return err
 		}
-		if err := r.forgetApplied(b, name); err != nil {
+		if err := schemachange.ForgetApplied(r.store, b, name); err != nil {
 			return err
 		}
 	}

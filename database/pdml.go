@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/database/job"
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/database/split"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/exec"
@@ -18,7 +19,7 @@ import (
 
 // PartitionedDML is a partitioned DML statement to run.
 type PartitionedDML struct {
-	Statement *Statement
+	Statement *prepare.Statement
 	Params    []value.Value
 	Session   string         // name of the session, shown with the progress
 	Tracker   *split.Tracker // records the splits that it reads and writes
@@ -123,7 +124,7 @@ func (r *dmlRun) do(ctx context.Context, w table.Writer, c table.Chunk) error {
 	if err != nil {
 		return err
 	}
-	run := Run{Writer: r.Tracker.Writer(w), Params: r.Params}
+	run := prepare.Run{Writer: r.Tracker.Writer(w), Params: r.Params}
 	if scan := s.Plan.Driving(); scan != nil {
 		span := c.Span(layoutOf(scan))
 		run.Restrict = &span
@@ -145,13 +146,10 @@ func (r *dmlRun) advance([]byte) {
 
 // renew prepares the statement again for the newest schema version, since the statement may run for longer than a
 // version is kept. It fails if the statement would scan another table or index.
-func (d *Database) renew(ctx context.Context, s *Statement) (*Statement, error) {
-	if s.version == d.newest() {
-		return s, nil
-	}
-	now, err := d.Prepare(ctx, d.Catalog(), s.Text.SQL, s.types, s.opts)
-	if err != nil {
-		return nil, err
+func (d *Database) renew(ctx context.Context, s *prepare.Statement) (*prepare.Statement, error) {
+	now, err := s.In(ctx, d.schema.Newest().Preparer)
+	if err != nil || now == s {
+		return now, err
 	}
 	if err := now.Plan.PartitionedDML(); err != nil {
 		return nil, err

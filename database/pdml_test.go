@@ -6,21 +6,22 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/database/split"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // partitionedDML prepares a statement like a partitioned DML request does.
-func (b *bed) partitionedDML(sql string) *Statement {
+func (b *bed) partitionedDML(sql string) *prepare.Statement {
 	b.t.Helper()
-	s, err := b.db.Prepare(context.Background(), b.db.Catalog(), sql, nil, Options{Batch: true})
+	s, err := b.db.Prepare(context.Background(), b.db.Catalog(), sql, nil, prepare.Options{Batch: true})
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	return s
 }
 
-func (b *bed) runPartitioned(s *Statement) (Changed, error) {
+func (b *bed) runPartitioned(s *prepare.Statement) (Changed, error) {
 	return b.db.PartitionedDML(context.Background(), PartitionedDML{Statement: s, Tracker: new(split.Tracker)})
 }
 

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	"github.com/crowfoot-db/crowfoot/database/schemachange"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
@@ -39,7 +40,7 @@ func TestTypesOfDefinitions(t *testing.T) {
 		"CREATE FUNCTION F(m p.A) RETURNS INT64 AS (1)",
 	} {
 		b := create(t)
-		if err := b.db.UpdateSchema(t.Context(), []string{"CREATE PROTO BUNDLE (p.A, p.B)"}, &SchemaOperation{ProtoDescriptors: withTypes(t)}); err != nil {
+		if err := b.db.UpdateSchema(t.Context(), []string{"CREATE PROTO BUNDLE (p.A, p.B)"}, &schemachange.Operation{ProtoDescriptors: withTypes(t)}); err != nil {
 			t.Fatal(err)
 		}
 		b.alter(definition)
@@ -91,14 +92,14 @@ func TestRedefinedTypes(t *testing.T) {
 		{"CHECK (M.x < 5)", func(f *descriptorpb.FieldDescriptorProto) { f.DefaultValue = proto.String("3") }, codes.OK},
 	} {
 		b := create(t)
-		if err := b.db.UpdateSchema(t.Context(), []string{"CREATE PROTO BUNDLE (p.A)"}, &SchemaOperation{ProtoDescriptors: withTypes(t)}); err != nil {
+		if err := b.db.UpdateSchema(t.Context(), []string{"CREATE PROTO BUNDLE (p.A)"}, &schemachange.Operation{ProtoDescriptors: withTypes(t)}); err != nil {
 			t.Fatal(err)
 		}
 		b.alter("CREATE TABLE T (K INT64, V INT64, M p.A DEFAULT (NEW p.A()), " + test.column + ") PRIMARY KEY (K)")
 		if err := b.insert("T", [2]int64{1, 7}); err != nil {
 			t.Fatal(err)
 		}
-		err := b.db.UpdateSchema(t.Context(), []string{"ALTER PROTO BUNDLE UPDATE (p.A)"}, &SchemaOperation{ProtoDescriptors: with(test.change)})
+		err := b.db.UpdateSchema(t.Context(), []string{"ALTER PROTO BUNDLE UPDATE (p.A)"}, &schemachange.Operation{ProtoDescriptors: with(test.change)})
 		if usererror.CodeOf(err) != test.want {
 			t.Errorf("%s: %v, want %v", test.column, err, test.want)
 		}
@@ -155,7 +156,7 @@ func TestNumberGetsName(t *testing.T) {
 		c := newCopied(t)
 		alter := func(want codes.Code, statement string, protos []byte) {
 			t.Helper()
-			if err := c.db.UpdateSchema(t.Context(), []string{statement}, &SchemaOperation{ProtoDescriptors: protos}); usererror.CodeOf(err) != want {
+			if err := c.db.UpdateSchema(t.Context(), []string{statement}, &schemachange.Operation{ProtoDescriptors: protos}); usererror.CodeOf(err) != want {
 				t.Fatalf("%s: %s: %v, want %v", test.ddl, statement, err, want)
 			}
 		}
@@ -192,7 +193,7 @@ func TestNumbersAndChecks(t *testing.T) {
 	}{{2, 0, codes.FailedPrecondition}, {0, 1, codes.FailedPrecondition}, {0, 0, codes.OK}} {
 		b := create(t)
 		few, other := map[string]int32{"NONE": 0, "RED": 1, "GREEN": 2}, map[string]int32{"NONE": 0, "ROSE": 1}
-		if err := b.db.UpdateSchema(t.Context(), []string{"CREATE PROTO BUNDLE (p.Color)"}, &SchemaOperation{ProtoDescriptors: withColor(t, few)}); err != nil {
+		if err := b.db.UpdateSchema(t.Context(), []string{"CREATE PROTO BUNDLE (p.Color)"}, &schemachange.Operation{ProtoDescriptors: withColor(t, few)}); err != nil {
 			t.Fatal(err)
 		}
 		b.alter("CREATE TABLE A (K INT64, V p.Color) PRIMARY KEY (K)", "CREATE TABLE B (K INT64, V INT64, CHECK (V = 0 OR CAST(CAST(V AS p.Color) AS STRING) != 'ROSE')) PRIMARY KEY (K)")
@@ -201,7 +202,7 @@ func TestNumbersAndChecks(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		err := b.db.UpdateSchema(t.Context(), []string{"ALTER PROTO BUNDLE UPDATE (p.Color)"}, &SchemaOperation{ProtoDescriptors: withColor(t, other)})
+		err := b.db.UpdateSchema(t.Context(), []string{"ALTER PROTO BUNDLE UPDATE (p.Color)"}, &schemachange.Operation{ProtoDescriptors: withColor(t, other)})
 		if usererror.CodeOf(err) != test.want {
 			t.Errorf("%+v: %v", test, err)
 		}

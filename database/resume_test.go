@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/database/schemachange"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/table"
 )
@@ -22,7 +23,7 @@ type operated struct {
 	files *vfs.MemFS
 	now   atomic.Int64 // offset of the clock in microseconds
 	lag   time.Duration
-	op    SchemaOperation
+	op    schemachange.Operation
 }
 
 const operatedRows = 6 * table.ChunkRows
@@ -44,7 +45,7 @@ func newOperated(t *testing.T) *operated {
 			t.Fatal(err)
 		}
 	}
-	o.op = SchemaOperation{Name: testName + "/operations/change", Began: time.Now()}
+	o.op = schemachange.Operation{Name: testName + "/operations/change", Began: time.Now()}
 	if err := o.PutOperation(Operation{Name: o.op.Name, Started: o.op.Began}); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,7 @@ func newOperated(t *testing.T) *operated {
 
 func (o *operated) start(t *testing.T) {
 	t.Helper()
-	o.bed = openAt(t, o.files, func() time.Time { return time.Now().Add(time.Duration(o.now.Add(int64(o.lag)))) })
+	o.bed = openAt(t, o.files, func() time.Time { return time.Now().Add(time.Duration(o.now.Add(int64(o.lag)))) }, nil)
 }
 
 // restart opens the files that a process has left.
@@ -76,7 +77,7 @@ func (o *operated) change(statements []string, after int, happens func()) (repor
 	defer cancel()
 	op := o.op
 	op.Interrupted = func() bool { return ctx.Err() != nil }
-	op.Progress = func(p Progress) {
+	op.Progress = func(p schemachange.Progress) {
 		if p.Percent == 100 {
 			return
 		}
@@ -133,14 +134,14 @@ func TestInterruptedChange(t *testing.T) {
 					t.Errorf("versions of %v, before the restart of %v", got, published)
 				}
 				share := 100 * after / c.reports
-				if err := o.db.changing.Acquire(t.Context()); err != nil { // as a change of another operation does
+				if err := o.db.schema.Token.Acquire(t.Context()); err != nil { // as a change of another operation does
 					t.Fatal(err)
 				}
 				p, ok, err := o.db.Interrupted(t.Context(), o.op.Name)
 				if !ok || err != nil || p.Percent < share/2 || p.Percent > 2*share || p.Statement != 0 {
 					t.Errorf("after the restart: %+v, %v, %v", p, ok, err)
 				}
-				o.db.changing.Release()
+				o.db.schema.Token.Release()
 				if err := o.insert("T", [2]int64{operatedRows, operatedRows}); err != nil {
 					t.Error(err)
 				}
@@ -163,11 +164,11 @@ func TestCancelledBehindAnother(t *testing.T) {
 		t.Fatal("the change was not interrupted")
 	}
 	o.restart(o.files.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))}))
-	underWay := func() bool { return o.db.newest().tentative.Load() }
+	underWay := func() bool { return o.db.schema.Newest().Tentative() }
 	if !underWay() {
 		t.Fatal("nothing is under way")
 	}
-	if err := o.db.changing.Acquire(t.Context()); err != nil { // as a change of another operation does
+	if err := o.db.schema.Token.Acquire(t.Context()); err != nil { // as a change of another operation does
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -178,7 +179,7 @@ func TestCancelledBehindAnother(t *testing.T) {
 	if !underWay() {
 		t.Error("it was taken back under another change")
 	}
-	o.db.changing.Release()
+	o.db.schema.Token.Release()
 	for underWay() { // until it is undone
 		time.Sleep(time.Millisecond)
 	}
@@ -186,9 +187,9 @@ func TestCancelledBehindAnother(t *testing.T) {
 
 // publishedBy returns the timestamps of tentative versions.
 func publishedBy(d *Database) (list []mvcc.Timestamp) {
-	for _, v := range *d.versions.Load() {
-		if v.tentative.Load() {
-			list = append(list, v.at)
+	for _, v := range d.schema.Versions() {
+		if v.Tentative() {
+			list = append(list, v.At)
 		}
 	}
 	return list
@@ -197,7 +198,7 @@ func publishedBy(d *Database) (list []mvcc.Timestamp) {
 // complete checks that a statement has had its complete effect.
 func (o *operated) complete(sql string) {
 	o.t.Helper()
-	if o.db.newest().tentative.Load() || slices.Equal(o.db.DDL(), []string{"CREATE TABLE T (\n  K INT64,\n  V INT64,\n) PRIMARY KEY(K)"}) {
+	if o.db.schema.Newest().Tentative() || slices.Equal(o.db.DDL(), []string{"CREATE TABLE T (\n  K INT64,\n  V INT64,\n) PRIMARY KEY(K)"}) {
 		o.t.Errorf("after %s the schema is %q", sql, o.db.DDL())
 	}
 	for _, found := range o.verify() {
@@ -214,7 +215,7 @@ func (o *operated) complete(sql string) {
 func TestUnreadEntriesGo(t *testing.T) {
 	cancelled := func(o *operated) {
 		ctx, cancel := context.WithCancel(t.Context())
-		err := o.db.UpdateSchema(ctx, []string{"CREATE INDEX ByV ON T(V)"}, &SchemaOperation{Progress: func(Progress) { cancel() }})
+		err := o.db.UpdateSchema(ctx, []string{"CREATE INDEX ByV ON T(V)"}, &schemachange.Operation{Progress: func(schemachange.Progress) { cancel() }})
 		if err != context.Canceled {
 			t.Fatal(err)
 		}
@@ -247,7 +248,7 @@ func TestUnreadEntriesGo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := newOperated(t)
 			c.fails(o)
-			if o.db.newest().tentative.Load() {
+			if o.db.schema.Newest().Tentative() {
 				t.Fatal("the change was not taken back")
 			}
 			if n := o.entries(); n > 0 != c.stay {
@@ -263,9 +264,13 @@ func TestUnreadEntriesGo(t *testing.T) {
 // entries counts the stored entries of indexes that no longer exist.
 func (o *operated) entries() (n int) {
 	o.t.Helper()
-	for _, v := range *o.db.versions.Load() {
-		_, indexes := v.catalog.Without(o.db.Catalog())
-		for _, s := range spacesOf(nil, indexes) {
+	for _, v := range o.db.schema.Versions() {
+		_, indexes := v.Catalog.Without(o.db.Catalog())
+		for _, x := range indexes {
+			s, alone := table.IndexLayout(x).Space()
+			if !alone {
+				continue
+			}
 			cur, err := o.db.rows.Scan(s.Start, s.End, o.db.txns.Now(), false)
 			if err != nil {
 				o.t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -164,7 +165,7 @@ func (a *aged) dml(d *datadriven.TestData) error {
 }
 
 func (a *aged) execute(w table.Writer, sql string) error {
-	s, err := a.db.Prepare(context.Background(), a.db.Catalog(), sql, nil, Options{})
+	s, err := a.db.Prepare(context.Background(), a.db.Catalog(), sql, nil, prepare.Options{})
 	if err != nil {
 		return err
 	}
@@ -172,7 +173,7 @@ func (a *aged) execute(w table.Writer, sql string) error {
 	for i := range params {
 		params[i], _ = s.Literal(i)
 	}
-	rows, err := s.Run(context.Background(), Run{Writer: w, Params: params}, a.clock())
+	rows, err := s.Run(context.Background(), prepare.Run{Writer: w, Params: params}, a.clock())
 	if err != nil {
 		return err
 	}
@@ -183,7 +184,7 @@ func (a *aged) execute(w table.Writer, sql string) error {
 // query runs a query and prints the rows, with timestamps as days since 2030.
 func (a *aged) query(sql string) (string, error) {
 	ctx := context.Background()
-	s, err := a.db.Prepare(ctx, a.db.Catalog(), sql, nil, Options{})
+	s, err := a.db.Prepare(ctx, a.db.Catalog(), sql, nil, prepare.Options{})
 	if err != nil {
 		return "", err
 	}
@@ -191,7 +192,7 @@ func (a *aged) query(sql string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	rows, err := s.Run(ctx, Run{View: snapshot}, a.clock())
+	rows, err := s.Run(ctx, prepare.Run{View: snapshot}, a.clock())
 	if err != nil {
 		return "", err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/txn"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
@@ -164,7 +165,7 @@ func (b *bed) randomTransaction(rng *rand.Rand) error {
 func (b *bed) in(tx *txn.Tx, sql string) (string, error) {
 	ctx := context.Background()
 	c := b.db.Catalog()
-	s, err := b.db.Prepare(ctx, c, sql, nil, Options{Verbatim: true}) // so that literals are not replaced by parameters
+	s, err := b.db.Prepare(ctx, c, sql, nil, prepare.Options{Verbatim: true}) // so that literals are not replaced by parameters
 	if err != nil {
 		return "", err
 	}
@@ -173,9 +174,9 @@ func (b *bed) in(tx *txn.Tx, sql string) (string, error) {
 	}
 	w := tx.Request()
 	w.DML = s.Plan.IsDML()
-	run := Run{View: w}
+	run := prepare.Run{View: w}
 	if w.DML {
-		run = Run{Writer: w}
+		run = prepare.Run{Writer: w}
 	}
 	before := tx.Savepoint()
 	rows, err := s.Run(ctx, run, time.Now())

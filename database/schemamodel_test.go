@@ -16,6 +16,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/database/prepare"
+	"github.com/crowfoot-db/crowfoot/database/schemachange"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 	"github.com/crowfoot-db/crowfoot/mvcc"
@@ -201,7 +203,7 @@ func (w *schemaWorld) change(s *schemaStep) {
 	w.done = append(w.done, s.sql)
 	w.pending, w.violated = s, s.violated(w.model)
 	before := w.db.DDL()
-	op := &SchemaOperation{Name: testName + "/operations/o", Began: time.Now()}
+	op := &schemachange.Operation{Name: testName + "/operations/o", Began: time.Now()}
 	if err := w.PutOperation(Operation{Name: op.Name, Started: op.Began}); err != nil {
 		w.t.Fatal(err)
 	}
@@ -218,7 +220,7 @@ func (w *schemaWorld) change(s *schemaStep) {
 			w.t.Errorf("after a crash in %s the schema is\n%s\nand was\n%s", s.sql, strings.Join(got, "\n"), strings.Join(before, "\n"))
 		}
 		if again = !w.deleted; again {
-			if w.db.interrupted.Load() == nil {
+			if _, ok, err := w.db.Interrupted(context.Background(), op.Name); !ok || err != nil {
 				w.t.Errorf("after a crash %s does not go on", s.sql)
 			}
 			w.done = append(w.done, "-- goes on")
@@ -234,7 +236,7 @@ func (w *schemaWorld) change(s *schemaStep) {
 }
 
 // attempt runs a schema change until it ends or a crash happens.
-func (w *schemaWorld) attempt(s *schemaStep, op *SchemaOperation) error {
+func (w *schemaWorld) attempt(s *schemaStep, op *schemachange.Operation) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	w.after, w.deleted, w.cancelling = nil, false, false
@@ -260,7 +262,7 @@ func (w *schemaWorld) attempt(s *schemaStep, op *SchemaOperation) error {
 			}
 		}
 	}
-	op.Progress = func(p Progress) {
+	op.Progress = func(p schemachange.Progress) {
 		if p.Percent < 100 {
 			between()
 		}
@@ -397,11 +399,11 @@ func (w *schemaWorld) rowsAt(at mvcc.Timestamp, sql string) (list []string, err 
 		return nil, err
 	}
 	defer snapshot.Close()
-	s, err := w.db.Prepare(ctx, w.catalogAt(at), sql, nil, Options{})
+	s, err := w.db.Prepare(ctx, w.catalogAt(at), sql, nil, prepare.Options{})
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.Run(ctx, Run{View: snapshot}, time.Now())
+	rows, err := s.Run(ctx, prepare.Run{View: snapshot}, time.Now())
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/txn"
 	"github.com/crowfoot-db/crowfoot/usererror"
@@ -46,7 +47,7 @@ func (b *bed) queryInTx(sql string, commit bool) ([]int64, error) {
 func (b *bed) keysIn(tx *txn.Tx, sql string) ([]int64, error) {
 	ctx := context.Background()
 	c := b.db.Catalog()
-	s, err := b.db.Prepare(ctx, c, sql, nil, Options{Verbatim: true})
+	s, err := b.db.Prepare(ctx, c, sql, nil, prepare.Options{Verbatim: true})
 	if err != nil {
 		return nil, err
 	}
@@ -55,9 +56,9 @@ func (b *bed) keysIn(tx *txn.Tx, sql string) ([]int64, error) {
 	}
 	w := tx.Request()
 	w.DML = s.Plan.IsDML()
-	run := Run{View: w}
+	run := prepare.Run{View: w}
 	if w.DML {
-		run = Run{Writer: w}
+		run = prepare.Run{Writer: w}
 	}
 	rows, err := s.Run(ctx, run, time.Now())
 	if err != nil {

@@ -44,21 +44,6 @@ func (d *Database) chunksOf(l *table.Layout) int64 {
 	return max(int64(size/table.ChunkBytes), 1)
 }
 
-// share estimates the part of a layout's data that lies before a key, from 0 to 1. The engine knows no sizes of data
-// that is only in memory; for such data share returns 0.
-func (d *Database) share(l *table.Layout, key []byte) float64 {
-	space, _ := l.Space()
-	total, err := d.rows.Size(space.Start, space.End)
-	if err != nil || total == 0 || key == nil {
-		return 0
-	}
-	done, err := d.rows.Size(space.Start, key)
-	if err != nil {
-		return 0
-	}
-	return min(float64(done)/float64(total), 1)
-}
-
 // tableSizes returns the sizes of tables and indexes. Interleaved rows lie between the rows of their parents, and the
 // engine knows only the sizes of ranges, so the size of a parent includes its children.
 func (d *Database) tableSizes() ([]stats.TableSize, error) {

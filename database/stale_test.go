@@ -10,6 +10,9 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/crowfoot-db/crowfoot/database/prepare"
+	"github.com/crowfoot-db/crowfoot/database/schemachange"
+	"github.com/crowfoot-db/crowfoot/kv/pebble/disktest"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
@@ -38,6 +41,7 @@ type past struct {
 func TestStaleReads(t *testing.T) {
 	datadriven.Walk(t, "testdata/stale", func(t *testing.T, path string) {
 		p := &past{aged: newAged(t), marks: map[string]mvcc.Timestamp{}}
+		p.reopenOn(&disktest.Refusing{Store: p.store})
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			out, err := p.run(d)
 			if err != nil {
@@ -60,13 +64,13 @@ func (p *past) run(d *datadriven.TestData) (out string, err error) {
 		p.db, err = p.CreateDatabase(ctx, testName, lines(d))
 		return "", err
 	case "ddl":
-		return "", p.db.UpdateSchema(ctx, lines(d), &SchemaOperation{Progress: func(done Progress) {
+		return "", p.db.UpdateSchema(ctx, lines(d), &schemachange.Operation{Progress: func(done schemachange.Progress) {
 			if len(d.CmdArgs) > 0 && done.Percent == 100 {
 				p.marks[d.CmdArgs[0].Vals[done.Statement]] = mvcc.TimestampOf(done.Commit)
 			}
 		}})
 	case "hold":
-		return "", p.hold(d.Input)
+		return "", hold(p.db, p.store.(*disktest.Refusing), d.Input, 0)
 	case "mark":
 		p.marks[d.CmdArgs[0].Key], err = p.bound(txn.Bound{})
 		return "", err
@@ -81,7 +85,7 @@ func (p *past) run(d *datadriven.TestData) (out string, err error) {
 	case "read":
 		return p.readAt(d)
 	case "versions":
-		return fmt.Sprintln(len(*p.db.versions.Load())), nil
+		return fmt.Sprintln(len(p.db.schema.Versions())), nil
 	case "restart":
 		_, err := p.aged.run(d)
 		return "", err
@@ -96,17 +100,6 @@ func lines(d *datadriven.TestData) []string {
 		return nil
 	}
 	return strings.Split(d.Input, "\n")
-}
-
-func (p *past) hold(text string) error {
-	old := p.db.Catalog()
-	next, what, err := old.Apply(text, compiler{p.t.Context(), p.clock, p.db.sequences})
-	if err != nil {
-		return err
-	}
-	c := &rowsChange{db: p.db, statement: statement{text, 0, new(SchemaOperation)}, old: old, next: next, what: what}
-	_, err = p.db.publish(context.Background(), publication{catalog: c.stages()[0].catalog, underWay: c})
-	return err
 }
 
 // time returns the time of a mark, or of a duration relative to the clock.
@@ -179,11 +172,11 @@ func (p *past) answer(at mvcc.Timestamp, sql string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s, err := p.db.Prepare(context.Background(), c, sql, nil, Options{})
+	s, err := p.db.Prepare(context.Background(), c, sql, nil, prepare.Options{})
 	if err != nil {
 		return "", err
 	}
-	rows, err := s.Run(context.Background(), Run{View: snapshot}, p.clock())
+	rows, err := s.Run(context.Background(), prepare.Run{View: snapshot}, p.clock())
 	if err != nil {
 		return "", err
 	}

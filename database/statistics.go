@@ -70,6 +70,6 @@ func (d *Database) tasks() []stats.Task {
 	return []stats.Task{
 		d.expiry.Work.Row("row_deletion_policy", undeletable),
 		d.collection.Row("version_collection", 0),
-		d.copying.Row("columnar_policy", 0),
+		d.copies.Work.Row("columnar_policy", 0),
 	}
 }

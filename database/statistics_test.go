@@ -16,7 +16,7 @@ import (
 // systemRows returns the rows of a system table of a database.
 func systemRows(t *testing.T, d *Database, name string) [][]value.Value {
 	t.Helper()
-	for _, table := range d.newest().system() {
+	for _, table := range d.schema.Newest().Preparer.System() {
 		if table.FullName() == name {
 			rows, err := table.Rows(context.Background(), nil)
 			if err != nil {

@@ -32,11 +32,11 @@ func TestUndoRefused(t *testing.T) {
 				a.fill("T", 10, func(i int) []value.Value { return []value.Value{value.OfInt64(int64(i)), value.OfInt64(1)} })
 				want := a.db.DDL()
 				db := a.db
-				store.When(func() bool { return len(*db.versions.Load()) >= c.from })
+				store.When(func() bool { return len(db.schema.Versions()) >= c.from })
 				if err := a.db.UpdateSchema(context.Background(), []string{c.statement}, nil); err == nil {
 					t.Fatal("the change succeeded")
 				}
-				if got := a.db.DDL(); !a.db.newest().tentative.Load() || !slices.Equal(got, want) {
+				if got := a.db.DDL(); !a.db.schema.Newest().Tentative() || !slices.Equal(got, want) {
 					t.Errorf("after the failure: %q", got)
 				}
 				store.When(nil)

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/database/schemachange"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 	"github.com/crowfoot-db/crowfoot/txn"
 	"github.com/crowfoot-db/crowfoot/usererror"
@@ -49,7 +50,7 @@ func TestUniqueBuildBesideInsert(t *testing.T) {
 				_, err := tx.Commit(context.Background(), nil, txn.CommitOptions{})
 				return err
 			}
-			changed := b.db.UpdateSchema(t.Context(), []string{"CREATE UNIQUE INDEX Once ON T(V)"}, &SchemaOperation{Progress: func(p Progress) {
+			changed := b.db.UpdateSchema(t.Context(), []string{"CREATE UNIQUE INDEX Once ON T(V)"}, &schemachange.Operation{Progress: func(p schemachange.Progress) {
 				if p.Percent >= 50 && p.Percent < 100 { // when the entries have been compared
 					err = commit()
 				}

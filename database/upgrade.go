@@ -1,8 +1,12 @@
 package database
 
 import (
+	"encoding/json"
+	"fmt"
 	"log/slog"
 
+	"github.com/crowfoot-db/crowfoot/database/meta"
+	"github.com/crowfoot-db/crowfoot/database/schemachange"
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
@@ -39,4 +43,18 @@ func runUpgrades(store kv.Store, to kv.Format) error {
 		}
 	}
 	return nil
+}
+
+// splitCatalogs rewrites the schema versions of format 1, one database after the other.
+func splitCatalogs(store kv.Store) error {
+	return meta.Each(store, meta.Database, func(_ string, data []byte) error {
+		var r databaseRecord
+		if err := json.Unmarshal(data, &r); err != nil {
+			return fmt.Errorf("read database: %w", err)
+		}
+		if err := schemachange.SplitCatalogs(store, r.Space); err != nil {
+			return fmt.Errorf("rewrite the schema of %s: %w", r.Name, err)
+		}
+		return nil
+	})
 }

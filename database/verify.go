@@ -9,6 +9,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/columnar"
 	"github.com/crowfoot-db/crowfoot/database/meta"
+	"github.com/crowfoot-db/crowfoot/database/schemachange"
 	"github.com/crowfoot-db/crowfoot/database/sequence"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
@@ -36,11 +37,10 @@ func Verify(ctx context.Context, store kv.Store, cfg Config, to Verification) er
 			return fmt.Errorf("read database: %w", err)
 		}
 		d := r.attach(rec, sequence.New(store))
-		list, err := d.loadVersions()
-		if err != nil {
+		var err error
+		if d.schema, err = schemachange.Open(d.schemaConfig()); err != nil {
 			return fmt.Errorf("read %s: %w", rec.Name, err)
 		}
-		d.versions.Store(&list)
 		return d.verify(ctx, to)
 	})
 }
@@ -54,15 +54,15 @@ func (d *Database) verify(ctx context.Context, to Verification) error {
 		}
 		found(table.Finding{Kind: table.Unreadable, Object: "versions", Detail: err.Error()})
 	}
-	version := d.settled()
+	version := d.schema.Settled()
 	if version == nil { // the first schema change was interrupted, and ran for longer than versions are kept
-		version = d.newest()
+		version = d.schema.Newest()
 	}
-	if err := d.verifyCopies(ctx, version.catalog, to); err != nil {
+	if err := d.verifyCopies(ctx, version.Catalog, to); err != nil {
 		return err
 	}
-	v := table.Verifier{View: &storedView{rows: d.rows, at: newest}, Tables: version.tables, Now: lastTime, Report: found}
-	for t := range version.catalog.Tables() {
+	v := table.Verifier{View: &storedView{rows: d.rows, at: newest}, Tables: version.Preparer.Tables(), Now: lastTime, Report: found}
+	for t := range version.Catalog.Tables() {
 		to.Begin(d.name, t.FullName())
 		if _, err := v.Rows(ctx, t); err != nil {
 			return err

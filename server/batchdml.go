@@ -5,7 +5,7 @@ import (
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 
-	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 	"github.com/crowfoot-db/crowfoot/server/status"
 	"github.com/crowfoot-db/crowfoot/sql/analyze"
@@ -112,7 +112,7 @@ func (s *service) runBatchStatement(ctx context.Context, sc *scope, i int, req *
 		return nil, err
 	}
 	text := sqlText{sql: p.GetSql(), params: p.GetParams(), types: p.GetParamTypes()}
-	stmt, err := text.prepare(ctx, sc, database.Options{})
+	stmt, err := text.prepare(ctx, sc, prepare.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 
 	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/server/result"
 	"github.com/crowfoot-db/crowfoot/sql/exec"
 	"github.com/crowfoot-db/crowfoot/usererror"
@@ -38,7 +39,7 @@ func (q *queryRequest) checkChangeStream() error {
 // its whole duration (https://cloud.google.com/spanner/docs/introspection/query-statistics). Metrics keep its latency
 // separate from other requests (https://cloud.google.com/spanner/docs/metrics:
 // read_request_latencies_by_change_stream). It is never logged as slow.
-func (s *service) answerChangeStream(ctx context.Context, q queryRequest, sc *scope, stmt *database.Statement, params []value.Value, answer func(*result.Result) error) error {
+func (s *service) answerChangeStream(ctx context.Context, q queryRequest, sc *scope, stmt *prepare.Statement, params []value.Value, answer func(*result.Result) error) error {
 	q.call.Cost.StartChangeStream()
 	args, err := arguments(ctx, sc, stmt, params, q)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 	"github.com/crowfoot-db/crowfoot/sql/exec"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
@@ -146,11 +146,11 @@ func mayRepeat(ctx context.Context, err error) bool {
 
 // runDML runs a statement in a read-write transaction. A failed statement changes nothing. If the statement broke a
 // constraint, the transaction has ended, and the client can only roll back.
-func (s *service) runDML(ctx context.Context, sc *scope, stmt *database.Statement, params []value.Value, profile bool, c *rpc.Call) (*dmlOutcome, error) {
+func (s *service) runDML(ctx context.Context, sc *scope, stmt *prepare.Statement, params []value.Value, profile bool, c *rpc.Call) (*dmlOutcome, error) {
 	before := sc.writer.Savepoint()
 	sc.writer.DML = true
 	out := new(dmlOutcome)
-	run := database.Run{Writer: c.Cost.Splits.Writer(sc.writer), Params: params, Profile: profile, Memory: &c.Rows}
+	run := prepare.Run{Writer: c.Cost.Splits.Writer(sc.writer), Params: params, Profile: profile, Memory: &c.Rows}
 	if err := s.collectDML(ctx, stmt, run, out); err != nil {
 		sc.writer.RollbackTo(before)
 		if usererror.IsConstraint(err) {
@@ -165,7 +165,7 @@ func (s *service) runDML(ctx context.Context, sc *scope, stmt *database.Statemen
 	return out, nil
 }
 
-func (s *service) collectDML(ctx context.Context, stmt *database.Statement, run database.Run, out *dmlOutcome) (err error) {
+func (s *service) collectDML(ctx context.Context, stmt *prepare.Statement, run prepare.Run, out *dmlOutcome) (err error) {
 	rows, err := stmt.Run(ctx, run, s.clock())
 	if err != nil {
 		return err

@@ -11,5 +11,5 @@
 // A request reaches a method of the table in service.go. session.go finds its session, and scope.go the snapshot or
 // transaction that it runs in. Then one file per family of RPCs answers it: read.go, query.go, dml.go, commit.go.
 //
-// Imports of this module: database, database/split, memory, mvcc, schema, server/admin, server/cost, server/flight, server/grpc, server/listener, server/listing, server/rest, server/result, server/rpc, server/status, server/token, sql/analyze, sql/exec, sql/plan, stats, stats/cpu, stats/live, stats/metrics, table, txn, usererror, value, version.
+// Imports of this module: database, database/prepare, database/split, memory, mvcc, schema, server/admin, server/cost, server/flight, server/grpc, server/listener, server/listing, server/rest, server/result, server/rpc, server/status, server/token, sql/analyze, sql/exec, sql/plan, stats, stats/cpu, stats/live, stats/metrics, table, txn, usererror, value, version.
 package server

@@ -10,6 +10,7 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 
 	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/server/flight"
 	"github.com/crowfoot-db/crowfoot/server/result"
@@ -102,7 +103,7 @@ func (a *flightAPI) Announce(ctx context.Context, req *spannerpb.ExecuteSqlReque
 		return a.describe(ctx, q.session, req, c, nil)
 	}
 	tag := req.RequestOptions.GetRequestTag()
-	d, err := a.describe(ctx, q.session, req, c, func(sc *scope, stmt *database.Statement) error {
+	d, err := a.describe(ctx, q.session, req, c, func(sc *scope, stmt *prepare.Statement) error {
 		if err := checkStatement(sc, stmt); err != nil {
 			return err
 		}
@@ -120,7 +121,7 @@ func (a *flightAPI) Announce(ctx context.Context, req *spannerpb.ExecuteSqlReque
 
 // describe returns the description of a statement. If query is not nil and the statement is a query, it calls query
 // with the scope and the statement.
-func (a *flightAPI) describe(ctx context.Context, ses *session, req *spannerpb.ExecuteSqlRequest, c *rpc.Call, query func(*scope, *database.Statement) error) (d *flight.Description, err error) {
+func (a *flightAPI) describe(ctx context.Context, ses *session, req *spannerpb.ExecuteSqlRequest, c *rpc.Call, query func(*scope, *prepare.Statement) error) (d *flight.Description, err error) {
 	selector := req.Transaction
 	if selector == nil {
 		strong := &spannerpb.TransactionOptions_ReadOnly{TimestampBound: &spannerpb.TransactionOptions_ReadOnly_Strong{Strong: true}}
@@ -138,7 +139,7 @@ func (a *flightAPI) describe(ctx context.Context, ses *session, req *spannerpb.E
 		return &flight.Description{IsDDL: true}, nil
 	}
 	text := sqlText{sql: req.Sql, params: req.Params, types: req.ParamTypes}
-	stmt, err := text.prepare(ctx, &sc, database.Options{AllowUnbound: req.QueryMode == spannerpb.ExecuteSqlRequest_PLAN})
+	stmt, err := text.prepare(ctx, &sc, prepare.Options{AllowUnbound: req.QueryMode == spannerpb.ExecuteSqlRequest_PLAN})
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 
-	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/database/split"
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 	"github.com/crowfoot-db/crowfoot/server/token"
@@ -116,7 +116,7 @@ func (s *service) partitionQuery(ctx context.Context, req *spannerpb.PartitionQu
 	}
 	defer func() { sc.close(err) }()
 	text := sqlText{sql: req.Sql, params: req.Params, types: req.ParamTypes}
-	stmt, err := text.prepare(ctx, &sc, database.Options{Batch: true})
+	stmt, err := text.prepare(ctx, &sc, prepare.Options{Batch: true})
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (s *service) partitionQuery(ctx context.Context, req *spannerpb.PartitionQu
 	if err := stmt.Plan.Partitionable(); err != nil {
 		return nil, err
 	}
-	layout, spans, err := stmt.Driving(ctx, database.Run{View: sc.view(), Params: params, Memory: &c.Rows}, c.Cost.Began)
+	layout, spans, err := stmt.Driving(ctx, prepare.Run{View: sc.view(), Params: params, Memory: &c.Rows}, c.Cost.Began)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,7 @@ package server
 import (
 	"context"
 
-	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/server/result"
 	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
@@ -11,7 +11,7 @@ import (
 
 // answerCall runs CALL procedure(arguments). The statement's plan returns one row, whose columns are the values of the
 // arguments.
-func (s *service) answerCall(ctx context.Context, q queryRequest, sc *scope, stmt *database.Statement, params []value.Value, answer func(*result.Result) error) error {
+func (s *service) answerCall(ctx context.Context, q queryRequest, sc *scope, stmt *prepare.Statement, params []value.Value, answer func(*result.Result) error) error {
 	args, err := arguments(ctx, sc, stmt, params, q)
 	if err != nil {
 		return err
@@ -32,8 +32,8 @@ func (s *service) answerCall(ctx context.Context, q queryRequest, sc *scope, stm
 }
 
 // arguments runs the statement's plan, which returns one row, and returns the values of that row.
-func arguments(ctx context.Context, sc *scope, stmt *database.Statement, params []value.Value, q queryRequest) ([]value.Value, error) {
-	rows, err := stmt.Run(ctx, database.Run{View: sc.view(), Params: params, Memory: &q.call.Rows}, q.call.Cost.Began)
+func arguments(ctx context.Context, sc *scope, stmt *prepare.Statement, params []value.Value, q queryRequest) ([]value.Value, error) {
+	rows, err := stmt.Run(ctx, prepare.Run{View: sc.view(), Params: params, Memory: &q.call.Rows}, q.call.Cost.Began)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 
 	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/server/result"
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 	"github.com/crowfoot-db/crowfoot/sql/exec"
@@ -135,7 +136,7 @@ func (s *service) withQuery(ctx context.Context, q queryRequest, answer func(*re
 	if err := checkDirectedRead(q.DirectedReadOptions, sc.readOnly()); err != nil {
 		return err
 	}
-	opts := database.Options{Batch: q.partition != nil || sc.isPartitioned(), AllowUnbound: q.QueryMode == spannerpb.ExecuteSqlRequest_PLAN, Verbatim: q.showsPlan()}
+	opts := prepare.Options{Batch: q.partition != nil || sc.isPartitioned(), AllowUnbound: q.QueryMode == spannerpb.ExecuteSqlRequest_PLAN, Verbatim: q.showsPlan()}
 	stmt, err := q.text.prepare(ctx, &sc, opts)
 	if err != nil {
 		return err
@@ -189,7 +190,7 @@ func (q *queryRequest) kind(sc *scope) stats.QueryKind {
 }
 
 // checkStatement returns an error if the scope's transaction does not allow the statement.
-func checkStatement(sc *scope, stmt *database.Statement) error {
+func checkStatement(sc *scope, stmt *prepare.Statement) error {
 	switch dml := stmt.Plan.IsDML(); {
 	case sc.isPartitioned() && !dml:
 		return usererror.PartitionedOnlyDML()
@@ -205,10 +206,10 @@ func checkStatement(sc *scope, stmt *database.Statement) error {
 	return nil
 }
 
-func (s *service) answerQuery(ctx context.Context, q queryRequest, sc *scope, stmt *database.Statement, params []value.Value, answer func(*result.Result) error) error {
+func (s *service) answerQuery(ctx context.Context, q queryRequest, sc *scope, stmt *prepare.Statement, params []value.Value, answer func(*result.Result) error) error {
 	record := &q.call.Cost
 	kept := q.partition == nil && sc.session.db.Stats().WantProfile()
-	run := database.Run{View: record.Splits.View(sc.view()), Params: params, Memory: &q.call.Rows, Profile: kept || q.QueryMode == spannerpb.ExecuteSqlRequest_PROFILE}
+	run := prepare.Run{View: record.Splits.View(sc.view()), Params: params, Memory: &q.call.Rows, Profile: kept || q.QueryMode == spannerpb.ExecuteSqlRequest_PROFILE}
 	if q.partition != nil {
 		run.Restrict = q.partition.restrict()
 	}
@@ -240,7 +241,7 @@ func (s *service) answerQuery(ctx context.Context, q queryRequest, sc *scope, st
 	return err
 }
 
-func (s *service) answerDML(ctx context.Context, q queryRequest, sc *scope, stmt *database.Statement, params []value.Value, answer func(*result.Result) error) error {
+func (s *service) answerDML(ctx context.Context, q queryRequest, sc *scope, stmt *prepare.Statement, params []value.Value, answer func(*result.Result) error) error {
 	profile := q.QueryMode == spannerpb.ExecuteSqlRequest_PROFILE
 	once, err := sc.onceBySeqno(ctx, q.Seqno, q.fingerprint, func() (r replay) {
 		r.dml, r.err = s.runDML(ctx, sc, stmt, params, profile, q.call)
@@ -265,7 +266,7 @@ func (s *service) answerDML(ctx context.Context, q queryRequest, sc *scope, stmt
 }
 
 // answerPartitionedDML runs the statement of a partitioned DML transaction, which can have only one.
-func (s *service) answerPartitionedDML(ctx context.Context, q queryRequest, sc *scope, stmt *database.Statement, params []value.Value, answer func(*result.Result) error) error {
+func (s *service) answerPartitionedDML(ctx context.Context, q queryRequest, sc *scope, stmt *prepare.Statement, params []value.Value, answer func(*result.Result) error) error {
 	if err := stmt.Plan.PartitionedDML(); err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/server/cost"
 	"github.com/crowfoot-db/crowfoot/server/result"
 	"github.com/crowfoot-db/crowfoot/sql/exec"
@@ -18,7 +18,7 @@ import (
 )
 
 // planned returns the result of a PLAN request: the plan and the parameters that the statement needs. Nothing runs.
-func (q *queryRequest) planned(sc *scope, stmt *database.Statement) *result.Result {
+func (q *queryRequest) planned(sc *scope, stmt *prepare.Statement) *result.Result {
 	r := &result.Result{Transaction: &sc.reply, Columns: stmt.Columns, Undeclared: stmt.Undeclared}
 	if r.Undeclared == nil {
 		r.Undeclared = []plan.Param{}
@@ -31,7 +31,7 @@ func (q *queryRequest) planned(sc *scope, stmt *database.Statement) *result.Resu
 
 // appendStats appends the ResultSetStats that the query mode asks for. rowCount is the row count of a DML statement, or
 // nil.
-func (s *service) appendStats(dst []byte, tag byte, q queryRequest, stmt *database.Statement, run exec.Stats, bytes int64, rowCount *int64) []byte {
+func (s *service) appendStats(dst []byte, tag byte, q queryRequest, stmt *prepare.Statement, run exec.Stats, bytes int64, rowCount *int64) []byte {
 	p := &spannerpb.ResultSetStats{QueryStats: queryStats(q, stmt, run, bytes, q.call.Cost.Elapsed())}
 	switch q.QueryMode {
 	case spannerpb.ExecuteSqlRequest_PROFILE:
@@ -47,7 +47,7 @@ func (s *service) appendStats(dst []byte, tag byte, q queryRequest, stmt *databa
 
 // queryStats returns the statistics of an execution, each value as a string. Names and units follow
 // https://cloud.google.com/spanner/docs/query-execution-plans#query_execution_stats.
-func queryStats(q queryRequest, stmt *database.Statement, run exec.Stats, bytes int64, elapsed time.Duration) *structpb.Struct {
+func queryStats(q queryRequest, stmt *prepare.Statement, run exec.Stats, bytes int64, elapsed time.Duration) *structpb.Struct {
 	text, record := structpb.NewStringValue, &q.call.Cost
 	return &structpb.Struct{Fields: map[string]*structpb.Value{
 		"elapsed_time":             text(exec.Msecs(elapsed) + " msecs"),
@@ -65,7 +65,7 @@ func queryStats(q queryRequest, stmt *database.Statement, run exec.Stats, bytes 
 }
 
 // profileText returns, as JSON, the statement's plan with the statistics that each operator had in one execution.
-func profileText(stmt *database.Statement, run exec.Stats) string {
+func profileText(stmt *prepare.Statement, run exec.Stats) string {
 	b, err := protojson.Marshal(stmt.Plan.Proto(exec.NodeStatsProto(run), stmt.Literals()))
 	if err != nil {
 		return "" // cannot happen: this package built the message

@@ -5,7 +5,7 @@ import (
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 
-	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/server/result"
 	"github.com/crowfoot-db/crowfoot/server/rpc"
@@ -140,7 +140,7 @@ func (r *readRequest) open(ctx context.Context, read table.Read, view table.View
 }
 
 // plannedRead resolves the names and keys of a read, and checks that the session's role may read the columns.
-func (s *service) plannedRead(ctx context.Context, sc *scope, r readRequest) (table.Read, *database.Projection, error) {
+func (s *service) plannedRead(ctx context.Context, sc *scope, r readRequest) (table.Read, *prepare.Projection, error) {
 	projection, err := sc.session.db.Projection(sc.catalog, r.Table, r.Index, r.Columns)
 	if err != nil {
 		return table.Read{}, nil, sc.tooEarly(err, func(c *schema.Catalog) error {

@@ -6,7 +6,7 @@ import (
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 
-	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/server/cost"
@@ -160,7 +160,7 @@ func (sc *scope) dependOn(ctx context.Context, d *schema.Dependencies) error {
 
 // allow checks that the session's role has the privileges in n. A session without a role has all privileges. If the
 // role loses one of them before the transaction commits, the transaction is aborted.
-func (sc *scope) allow(ctx context.Context, n *database.Needs) error {
+func (sc *scope) allow(ctx context.Context, n *prepare.Needs) error {
 	var tx *txn.Tx
 	if sc.writer != nil {
 		tx = sc.writer.Tx
@@ -220,7 +220,7 @@ func (sc *scope) record(r *cost.Recorder) {
 
 // startStatement adds a statement of the request to the list of running statements. The request must remove it with
 // StopStatement.
-func (sc *scope) startStatement(ctx context.Context, c *rpc.Call, s *database.Statement, o *spannerpb.RequestOptions) context.Context {
+func (sc *scope) startStatement(ctx context.Context, c *rpc.Call, s *prepare.Statement, o *spannerpb.RequestOptions) context.Context {
 	return c.StartStatement(ctx, sc.session.db.Live(), live.Query{
 		SQL:         s.Text.SQL,
 		Fingerprint: s.Text.Fingerprint,

@@ -7,7 +7,7 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
@@ -21,7 +21,7 @@ type sqlText struct {
 }
 
 // prepare analyzes and plans the statement in the scope's schema, or returns the cached statement.
-func (q sqlText) prepare(ctx context.Context, sc *scope, opts database.Options) (*database.Statement, error) {
+func (q sqlText) prepare(ctx context.Context, sc *scope, opts prepare.Options) (*prepare.Statement, error) {
 	if strings.TrimSpace(q.sql) == "" {
 		return nil, usererror.MissingField("sql")
 	}
@@ -64,7 +64,7 @@ func (q sqlText) declared() (map[string]*value.Type, error) {
 }
 
 // bind returns the values of the statement's parameters, in the order of the plan's parameters.
-func (q sqlText) bind(stmt *database.Statement) ([]value.Value, error) {
+func (q sqlText) bind(stmt *prepare.Statement) ([]value.Value, error) {
 	params := stmt.Plan.Params
 	if len(params) == 0 {
 		return nil, nil

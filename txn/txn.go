@@ -37,8 +37,8 @@
 // calls none of the caller's functions (Waited, the argument of EachWrite) except
 // the clock. So the packages above may hold mutexes of their own when they call
 // txn: server locks the turn of a transaction, then its mu, then the mutexes of
-// its attempt and of statistics. Package database takes the token of a schema
-// change before it calls ChangeSchema.
+// its attempt and of statistics. Package database/schemachange takes the token of
+// a schema change before it calls ChangeSchema.
 //
 // Imports of this module: changestream, kv, memory, mvcc, schema, stats/cpu, table, usererror.
 package txn

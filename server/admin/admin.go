@@ -4,7 +4,7 @@
 //
 // Requests for backups, IAM policies, custom configurations and instance partitions get UNIMPLEMENTED.
 //
-// Imports of this module: database, database/split, kv, schema, server/listing, server/rpc, server/status, stats/cpu, usererror, value.
+// Imports of this module: database, database/schemachange, database/split, kv, schema, server/listing, server/rpc, server/status, stats/cpu, usererror, value.
 package admin
 
 import (

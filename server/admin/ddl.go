@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/database/schemachange"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
@@ -55,10 +56,10 @@ func changeSchema(d *database.Database, req *databasepb.UpdateDatabaseDdlRequest
 		if err := op.awaitEarlier(ctx); err != nil {
 			return nil, err
 		}
-		note := func(p database.Progress) {
+		note := func(p schemachange.Progress) {
 			op.update(func(m proto.Message) { noteProgress(m.(*databasepb.UpdateDatabaseDdlMetadata), p) })
 		}
-		by := &database.SchemaOperation{
+		by := &schemachange.Operation{
 			Name: op.name, Began: op.started, Applied: applied, ProtoDescriptors: req.ProtoDescriptors, Progress: note,
 			Interrupted: func() bool { return op.server.Err() != nil },
 		}
@@ -78,7 +79,7 @@ func ddlMetadata(req *databasepb.UpdateDatabaseDdlRequest, began time.Time) *dat
 
 // noteProgress records a statement's progress in the operation's metadata m. At 100 percent it also sets the
 // statement's end time, and the start time of the next statement.
-func noteProgress(m *databasepb.UpdateDatabaseDdlMetadata, p database.Progress) {
+func noteProgress(m *databasepb.UpdateDatabaseDdlMetadata, p schemachange.Progress) {
 	i := p.Statement
 	m.Progress[i].ProgressPercent = max(m.Progress[i].ProgressPercent, int32(p.Percent)) // an estimate, which never falls
 	if p.Percent < 100 {

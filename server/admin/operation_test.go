@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/database/schemachange"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 	"github.com/crowfoot-db/crowfoot/usererror"
@@ -251,7 +252,7 @@ func TestPollingIsCheap(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 	op.update(func(m proto.Message) {
-		noteProgress(m.(*databasepb.UpdateDatabaseDdlMetadata), database.Progress{Percent: 100, Commit: time.Now()})
+		noteProgress(m.(*databasepb.UpdateDatabaseDdlMetadata), schemachange.Progress{Percent: 100, Commit: time.Now()})
 	})
 	m := new(databasepb.UpdateDatabaseDdlMetadata)
 	if err := poll().Metadata.UnmarshalTo(m); err != nil || len(m.CommitTimestamps) != 1 {

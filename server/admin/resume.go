@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/database/schemachange"
 )
 
 // resume continues the operations that were running when the last process ended, in the order in which they began. A
@@ -104,7 +105,7 @@ func (s *databases) changeAgain(ctx context.Context, o *database.Operation, req 
 		return nil, fmt.Errorf("%d of its %d statements have taken effect", len(applied), len(req.Statements))
 	}
 	for i, at := range applied {
-		noteProgress(m, database.Progress{Statement: i, Percent: 100, Commit: at})
+		noteProgress(m, schemachange.Progress{Statement: i, Percent: 100, Commit: at})
 	}
 	d, err := s.registry.Database(req.Database)
 	if err != nil {

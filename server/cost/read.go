@@ -3,12 +3,12 @@ package cost
 import (
 	"time"
 
-	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/stats/live"
 )
 
 // StartRead says that the request is a Read. partitioned says whether the request has a partition token.
-func (r *Recorder) StartRead(p *database.Projection, tag string, partitioned bool) {
+func (r *Recorder) StartRead(p *prepare.Projection, tag string, partitioned bool) {
 	r.AnnounceRead(p, tag, partitioned)
 	r.CPU.Is(&p.Typical)
 	r.touch(p.Access)
@@ -16,7 +16,7 @@ func (r *Recorder) StartRead(p *database.Projection, tag string, partitioned boo
 
 // AnnounceRead says that the request announces a read, whose rows later requests fetch. Statistics count the
 // announcement as the execution, and the later requests add their rows and times to it.
-func (r *Recorder) AnnounceRead(p *database.Projection, tag string, partitioned bool) {
+func (r *Recorder) AnnounceRead(p *prepare.Projection, tag string, partitioned bool) {
 	r.kind = recordedRead
 	r.read.Access, r.read.Tag, r.read.Partitioned = p.Access, tag, partitioned
 }

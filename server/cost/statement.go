@@ -4,14 +4,14 @@ import (
 	"errors"
 	"time"
 
-	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/sql/exec"
 	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/stats/live"
 )
 
 // StartStatement says that the request is about to run a SQL statement.
-func (r *Recorder) StartStatement(s *database.Statement, tag string, kind stats.QueryKind) {
+func (r *Recorder) StartStatement(s *prepare.Statement, tag string, kind stats.QueryKind) {
 	r.AnnounceStatement(s, tag, kind)
 	r.CPU.Is(&s.Typical)
 	r.touchAll(s.Accesses)
@@ -19,7 +19,7 @@ func (r *Recorder) StartStatement(s *database.Statement, tag string, kind stats.
 
 // AnnounceStatement says that the request announces a SQL statement, whose rows later requests fetch. Statistics count
 // the announcement as the execution, and the later requests add their rows and times to it.
-func (r *Recorder) AnnounceStatement(s *database.Statement, tag string, kind stats.QueryKind) {
+func (r *Recorder) AnnounceStatement(s *prepare.Statement, tag string, kind stats.QueryKind) {
 	r.kind = recordedQuery
 	r.query.Text, r.query.Tag, r.query.Kind, r.query.Accesses = s.Text, tag, kind, s.Accesses
 	r.chargePlanning(s)
@@ -48,7 +48,7 @@ func (r *Recorder) StartBatch(texts []string, tag string) {
 }
 
 // AddToBatch adds the accesses and the planning time of a statement of the batch that is about to run.
-func (r *Recorder) AddToBatch(s *database.Statement) {
+func (r *Recorder) AddToBatch(s *prepare.Statement) {
 	r.query.Accesses = append(r.query.Accesses, s.Accesses...)
 	r.chargePlanning(s)
 	r.touchAll(s.Accesses)
@@ -62,7 +62,7 @@ func (r *Recorder) touchAll(accesses []*stats.Access) {
 }
 
 // chargePlanning adds the time it took to plan the statement, if this request is the first to use the plan.
-func (r *Recorder) chargePlanning(s *database.Statement) {
+func (r *Recorder) chargePlanning(s *prepare.Statement) {
 	if s.FirstUse() {
 		r.query.PlanTime += s.PlanTime
 	}

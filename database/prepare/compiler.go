@@ -1,4 +1,4 @@
-package database
+package prepare
 
 import (
 	"context"
@@ -21,6 +21,11 @@ type compiler struct {
 	ctx       context.Context // bounds the wait for the analyzer
 	clock     func() time.Time
 	sequences *sequence.Counters
+}
+
+// NewCompiler returns the compiler of the expressions in DDL. ctx bounds its waits for the analyzer.
+func NewCompiler(ctx context.Context, clock func() time.Time, sequences *sequence.Counters) schema.Compiler {
+	return compiler{ctx, clock, sequences}
 }
 
 // Now implements schema.Compiler.

@@ -1,4 +1,4 @@
-package database
+package prepare
 
 import (
 	"context"
@@ -40,17 +40,17 @@ func (s *Statement) columns(ctx context.Context, r Run) func(exec.ColumnRead) (e
 	if !s.copied || !ok {
 		return nil
 	}
-	return (&columnReads{ctx, s.version.copies, view, r.Memory}).open
+	return (&columnReads{ctx, s.preparer.cfg.Copies, view, r.Memory}).open
 }
 
 // ReadColumns opens a read of all rows from a columnar copy. It returns no rows if there is no copy, or if reading rows
 // is cheaper. It takes no locks.
-func (d *Database) ReadColumns(ctx context.Context, read table.Read, view table.View) (exec.Rows, error) {
+func ReadColumns(ctx context.Context, copies *columnar.Copies, read table.Read, view table.View) (exec.Rows, error) {
 	snapshot, ok := view.(table.BatchView)
 	if !ok || read.Limit > 0 || read.Reverse {
 		return nil, nil
 	}
-	reads := columnReads{ctx, d.Copies(), snapshot, read.Memory}
+	reads := columnReads{ctx, copies, snapshot, read.Memory}
 	source, err := reads.open(exec.ColumnRead{Projection: read.Projection, Spans: read.Spans})
 	if source == nil || err != nil {
 		return nil, err

@@ -1,34 +1,11 @@
-package database
+package prepare
 
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 	"testing/synctest"
 )
-
-// TestPrepareOnce sends one text many times at once to a schema version that has not prepared it. All requests must get
-// the same statement.
-func TestPrepareOnce(t *testing.T) {
-	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
-	var wg sync.WaitGroup
-	got := make([]*Statement, 16)
-	for i := range got {
-		wg.Go(func() {
-			var err error
-			if got[i], err = b.prepare("SELECT T.V FROM T JOIN T AS U USING (K) WHERE U.V > @p", nil, Options{AllowUnbound: true}); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	for _, s := range got {
-		if s != got[0] {
-			t.Fatal("the text was prepared more than once")
-		}
-	}
-}
 
 // TestFlight sends ten requests with the same key at once: one prepares it, and the others get its result.
 func TestFlight(t *testing.T) {

@@ -1,4 +1,4 @@
-package database
+package schemachange
 
 import (
 	"bytes"
@@ -28,18 +28,18 @@ import (
 // the store refuses that write, the next schema change does it first. If the server stops, the next process resumes the
 // change from its checkpoints if an operation runs it, and undoes it otherwise.
 type rowsChange struct {
-	db        *Database
+	manager   *Manager
 	statement statement
 	old, next *schema.Catalog
 	what      *schema.Change
-	begun     []*version // the versions that the stages have published so far
+	begun     []*Version // the versions that the stages have published so far
 }
 
 // changeRecord is the stored form of the statement that made a tentative version. It exists if an operation will resume
 // the statement after a restart.
 type changeRecord struct {
 	Operation string
-	Began     time.Time // Operation.Started
+	Began     time.Time // Operation.Began
 	Number    int       // index of the statement in the operation
 	Statement string
 }
@@ -63,16 +63,16 @@ const rowsJobs = "fill/"
 // run runs the stages that are left of the change. If one fails, it undoes the change, unless the next process will
 // resume it.
 func (c *rowsChange) run(ctx context.Context) (mvcc.Timestamp, error) {
-	d := c.db
+	m := c.manager
 	at, err := c.goThrough(ctx)
 	if err != nil {
 		if c.statement.operation.interrupted() {
 			return 0, err // the next process resumes it
 		}
-		err = d.undo(ctx, c.old, err)
+		err = m.undo(ctx, c.old, err)
 	}
-	if err := d.jobs.Forget(context.WithoutCancel(ctx), rowsJobs); err != nil { // a collection deletes them later
-		d.log().Error("forget back-fills", slog.Any("error", err))
+	if err := m.jobs.Forget(context.WithoutCancel(ctx), rowsJobs); err != nil { // a collection deletes them later
+		m.cfg.Log.Error("forget back-fills", slog.Any("error", err))
 	}
 	return at, err
 }
@@ -82,10 +82,10 @@ func (c *rowsChange) goThrough(ctx context.Context) (at mvcc.Timestamp, err erro
 	progress := c.progress(stages)
 	for i, s := range stages {
 		if i == len(c.begun) {
-			if _, err := c.db.publish(ctx, publication{catalog: s.catalog, underWay: c}); err != nil {
+			if _, err := c.manager.publish(ctx, publication{catalog: s.catalog, underWay: c}); err != nil {
 				return 0, err
 			}
-			c.begun = append(c.begun, c.db.newest())
+			c.begun = append(c.begun, c.manager.Newest())
 		}
 		for _, j := range s.jobs {
 			if i == len(c.begun)-1 {
@@ -98,9 +98,9 @@ func (c *rowsChange) goThrough(ctx context.Context) (at mvcc.Timestamp, err erro
 	}
 	garbage := spacesOf(c.what.DroppedTables, c.what.DroppedIndexes)
 	if c.what.Redefines() {
-		return c.db.publish(ctx, publication{catalog: c.next, garbage: garbage, statement: &c.statement})
+		return c.manager.publish(ctx, publication{catalog: c.next, garbage: garbage, statement: &c.statement})
 	}
-	return c.begun[len(c.begun)-1].at, c.db.settle(garbage, &c.statement)
+	return c.begun[len(c.begun)-1].At, c.manager.settle(garbage, &c.statement)
 }
 
 func (c *rowsChange) stages() (list []stage) {
@@ -123,7 +123,7 @@ func (c *rowsChange) jobName(kind string, number int) string {
 }
 
 func (c *rowsChange) progress(stages []stage) *rowsProgress {
-	p := &rowsProgress{db: c.db, percent: func(p int) { c.statement.report(Progress{Percent: p}) }}
+	p := &rowsProgress{manager: c.manager, percent: func(p int) { c.statement.report(Progress{Percent: p}) }}
 	for _, s := range stages {
 		p.jobs += len(s.jobs)
 	}
@@ -137,7 +137,7 @@ func (c *rowsChange) percent(ctx context.Context) (percent int, err error) {
 	p.percent = func(n int) { percent = n }
 	for i, s := range stages[:len(c.begun)] {
 		for _, j := range s.jobs {
-			after, done, err := c.db.jobs.Position(ctx, j.name)
+			after, done, err := c.manager.jobs.Position(ctx, j.name)
 			if err != nil {
 				return 0, err
 			}
@@ -165,11 +165,12 @@ func (r *changeRecord) is(s *statement) bool {
 	return r.Operation == s.operation.Name && r.Began.Equal(s.operation.Began) && r.Number == s.number && r.Statement == s.text
 }
 
-// findInterrupted finds the change that the last process left unfinished, if its operation will resume it. A tentative
-// catalog is not stored completely, so findInterrupted makes the catalogs of the published versions again. If they
-// differ in what is stored, because a new release makes other ones, the change is not resumed: it is undone, and begins
-// anew.
-func (d *Database) findInterrupted(ctx context.Context, list []*version) error {
+// FindInterrupted finds the change that the last process left unfinished, if its operation will resume it. The Manager
+// must not be in use yet. A tentative catalog is not stored completely, so FindInterrupted makes the catalogs of the
+// published versions again. If they differ in what is stored, because a new release makes other ones, the change is not
+// resumed: it is undone, and begins anew.
+func (m *Manager) FindInterrupted(ctx context.Context) error {
+	list := *m.versions.Load()
 	first := len(list)
 	for first > 0 && list[first-1].tentative.Load() {
 		first--
@@ -178,13 +179,13 @@ func (d *Database) findInterrupted(ctx context.Context, list []*version) error {
 		return nil
 	}
 	by := list[first].by
-	if o, err := d.registry.Operation(by.Operation); err != nil || o == nil || !o.Ended.IsZero() || o.Cancelled || !o.Started.Equal(by.Began) {
+	if resumes, err := m.cfg.Resumes(by.Operation, by.Began); err != nil || !resumes {
 		return err
 	}
-	op := &SchemaOperation{Name: by.Operation, Began: by.Began}
-	c := &rowsChange{db: d, statement: statement{by.Statement, by.Number, op}, old: list[first-1].catalog}
+	op := &Operation{Name: by.Operation, Began: by.Began}
+	c := &rowsChange{manager: m, statement: statement{by.Statement, by.Number, op}, old: list[first-1].Catalog}
 	var err error
-	if c.next, c.what, err = d.registry.apply(ctx, c.old, by.Statement, d.sequences); err != nil || !c.what.OfRows() {
+	if c.next, c.what, err = Apply(ctx, c.old, by.Statement, m.cfg.Clock, m.cfg.Sequences); err != nil || !c.what.OfRows() {
 		return nil
 	}
 	stages := c.stages()
@@ -192,16 +193,16 @@ func (d *Database) findInterrupted(ctx context.Context, list []*version) error {
 		return nil
 	}
 	for i, v := range list[first:] {
-		again := newVersion(d, stages[i].catalog.WithVersion(v.catalog.Version), v.at)
-		again.garbage, again.change, again.by = v.garbage, c, v.by
+		again := m.newVersion(stages[i].catalog.WithVersion(v.Catalog.Version), v.At)
+		again.Garbage, again.change, again.by = v.Garbage, c, v.by
 		again.tentative.Store(true)
-		if same, err := sameCatalog(c.old, v.catalog, again.catalog); err != nil || !same {
+		if same, err := sameCatalog(c.old, v.Catalog, again.Catalog); err != nil || !same {
 			return err
 		}
 		c.begun = append(c.begun, again)
 	}
 	copy(list[first:], c.begun)
-	d.interrupted.Store(c)
+	m.interrupted.Store(c)
 	return nil
 }
 
@@ -219,9 +220,9 @@ func sameCatalog(before, x, y *schema.Catalog) (bool, error) {
 }
 
 // Interrupted returns the progress of the statement of an operation that the last process left unfinished. ok is false
-// if UpdateSchema would resume no statement. It does not wait for other schema changes.
-func (d *Database) Interrupted(ctx context.Context, operation string) (p Progress, ok bool, err error) {
-	c := d.interrupted.Load()
+// if Update would resume no statement. It does not wait for other schema changes.
+func (m *Manager) Interrupted(ctx context.Context, operation string) (p Progress, ok bool, err error) {
+	c := m.interrupted.Load()
 	if c == nil || c.statement.operation.Name != operation {
 		return p, false, nil
 	}

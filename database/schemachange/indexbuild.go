@@ -1,4 +1,4 @@
-package database
+package schemachange
 
 import (
 	"context"
@@ -45,47 +45,47 @@ const (
 
 // buildIndex writes the entries of x for the rows that existed when a catalog with x was published at timestamp at. It
 // goes on after the checkpoint of this name, if there is one. progress is told the key of the last row that is done.
-func (d *Database) buildIndex(ctx context.Context, name string, x *schema.Index, at mvcc.Timestamp, progress func(last []byte)) error {
-	b := indexBuild{db: d, name: name, index: x, at: at}
+func (m *Manager) buildIndex(ctx context.Context, name string, x *schema.Index, at mvcc.Timestamp, progress func(last []byte)) error {
+	b := indexBuild{manager: m, name: name, index: x, at: at}
 	var done bool
 	var err error
-	if b.after, done, err = d.jobs.Position(ctx, name); done || err != nil {
+	if b.after, done, err = m.jobs.Position(ctx, name); done || err != nil {
 		return err
 	}
 	for {
-		began := d.registry.cfg.Clock()
+		began := m.cfg.Clock()
 		more, err := b.step(ctx)
 		if err != nil {
 			return err
 		}
 		progress(b.after)
-		if !more || !background.Sleep(ctx, d.registry.cfg.Clock().Sub(began)/buildRest) {
+		if !more || !background.Sleep(ctx, m.cfg.Clock().Sub(began)/buildRest) {
 			return ctx.Err()
 		}
 	}
 }
 
 type indexBuild struct {
-	db    *Database
-	name  string // name of the checkpoint
-	index *schema.Index
-	at    mvcc.Timestamp // timestamp of the entries
-	after []byte         // the stored key of the last row that has its entry; nil before the first
+	manager *Manager
+	name    string // name of the checkpoint
+	index   *schema.Index
+	at      mvcc.Timestamp // timestamp of the entries
+	after   []byte         // the stored key of the last row that has its entry; nil before the first
 }
 
 // step writes the entries of the next rows; more is false if these were the last.
 func (b *indexBuild) step(ctx context.Context) (more bool, err error) {
-	snapshot, err := b.db.txns.Snapshot(ctx, txn.Bound{Kind: txn.Strong})
+	snapshot, err := b.manager.jobs.Transactions.Snapshot(ctx, txn.Bound{Kind: txn.Strong})
 	if err != nil {
 		return false, err
 	}
 	defer snapshot.Close()
-	batch := b.db.rows.NewBatch()
+	batch := b.manager.cfg.Rows.NewBatch()
 	defer batch.Close()
 	if more, err = b.collect(ctx, snapshot, batch); err != nil {
 		return false, err
 	}
-	key, val, err := job.Checkpoint(b.name, b.after, !more, b.db.registry.cfg.Clock())
+	key, val, err := job.Checkpoint(b.name, b.after, !more, b.manager.cfg.Clock())
 	if err != nil {
 		return false, err
 	}
@@ -97,7 +97,7 @@ func (b *indexBuild) step(ctx context.Context) (more bool, err error) {
 	}
 	// If the snapshot is older than all reads may be, garbage collection may have removed a tombstone above one of
 	// these entries.
-	if b.db.rows.Horizon() > snapshot.Timestamp() {
+	if b.manager.cfg.Rows.Horizon() > snapshot.Timestamp() {
 		return false, fmt.Errorf("entries of index %s were written later than the version retention period allows", b.index.FullName())
 	}
 	return more, nil

@@ -1,4 +1,4 @@
-package database
+package schemachange
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/crowfoot-db/crowfoot/database/meta"
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -25,48 +26,49 @@ type schemaRecord struct {
 	At      mvcc.Timestamp
 	Catalog json.RawMessage
 	Garbage []table.Span
-	// Tentative is version.tentative.
+	// Tentative is Version.tentative.
 	Tentative bool `json:",omitempty"`
-	// Change is version.by.
+	// Change is Version.by.
 	Change *changeRecord `json:",omitempty"`
 }
 
 // storeVersion stores a version durably as it is published, with the tables that differ from before; before is nil for
 // the first version. The same batch records that p.statement took effect, unless it is nil. commit commits the batch.
-func (d *Database) storeVersion(v *version, before *schema.Catalog, p publication, commit func(kv.Batch) error) error {
-	b := meta.NewBatch(d.registry.store)
+func (m *Manager) storeVersion(v *Version, before *schema.Catalog, p publication, commit func(kv.Batch) error) error {
+	b := meta.NewBatch(m.cfg.Store)
 	defer b.Close()
-	return d.commitVersion(b, v, before, p, commit)
+	return m.commitVersion(b, v, before, p, commit)
 }
 
 // commitVersion is storeVersion with a batch that the caller has begun. It adds the version to the batch and commits
 // all of it.
-func (d *Database) commitVersion(b kv.Batch, v *version, before *schema.Catalog, p publication, commit func(kv.Batch) error) error {
-	e, err := v.catalog.Marshal(before)
+func (m *Manager) commitVersion(b kv.Batch, v *Version, before *schema.Catalog, p publication, commit func(kv.Batch) error) error {
+	e, err := v.Catalog.Marshal(before)
 	if err != nil {
 		return err
 	}
-	if err := putObjects(b, d.space, v.catalog.Version, e.Objects); err != nil {
+	if err := putObjects(b, m.cfg.Space, v.Catalog.Version, e.Objects); err != nil {
 		return err
 	}
-	record := schemaRecord{At: v.at, Catalog: e.Catalog, Garbage: p.garbage, Tentative: p.underWay != nil}
+	record := schemaRecord{At: v.At, Catalog: e.Catalog, Garbage: p.garbage, Tentative: p.underWay != nil}
 	if p.underWay != nil {
 		record.Change = v.by
 	}
-	if err := meta.Put(b, versionKey(d.space, v.catalog.Version), record); err != nil {
+	if err := meta.Put(b, versionKey(m.cfg.Space, v.Catalog.Version), record); err != nil {
 		return err
 	}
 	if p.statement != nil {
-		if err := p.statement.applied(b, v.at); err != nil {
+		if err := p.statement.applied(b, v.At); err != nil {
 			return err
 		}
 	}
 	if before != nil {
-		if err := d.sequences.Restarted(b, v.catalog.Restarts(before)); err != nil {
+		if err := m.cfg.Sequences.Restarted(b, v.Catalog.Restarts(before)); err != nil {
 			return err
 		}
 	}
-	streams, err := d.updateStreams(b, v)
+	at := max(v.At, mvcc.TimestampOf(m.cfg.Created)) // the first version has timestamp 0
+	streams, err := m.cfg.Streams.Change(b, v.Catalog.Streams, at, func(s *schema.ChangeStream) [][]byte { return m.cfg.Bounds(v.Catalog, s) })
 	if err != nil {
 		return err
 	}
@@ -111,28 +113,28 @@ func parseTableName(name string) (schema.TableID, schema.Version, error) {
 }
 
 // loadVersions reads the schema versions of the database, oldest first.
-func (d *Database) loadVersions() ([]*version, error) {
-	records, numbers, err := d.schemaRecords()
+func (m *Manager) loadVersions() ([]*Version, error) {
+	records, numbers, err := m.schemaRecords()
 	if err != nil {
 		return nil, err
 	}
 	if len(records) == 0 {
-		return nil, fmt.Errorf("database %s has no schema", d.name)
+		return nil, fmt.Errorf("database %s has no schema", m.cfg.Name)
 	}
-	tables, err := d.tableRecords(numbers)
+	tables, err := m.tableRecords(numbers)
 	if err != nil {
 		return nil, err
 	}
-	list := make([]*version, len(records))
+	list := make([]*Version, len(records))
 	var before *schema.Catalog
 	for i, r := range records {
 		e := &schema.Encoding{Catalog: r.Catalog, Objects: tables[numbers[i]]}
-		c, err := schema.Unmarshal(before, e, compiler{context.Background(), d.registry.cfg.Clock, d.sequences})
+		c, err := schema.Unmarshal(before, e, prepare.NewCompiler(context.Background(), m.cfg.Clock, m.cfg.Sequences))
 		if err != nil {
 			return nil, fmt.Errorf("read schema version %d: %w", numbers[i], err)
 		}
-		v := newVersion(d, c, r.At)
-		v.garbage = r.Garbage
+		v := m.newVersion(c, r.At)
+		v.Garbage = r.Garbage
 		v.by = r.Change
 		v.tentative.Store(r.Tentative)
 		list[i], before = v, c
@@ -140,9 +142,9 @@ func (d *Database) loadVersions() ([]*version, error) {
 	return list, nil
 }
 
-func (d *Database) schemaRecords() (records []schemaRecord, numbers []schema.Version, err error) {
-	prefix := meta.OfSpace(meta.Schema, d.space)
-	err = meta.Each(d.registry.store, prefix, func(name string, data []byte) error {
+func (m *Manager) schemaRecords() (records []schemaRecord, numbers []schema.Version, err error) {
+	prefix := meta.OfSpace(meta.Schema, m.cfg.Space)
+	err = meta.Each(m.cfg.Store, prefix, func(name string, data []byte) error {
 		var r schemaRecord
 		if err := json.Unmarshal(data, &r); err != nil {
 			return fmt.Errorf("read schema version: %w", err)
@@ -159,9 +161,9 @@ func (d *Database) schemaRecords() (records []schemaRecord, numbers []schema.Ver
 
 // tableRecords returns, for each version in kept, the tables that it has changed. They include the changes of earlier
 // versions that are no longer kept. A dropped table is nil.
-func (d *Database) tableRecords(kept []schema.Version) (map[schema.Version]map[schema.TableID][]byte, error) {
+func (m *Manager) tableRecords(kept []schema.Version) (map[schema.Version]map[schema.TableID][]byte, error) {
 	tables := map[schema.Version]map[schema.TableID][]byte{}
-	err := meta.Each(d.registry.store, meta.OfSpace(meta.Table, d.space), func(name string, data []byte) error {
+	err := meta.Each(m.cfg.Store, meta.OfSpace(meta.Table, m.cfg.Space), func(name string, data []byte) error {
 		id, version, err := parseTableName(name)
 		if err != nil {
 			return err
@@ -185,18 +187,18 @@ func (d *Database) tableRecords(kept []schema.Version) (map[schema.Version]map[s
 
 // forgetVersions deletes the records of the versions before oldest, the oldest version that is kept, and the records of
 // tables that only they use.
-func (d *Database) forgetVersions(b kv.Batch, oldest schema.Version) error {
-	if err := b.DeleteRange(versionKey(d.space, 0), versionKey(d.space, oldest)); err != nil {
+func (m *Manager) forgetVersions(b kv.Batch, oldest schema.Version) error {
+	if err := b.DeleteRange(versionKey(m.cfg.Space, 0), versionKey(m.cfg.Space, oldest)); err != nil {
 		return err
 	}
-	return d.forgetTables(b, oldest)
+	return m.forgetTables(b, oldest)
 }
 
 // forgetTables deletes the records of tables that only versions before oldest use.
-func (d *Database) forgetTables(b kv.Batch, oldest schema.Version) error {
+func (m *Manager) forgetTables(b kv.Batch, oldest schema.Version) error {
 	var last []byte // a record up to the oldest version, which uses it unless the table has a later such record
 	var lastID schema.TableID
-	return meta.Each(d.registry.store, meta.OfSpace(meta.Table, d.space), func(name string, data []byte) error {
+	return meta.Each(m.cfg.Store, meta.OfSpace(meta.Table, m.cfg.Space), func(name string, data []byte) error {
 		id, version, err := parseTableName(name)
 		if err != nil || version > oldest {
 			return err

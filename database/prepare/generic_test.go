@@ -1,4 +1,4 @@
-package database
+package prepare_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/sql/analyze"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/txn"
@@ -30,22 +31,18 @@ type sharer struct {
 // compare runs a text, and others that differ from it in literals, with a shared plan and without.
 func (s *sharer) compare(sql string, values map[string]value.Value, types map[string]*value.Type) {
 	s.t.Helper()
-	v := s.db.newest()
-	text := v.normalize(sql, types, Options{})
-	if text == nil {
+	p := s.preparer()
+	text, ok := p.Normalize(sql, types, prepare.Options{})
+	if !ok {
 		return
 	}
-	own, err := v.prepare(context.Background(), sql, types, Options{}, &Config{Clock: time.Now})
+	own, err := p.Alone(context.Background(), sql, types, prepare.Options{})
 	if err != nil {
 		return
 	}
 	s.texts++
-	if text.slot.plan.Load() == nil {
-		shared := text.generic(context.Background(), own)
-		if shared == nil {
-			return
-		}
-		text.slot.plan.Store(shared)
+	if !text.Share(own) {
+		return
 	}
 	s.shared++
 	for range 6 {
@@ -56,12 +53,13 @@ func (s *sharer) compare(sql string, values map[string]value.Value, types map[st
 
 func (s *sharer) compareOne(sql string, values map[string]value.Value, types map[string]*value.Type) {
 	s.t.Helper()
-	v := s.db.newest()
-	general := v.normalize(sql, types, Options{}).statement()
+	p := s.preparer()
+	text, _ := p.Normalize(sql, types, prepare.Options{})
+	general := text.Statement()
 	if general == nil {
 		return // a literal has an unusual form
 	}
-	own, err := v.prepare(context.Background(), sql, types, Options{}, &Config{Clock: time.Now})
+	own, err := p.Alone(context.Background(), sql, types, prepare.Options{})
 	if err != nil {
 		s.t.Fatalf("%s\nis refused: %v; but there is a generic plan", sql, err)
 	}
@@ -78,7 +76,7 @@ func (s *sharer) compareOne(sql string, values map[string]value.Value, types map
 }
 
 // outcome runs a statement in a transaction, rolls it back, and returns the result.
-func (s *sharer) outcome(stmt *Statement, values map[string]value.Value) string {
+func (s *sharer) outcome(stmt *prepare.Statement, values map[string]value.Value) string {
 	tx := s.db.Transactions().Begin(txn.Options{})
 	defer tx.Rollback()
 	out, err := s.rows(stmt, values, tx)
@@ -88,7 +86,7 @@ func (s *sharer) outcome(stmt *Statement, values map[string]value.Value) string 
 	return out
 }
 
-func (s *sharer) rows(stmt *Statement, values map[string]value.Value, tx *txn.Tx) (string, error) {
+func (s *sharer) rows(stmt *prepare.Statement, values map[string]value.Value, tx *txn.Tx) (string, error) {
 	var out strings.Builder
 	for _, c := range stmt.Plan.Columns {
 		fmt.Fprintf(&out, "%s %s|", c.Name, c.Type)
@@ -101,7 +99,7 @@ func (s *sharer) rows(stmt *Statement, values map[string]value.Value, tx *txn.Tx
 		}
 		params = append(params, v)
 	}
-	rows, err := stmt.Run(context.Background(), Run{Writer: tx, Params: params}, time.Unix(1700000000, 0))
+	rows, err := stmt.Run(context.Background(), prepare.Run{Writer: tx, Params: params}, time.Unix(1700000000, 0))
 	if err != nil {
 		return out.String(), err
 	}
@@ -152,7 +150,7 @@ func (s *sharer) vary(sql string) string {
 
 // run runs and commits a DML statement of a script.
 func (s *sharer) run(sql string) error {
-	stmt, err := s.db.newest().prepare(context.Background(), sql, nil, Options{}, &Config{Clock: time.Now})
+	stmt, err := s.preparer().Alone(context.Background(), sql, nil, prepare.Options{})
 	if err != nil {
 		return err
 	}
@@ -169,13 +167,13 @@ func (s *sharer) run(sql string) error {
 func (s *sharer) constant(line string) (name string, v value.Value, t *value.Type, err error) {
 	head, expr, _ := strings.Cut(line, " = ")
 	name, typ, _ := strings.Cut(head[1:], " ")
-	stmt, err := s.db.newest().prepare(context.Background(), "SELECT CAST("+expr+" AS "+typ+")", nil, Options{}, &Config{Clock: time.Now})
+	stmt, err := s.preparer().Alone(context.Background(), "SELECT CAST("+expr+" AS "+typ+")", nil, prepare.Options{})
 	if err != nil {
 		return name, v, nil, err
 	}
 	tx := s.db.Transactions().Begin(txn.Options{})
 	defer tx.Rollback()
-	rows, err := stmt.Run(context.Background(), Run{Writer: tx}, time.Now())
+	rows, err := stmt.Run(context.Background(), prepare.Run{Writer: tx}, time.Now())
 	if err != nil {
 		return name, v, nil, err
 	}
@@ -190,7 +188,7 @@ func (s *sharer) constant(line string) (name string, v value.Value, t *value.Typ
 // same as one prepared by itself, including errors and plans, and so must the same statement with other literals.
 func TestSharedPlansOfScripts(t *testing.T) {
 	total := sharer{}
-	for _, dir := range []string{"../sql/exec/testdata", "../sql/analyze/testdata"} {
+	for _, dir := range []string{"../../sql/exec/testdata", "../../sql/analyze/testdata"} {
 		datadriven.Walk(t, dir, func(t *testing.T, path string) {
 			if filepath.Base(path) == "sequence" {
 				return // its values differ each time

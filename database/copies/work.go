@@ -1,18 +1,24 @@
-package database
+package copies
 
 import (
 	"bytes"
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
+	"google.golang.org/grpc/codes"
+
 	"github.com/crowfoot-db/crowfoot/columnar"
 	"github.com/crowfoot-db/crowfoot/database/background"
+	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/txn"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // A chunk is rewritten when 1/shareChanged of its rows have changed, and at least fewChanged. It is also rewritten when
@@ -52,29 +58,18 @@ const (
 	merge                   // neighbours are small
 )
 
-// rest returns how long the upkeep rests after work of this kind that took this long.
-func (u *upkeep) rest(kind copyKind, took time.Duration) time.Duration {
-	commits := u.txns.Commits()
-	beside := commits != u.commits && kind != build
-	u.commits = commits
-	if beside {
-		return took * restBesideCommits
-	}
-	return took
-}
-
 // lookEvery is how long the upkeep works at most before it looks for other work that is due.
 const lookEvery = 10 * time.Second
 
 // lookForWork fills the queue with the work that is due, if the queue is empty or lookEvery has passed since it was
 // filled.
-func (u *upkeep) lookForWork() {
-	now := u.registry.cfg.Clock()
+func (u *Upkeep) lookForWork() {
+	now := u.cfg.Clock()
 	if len(u.queue) > 0 && now.Sub(u.looked) < lookEvery {
 		return
 	}
 	u.requeue()
-	retention := u.txns.Retention()
+	retention := u.cfg.Transactions.Retention()
 	anew := retention != u.retention
 	u.looked, u.retention = now, retention
 	for _, w := range u.wanted {
@@ -86,7 +81,7 @@ func (u *upkeep) lookForWork() {
 }
 
 // requeue empties the queue. The next lookForWork finds the work again.
-func (u *upkeep) requeue() {
+func (u *Upkeep) requeue() {
 	for _, w := range u.queue {
 		w.due = true
 	}
@@ -94,9 +89,9 @@ func (u *upkeep) requeue() {
 }
 
 // workOn returns the work that is due on a copy, and sets when to look at the copy again.
-func (u *upkeep) workOn(w *wantedCopy, now time.Time) (list []copyWork) {
-	retention := u.txns.Retention()
-	old := u.txns.Now() - mvcc.Timestamp((retention / shareRenewed).Microseconds())
+func (u *Upkeep) workOn(w *wantedCopy, now time.Time) (list []copyWork) {
+	retention := u.cfg.Transactions.Retention()
+	old := u.cfg.Transactions.Now() - mvcc.Timestamp((retention / shareRenewed).Microseconds())
 	w.due, w.look = false, now.Add(retention/shareRenewed/2)
 	add := func(kind copyKind, span table.Span) {
 		list = append(list, copyWork{wantedCopy: w, kind: kind, span: span})
@@ -105,12 +100,12 @@ func (u *upkeep) workOn(w *wantedCopy, now time.Time) (list []copyWork) {
 	if err != nil {
 		return nil // a step that reads the table reports the error
 	}
-	for _, span := range w.Estimate(columnar.Read{Projection: p, Spans: []table.Span{w.space()}, At: u.txns.Now()}).Rest {
+	for _, span := range w.Estimate(columnar.Read{Projection: p, Spans: []table.Span{w.space()}, At: u.cfg.Transactions.Now()}).Rest {
 		add(build, span)
 	}
 	chunks, renewed := w.Chunks(), false
 	for i, c := range chunks {
-		changes := u.changes.of(w.layout.ID(), c.Number)
+		changes := u.changes.byCopy[w.layout.ID()][c.Number]
 		switch settled := changes.since.Add(settledAfter); {
 		case c.At < old:
 			if !renewed {
@@ -145,49 +140,69 @@ func mergeable(a, b columnar.Chunk) bool {
 }
 
 // work does the first work in the queue, then rests. Only one database of the store works at a time.
-func (u *upkeep) work(ctx context.Context) error {
-	if err := u.registry.copying.Acquire(ctx); err != nil {
+func (u *Upkeep) work(ctx context.Context) error {
+	if err := u.cfg.Token.Acquire(ctx); err != nil {
 		return err
 	}
-	defer u.registry.copying.Release()
+	defer u.cfg.Token.Release()
 	w := u.queue[0]
 	u.queue = u.queue[1:]
 	var err error
-	began := u.registry.cfg.Clock()
-	u.registry.account.Task(taskCopies).Do(ctx, func(ctx context.Context) { err = u.do(ctx, w) })
+	began := u.cfg.Clock()
+	u.cfg.Task.Do(ctx, func(ctx context.Context) { err = u.do(ctx, w) })
 	switch {
 	case errors.Is(err, errCatalogChanged):
 		w.due = true
 		return nil // the next step follows it
-	case damaged(err) && w.kind != build: // a build reads only rows, so the rows may be damaged
-		u.log().Error("a columnar copy is damaged and will be made anew", slog.String("of", w.layout.Name()), slog.Any("error", err))
+	case usererror.CodeOf(err) == codes.DataLoss && w.kind != build: // a build reads only rows, so the rows may be damaged
+		u.cfg.Log.Error("a columnar copy is damaged and will be made anew", slog.String("of", w.layout.Name()), slog.Any("error", err))
 		w.due = true
-		err = errors.Join(err, u.copying.copies.Drop(w.layout.ID()))
+		err = errors.Join(err, u.cfg.Copies.Drop(w.layout.ID()))
 		u.catalog = nil
 		return err
 	case err != nil:
 		w.due = true
 		return err
 	}
-	background.Sleep(ctx, u.rest(w.kind, u.registry.cfg.Clock().Sub(began)))
+	rest := u.cfg.Clock().Sub(began)
+	commits := u.cfg.Transactions.Commits()
+	if commits != u.commits && w.kind != build {
+		rest *= restBesideCommits
+	}
+	u.commits = commits
+	background.Sleep(ctx, rest)
 	return nil
 }
 
 // errCatalogChanged says that there is a newer catalog than the one that the upkeep follows.
 var errCatalogChanged = errors.New("the catalog has changed")
 
-func (u *upkeep) do(ctx context.Context, w copyWork) error {
-	src, err := u.source(ctx, w.wantedCopy)
+// do does one piece of work. What it writes comes from a snapshot of now with the columns of its catalog.
+func (u *Upkeep) do(ctx context.Context, w copyWork) error {
+	p, err := w.columns()
 	if err != nil {
 		return err
 	}
+	snapshot, err := u.cfg.Transactions.Snapshot(ctx, txn.Bound{Kind: txn.Strong})
+	if err != nil {
+		return err
+	}
+	src := columnar.Source{Projection: p, View: snapshot, At: snapshot.Timestamp()}
+	if u.cfg.Memory != nil {
+		src.Memory = u.cfg.Memory.Open(memory.Spilling)
+	}
 	defer src.Memory.Close()
-	if u.Catalog() != u.catalog {
+	if u.cfg.Catalog() != u.catalog {
 		return errCatalogChanged
 	}
 	switch {
 	case w.kind == renew:
-		return u.renew(ctx, w.wantedCopy, src)
+		period := mvcc.Timestamp((u.cfg.Transactions.Retention() / shareRenewed).Microseconds())
+		done, err := w.Renew(ctx, src, src.At-period/2)
+		for _, c := range done.Changed {
+			u.queue = append(u.queue, copyWork{wantedCopy: w.wantedCopy, kind: rewrite, span: c.Span})
+		}
+		return err
 	case w.kind == rewrite && !w.continued:
 		if done, err := u.recount(ctx, w, src); done || err != nil {
 			return err
@@ -205,7 +220,10 @@ func (u *upkeep) do(ctx context.Context, w copyWork) error {
 	if w.kind == merge {
 		w.due = true // the merged chunk may be small enough to merge again
 	}
-	u.changes.forget(w.layout.ID(), w.Chunks())
+	chunks := w.Chunks()
+	maps.DeleteFunc(u.changes.byCopy[w.layout.ID()], func(number uint64, _ chunkChanges) bool { // of chunks that are replaced
+		return !slices.ContainsFunc(chunks, func(c columnar.Chunk) bool { return c.Number == number })
+	})
 	u.publishChanges(w.layout.ID())
 	return nil
 }
@@ -213,7 +231,7 @@ func (u *upkeep) do(ctx context.Context, w copyWork) error {
 // splitRows returns the number of rows for the first of the two chunks into which a chunk that has grown too large is
 // divided. It is about half, so that both have room for more. It is 0 if the chunk is not divided. The last chunk is
 // never halved, since its table may grow in the order of the keys.
-func (u *upkeep) splitRows(w copyWork) int {
+func (u *Upkeep) splitRows(w copyWork) int {
 	if w.kind != rewrite || bytes.Equal(w.span.End, w.space().End) {
 		return 0
 	}
@@ -221,7 +239,7 @@ func (u *upkeep) splitRows(w copyWork) int {
 		if !bytes.Equal(c.Span.Start, w.span.Start) {
 			continue
 		}
-		if rows := c.Rows + u.changes.of(w.layout.ID(), c.Number).rows; rows > columnar.MaxRows || c.Size/max(c.Rows, 1)*rows > columnar.MaxBytes {
+		if rows := c.Rows + u.changes.byCopy[w.layout.ID()][c.Number].rows; rows > columnar.MaxRows || c.Size/max(c.Rows, 1)*rows > columnar.MaxBytes {
 			return int(rows/2) + 1
 		}
 	}
@@ -230,10 +248,10 @@ func (u *upkeep) splitRows(w copyWork) int {
 
 // recount counts the changed rows of a chunk again, up to the number that a rewrite needs, since copyChanges may
 // have counted a row several times. It reports whether they are too few for a rewrite, and then corrects the count.
-func (u *upkeep) recount(ctx context.Context, w copyWork, src columnar.Source) (bool, error) {
+func (u *Upkeep) recount(ctx context.Context, w copyWork, src columnar.Source) (bool, error) {
 	id := w.layout.ID()
 	for _, c := range w.Chunks() {
-		threshold, counted := rewriteThreshold(c), u.changes.of(id, c.Number)
+		threshold, counted := rewriteThreshold(c), u.changes.byCopy[id][c.Number]
 		if !bytes.Equal(c.Span.Start, w.span.Start) || counted.rows < threshold {
 			continue
 		}
@@ -250,14 +268,4 @@ func (u *upkeep) recount(ctx context.Context, w copyWork, src columnar.Source) (
 		return true, nil
 	}
 	return false, nil
-}
-
-// renew gives old chunks a new timestamp, and queues a rewrite of those with changed rows.
-func (u *upkeep) renew(ctx context.Context, w *wantedCopy, src columnar.Source) error {
-	period := mvcc.Timestamp((u.txns.Retention() / shareRenewed).Microseconds())
-	done, err := w.Renew(ctx, src, src.At-period/2)
-	for _, c := range done.Changed {
-		u.queue = append(u.queue, copyWork{wantedCopy: w, kind: rewrite, span: c.Span})
-	}
-	return err
 }

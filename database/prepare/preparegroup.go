@@ -1,4 +1,4 @@
-package database
+package prepare
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package database
+package prepare
 
 import (
 	"context"
@@ -66,11 +66,10 @@ type Prepared struct {
 	// copied says that the plan's scans may read columnar copies.
 	copied bool
 
-	version *version
-	types   map[string]*value.Type // types of the parameters, as the request declared them
-	opts    Options
-	used    atomic.Bool
-	cfg     *Config
+	preparer *Preparer
+	types    map[string]*value.Type // types of the parameters, as the request declared them
+	opts     Options
+	used     atomic.Bool
 }
 
 // Options says how a request wants a statement prepared.
@@ -91,53 +90,57 @@ type Run struct {
 	Memory   *memory.Account // charged for rows that the statement keeps; nil counts nothing
 }
 
-// Prepare analyzes and plans a statement for a schema version, or returns it from the cache. params are the declared
-// types of parameters by lower-cased name; the types of others are inferred. If several requests send one text at the
-// same time, one of them prepares it. Prepare fails with the context's error if the context ends while it waits.
-func (d *Database) Prepare(ctx context.Context, c *schema.Catalog, sql string, params map[string]*value.Type, opts Options) (*Statement, error) {
-	v, err := d.versionOf(c)
-	if err != nil {
-		return nil, err
-	}
+// Statement analyzes and plans a statement, or returns it from the cache. params are the declared types of parameters by
+// lower-cased name; the types of others are inferred. If several requests send one text at the same time, one of them
+// prepares it. Statement fails with the context's error if the context ends while it waits.
+func (p *Preparer) Statement(ctx context.Context, sql string, params map[string]*value.Type, opts Options) (*Statement, error) {
 	key := statementKey(sql, params, opts)
-	if s, ok := v.statements.Get(key); ok {
+	if s, ok := p.statements.Get(key); ok {
 		return s, nil
 	}
-	text := v.normalize(sql, params, opts)
+	text := p.normalize(sql, params, opts)
 	if s := text.statement(); s != nil {
 		return s, nil
 	}
-	return v.preparing.do(ctx, key, func() (*Statement, error) {
-		if s, ok := v.statements.Get(key); ok {
+	return p.preparing.do(ctx, key, func() (*Statement, error) {
+		if s, ok := p.statements.Get(key); ok {
 			return s, nil // another request has just prepared it
 		}
-		s, err := v.prepare(ctx, sql, params, opts, &d.registry.cfg)
+		s, err := p.prepare(ctx, sql, params, opts)
 		if err != nil {
 			return nil, err
 		}
 		text.prepared(ctx, s)
-		v.statements.Put(key, s)
+		p.statements.Put(key, s)
 		return s, nil
 	})
 }
 
+// In returns the statement as another schema version prepares it. It returns s itself if p has prepared it.
+func (s *Statement) In(ctx context.Context, p *Preparer) (*Statement, error) {
+	if s.preparer == p {
+		return s, nil
+	}
+	return p.Statement(ctx, s.Text.SQL, s.types, s.opts)
+}
+
 // prepare analyzes and plans a text, and measures the CPU time that this takes.
-func (v *version) prepare(ctx context.Context, sql string, params map[string]*value.Type, opts Options, cfg *Config) (s *Statement, err error) {
-	took := cpu.Spent(ctx, func() { s, err = v.plan(ctx, sql, params, opts) })
+func (p *Preparer) prepare(ctx context.Context, sql string, params map[string]*value.Type, opts Options) (s *Statement, err error) {
+	took := cpu.Spent(ctx, func() { s, err = p.plan(ctx, sql, params, opts) })
 	if err != nil {
 		return nil, err
 	}
-	s.PlanTime, s.version, s.types, s.opts, s.cfg = took, v, params, opts, cfg
+	s.PlanTime, s.preparer, s.types, s.opts = took, p, params, opts
 	return s, nil
 }
 
 // plan analyzes and plans a text.
-func (v *version) plan(ctx context.Context, sql string, params map[string]*value.Type, opts Options) (*Statement, error) {
-	stmt, found, err := v.analyze().Statement(ctx, sql, params, analyze.Options{AllowUnbound: opts.AllowUnbound})
+func (p *Preparer) plan(ctx context.Context, sql string, params map[string]*value.Type, opts Options) (*Statement, error) {
+	stmt, found, err := p.analyze().Statement(ctx, sql, params, analyze.Options{AllowUnbound: opts.AllowUnbound})
 	if err != nil {
 		return nil, err
 	}
-	s := &Prepared{Needs: &Needs{list: tree.Needs(stmt, v.catalog)}}
+	s := &Prepared{Needs: &Needs{list: tree.Needs(stmt, p.catalog)}}
 	switch c := stmt.(type) {
 	case *tree.Procedure:
 		s.Procedure, stmt = c.Name, argumentsOf(c.Args)
@@ -145,20 +148,20 @@ func (v *version) plan(ctx context.Context, sql string, params map[string]*value
 		s.ChangeStream, stmt = c.Stream, argumentsOf(c.Args)
 		s.Columns = []plan.Column{{Name: c.Output.Name, Type: c.Output.Col.Type}}
 	}
-	p, err := plan.Build(stmt, v.catalog, plan.Options{Batch: opts.Batch})
+	planned, err := plan.Build(stmt, p.catalog, plan.Options{Batch: opts.Batch})
 	if err != nil {
 		return nil, err
 	}
-	program, err := exec.Compile(p, v.tables)
+	program, err := exec.Compile(planned, p.tables)
 	if err != nil {
 		return nil, err
 	}
 	if s.Columns == nil {
-		s.Columns = p.Columns
+		s.Columns = planned.Columns
 	}
-	values, _ := p.Sequences()
-	s.copied, s.TakesValues = copiesOf(v.catalog, p), len(values) > 0
-	s.Plan, s.program, s.Accesses, s.Dependencies, s.PointReads, s.PointRead = p, program, accessesOf(p), dependenciesOf(v.catalog, p, found.Objects), isPointReads(p), isPoint(p)
+	values, _ := planned.Sequences()
+	s.copied, s.TakesValues = copiesOf(p.catalog, planned), len(values) > 0
+	s.Plan, s.program, s.Accesses, s.Dependencies, s.PointReads, s.PointRead = planned, program, accessesOf(planned), dependenciesOf(p.catalog, planned, found.Objects), isPointReads(planned), isPoint(planned)
 	for name, t := range found.Inferred {
 		s.Undeclared = append(s.Undeclared, plan.Param{Name: name, Type: t})
 	}
@@ -288,8 +291,8 @@ func (s *Statement) env(r Run, now time.Time) exec.Env {
 		Restrict:  r.Restrict,
 		Profile:   r.Profile,
 		Memory:    r.Memory,
-		Spill:     s.cfg.Spill,
-		Clock:     s.cfg.Clock,
-		Functions: &fn.Context{Now: now, Zone: s.version.zone, Sequences: s.version.sequences},
+		Spill:     s.preparer.cfg.Spill,
+		Clock:     s.preparer.cfg.Clock,
+		Functions: &fn.Context{Now: now, Zone: s.preparer.zone, Sequences: s.preparer.sequences},
 	}
 }

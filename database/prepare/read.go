@@ -1,4 +1,4 @@
-package database
+package prepare
 
 import (
 	"slices"
@@ -22,23 +22,19 @@ type Projection struct {
 	Typical      cpu.Typical // typical CPU time of such reads
 }
 
-// Projection resolves the table, index and columns that a READ names in a schema version. index is "" for a read of the
-// table itself. The result is cached.
-func (d *Database) Projection(c *schema.Catalog, tableName, index string, columns []string) (*Projection, error) {
-	v, err := d.versionOf(c)
-	if err != nil {
-		return nil, err
-	}
+// Projection resolves the table, index and columns that a READ names. index is "" for a read of the table itself. The
+// result is cached.
+func (p *Preparer) Projection(tableName, index string, columns []string) (*Projection, error) {
 	key := projectionKey(tableName, index, columns)
-	if p, ok := v.projections.Get(key); ok {
-		return p, nil
+	if found, ok := p.projections.Get(key); ok {
+		return found, nil
 	}
-	p, err := project(v.catalog, tableName, index, columns)
+	made, err := project(p.catalog, tableName, index, columns)
 	if err != nil {
 		return nil, err
 	}
-	v.projections.Put(key, p)
-	return p, nil
+	p.projections.Put(key, made)
+	return made, nil
 }
 
 func projectionKey(tableName, index string, columns []string) string {

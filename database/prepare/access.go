@@ -1,4 +1,4 @@
-package database
+package prepare
 
 import (
 	"slices"
@@ -153,13 +153,8 @@ func (m *Mutations) Dependencies(op table.Op) *schema.Dependencies {
 	return m.others
 }
 
-// mutations returns what m shares with other mutations of the same table, columns and kind, from the cache of c's
-// schema version.
-func (d *Database) mutations(c *schema.Catalog, m *table.Mutation) *Mutations {
-	v, err := d.versionOf(c)
-	if err != nil {
-		return mutationsLike(c, m)
-	}
+// Mutations returns what m shares with other mutations of the same table, columns and kind.
+func (p *Preparer) Mutations(m *table.Mutation) *Mutations {
 	var room [256]byte
 	key := append(room[:0], byte(mutationOp(m.Op)))
 	key = append(key, m.Table.Schema...)
@@ -167,15 +162,16 @@ func (d *Database) mutations(c *schema.Catalog, m *table.Mutation) *Mutations {
 	for _, c := range m.Columns {
 		key = append(append(key, 0), c.Name...)
 	}
-	if a, ok := v.mutations.Find(key); ok {
+	if a, ok := p.mutations.Find(key); ok {
 		return a
 	}
-	a := mutationsLike(c, m)
-	v.mutations.Put(string(key), a)
+	a := MutationsOf(p.catalog, m)
+	p.mutations.Put(string(key), a)
 	return a
 }
 
-func mutationsLike(c *schema.Catalog, m *table.Mutation) *Mutations {
+// MutationsOf is Preparer.Mutations for a schema version that is kept no more. It keeps nothing.
+func MutationsOf(c *schema.Catalog, m *table.Mutation) *Mutations {
 	like := &Mutations{
 		Access:  writeAccess(mutationOp(m.Op), m.Table, m.Columns),
 		inserts: writing(c, m.Table, false),

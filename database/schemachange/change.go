@@ -1,4 +1,4 @@
-package database
+package schemachange
 
 import (
 	"context"
@@ -9,74 +9,60 @@ import (
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/database/meta"
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/database/sequence"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
-	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// CheckSyntax returns the syntax error that makes a whole request fail before any of its statements runs.
-func (d *Database) CheckSyntax(statements []string) error {
-	for _, s := range statements {
-		if err := schema.CheckSyntax(s); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Progress is the progress of one statement of UpdateSchema.
+// Progress is the progress of one statement of Update.
 type Progress struct {
 	Statement int       // its index, from 0
 	Percent   int       // 100 once it has taken effect
 	Commit    time.Time // when it took effect
 }
 
-// A SchemaOperation is a long-running operation that runs DDL statements in order, perhaps in several processes, one
+// An Operation is a long-running operation that runs DDL statements in order, perhaps in several processes, one
 // after the other.
-type SchemaOperation struct {
-	Name    string    // each statement is recorded under it as it takes effect, see Registry.Applied; "" records none
-	Began   time.Time // Operation.Started
+type Operation struct {
+	Name    string    // each statement is recorded under it as it takes effect, see Applied; "" records none
+	Began   time.Time // when it began
 	Applied int       // number of statements that earlier processes have applied
 	// ProtoDescriptors is a serialized FileDescriptorSet from which the statements take the types of the proto bundle; nil if they need none.
 	ProtoDescriptors []byte
 	// Progress, if not nil, is called when a statement has taken effect, and while it fills or validates existing rows.
 	Progress func(Progress)
 	// Interrupted, if not nil, reports whether the context has ended because the process ends, so that the next process
-	// will resume the operation. Then UpdateSchema leaves the current statement unfinished and does not undo it.
+	// will resume the operation. Then Update leaves the current statement unfinished and does not undo it.
 	Interrupted func() bool
 }
 
-func (op *SchemaOperation) interrupted() bool { return op.Interrupted != nil && op.Interrupted() }
+func (op *Operation) interrupted() bool { return op.Interrupted != nil && op.Interrupted() }
 
-// UpdateSchema runs DDL statements in order and stops at the first failure; the statements before it stay in effect. op
-// is the operation that runs them, nil if none. One schema change of a database runs at a time; others wait for it.
-func (d *Database) UpdateSchema(ctx context.Context, statements []string, op *SchemaOperation) error {
+// Update runs DDL statements in order and stops at the first failure; the statements before it stay in effect. op is the
+// operation that runs them, nil if none. One schema change of a database runs at a time; others wait for it.
+func (m *Manager) Update(ctx context.Context, statements []string, op *Operation) error {
 	if op == nil {
-		op = new(SchemaOperation)
+		op = new(Operation)
 	}
-	err := d.background.WhileOpen(ctx, func(ctx context.Context) (err error) {
-		if err := d.changing.Acquire(ctx); err != nil {
-			return errors.Join(err, d.abandon(op))
+	return m.cfg.Background.WhileOpen(ctx, func(ctx context.Context) (err error) {
+		if err := m.Token.Acquire(ctx); err != nil {
+			return errors.Join(err, m.abandon(op))
 		}
-		defer d.changing.Release()
-		d.registry.account.Task(taskSchemaChange).Do(ctx, func(ctx context.Context) { err = d.changeAll(ctx, statements, op) })
+		defer m.Token.Release()
+		m.cfg.Task.Do(ctx, func(ctx context.Context) { err = m.changeAll(ctx, statements, op) })
 		return err
 	})
-	if err != nil && d.Dropped() {
-		return usererror.DatabaseNotFound(d.name)
-	}
-	return err
 }
 
-// CheckSchema fails if the present schema does not allow the DDL statements, one after the other. It does not run them,
+// Check fails if the present schema does not allow the DDL statements, one after the other. It does not run them,
 // so that existing rows may still make a statement fail.
-func (d *Database) CheckSchema(ctx context.Context, statements []string) error {
-	catalog := d.Catalog()
+func (m *Manager) Check(ctx context.Context, statements []string) error {
+	catalog := m.Catalog()
 	for _, text := range statements {
-		next, _, err := d.registry.apply(ctx, catalog, text, d.sequences)
+		next, _, err := Apply(ctx, catalog, text, m.cfg.Clock, m.cfg.Sequences)
 		if err != nil {
 			return err
 		}
@@ -85,13 +71,13 @@ func (d *Database) CheckSchema(ctx context.Context, statements []string) error {
 	return nil
 }
 
-func (d *Database) changeAll(ctx context.Context, statements []string, op *SchemaOperation) error {
+func (m *Manager) changeAll(ctx context.Context, statements []string, op *Operation) error {
 	for i, text := range statements {
 		if i < op.Applied {
 			continue
 		}
 		s := statement{text: text, number: i, operation: op}
-		at, err := d.change(ctx, s)
+		at, err := m.change(ctx, s)
 		if err != nil {
 			return err
 		}
@@ -104,7 +90,7 @@ func (d *Database) changeAll(ctx context.Context, statements []string, op *Schem
 type statement struct {
 	text      string
 	number    int // index in the operation, from 0
-	operation *SchemaOperation
+	operation *Operation
 }
 
 func (s *statement) report(p Progress) {
@@ -122,33 +108,33 @@ func (s *statement) applied(b kv.Batch, at mvcc.Timestamp) error {
 }
 
 // change runs one statement.
-func (d *Database) change(ctx context.Context, s statement) (mvcc.Timestamp, error) {
-	if c := d.interrupted.Swap(nil); c != nil && c.record().is(&s) {
+func (m *Manager) change(ctx context.Context, s statement) (mvcc.Timestamp, error) {
+	if c := m.interrupted.Swap(nil); c != nil && c.record().is(&s) {
 		again := *c // other goroutines may read c
 		again.statement = s
 		return again.run(ctx)
 	}
-	if err := d.revertTentative(ctx); err != nil {
+	if err := m.revertTentative(ctx); err != nil {
 		return 0, err
 	}
-	old := d.Catalog()
-	next, what, err := d.registry.apply(ctx, old, s.text, d.sequences, s.operation.ProtoDescriptors)
+	old := m.Catalog()
+	next, what, err := Apply(ctx, old, s.text, m.cfg.Clock, m.cfg.Sequences, s.operation.ProtoDescriptors)
 	if err != nil {
 		return 0, err
 	}
 	if what.Nothing {
-		return d.recordNoOp(s)
+		return m.recordNoOp(s)
 	}
 	if !what.OfRows() {
-		return d.publish(ctx, publication{catalog: next, garbage: spacesOf(what.DroppedTables, what.DroppedIndexes), statement: &s})
+		return m.publish(ctx, publication{catalog: next, garbage: spacesOf(what.DroppedTables, what.DroppedIndexes), statement: &s})
 	}
-	c := &rowsChange{db: d, statement: s, old: old, next: next, what: what}
+	c := &rowsChange{manager: m, statement: s, old: old, next: next, what: what}
 	return c.run(ctx)
 }
 
-// apply calls schema.Catalog.Apply, and fails with ctx's error if ctx ends.
-func (r *Registry) apply(ctx context.Context, c *schema.Catalog, stmt string, sequences *sequence.Counters, protoDescriptors ...[]byte) (*schema.Catalog, *schema.Change, error) {
-	next, what, err := c.Apply(stmt, compiler{ctx, r.cfg.Clock, sequences}, protoDescriptors...)
+// Apply calls schema.Catalog.Apply, and fails with ctx's error if ctx ends.
+func Apply(ctx context.Context, c *schema.Catalog, stmt string, clock func() time.Time, sequences *sequence.Counters, protoDescriptors ...[]byte) (*schema.Catalog, *schema.Change, error) {
+	next, what, err := c.Apply(stmt, prepare.NewCompiler(ctx, clock, sequences), protoDescriptors...)
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err() // Apply blames it on an expression
 	}
@@ -156,12 +142,12 @@ func (r *Registry) apply(ctx context.Context, c *schema.Catalog, stmt string, se
 }
 
 // recordNoOp records that a statement without any effect has run.
-func (d *Database) recordNoOp(s statement) (mvcc.Timestamp, error) {
-	at := d.registry.oracle.Now()
+func (m *Manager) recordNoOp(s statement) (mvcc.Timestamp, error) {
+	at := m.cfg.Oracle.Now()
 	if s.operation.Name == "" {
 		return at, nil
 	}
-	b := meta.NewBatch(d.registry.store)
+	b := meta.NewBatch(m.cfg.Store)
 	defer b.Close()
 	if err := s.applied(b, at); err != nil {
 		return 0, err
@@ -170,23 +156,23 @@ func (d *Database) recordNoOp(s statement) (mvcc.Timestamp, error) {
 }
 
 // settle records, durably, that the newest version is complete. From now on the objects that it dropped are garbage.
-func (d *Database) settle(garbage []table.Span, s *statement) error {
-	v := d.newest()
-	if err := d.storeVersion(v, v.catalog, publication{garbage: garbage, statement: s}, kv.Batch.Commit); err != nil {
+func (m *Manager) settle(garbage []table.Span, s *statement) error {
+	v := m.Newest()
+	if err := m.storeVersion(v, v.Catalog, publication{garbage: garbage, statement: s}, kv.Batch.Commit); err != nil {
 		return err
 	}
-	v.garbage = garbage
+	v.Garbage = garbage
 	v.tentative.Store(false)
 	return nil
 }
 
 // undo publishes the old catalog again, after a change that failed or was cancelled. It returns cause, or an error that
 // holds it.
-func (d *Database) undo(ctx context.Context, old *schema.Catalog, cause error) error {
-	if d.Catalog() == old {
+func (m *Manager) undo(ctx context.Context, old *schema.Catalog, cause error) error {
+	if m.Catalog() == old {
 		return cause
 	}
-	if err := d.revert(context.WithoutCancel(ctx), old); err != nil {
+	if err := m.revert(context.WithoutCancel(ctx), old); err != nil {
 		return fmt.Errorf("undo schema change (%v): %w", cause, err)
 	}
 	return cause
@@ -194,33 +180,33 @@ func (d *Database) undo(ctx context.Context, old *schema.Catalog, cause error) e
 
 // revert publishes an older catalog again. The keys of tables and indexes that only the newest catalog has become
 // garbage.
-func (d *Database) revert(ctx context.Context, old *schema.Catalog) error {
-	tables, indexes := d.Catalog().Without(old)
-	unread := slices.DeleteFunc(slices.Clone(indexes), d.hasServed)
-	if _, err := d.publish(ctx, publication{catalog: old.After(d.Catalog()), garbage: spacesOf(tables, indexes)}); err != nil {
+func (m *Manager) revert(ctx context.Context, old *schema.Catalog) error {
+	tables, indexes := m.Catalog().Without(old)
+	unread := slices.DeleteFunc(slices.Clone(indexes), m.hasServed)
+	if _, err := m.publish(ctx, publication{catalog: old.After(m.Catalog()), garbage: spacesOf(tables, indexes)}); err != nil {
 		return err
 	}
-	if err := d.eraseUnread(spacesOf(nil, unread)); err != nil { // if it fails, garbage collection erases them
-		d.log().Error("erase index entries", slog.Any("error", err))
+	if err := m.eraseUnread(spacesOf(nil, unread)); err != nil { // if it fails, garbage collection erases them
+		m.cfg.Log.Error("erase index entries", slog.Any("error", err))
 	}
 	return nil
 }
 
 // hasServed reports whether reads may use an index in any version.
-func (d *Database) hasServed(x *schema.Index) bool {
-	return slices.ContainsFunc(*d.versions.Load(), func(v *version) bool {
-		i := v.catalog.IndexByID(x.ID)
+func (m *Manager) hasServed(x *schema.Index) bool {
+	return slices.ContainsFunc(*m.versions.Load(), func(v *Version) bool {
+		i := v.Catalog.IndexByID(x.ID)
 		return i != nil && i.State == schema.IndexReadWrite
 	})
 }
 
 // eraseUnread deletes the entries of indexes at once. No version has let reads use the indexes, so no read at any
 // timestamp misses them.
-func (d *Database) eraseUnread(spans []table.Span) error {
+func (m *Manager) eraseUnread(spans []table.Span) error {
 	if len(spans) == 0 {
 		return nil
 	}
-	b := d.rows.NewBatch()
+	b := m.cfg.Rows.NewBatch()
 	defer b.Close()
 	b.KV().UseReserve() // it makes room
 	for _, s := range spans {
@@ -232,7 +218,7 @@ func (d *Database) eraseUnread(spans []table.Span) error {
 		return err
 	}
 	for _, s := range spans {
-		d.rows.FreeSpace(s.Start, s.End)
+		m.cfg.Rows.FreeSpace(s.Start, s.End)
 	}
 	return nil
 }
@@ -247,30 +233,29 @@ type publication struct {
 
 // publish makes a catalog the newest, durably, at a moment at which no transaction commits. It returns the timestamp of
 // the new version.
-func (d *Database) publish(ctx context.Context, p publication) (mvcc.Timestamp, error) {
+func (m *Manager) publish(ctx context.Context, p publication) (mvcc.Timestamp, error) {
 	var at mvcc.Timestamp
-	catalog := p.catalog.WithVersion(d.Catalog().Version + 1)
-	err := d.txns.ChangeSchema(ctx, catalog, func(ts mvcc.Timestamp, commit func(kv.Batch) error) error {
-		v := newVersion(d, catalog, ts)
-		v.garbage = p.garbage
+	catalog := p.catalog.WithVersion(m.Catalog().Version + 1)
+	err := m.jobs.Transactions.ChangeSchema(ctx, catalog, func(ts mvcc.Timestamp, commit func(kv.Batch) error) error {
+		v := m.newVersion(catalog, ts)
+		v.Garbage = p.garbage
 		if v.change = p.underWay; v.change != nil {
 			v.by = v.change.record()
 			v.tentative.Store(true)
 		}
-		if err := d.storeVersion(v, d.Catalog(), p, commit); err != nil {
+		if err := m.storeVersion(v, m.Catalog(), p, commit); err != nil {
 			return err
 		}
-		list := append(*d.versions.Load(), v) // requests may hold the list, but only without the new element
-		d.versions.Store(&list)
+		list := append(*m.versions.Load(), v) // requests may hold the list, but only without the new element
+		m.versions.Store(&list)
 		at = ts
 		return nil
 	})
 	if err != nil {
 		return 0, err
 	}
-	d.txns.SetRetention(d.Retention())
-	d.reshapeStreams()
-	d.copying.wake()
+	m.jobs.Transactions.SetRetention(m.Catalog().Options.VersionRetention())
+	m.cfg.Changed()
 	return at, nil
 }
 
@@ -292,25 +277,25 @@ func spacesOf(tables []*schema.Table, indexes []*schema.Index) []table.Span {
 
 // abandon undoes the statement of op that the last process left unfinished, unless op will be resumed. It does not wait
 // for another schema change, which may take hours: the statement is undone after that change, or by it.
-func (d *Database) abandon(op *SchemaOperation) error {
+func (m *Manager) abandon(op *Operation) error {
 	if op.interrupted() {
 		return nil
 	}
-	c := d.interrupted.Load()
+	c := m.interrupted.Load()
 	if c == nil || c.statement.operation.Name != op.Name { // another change has undone it
 		return nil
 	}
-	if d.changing.TryAcquire() {
-		defer d.changing.Release()
-		return d.revertInterrupted(c)
+	if m.Token.TryAcquire() {
+		defer m.Token.Release()
+		return m.revertInterrupted(c)
 	}
-	go d.background.WhileOpen(context.Background(), func(ctx context.Context) error {
-		if d.changing.Acquire(ctx) != nil {
+	go m.cfg.Background.WhileOpen(context.Background(), func(ctx context.Context) error {
+		if m.Token.Acquire(ctx) != nil {
 			return nil // the next process undoes it
 		}
-		defer d.changing.Release()
-		if err := d.revertInterrupted(c); err != nil {
-			d.log().Error("take back a cancelled schema change; the next change does it", slog.Any("error", err))
+		defer m.Token.Release()
+		if err := m.revertInterrupted(c); err != nil {
+			m.cfg.Log.Error("take back a cancelled schema change; the next change does it", slog.Any("error", err))
 		}
 		return nil
 	})
@@ -319,25 +304,25 @@ func (d *Database) abandon(op *SchemaOperation) error {
 
 // revertInterrupted undoes a change that the last process left unfinished, unless another goroutine has taken it. The
 // caller holds the schema lock.
-func (d *Database) revertInterrupted(c *rowsChange) error {
-	if !d.interrupted.CompareAndSwap(c, nil) {
+func (m *Manager) revertInterrupted(c *rowsChange) error {
+	if !m.interrupted.CompareAndSwap(c, nil) {
 		return nil
 	}
-	return d.revertTentative(context.Background())
+	return m.revertTentative(context.Background())
 }
 
 // revertTentative undoes an unfinished change: one that the last process left, or one that failed while the store
 // refused the writes of its undo. The caller holds the schema lock, or is the only user of the database.
-func (d *Database) revertTentative(ctx context.Context) error {
-	if !d.newest().tentative.Load() {
+func (m *Manager) revertTentative(ctx context.Context) error {
+	if !m.Newest().tentative.Load() {
 		return nil
 	}
-	before := d.settled()
+	before := m.Settled()
 	if before == nil {
-		return fmt.Errorf("schema version %d of %s is half made and no version is before it", d.Catalog().Version, d.name)
+		return fmt.Errorf("schema version %d of %s is half made and no version is before it", m.Catalog().Version, m.cfg.Name)
 	}
-	if err := d.revert(ctx, before.catalog); err != nil {
-		return fmt.Errorf("take back schema version %d: %w", d.Catalog().Version, err)
+	if err := m.revert(ctx, before.Catalog); err != nil {
+		return fmt.Errorf("take back schema version %d: %w", m.Catalog().Version, err)
 	}
-	return d.jobs.Forget(ctx, rowsJobs)
+	return m.jobs.Forget(ctx, rowsJobs)
 }

@@ -1,4 +1,4 @@
-package database
+package schemachange
 
 import (
 	"context"
@@ -14,22 +14,22 @@ func (c *rowsChange) fills() (list []rowsJob) {
 	tables := table.NewDescriptors(c.next) // shared by all chunks
 	for i, b := range c.what.Columns {
 		list = append(list, rowsJob{c.jobName("column", i), table.TableLayout(b.Table), func(ctx context.Context, j rowsJob, progress func([]byte)) error {
-			return c.db.fill(ctx, j, progress, func(ctx context.Context, w table.Writer, chunk table.Chunk) error {
-				return table.FillColumns(ctx, w, tables, b.Table, []*schema.Column{b.Column}, c.db.registry.cfg.Clock(), chunk)
+			return c.manager.fill(ctx, j, progress, func(ctx context.Context, w table.Writer, chunk table.Chunk) error {
+				return table.FillColumns(ctx, w, tables, b.Table, []*schema.Column{b.Column}, c.manager.cfg.Clock(), chunk)
 			})
 		}})
 	}
 	for i, x := range c.what.Indexes {
 		list = append(list, rowsJob{c.jobName("index", i), table.TableLayout(x.Table), func(ctx context.Context, j rowsJob, progress func([]byte)) error {
-			return c.db.buildIndex(ctx, j.name, x, c.begun[0].at, progress)
+			return c.manager.buildIndex(ctx, j.name, x, c.begun[0].At, progress)
 		}})
 	}
 	return list
 }
 
 // fill runs do over the rows of a table, chunk by chunk.
-func (d *Database) fill(ctx context.Context, j rowsJob, progress func([]byte), do func(context.Context, table.Writer, table.Chunk) error) error {
-	return d.jobs.Run(ctx, job.Job{
+func (m *Manager) fill(ctx context.Context, j rowsJob, progress func([]byte), do func(context.Context, table.Writer, table.Chunk) error) error {
+	return m.jobs.Run(ctx, job.Job{
 		Name: j.name,
 		Find: func(ctx context.Context, view table.View, after []byte, limits table.Limits) (table.Chunk, error) {
 			return table.FindChunk(ctx, view, j.layout, after, limits)
@@ -47,10 +47,10 @@ func (d *Database) fill(ctx context.Context, j rowsJob, progress func([]byte), d
 func (c *rowsChange) validations(kind string, of []schema.Validation) (list []rowsJob) {
 	for i, v := range of {
 		list = append(list, rowsJob{c.jobName(kind, i), validatedLayout(v), func(ctx context.Context, j rowsJob, progress func([]byte)) error {
-			return c.db.jobs.Run(ctx, job.Job{
+			return c.manager.jobs.Run(ctx, job.Job{
 				Name: j.name,
 				Find: func(ctx context.Context, view table.View, after []byte, limits table.Limits) (table.Chunk, error) {
-					return table.Validate(ctx, view, v, c.db.registry.cfg.Clock(), after, limits)
+					return table.Validate(ctx, view, v, c.manager.cfg.Clock(), after, limits)
 				},
 				System:   true,
 				Progress: progress,
@@ -70,7 +70,7 @@ func validatedLayout(v schema.Validation) *table.Layout {
 
 // rowsProgress reports the progress of a schema change over existing rows, counted over all of its jobs.
 type rowsProgress struct {
-	db         *Database
+	manager    *Manager
 	percent    func(int) // is called with each new percentage
 	jobs, done int
 }
@@ -78,9 +78,24 @@ type rowsProgress struct {
 // of returns the Progress function of a job that reads a layout.
 func (p *rowsProgress) of(l *table.Layout) func(last []byte) {
 	return func(last []byte) {
-		all := (float64(p.done) + p.db.share(l, last)) / float64(p.jobs)
+		all := (float64(p.done) + p.manager.share(l, last)) / float64(p.jobs)
 		p.percent(min(int(100*all), 99)) // 100 is reported when the change has taken effect
 	}
 }
 
 func (p *rowsProgress) jobDone() { p.done++ }
+
+// share estimates the part of a layout's data that lies before a key, from 0 to 1. The engine knows no sizes of data
+// that is only in memory; for such data share returns 0.
+func (m *Manager) share(l *table.Layout, key []byte) float64 {
+	space, _ := l.Space()
+	total, err := m.cfg.Rows.Size(space.Start, space.End)
+	if err != nil || total == 0 || key == nil {
+		return 0
+	}
+	done, err := m.cfg.Rows.Size(space.Start, key)
+	if err != nil {
+		return 0
+	}
+	return min(float64(done)/float64(total), 1)
+}

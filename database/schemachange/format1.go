@@ -1,4 +1,4 @@
-package database
+package schemachange
 
 import (
 	"bytes"
@@ -11,23 +11,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// splitCatalogs rewrites the schema versions of format 1, each of which is one record with all its tables. In format 2,
-// tables have records of their own, and a version has records only for the tables that it has changed: see catalog.go.
-// Each database is rewritten in one batch.
-func splitCatalogs(store kv.Store) error {
-	return meta.Each(store, meta.Database, func(_ string, data []byte) error {
-		var r databaseRecord
-		if err := json.Unmarshal(data, &r); err != nil {
-			return fmt.Errorf("read database: %w", err)
-		}
-		if err := splitCatalogsOf(store, r.Space); err != nil {
-			return fmt.Errorf("rewrite the schema of %s: %w", r.Name, err)
-		}
-		return nil
-	})
-}
-
-func splitCatalogsOf(store kv.Store, space mvcc.Space) error {
+// SplitCatalogs rewrites the schema versions of a database in format 1, each of which is one record with all its tables.
+// In format 2, tables have records of their own, and a version has records only for the tables that it has changed: see
+// record.go. The database is rewritten in one batch.
+func SplitCatalogs(store kv.Store, space mvcc.Space) error {
 	b := meta.NewBatch(store)
 	defer b.Close()
 	var before map[schema.TableID][]byte

@@ -1,7 +1,6 @@
-package database
+package prepare_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -11,32 +10,42 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/crowfoot-db/crowfoot/database/cache"
+	"github.com/crowfoot-db/crowfoot/database/prepare"
 	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-func (b *bed) prepare(sql string, params map[string]*value.Type, opts Options) (*Statement, error) {
-	return b.db.Prepare(context.Background(), b.db.Catalog(), sql, params, opts)
-}
-
-func (b *bed) mustPrepare(sql string) *Statement {
-	b.t.Helper()
-	s, err := b.prepare(sql, nil, Options{})
-	if err != nil {
-		b.t.Fatal(err)
+// TestPrepareOnce sends one text many times at once to a schema version that has not prepared it. All requests must get
+// the same statement.
+func TestPrepareOnce(t *testing.T) {
+	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
+	var wg sync.WaitGroup
+	got := make([]*prepare.Statement, 16)
+	for i := range got {
+		wg.Go(func() {
+			var err error
+			if got[i], err = b.prepare("SELECT T.V FROM T JOIN T AS U USING (K) WHERE U.V > @p", nil, prepare.Options{AllowUnbound: true}); err != nil {
+				t.Error(err)
+			}
+		})
 	}
-	return s
+	wg.Wait()
+	for _, s := range got {
+		if s != got[0] {
+			t.Fatal("the text was prepared more than once")
+		}
+	}
 }
 
 // TestDistinctLiteralsSharePlan sends one statement with many different literals.
 func TestDistinctLiteralsSharePlan(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64, S STRING(MAX)) PRIMARY KEY (K)")
 	text := func(i int) string { return fmt.Sprintf("SELECT V FROM T WHERE K = %d AND S != 'it'", i) }
-	for i := range textsBeforeGeneric {
+	for i := range prepare.TextsBeforeGeneric {
 		b.mustPrepare(text(i))
 	}
 	one, other := b.mustPrepare(text(100)), b.mustPrepare(text(101))
-	if one.Prepared != other.Prepared || one.literals == nil {
+	if one.Prepared != other.Prepared || !one.Shares() {
 		t.Fatal("no plan is shared")
 	}
 	if one.Text != stats.TextOf(text(100)) || other.Text != stats.TextOf(text(101)) {
@@ -48,28 +57,28 @@ func TestDistinctLiteralsSharePlan(t *testing.T) {
 	for i := range 20_000 {
 		b.mustPrepare(text(i))
 	}
-	if v := b.db.newest(); v.statements.Len() != textsBeforeGeneric || v.generic.Len() != 1 {
-		t.Errorf("%d statements and %d normalized texts are kept", v.statements.Len(), v.generic.Len())
+	if statements, texts := one.Preparer().Kept(); statements != prepare.TextsBeforeGeneric || texts != 1 {
+		t.Errorf("%d statements and %d normalized texts are kept", statements, texts)
 	}
-	if s := b.mustPrepare(text(0)); s.literals != nil {
+	if s := b.mustPrepare(text(0)); s.Shares() {
 		t.Error("a text that was prepared by itself is found no more")
 	}
 
 	// Errors and shown plans quote the text itself.
-	_, err := b.prepare("SELECT V FROM T WHERE K = 99999999999999999999 AND S != 'it'", nil, Options{})
+	_, err := b.prepare("SELECT V FROM T WHERE K = 99999999999999999999 AND S != 'it'", nil, prepare.Options{})
 	wantCode(t, err, codes.InvalidArgument)
 	if !strings.Contains(err.Error(), "[at 1:27]") {
 		t.Errorf("the place is missing: %v", err)
 	}
-	for _, opts := range []Options{{Verbatim: true}, {AllowUnbound: true}, {Batch: true}} {
+	for _, opts := range []prepare.Options{{Verbatim: true}, {AllowUnbound: true}, {Batch: true}} {
 		s, err := b.prepare(text(102), nil, opts)
-		if err != nil || s.literals != nil {
+		if err != nil || s.Shares() {
 			t.Errorf("%+v: %v, %v", opts, s, err)
 		}
 	}
 	// A plan is not shared with another schema version.
 	b.alter("ALTER TABLE T DROP COLUMN S")
-	_, err = b.prepare(text(200), nil, Options{})
+	_, err = b.prepare(text(200), nil, prepare.Options{})
 	wantCode(t, err, codes.InvalidArgument)
 }
 
@@ -80,10 +89,10 @@ func TestGenericPlanWithParameters(t *testing.T) {
 		return fmt.Sprintf("SELECT K FROM T WHERE V > @low AND K < %d AND K != @no AND V < %d", i, i)
 	}
 	params := map[string]*value.Type{"low": value.Float64Type, "no": nil}
-	var s *Statement
-	for i := range textsBeforeGeneric + 1 {
+	var s *prepare.Statement
+	for i := range prepare.TextsBeforeGeneric + 1 {
 		var err error
-		if s, err = b.prepare(text(i), params, Options{}); err != nil {
+		if s, err = b.prepare(text(i), params, prepare.Options{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -102,7 +111,7 @@ func TestGenericPlanWithParameters(t *testing.T) {
 		t.Errorf("undeclared are %v", s.Undeclared)
 	}
 	// Other declared types make it another statement.
-	if s, err := b.prepare(text(50), map[string]*value.Type{"low": value.Float64Type, "no": value.Int64Type}, Options{}); err != nil || s.literals != nil {
+	if s, err := b.prepare(text(50), map[string]*value.Type{"low": value.Float64Type, "no": value.Int64Type}, prepare.Options{}); err != nil || s.Shares() {
 		t.Errorf("%v, %v", s, err)
 	}
 }
@@ -116,8 +125,8 @@ func TestNoGenericPlan(t *testing.T) {
 		"SELECT K FROM T WHERE V = 60 * %d",                 // planning folds the product
 		"SELECT K FROM T WHERE %d NOT IN (SELECT V FROM T)", // normalization keeps this literal
 	} {
-		for i := range 2 * textsBeforeGeneric {
-			if s := b.mustPrepare(fmt.Sprintf(text, i)); s.literals != nil {
+		for i := range 2 * prepare.TextsBeforeGeneric {
+			if s := b.mustPrepare(fmt.Sprintf(text, i)); s.Shares() {
 				t.Errorf("%s shares a plan", s.Text.SQL)
 			}
 		}
@@ -127,14 +136,14 @@ func TestNoGenericPlan(t *testing.T) {
 // TestManyTexts sends more texts than are kept.
 func TestManyTexts(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
-	v := b.db.newest()
+	p := b.mustPrepare("SELECT 2").Preparer()
 	for i := range 3 * cache.Entries {
-		v.normalize(fmt.Sprintf("SELECT K AS k%d FROM T WHERE K = 1", i), nil, Options{})
+		p.Normalize(fmt.Sprintf("SELECT K AS k%d FROM T WHERE K = 1", i), nil, prepare.Options{})
 	}
-	if v.generic.Len() > 2*cache.Entries {
-		t.Errorf("%d normalized texts are kept", v.generic.Len())
+	if _, texts := p.Kept(); texts > 2*cache.Entries {
+		t.Errorf("%d normalized texts are kept", texts)
 	}
-	if _, ok := v.statements.Get("SELECT 1"); ok {
+	if p.Has("SELECT 1") {
 		t.Error("what was never prepared is found")
 	}
 }
@@ -142,14 +151,11 @@ func TestManyTexts(t *testing.T) {
 // TestGenericPlanConcurrently sends texts that differ only in literals concurrently.
 func TestGenericPlanConcurrently(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
-	if err := b.insert("T", [2]int64{7, 70}); err != nil {
-		t.Fatal(err)
-	}
 	var wg sync.WaitGroup
 	for g := range 4 {
 		wg.Go(func() {
 			for i := range 20 {
-				if _, err := b.prepare(fmt.Sprintf("SELECT V FROM T WHERE K = %d", g*100+i), nil, Options{}); err != nil {
+				if _, err := b.prepare(fmt.Sprintf("SELECT V FROM T WHERE K = %d", g*100+i), nil, prepare.Options{}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -157,7 +163,7 @@ func TestGenericPlanConcurrently(t *testing.T) {
 	}
 	wg.Wait()
 	s := b.mustPrepare("SELECT V FROM T WHERE K = 7 -- again")
-	if s.literals == nil {
+	if !s.Shares() {
 		t.Error("no plan is shared")
 	}
 }
@@ -174,7 +180,7 @@ func BenchmarkDistinctLiterals(b *testing.B) {
 		b.Run(statement.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				if _, err := bed.prepare(fmt.Sprintf(statement.text, int64(i)+time.Now().UnixNano()), nil, Options{}); err != nil {
+				if _, err := bed.prepare(fmt.Sprintf(statement.text, int64(i)+time.Now().UnixNano()), nil, prepare.Options{}); err != nil {
 					b.Fatal(err)
 				}
 			}

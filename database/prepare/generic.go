@@ -1,4 +1,4 @@
-package database
+package prepare
 
 import (
 	"context"
@@ -56,7 +56,7 @@ type normalizedText struct {
 
 // normalize replaces the literals of a text by parameters and finds the slot of the result; nil if the text must be
 // prepared by itself.
-func (v *version) normalize(sql string, params map[string]*value.Type, opts Options) *normalizedText {
+func (p *Preparer) normalize(sql string, params map[string]*value.Type, opts Options) *normalizedText {
 	if opts != (Options{}) {
 		return nil
 	}
@@ -65,10 +65,10 @@ func (v *version) normalize(sql string, params map[string]*value.Type, opts Opti
 		return nil
 	}
 	key := statementKey(normalized.Text, params, opts)
-	slot, ok := v.generic.Get(key)
+	slot, ok := p.generic.Get(key)
 	if !ok {
 		slot = new(genericSlot)
-		v.generic.Put(key, slot)
+		p.generic.Put(key, slot)
 	}
 	return &normalizedText{Normalized: normalized, sql: sql, params: params, slot: slot}
 }
@@ -112,8 +112,7 @@ func (n *normalizedText) prepared(ctx context.Context, s *Statement) {
 // generic prepares the normalized text. It returns nil if the plan differs from the plan of s, or might differ from the
 // plan of another text.
 func (n *normalizedText) generic(ctx context.Context, s *Statement) *genericPlan {
-	v := s.version
-	types, err := v.analyze().LiteralTypes(ctx, n.sql, n.params, n.Literals)
+	types, err := s.preparer.analyze().LiteralTypes(ctx, n.sql, n.params, n.Literals)
 	if err != nil {
 		return nil
 	}
@@ -129,7 +128,7 @@ func (n *normalizedText) generic(ctx context.Context, s *Statement) *genericPlan
 	for at, l := range n.Literals {
 		declared[l.Param], named[l.Param] = types[at], values[at]
 	}
-	general, err := v.prepare(ctx, n.Text, declared, Options{}, s.cfg)
+	general, err := s.preparer.prepare(ctx, n.Text, declared, Options{})
 	if err != nil || !plan.EqualModuloLiterals(s.Plan, general.Plan, named) || !slices.EqualFunc(s.Undeclared, general.Undeclared, equalParams) {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package database
+package prepare
 
 import (
 	"maps"
@@ -28,9 +28,9 @@ type decision struct {
 	dependencies *schema.Dependencies
 }
 
-// allow fails unless a role has the privileges that n needs in a catalog, the newest one. It returns the parts of the
+// Allow fails unless a role has the privileges that n needs in a catalog, the newest one. It returns the parts of the
 // schema on which that depends.
-func (n *Needs) allow(c *schema.Catalog, role string) (*schema.Dependencies, error) {
+func (n *Needs) Allow(c *schema.Catalog, role string) (*schema.Dependencies, error) {
 	decided := n.decided.Load()
 	if decided != nil && decided.version == c.Version {
 		if found, ok := decided.byRole[role]; ok {

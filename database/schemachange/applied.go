@@ -1,0 +1,44 @@
+package schemachange
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/database/meta"
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+)
+
+// appliedRecord records that a DDL statement of an operation took effect. Began is when the operation began, since an
+// operation of the same name may have been deleted while it ran.
+type appliedRecord struct {
+	At    mvcc.Timestamp
+	Began time.Time
+}
+
+func appliedKey(operation string, number int) []byte {
+	return meta.Key(meta.Applied, operation, fmt.Sprintf("/%06d", number))
+}
+
+// Applied returns the times at which the statements of an operation that began at a time took effect, as far as it has
+// come.
+func Applied(store kv.Store, operation string, began time.Time) (list []time.Time, err error) {
+	err = meta.Each(store, meta.Applied+operation+"/", func(_ string, data []byte) error {
+		var s appliedRecord
+		if err := json.Unmarshal(data, &s); err != nil {
+			return fmt.Errorf("read statement of operation: %w", err)
+		}
+		if s.Began.Equal(began) {
+			list = append(list, s.At.Time())
+		}
+		return nil
+	})
+	return list, err
+}
+
+// ForgetApplied deletes the records of the statements of an operation, key by key. One range deletion for each operation
+// would make every iterator slower.
+func ForgetApplied(store kv.Store, b kv.Batch, operation string) error {
+	return meta.Each(store, meta.Applied+operation+"/", func(name string, _ []byte) error { return b.Delete(meta.Key(name)) })
+}
