@@ -13,22 +13,14 @@ import (
 
 // Conditional has the conditional functions. They compute only the arguments that they need.
 var Conditional = []fn.Record{
-	{Name: "if", Leakproof: true, Doc: "IF(condition, a, b): a if the condition is TRUE, else b; the other is not computed.",
-		Overloads: []fn.Overload{fn.On("BOOL, ANY, ANY -> ANY", fn.Lazy(ifElse))}},
-	{Name: "ifnull", Leakproof: true, Doc: "IFNULL(a, b): a if it is not NULL, else b.",
-		Overloads: []fn.Overload{fn.On("ANY, ANY -> ANY", fn.Lazy(coalesce))}},
-	{Name: "coalesce", Leakproof: true, Doc: "The first argument that is not NULL; those after it are not computed.",
-		Overloads: []fn.Overload{fn.On("ANY... -> ANY", fn.Lazy(coalesce))}},
-	{Name: "nullif", Leakproof: true, Doc: "NULLIF(a, b): NULL if a = b, else a.",
-		Overloads: []fn.Overload{fn.On("ANY, ANY -> ANY", fn.ByType(nullIf))}},
-	{Name: "$case_no_value", Leakproof: true, Doc: "CASE WHEN condition THEN a ... ELSE z END: the a of the first condition that is TRUE.",
-		Overloads: []fn.Overload{fn.On("ANY... -> ANY", fn.Lazy(caseNoValue))}},
-	{Name: "$case_with_value", Leakproof: true, Doc: "CASE x WHEN y THEN a ... ELSE z END: the a of the first y that equals x.",
-		Overloads: []fn.Overload{fn.On("ANY... -> ANY", fn.ByType(caseWithValue))}},
-	{Name: "error", Doc: "ERROR(text): an error with that text.",
-		Overloads: []fn.Overload{fn.On("STRING -> ANY", fn.Nullable(raise))}},
-	{Name: "$with_side_effects", Doc: "The first argument, unless the second holds an error that was put off: then that error.",
-		Overloads: []fn.Overload{fn.On("ANY, BYTES -> ANY", fn.Lazy(withSideEffects))}},
+	{Name: "if", Leakproof: true, Doc: "IF(condition, a, b): a if the condition is TRUE, else b; the other is not computed.", Overloads: []fn.Overload{fn.On("BOOL, ANY, ANY -> ANY", fn.Lazy(ifElse))}},
+	{Name: "ifnull", Leakproof: true, Doc: "IFNULL(a, b): a if it is not NULL, else b.", Overloads: []fn.Overload{fn.On("ANY, ANY -> ANY", fn.Lazy(coalesce))}},
+	{Name: "coalesce", Leakproof: true, Doc: "The first argument that is not NULL; those after it are not computed.", Overloads: []fn.Overload{fn.On("ANY... -> ANY", fn.Lazy(coalesce))}},
+	{Name: "nullif", Leakproof: true, Doc: "NULLIF(a, b): NULL if a = b, else a.", Overloads: []fn.Overload{fn.On("ANY, ANY -> ANY", fn.ByType(nullIf))}},
+	{Name: "$case_no_value", Leakproof: true, Doc: "CASE WHEN condition THEN a ... ELSE z END: the a of the first condition that is TRUE.", Overloads: []fn.Overload{fn.On("ANY... -> ANY", fn.Lazy(caseNoValue))}},
+	{Name: "$case_with_value", Leakproof: true, Doc: "CASE x WHEN y THEN a ... ELSE z END: the a of the first y that equals x.", Overloads: []fn.Overload{fn.On("ANY... -> ANY", fn.ByType(caseWithValue))}},
+	{Name: "error", Doc: "ERROR(text): an error with that text.", Overloads: []fn.Overload{fn.On("STRING -> ANY", fn.Nullable(raise))}},
+	{Name: "$with_side_effects", Doc: "The first argument, unless the second holds an error that was put off: then that error.", Overloads: []fn.Overload{fn.On("ANY, BYTES -> ANY", fn.Lazy(withSideEffects))}},
 }
 
 func ifElse(_ *fn.Context, args fn.Args) (value.Value, error) {

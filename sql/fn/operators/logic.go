@@ -7,18 +7,12 @@ import (
 
 // Logic has the operators on truth values. There are three: TRUE, FALSE and NULL, which means unknown.
 var Logic = []fn.Record{
-	{Name: "$and", Leakproof: true, Doc: "FALSE if an operand is FALSE, else NULL if one is NULL, else TRUE; operands after a FALSE are not computed.",
-		Overloads: []fn.Overload{fn.On("BOOL, BOOL... -> BOOL", fn.Lazy(and))}},
-	{Name: "$or", Leakproof: true, Doc: "TRUE if an operand is TRUE, else NULL if one is NULL, else FALSE; operands after a TRUE are not computed.",
-		Overloads: []fn.Overload{fn.On("BOOL, BOOL... -> BOOL", fn.Lazy(or))}},
-	{Name: "$not", Leakproof: true, Doc: "The opposite; NULL of NULL.",
-		Overloads: []fn.Overload{fn.On("BOOL -> BOOL", fn.Strict(not))}},
-	{Name: "$is_true", Leakproof: true, Doc: "x IS TRUE: FALSE for NULL.",
-		Overloads: []fn.Overload{fn.On("BOOL -> BOOL", fn.Nullable(isTrue))}},
-	{Name: "$is_false", Leakproof: true, Doc: "x IS FALSE: FALSE for NULL.",
-		Overloads: []fn.Overload{fn.On("BOOL -> BOOL", fn.Nullable(isFalse))}},
-	{Name: "$is_null", Leakproof: true, Doc: "x IS NULL.",
-		Overloads: []fn.Overload{fn.On("ANY -> BOOL", fn.Nullable(isNull))}},
+	{Name: "$and", Leakproof: true, Doc: "FALSE if an operand is FALSE, else NULL if one is NULL, else TRUE; operands after a FALSE are not computed.", Overloads: []fn.Overload{fn.On("BOOL, BOOL... -> BOOL", fn.Lazy(and))}},
+	{Name: "$or", Leakproof: true, Doc: "TRUE if an operand is TRUE, else NULL if one is NULL, else FALSE; operands after a TRUE are not computed.", Overloads: []fn.Overload{fn.On("BOOL, BOOL... -> BOOL", fn.Lazy(or))}},
+	{Name: "$not", Leakproof: true, Doc: "The opposite; NULL of NULL.", Overloads: []fn.Overload{fn.On("BOOL -> BOOL", fn.Strict(not))}},
+	{Name: "$is_true", Leakproof: true, Doc: "x IS TRUE: FALSE for NULL.", Overloads: []fn.Overload{fn.On("BOOL -> BOOL", fn.Nullable(isTrue))}},
+	{Name: "$is_false", Leakproof: true, Doc: "x IS FALSE: FALSE for NULL.", Overloads: []fn.Overload{fn.On("BOOL -> BOOL", fn.Nullable(isFalse))}},
+	{Name: "$is_null", Leakproof: true, Doc: "x IS NULL.", Overloads: []fn.Overload{fn.On("ANY -> BOOL", fn.Nullable(isNull))}},
 }
 
 func and(_ *fn.Context, args fn.Args) (value.Value, error) { return connect(args, false) }
