@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// Run runs a test with the seeds 0, 1, 2 and so on: seeds of them, or few with -short. For each seed it calls begin,
-// which makes a model and returns two functions. Run calls step as often as steps says, and end once after that. When
-// a step fails the test, Run names the seed and stops.
+// Run runs a test with each seed below seeds or, with -short, below few. For each seed it calls begin, which makes a
+// model and returns two functions. Run calls step as many times as steps says, and then end once. When a step fails
+// the test, Run names the seed and stops.
 func Run(t *testing.T, seeds, few uint64, steps int, begin func(seed uint64) (step, end func())) {
 	t.Helper()
 	if testing.Short() {

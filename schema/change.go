@@ -17,7 +17,7 @@ type Change struct {
 	// Nothing says that the statement changed nothing, for example because of IF NOT EXISTS. The new catalog is then
 	// the old one.
 	Nothing bool
-	// Created is a new table of the new catalog. It has no rows.
+	// Created is the table that the statement has created, or nil. The table has no rows.
 	Created *Table
 	// Columns lists new columns whose values must be computed and stored in every existing row.
 	Columns []ColumnBackfill
@@ -183,7 +183,7 @@ func (c *Catalog) Without(other *Catalog) (tables []*Table, indexes []*Index) {
 	return tables, indexes
 }
 
-// WithVersion returns a copy of the catalog with another version.
+// WithVersion returns a copy of the catalog that has version v.
 func (c *Catalog) WithVersion(v Version) *Catalog {
 	n := *c
 	n.Version = v

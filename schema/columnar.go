@@ -13,7 +13,7 @@ import (
 // its table, and a table inherits the policy of its database.
 type ColumnarPolicy string
 
-// The values of columnar_policy.
+// These are the values of columnar_policy.
 const (
 	ColumnarInherited ColumnarPolicy = "" // NULL, or not set
 	ColumnarEnabled   ColumnarPolicy = "enabled"

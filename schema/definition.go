@@ -31,8 +31,8 @@ type defined interface {
 	definition() *Definition
 	// compiled returns a new version of the object, which is compiled with the catalog of the draft.
 	compiled(d *draft) (defined, error)
-	// changed returns an error if the new version would break the users of the object, else nil. action and cause are
-	// for the error.
+	// changed returns an error if the new version would break the users of the object, else nil. The error names
+	// action and cause.
 	changed(action, cause string, now defined) *usererror.Error
 }
 
@@ -130,7 +130,7 @@ func (c *Catalog) depth(o defined, known map[TableID]int) int {
 }
 
 // checkDepth returns an error if a changed object makes a chain of views and functions too long, whether the chain
-// begins with that object or only contains it.
+// begins with that object or with another one that depends on it.
 func (d *draft) checkDepth(changed defined) error {
 	known := map[TableID]int{}
 	if d.depth(changed, known) > maxViewNesting {
@@ -147,7 +147,7 @@ func (d *draft) checkDepth(changed defined) error {
 	return nil
 }
 
-// replaces reports whether an object of the draft replaces an older one.
+// replaces reports whether the old catalog has an object with the ID of o, so that o replaces it.
 func (d *draft) replaces(o Object) bool {
 	_, is := d.old.objects.Get(o.entity().ID)
 	return is

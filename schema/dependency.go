@@ -16,7 +16,7 @@ import (
 // must maintain it, but not when the back-fill ends. The exception is a UNIQUE index: when it is filled, it affects
 // writes again (ValidatingUnique).
 type Dependencies struct {
-	whole  *Catalog // if set, the dependencies are all of this catalog
+	whole  *Catalog // if set, the dependencies are the whole of this catalog
 	reads  []readDependency
 	writes []writeDependency
 	named  []Object
@@ -35,7 +35,7 @@ type writeDependency struct {
 	catalog   *Catalog // the catalog of table
 	table     *Table
 	removes   bool
-	referrers []referrer // only if removes is true
+	referrers []referrer // the tables that refer to table; only set if removes is true
 	sequences []Object   // the sequences from which defaults of the table take values
 }
 
@@ -106,7 +106,7 @@ func (d *Dependencies) HoldIn(c *Catalog) bool {
 	return sameObjects(d.named, c) && (d.role == "" || c.CheckAccess(d.role, d.needs) == nil)
 }
 
-// sameObjects reports whether c has the same versions of all objects in list.
+// sameObjects reports whether c has all objects in list, unchanged.
 func sameObjects(list []Object, c *Catalog) bool {
 	return !slices.ContainsFunc(list, func(o Object) bool {
 		now, _ := c.objects.Get(o.entity().ID)

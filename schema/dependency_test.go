@@ -136,8 +136,8 @@ func TestPlacementDependencies(t *testing.T) {
 }
 
 // TestUniqueDependencies checks which transactions a new UNIQUE index affects. When it is filled, and before its
-// entries are compared, it affects those that have written while it was being filled. When it becomes complete, it
-// affects no transaction.
+// entries are compared, it affects the transactions that wrote while it was being filled. When it becomes complete,
+// it affects no transaction.
 func TestUniqueDependencies(t *testing.T) {
 	c := NewCatalog()
 	for _, s := range dependencyBase {

@@ -29,7 +29,7 @@ type draft struct {
 	mine     map[*Table]bool // the tables in copies whose columns and expressions are copies, too
 	renamed  bool            // a table was renamed
 
-	protoDescriptors []byte // from the request, or nil
+	protoDescriptors []byte // the descriptors in the request, or nil
 
 	at token.Pos // the position of the clause that is being read; invalid before the first clause
 }

@@ -164,7 +164,7 @@ func (c *Catalog) Restarts(before *Catalog) (list []Restart) {
 	return list
 }
 
-// SequenceKind is the only kind of sequences, in the spelling of options.
+// SequenceKind is the only kind of sequences, as the options sequence_kind and default_sequence_kind spell it.
 const SequenceKind = "bit_reversed_positive"
 
 // setOptions sets the options sequence_kind, skip_range_min, skip_range_max and start_with_counter. restarts is true

@@ -111,7 +111,8 @@ func (d *draft) revokePrivileges(s *ast.Revoke) error {
 	}))
 }
 
-// changeGrants ends a GRANT or REVOKE that returned err. If no grant has changed, the statement has no effect.
+// changeGrants completes a GRANT or REVOKE. err is the error of the steps before, or nil. If no grant has changed,
+// changeGrants notes that the statement has no effect.
 func (d *draft) changeGrants(err error) error {
 	if err == nil && d.objects == d.old.objects {
 		return d.nothing()

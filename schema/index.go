@@ -96,8 +96,8 @@ func (i *Index) addKey(name string, desc bool) error {
 	return nil
 }
 
-// complete sets the suffix: the columns of the table's primary key that are not in the index's key. They make all
-// entries distinct.
+// complete sets the suffix: the columns of the table's primary key that are not in the index's key. These columns
+// make all entries distinct.
 func (i *Index) complete() error {
 	for _, p := range i.Table.Key {
 		if !i.keys(p.Column) {

@@ -99,7 +99,7 @@ func checkChangeStream(t *testing.T, c *Catalog, s *ChangeStream) {
 	}
 }
 
-// has reports whether a table belongs to the catalog.
+// has reports whether t is a table of c, and not of another version of the catalog.
 func has(c *Catalog, t *Table) bool { return c.TableByID(t.ID) == t }
 
 // checkSizes checks that the lengths that make up the size of a catalog add up to the length of its DDL.

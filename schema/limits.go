@@ -15,13 +15,13 @@ const (
 	maxVectorLength    = 2_621_440  // elements of an array with vector_length: a cell of 10 MiB holds this many FLOAT32
 	MaxViews           = 5000       // per database
 	MaxFunctions       = 5000       // per database; the emulator counts views and functions together
-	maxViewNesting     = 10         // the length of a chain of views, each of which reads the next
+	maxViewNesting     = 10         // views in a chain, each of which reads the next
 	MaxChangeStreams   = 10         // per database
 	maxWatchers        = 3          // change streams that watch the same table or the same column
 	maxRetentionHours  = 7 * 24     // hours of version_retention_period
 	minRetentionHours  = 1          // hours of version_retention_period
-	// Source of the next two limits: https://cloud.google.com/spanner/docs/change-streams#data-retention. The reference
-	// page of the DDL permits seven days.
+	// The next two limits are those of https://cloud.google.com/spanner/docs/change-streams#data-retention. Another
+	// page, the reference of the DDL, says that the maximum is seven days.
 	minStreamRetentionDays = 1
 	maxStreamRetentionDays = 30
 	defaultStreamRetention = "1d"

@@ -76,7 +76,7 @@ func (k *objectKind) key(schema, name string) string {
 	return key(schema, name)
 }
 
-// objectsOf yields the objects of a type, in order of creation.
+// objectsOf yields the objects of type T, in order of creation.
 func objectsOf[T Object](c *Catalog) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for _, o := range c.objects.All() {
@@ -87,7 +87,7 @@ func objectsOf[T Object](c *Catalog) iter.Seq[T] {
 	}
 }
 
-// objectByName returns the object of a kind with a name, ignoring case; nil if there is none.
+// objectByName returns the object of a kind called name in schema, ignoring case; nil if there is none.
 func objectByName[T Object](c *Catalog, kind *objectKind, schema, name string) (found T) {
 	if n, ok := c.names.Get(kind.key(schema, name)); ok && n.kind == nameOfObject {
 		o, _ := c.objects.Get(n.table)
@@ -178,7 +178,7 @@ type storedKind struct {
 	Kind string `json:"kind,omitempty"`
 }
 
-// storeObjects adds to an encoding the objects of after that differ from those of before.
+// storeObjects adds to an encoding the objects of the catalog after that differ from those of the catalog before.
 func (e *Encoding) storeObjects(before, after *Catalog) (err error) {
 	immutable.Differences(before.objects, after.objects, func(id TableID, was, is Object) {
 		switch {

@@ -15,7 +15,7 @@ import (
 // databaseOption is one option of ALTER DATABASE ... SET OPTIONS.
 type databaseOption struct {
 	typ string // the type of its values: textOption, numberOption or boolOption
-	// check returns a message that says what is wrong with a value, or "". text is the value in the form of Options.
+	// check returns a message that says what is wrong with a value, or "". text is the value as Options stores it.
 	check func(text string) string
 }
 
@@ -37,7 +37,7 @@ var databaseOptions = map[string]databaseOption{
 // DefaultTimeZone is the time zone of a database that does not set default_time_zone.
 const DefaultTimeZone = "America/Los_Angeles"
 
-// TimeZone is the name of the database's default time zone.
+// TimeZone returns the name of the database's default time zone.
 func (o Options) TimeZone() string {
 	if zone := o["default_time_zone"]; zone != "" {
 		return zone
@@ -92,7 +92,7 @@ func (d *draft) alterDatabase(s *ast.AlterDatabase) error {
 	return nil
 }
 
-// value returns the value of an option in the form of Options; "" for NULL.
+// value returns the value of an option as text, as Options stores it; "" for NULL.
 func (o databaseOption) value(name string, e ast.Expr) (string, error) {
 	if _, ok := e.(*ast.NullLiteral); ok {
 		return "", nil
@@ -124,7 +124,8 @@ func (d *draft) setOption(name, text string) error {
 	return nil
 }
 
-// optionText returns a literal in the form of Options. It returns false unless the literal has the type typ.
+// optionText returns the value of a literal as text, as Options stores values. It returns false unless the literal
+// has the type typ.
 func optionText(e ast.Expr, typ string) (string, bool) {
 	switch v := e.(type) {
 	case *ast.StringLiteral:

@@ -86,7 +86,7 @@ func (b *ProtoBundle) Type(name string) *value.Type {
 	return b.Defined(name)
 }
 
-// has reports whether a type is one of Types.
+// has reports whether name is in Types.
 func (b *ProtoBundle) has(name string) bool {
 	_, ok := slices.BinarySearch(b.Types, name)
 	return ok
@@ -101,7 +101,7 @@ func (b *ProtoBundle) Defined(name string) *value.Type {
 	return b.types.Type(name)
 }
 
-// Extension returns the extension of a message with a field number, or nil.
+// Extension returns the extension of a message that has the given field number, or nil.
 func (b *ProtoBundle) Extension(message protoreflect.FullName, number protoreflect.FieldNumber) protoreflect.FieldDescriptor {
 	return b.types.Extension(message, number)
 }
@@ -336,8 +336,8 @@ func (b *ProtoBundle) typed(t *value.Type) *value.Type {
 // namedIn returns the names of the bundle's types whose last part is a word of an expression.
 func (b *ProtoBundle) namedIn(sql string) []string { return b.types.NamedIn(sql, b.Types) }
 
-// bindProtos sets the bundle of a table of the draft, if the table needs one. It does if a column or the text of an
-// expression names a type, or a function that uses a type.
+// bindProtos sets the bundle of a table of the draft, if the table needs one. A table needs it if a column or the
+// text of an expression names a type of the bundle, or a function that uses such a type.
 func (d *draft) bindProtos(t *Table, expressions ...string) {
 	b := d.ProtoBundle()
 	if b == nil || t.ProtoBundle == b {

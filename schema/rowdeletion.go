@@ -11,7 +11,8 @@ import (
 )
 
 // RowDeletionPolicy is ROW DELETION POLICY (OLDER_THAN(column, INTERVAL n DAY)). A row expires when the value of
-// Column lies more than Days in the past. It is deleted some time later. A row with NULL never expires. Source:
+// Column lies more than Days in the past. The row is deleted some time later. A row with NULL in Column never
+// expires. Source:
 // https://cloud.google.com/spanner/docs/ttl/working-with-ttl.
 type RowDeletionPolicy struct {
 	Column *Column

@@ -330,7 +330,7 @@ func (c *Format1) Split() (*Encoding, error) {
 // thousands of versions with thousands of tables each would take minutes.
 func storedID(data []byte) (TableID, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
-	if _, err := d.Token(); err != nil { // {
+	if _, err := d.Token(); err != nil { // the opening brace
 		return 0, err
 	}
 	key, err := d.Token()

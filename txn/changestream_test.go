@@ -80,7 +80,7 @@ func (w *watched) capture(ctx context.Context, to table.Writer, k, val string) e
 	return err
 }
 
-// recordsIn returns the bytes of the stored records by commit timestamp.
+// recordsIn returns the encoded change stream records in a store, by commit timestamp.
 func recordsIn(store kv.Store) (map[mvcc.Timestamp]string, error) {
 	prefix := append(make([]byte, 4), "changestream/record/"...)
 	it, err := store.NewIter(prefix, append(prefix[:len(prefix):len(prefix)], 0xff))

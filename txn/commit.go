@@ -69,7 +69,8 @@ func (t *Tx) Commit(ctx context.Context, apply func(table.Writer) error, opts Co
 	return ts, err
 }
 
-// close stops all requests but Commit's own from adding writes and validated reads. It returns a savepoint of the writes so far.
+// close stops all requests, except Commit's own, from adding writes and reads that Commit must validate. It returns a
+// savepoint of the writes so far.
 func (t *Tx) close() Savepoint {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,7 +78,8 @@ func (t *Tx) close() Savepoint {
 	return t.savepoint()
 }
 
-// reopen undoes a Commit after which the transaction goes on: it removes the writes that Commit added and lets other requests in again.
+// reopen undoes a Commit that has failed without ending the transaction: it removes the writes that Commit added, and
+// lets other requests in again.
 func (t *Tx) reopen(before Savepoint) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -165,8 +167,8 @@ func (t *Tx) validateReads(ctx context.Context) error {
 	return nil
 }
 
-// noReturn brings the transaction past its point of no return: from then on no other transaction and no schema change can abort it. It
-// waits for a running schema change.
+// noReturn brings the transaction past its point of no return: from then on no other transaction and no schema change
+// can abort it. If a schema change runs, noReturn waits for its end first.
 func (t *Tx) noReturn(ctx context.Context) error {
 	m := t.m
 	if err := m.lockGate(ctx); err != nil {
@@ -181,8 +183,8 @@ func (t *Tx) noReturn(ctx context.Context) error {
 	return nil
 }
 
-// commitEnded ends the transaction with the result of the commit, which later requests return, and releases its
-// locks.
+// commitEnded ends the transaction after its commit, and releases its locks. ts and err are the result of the commit,
+// which a second Commit returns.
 func (t *Tx) commitEnded(ts mvcc.Timestamp, err error) {
 	m := t.m
 	m.locks.mu.Lock()
@@ -292,8 +294,8 @@ func (t *Tx) putOutcome(b kv.Batch, f *pendingCommit, opts CommitOptions) error 
 	return putOutcome(b, t.opts.ID, o)
 }
 
-// delays lets commits with a MaxDelay share a sync. All waiting commits go on when the delay of one of them is over, or when a commit
-// without a delay comes.
+// delays lets commits with a MaxDelay share a sync. All waiting commits go on as soon as the MaxDelay of one of them
+// is over, or a commit without a MaxDelay comes.
 type delays struct {
 	mu     sync.Mutex
 	depart chan struct{} // closed when the waiting commits go on; nil if none waits

@@ -54,7 +54,7 @@ func TestCrash(t *testing.T) {
 
 const (
 	crashKeys     = 10
-	crashCommits  = 60 // of all clients together
+	crashCommits  = 60 // commits of all clients together
 	crashRestarts = 3
 )
 
@@ -262,7 +262,7 @@ func (r *crashRun) maybeCrash(op errorfs.Op) {
 }
 
 // recover opens the store that a crash has left, and compares it with the commits that were issued and acknowledged.
-// It adds the timestamps of the stored commits to has. The caller holds r.mu.
+// It adds the timestamps of the stored commits to has. New timestamps must be above floor. The caller holds r.mu.
 func (r *crashRun) recover(fs *vfs.MemFS, has map[mvcc.Timestamp]bool, floor mvcc.Timestamp) error {
 	store, err := pebble.Open("data", fs)
 	if err != nil {

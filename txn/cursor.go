@@ -23,7 +23,7 @@ type cursor struct {
 	span       *readSpan // the range that Commit validates, less if the scan ends early; nil if it validates none
 	growing    *scanLock // locks the range piece by piece; nil if it is locked as a whole or not at all
 
-	// If there are writes, over and base each stand on their next key that Next has not returned.
+	// If there are writes, over and base each stand on the first of their keys that Next has not returned yet.
 	writes   *btree.Map[string, write] // a copy of the transaction's writes; later writes do not change it
 	over     btree.MapIter[string, write]
 	overOK   bool // over stands on a key of the range that Next has not returned
@@ -32,7 +32,8 @@ type cursor struct {
 	merged   bool
 }
 
-// open opens the scan of the committed keys in [start, end), and positions over on the first of the transaction's writes there.
+// open starts the scan of the committed keys in [start, end), and moves over to the transaction's first write in that
+// range.
 func (c *cursor) open(start, end string) (err error) {
 	c.start, c.end = start, end
 	c.baseOK, c.baseRead = false, false

@@ -91,7 +91,7 @@ type fault struct {
 
 const (
 	faultClients = 3
-	faultCommits = 14 // of each client
+	faultCommits = 14 // commits of each client
 	// faultDisk is the size of the disk in bytes. It is so small that memtables are small, too, so many are flushed
 	// and compacted.
 	faultDisk = 8 << 20

@@ -50,12 +50,12 @@ func TestSerialOrder(t *testing.T) {
 	}
 }
 
-// workload runs clients with random transactions over a few keys.
+// workload runs clients that make random transactions on a few keys.
 type workload struct {
 	m            *Manager
 	seed         uint64
 	clients      int
-	transactions int          // of each client
+	transactions int          // number of transactions of each client
 	clock        atomic.Int64 // counts the begins and ends of transactions, in real-time order
 
 	mu   sync.Mutex

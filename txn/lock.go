@@ -150,7 +150,7 @@ type LockWait struct {
 
 // LockParty is a transaction that holds or wants a lock.
 type LockParty struct {
-	Tag   string // of the transaction
+	Tag   string // the transaction's tag
 	Owner any
 	Mode  table.Lock
 }
@@ -361,8 +361,8 @@ func (l *lockTable) release(t *Tx) {
 	l.grantWaiting(held)
 }
 
-// maxFiltered is the maximum number of released locks that grantWaiting compares with every waiting request. If there are more, it is
-// cheaper to look up the conflicts of each waiting request in the table.
+// maxFiltered is the maximum number of released locks that grantWaiting compares with every waiting request. If more
+// locks were released, it is cheaper to look up the conflicts of each waiting request in the table.
 const maxFiltered = 16
 
 // grantWaiting grants the waiting requests that nothing blocks any longer, oldest first. gone lists the locks and

@@ -444,7 +444,8 @@ func testCommitsShareSyncs(t *testing.T) {
 	}
 }
 
-// TestSharedTransaction: requests of one transaction may run at once.
+// TestSharedTransaction runs eight requests of one transaction at once, in each mode. Each must read what it has
+// written.
 func TestSharedTransaction(t *testing.T) {
 	m, _ := manual(t)
 	ctx := context.Background()

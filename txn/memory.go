@@ -107,7 +107,7 @@ func (f *footprint) rollbackTo(writes int64) {
 	}
 }
 
-// end closes the account: the transaction has ended.
+// end closes the account when the transaction ends, which gives its bytes back to the budget.
 func (f *footprint) end() {
 	f.account.Close()
 	f.ended = true

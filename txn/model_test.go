@@ -406,7 +406,7 @@ func (m *model) rows(x *modelTx) map[string]string {
 	return m.at(mvcc.Latest, x.own)
 }
 
-// validated reports whether a read is validated at commit.
+// validated reports whether a read with the given lock is validated at commit.
 func (x *modelTx) validated(lock table.Lock) bool {
 	return !x.tx.locksNow && (x.tx.opts.Isolation == Serializable || lock != table.LockShared)
 }

@@ -53,7 +53,8 @@ const (
 	// reservation is how far above the timestamp that is needed now the bound is set. So it is also how far, after a
 	// crash, the first timestamps may be ahead of the clock.
 	reservation = mvcc.Timestamp(1250 * time.Millisecond / time.Microsecond)
-	// renewal is the distance to the bound below which the bound is moved. It leaves time for a sync on a busy disk.
+	// renewal is how near a timestamp may come to the bound before the bound is moved up. It is long enough for a
+	// sync on a busy disk.
 	renewal = mvcc.Timestamp(250 * time.Millisecond / time.Microsecond)
 	// freshness is the greatest age of a strong read's timestamp. If the timestamp would be older, the read waits for
 	// a newer one.
@@ -401,7 +402,7 @@ func (o *Oracle) finish(f *pendingCommit, err error) error {
 	if f.bound > mvcc.Timestamp(o.durable.Load()) {
 		o.durable.Store(int64(f.bound))
 	}
-	// visible moves past the commits that are done, up to the first one that is not.
+	// visible moves past the commits that are done, up to the first commit that is not done.
 	n := 0
 	for ; n < len(o.pending) && o.pending[n].done; n++ {
 		p := o.pending[n]

@@ -97,7 +97,7 @@ func TestOutcomeBounds(t *testing.T) {
 	}
 }
 
-// outcomesIn reads the timestamps of all outcomes that a store holds.
+// outcomesIn reads all outcomes that a store holds, and returns their commit timestamps by ClientID.
 func outcomesIn(store kv.Store) (map[ClientID]mvcc.Timestamp, error) {
 	lower, upper := outcomeBound(0), outcomeBound(1<<32-1)
 	it, err := store.NewIter(lower, upper)

@@ -29,7 +29,7 @@ type Request struct {
 // Request returns a new Request on t.
 func (t *Tx) Request() *Request { return &Request{Tx: t} }
 
-// enter is Enter, except that it lets Commit's own request in after Commit has closed the transaction.
+// enter does what Enter does, but also lets Commit's own request in after Commit has closed the transaction.
 func (r *Request) enter() error {
 	if r.mutates {
 		return r.Tx.enter()
@@ -120,8 +120,8 @@ func (r *Request) protect(ctx context.Context, start, end string, lock table.Loc
 	return at, nil, r.unchanged(start, end)
 }
 
-// validateLater adds a span, which is about to be read, to the spans that Commit validates. It fails once Commit was
-// called.
+// validateLater adds a span, which is about to be read, to the spans that Commit validates. It returns an error once
+// Commit was called.
 func (r *Request) validateLater(span *readSpan) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

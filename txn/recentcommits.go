@@ -54,7 +54,7 @@ func (l *recentCommits) quiet(since uint64, start, end string) (count uint64, qu
 // and the last.
 type written struct {
 	keys   [writtenKeys]prefix
-	length uint8 // how many of keys are in use
+	length uint8 // number of keys in use
 	many   bool  // keys[0] is the first key and keys[1] the last
 }
 
@@ -62,7 +62,7 @@ type written struct {
 // indexes.
 const writtenKeys = 6
 
-// add adds a key. Keys come in any order.
+// add adds a key. The caller may add keys in any order.
 func (w *written) add(key []byte) {
 	switch {
 	case w.many:

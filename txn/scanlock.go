@@ -65,8 +65,8 @@ func (c *cursor) lockNextKey(more bool) bool {
 		if _, quiet := c.t.m.recentCommits.quiet(l.commits, start, end); quiet {
 			return more
 		}
-		// A commit may have written there. c reads the remaining range again, because it was not locked when c first
-		// read it.
+		// A commit may have written in the range that was just locked. c reads the remaining range again, because it
+		// was not locked when c first read it.
 		if c.err = c.base.Close(); c.err != nil {
 			return false
 		}

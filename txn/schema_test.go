@@ -15,7 +15,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// catalogs returns the catalog after each of the statements.
+// catalogs returns the catalogs that result from applying the statements in order: one after each statement.
 func catalogs(t *testing.T, statements ...string) (list []*schema.Catalog) {
 	t.Helper()
 	c := schema.NewCatalog()

@@ -67,7 +67,8 @@ type Options struct {
 	Waited func(*LockWait)
 	// Memory is the budget that is charged for the transaction's writes and locks; if nil, nothing is charged.
 	Memory *memory.Budget
-	// Owner is a value of the caller's choice. LockParty.Owner returns it.
+	// Owner is a value of the caller's choice, such as an id of the transaction. LockParty.Owner holds the same
+	// value.
 	Owner any
 }
 
@@ -78,7 +79,7 @@ type Stats struct {
 	Bytes    int           // bytes written: keys, values and the records of change streams
 }
 
-// The states of a transaction. It ends in one of the last four.
+// These are the states of a transaction. It ends in one of the last four.
 const (
 	active int32 = iota
 	committing
@@ -120,7 +121,7 @@ type Tx struct {
 	mu     sync.Mutex // guards the fields below
 	readAt mvcc.Timestamp
 	writes *btree.Map[string, write]
-	run    *table.Run // all that the transaction writes, if it wrote one run and nothing else; then writes is empty
+	run    *table.Run // all writes, if the transaction has written one run and nothing else; writes is empty then
 	size   int
 	reads  []*readSpan // the reads that Commit must validate
 	memory footprint
@@ -216,7 +217,7 @@ func (t *Tx) older(o *Tx) bool {
 
 const (
 	firstBackoff = 2 * time.Millisecond
-	maxAttempts  = 6 // so backoff returns less than 128 times firstBackoff
+	maxAttempts  = 6 // retries that double the delay; so backoff returns less than 128 times firstBackoff
 )
 
 // backoff returns how long the client should wait before it retries. The delay doubles with each attempt. It also

@@ -54,7 +54,7 @@ const DefaultRetention = time.Hour
 
 // Config describes a database to its Manager.
 type Config struct {
-	Retention time.Duration   // 0: DefaultRetention
+	Retention time.Duration   // how long versions are stored; 0 means DefaultRetention
 	Catalog   *schema.Catalog // the newest catalog; ChangeSchema replaces it
 	// Waited, if it is not nil, is called after every wait for a lock.
 	Waited func(*LockWait)

@@ -201,7 +201,7 @@ func (t *Tx) Savepoint() Savepoint {
 	return t.savepoint()
 }
 
-// savepoint is Savepoint for a caller that holds the transaction's mu.
+// savepoint does what Savepoint does. The caller holds the transaction's mu.
 func (t *Tx) savepoint() Savepoint {
 	return Savepoint{writes: t.writes.Copy(), run: t.run, size: t.size, memory: t.memory.writes, mods: t.changes.Len()}
 }
@@ -213,7 +213,7 @@ func (t *Tx) RollbackTo(s Savepoint) {
 	t.rollbackTo(s)
 }
 
-// rollbackTo is RollbackTo for a caller that holds the transaction's mu.
+// rollbackTo does what RollbackTo does. The caller holds the transaction's mu.
 func (t *Tx) rollbackTo(s Savepoint) {
 	t.writes, t.run, t.size = s.writes.Copy(), s.run, s.size
 	t.changes.Truncate(s.mods)

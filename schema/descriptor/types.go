@@ -84,7 +84,8 @@ func plainly(err error) error {
 	return errors.New(strings.TrimPrefix(text, "proto: "))
 }
 
-// depth returns the nesting depth of messages; MaxNestedTypes + 1 if they are nested deeper than that.
+// depth returns how deep the messages in list, which are at the given level, and those inside them are nested;
+// MaxNestedTypes + 1 if they are nested deeper than MaxNestedTypes.
 func depth(list []*descriptorpb.DescriptorProto, level int) int {
 	deepest := level
 	if level <= MaxNestedTypes {
@@ -139,7 +140,7 @@ func (p *Types) NamedIn(sql string, names []string) (found []string) {
 	return found
 }
 
-// Extension returns the extension of a message with a field number, or nil.
+// Extension returns the extension of a message that has the given field number, or nil.
 func (p *Types) Extension(message protoreflect.FullName, number protoreflect.FieldNumber) protoreflect.FieldDescriptor {
 	for _, x := range p.extensions[message] {
 		if x.Number() == number {

@@ -119,7 +119,7 @@ func (t *Map[K, V]) turnedLeft() *Map[K, V] {
 	return top.measured()
 }
 
-// measured sets the height and the count of a new node.
+// measured sets the height and the count of t, a new node, from its subtrees. It returns t.
 func (t *Map[K, V]) measured() *Map[K, V] {
 	t.height = int8(1 + max(t.left.tall(), t.right.tall()))
 	t.count = int32(1 + t.left.Len() + t.right.Len())
@@ -133,7 +133,7 @@ func (t *Map[K, V]) tall() int {
 	return int(t.height)
 }
 
-// All yields the keys in order, with their values.
+// All yields the keys in ascending order, with their values.
 func (t *Map[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) { t.each(yield) }
 }
@@ -142,7 +142,7 @@ func (t *Map[K, V]) each(yield func(K, V) bool) bool {
 	return t == nil || t.left.each(yield) && yield(t.key, t.value) && t.right.each(yield)
 }
 
-// Backward yields the keys in the opposite order, with their values.
+// Backward yields the keys in descending order, with their values.
 func (t *Map[K, V]) Backward() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) { t.eachBackward(yield) }
 }
@@ -151,7 +151,7 @@ func (t *Map[K, V]) eachBackward(yield func(K, V) bool) bool {
 	return t == nil || t.right.eachBackward(yield) && yield(t.key, t.value) && t.left.eachBackward(yield)
 }
 
-// From yields the keys from first on, in order, with their values.
+// From yields the keys at or above first in ascending order, with their values.
 func (t *Map[K, V]) From(first K) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) { t.eachFrom(first, yield) }
 }

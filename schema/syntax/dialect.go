@@ -84,8 +84,8 @@ func contains(words []word, want ...string) bool {
 	return false
 }
 
-// adapt rewrites syntax that Spanner permits and the parser memefish does not. What it removes it stores in fields of
-// the statement.
+// adapt rewrites syntax that Spanner permits and the parser memefish does not. adapt stores removed clauses in fields
+// of the statement.
 func (s *Statement) adapt() {
 	s.adaptEmptyOptions()
 	switch {
@@ -314,7 +314,8 @@ func (s *Statement) adaptEmptyOptions() {
 	s.tokens = s.tokens[:end]
 }
 
-// adaptAlterTable removes IF EXISTS. If ADD c, DROP c or ALTER c is written without COLUMN, it inserts that word.
+// adaptAlterTable removes IF EXISTS, and the identity clause of ALTER c. If ADD c, DROP c or ALTER c is written
+// without COLUMN, it inserts that word.
 func (s *Statement) adaptAlterTable() {
 	if startsWith(s.tokens[2:], "IF", "EXISTS") {
 		s.IfExists = true

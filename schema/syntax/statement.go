@@ -87,7 +87,8 @@ func Parse(text string) (*Statement, error) {
 	return s, nil
 }
 
-// scan splits the text into tokens. It returns an error if they are nested more than MaxNesting levels deep.
+// scan splits the text into tokens. It returns an error if parentheses, types and the like are nested more than
+// MaxNesting levels deep.
 func (s *Statement) scan() error {
 	lexer := NewLexer(s.Text)
 	var depth nesting
@@ -142,8 +143,8 @@ func (s *Statement) build() (err error) {
 	return nil
 }
 
-// buildIdentity parses the identity clause that was removed from ALTER COLUMN, in the column definition of a CREATE
-// TABLE.
+// buildIdentity parses the identity clause that was removed from ALTER COLUMN. To do so, it puts the clause into a
+// CREATE TABLE statement.
 func (s *Statement) buildIdentity() error {
 	clause := s.Text[s.identity[0].pos:s.identity[len(s.identity)-1].end]
 	tree, err := memefish.ParseDDL("", "CREATE TABLE t (c INT64 "+clause+"\n) PRIMARY KEY (c)")
