@@ -81,9 +81,9 @@ func (c *Column) ComputedFrom() string {
 	return o.text + o.types
 }
 
-// compareComputed compares the expressions of t, a table of the draft, with those of its old version, because they
-// may compute other values now. It refuses a change of values that are stored in rows, keys or index entries. For
-// changed CHECK constraints it adds validations of existing rows.
+// compareComputed compares the expressions of t, a table of the draft, with those of its old version. It refuses a
+// change of values that are stored in rows, keys or index entries. For changed CHECK constraints it adds validations
+// of existing rows.
 func (d *draft) compareComputed(t *Table) error {
 	before := d.old.TableByID(t.ID)
 	for _, c := range t.Columns {

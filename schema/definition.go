@@ -36,8 +36,8 @@ type defined interface {
 	changed(action, cause string, now defined) *usererror.Error
 }
 
-// dependentsOf lists the views and functions that name the table or object id. If uses is not nil, only those count
-// for whose Use it returns true.
+// dependentsOf lists the views and functions that name the table or object id. If uses is not nil, dependentsOf
+// leaves out the views and functions for whose Use it returns false.
 func (c *Catalog) dependentsOf(id TableID, uses func(*Use) bool) (list []defined) {
 	for o := range objectsOf[defined](c) {
 		if slices.ContainsFunc(o.definition().Uses, func(u Use) bool { return u.ID == id && (uses == nil || uses(&u)) }) {

@@ -46,7 +46,7 @@ func (c *Catalog) draft(src *syntax.Statement, compiler Compiler) *draft {
 // of n.
 func (d *draft) reading(n ast.Node) { d.at = n.Pos() }
 
-// placed adds the position of the clause that was read last to an error.
+// placed adds a position to an error: that of the clause that was read last.
 func (d *draft) placed(err error) error {
 	var user *usererror.Error
 	if d.at.Invalid() || !errors.As(err, &user) {
@@ -197,8 +197,7 @@ func (d *draft) unname(t *Table, name string) { d.names = d.names.Without(key(t.
 
 func key(schema, name string) string { return strings.ToLower(fullName(schema, name)) }
 
-// path splits a name into schema and name. The results are copies, so they do not keep the text of the statement in
-// memory.
+// path splits a name into schema and name. The results are copies, so that the text of the statement can be freed.
 func (d *draft) path(kind string, p *ast.Path) (schema, name string, err error) {
 	d.reading(p)
 	switch len(p.Idents) {

@@ -262,7 +262,7 @@ func (d *draft) alterIndex(s *ast.AlterIndex) error {
 	return usererror.DDLUnimplemented("This form of ALTER INDEX")
 }
 
-// setIndexOptions runs ALTER INDEX i SET OPTIONS (...).
+// setIndexOptions runs ALTER INDEX i SET OPTIONS (...), which adaptAlterIndex has turned into ALTER VECTOR INDEX.
 func (d *draft) setIndexOptions(s *ast.AlterVectorIndex) error {
 	options, ok := s.Alteration.(*ast.VectorIndexSetOptions)
 	if !ok {

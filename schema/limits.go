@@ -20,8 +20,8 @@ const (
 	maxWatchers        = 3          // change streams that watch the same table or the same column
 	maxRetentionHours  = 7 * 24     // hours of version_retention_period
 	minRetentionHours  = 1          // hours of version_retention_period
-	// The next two limits are those of https://cloud.google.com/spanner/docs/change-streams#data-retention. Another
-	// page, the reference of the DDL, says that the maximum is seven days.
+	// The next two limits are those of https://cloud.google.com/spanner/docs/change-streams#data-retention. Crowfoot
+	// follows that page, although the DDL reference says that the maximum is seven days.
 	minStreamRetentionDays = 1
 	maxStreamRetentionDays = 30
 	defaultStreamRetention = "1d"

@@ -26,8 +26,8 @@ func checkName(kind, name string) error {
 	return nil
 }
 
-// shared returns a copy of name. Equal names of all columns share one copy. The copy does not keep the text of which
-// name is a part in memory.
+// shared returns a copy of name. Equal names of all columns share one copy. The copy does not refer to the text that
+// contains name, so that text can be freed.
 func shared(name string) string { return unique.Make(name).Value() }
 
 // sameName reports whether SQL treats two names as equal: it ignores case.

@@ -195,8 +195,8 @@ func checkSequenceKind(text string) string {
 // function that returns a message that says what is wrong with a value, or "".
 type textOptions map[string]func(text string) string
 
-// set returns the options of an object after an OPTIONS clause, which may be nil. have holds the options before that.
-// NULL removes an option.
+// set returns the options of an object after an OPTIONS clause, which may be nil. have holds the options that are set
+// before the statement. NULL removes an option.
 func (known textOptions) set(kind *objectKind, name string, have map[string]string, options *ast.Options) (map[string]string, error) {
 	if options == nil {
 		return have, nil

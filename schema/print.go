@@ -59,7 +59,7 @@ func (c *Catalog) optionsSQL() string {
 
 func schemaSQL(name string) string { return "CREATE SCHEMA " + quote(name) }
 
-// laterSQL prints the foreign keys that cannot stand in the table's CREATE TABLE, as ALTER TABLE statements.
+// laterSQL prints ALTER TABLE statements for the foreign keys that cannot stand in the table's CREATE TABLE.
 func (t *Table) laterSQL() (list []string) {
 	for _, fk := range t.ForeignKeys {
 		if !fk.fits() {

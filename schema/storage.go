@@ -15,7 +15,7 @@ import (
 type Encoding struct {
 	Catalog []byte // everything except the tables and the objects
 	// Objects maps IDs to the encodings of the tables and Objects that differ from the version before. For the first
-	// version it has all of them. nil stands for a dropped table or Object.
+	// version it holds all tables and Objects. nil stands for a dropped table or Object.
 	Objects map[TableID][]byte
 }
 

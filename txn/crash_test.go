@@ -241,7 +241,7 @@ func (r *crashRun) readAt(m *Manager, rng *rand.Rand) {
 	}
 }
 
-// maybeCrash crashes the machine before one of three operations of the file system, at random.
+// maybeCrash crashes the machine before an operation of the file system, with a probability of one third.
 func (r *crashRun) maybeCrash(op errorfs.Op) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -341,8 +341,8 @@ func checkOutcomes(store kv.Store, commits map[mvcc.Timestamp]commitFound) error
 	return nil
 }
 
-// goOn makes one commit after a crash, with a clock that may have gone back. Its timestamp must be above floor.
-// Sometimes goOn also checks that the commit survives a second crash.
+// goOn makes one commit after a crash, with a clock that may have gone back. The commit's timestamp must be above
+// floor. Sometimes goOn also checks that the commit survives a second crash.
 func (r *crashRun) goOn(store kv.Store, fs *vfs.MemFS, floor mvcc.Timestamp) error {
 	clock := new(fakeClock)
 	clock.micros.Store(r.clock.micros.Load() - int64(r.rng.IntN(2))*3_600_000_000)

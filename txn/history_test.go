@@ -30,7 +30,7 @@ import (
 //     serial order;
 //   - in a repeatable read transaction, each read returned the state at the transaction's snapshot, and no other
 //     transaction wrote the same keys between the snapshot and C;
-//   - a transaction that began after another had ended has the greater timestamp (external consistency).
+//   - a transaction that began after another had ended has no lower timestamp (external consistency).
 func TestSerialOrder(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {

@@ -27,13 +27,13 @@ const recheck = 50 * time.Millisecond
 // of keys whose commit timestamp is pending. An exclusive lock is compatible with no other lock.
 //
 // Conflicts are resolved by age (wound-wait): a transaction waits for older ones, and aborts younger ones that hold a
-// lock it wants. An aborted transaction loses its locks at once, because it can never commit. A read that was running
-// then finds out after it has read. A transaction past its point of no return is not aborted: other transactions wait
-// for it, and it waits for no lock. So a transaction waits only for older transactions, or for one that ends without
-// waiting. Hence there is no deadlock. Waiting requests are granted in order of age, oldest first, and a younger
-// request does not overtake an older one that it conflicts with. So the oldest transaction always gets its locks.
-// Since a retry keeps its age, each transaction becomes the oldest sooner or later. A background transaction counts
-// as younger than all others, and is aborted instead of waiting.
+// lock it wants. An aborted transaction loses its locks at once, because it can never commit. A read that is running
+// at that moment notices the abort after it has read (Tx.check). A transaction past its point of no return is not
+// aborted: other transactions wait for it, and it waits for no lock. So a transaction waits only for older
+// transactions, or for one that ends without waiting. Hence there is no deadlock. Waiting requests are granted in
+// order of age, oldest first, and a younger request does not overtake an older one that it conflicts with. So the
+// oldest transaction always gets its locks. Since a retry keeps its age, each transaction becomes the oldest sooner
+// or later. A background transaction counts as younger than all others, and is aborted instead of waiting.
 //
 // One mutex guards the table. To lock a point takes one look-up in a small ordered map. In a table split into shards,
 // finding the shard alone would cost more.

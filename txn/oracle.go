@@ -17,19 +17,19 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 )
 
-// The oracle chooses the timestamps of commits and of strong reads. It takes both from the clock, so that programs can compare timestamps
-// with their own clocks. It promises:
+// The oracle chooses the timestamps of commits and of strong reads. It takes both from the clock, so that programs
+// can compare timestamps with their own clocks. The oracle promises:
 //
-// 1. No commit gets a timestamp at or below one that was given out or read at: reads are repeatable.
-// 2. A strong read sees every commit that was acknowledged before it began.
-// 3. No read sees a commit that a crash could take back.
+//  1. No commit gets a timestamp at or below one that was given out or read at: reads are repeatable.
+//  2. A strong read sees every commit that was acknowledged before it began.
+//  3. No read sees a commit that a crash could take back.
 //
 // In a running process, one field ensures (1): last, the newest timestamp that was given out or read at. The next
 // timestamp is above last, even if the clock has gone back. A restarted process does not know last and cannot trust
-// the clock. So the oracle writes a bound to disk, and keeps all timestamps below that bound: no read reads above the
-// bound on disk, and a commit above it writes a higher bound in its own batch. (It cannot rely on another commit's
-// batch, because batches may become durable in another order than that of their timestamps.) After a restart,
-// timestamps begin at the bound.
+// the clock. So the oracle stores a bound on disk that is at or above all timestamps in use: no read reads above the
+// bound, and a commit above it writes a higher bound in its own batch. (It cannot rely on another commit's batch,
+// because batches may become durable in another order than that of their timestamps.) After a restart, timestamps
+// begin at the bound.
 //
 // The watermark, visible, ensures (2) and (3): every commit at or below it is durable, and by (1) no later commit
 // gets a timestamp there. Commits move the watermark in the order of their timestamps. A strong read first moves it
@@ -50,8 +50,8 @@ import (
 // start is not ahead of the clock. A backup of the store's files holds the bound of the moment when it was made. That
 // suffices, because it holds no commit above that bound.
 const (
-	// reservation is how far above the timestamp that is needed now the bound is set. So it is also how far, after a
-	// crash, the first timestamps may be ahead of the clock.
+	// reservation is the distance from the newest timestamp to a new bound. So it is also how far, after a crash, the
+	// first timestamps may be ahead of the clock.
 	reservation = mvcc.Timestamp(1250 * time.Millisecond / time.Microsecond)
 	// renewal is how near a timestamp may come to the bound before the bound is moved up. It is long enough for a
 	// sync on a busy disk.
@@ -62,7 +62,7 @@ const (
 	// staleAfter takes the place of freshness while a commit is in flight, because the read would have to wait for
 	// that commit.
 	staleAfter = mvcc.Timestamp(time.Minute / time.Microsecond)
-	// clockPoll is how often a read at a timestamp in the future looks at the clock.
+	// clockPoll is the interval at which a read at a timestamp in the future looks at the clock.
 	clockPoll = 20 * time.Millisecond
 )
 
@@ -305,8 +305,8 @@ func (o *Oracle) begin() (*pendingCommit, error) {
 	}
 	o.last = max(o.last+1, now)
 	f := &pendingCommit{ts: o.last}
-	// Every batch above the durable bound writes a bound of its own, because it may become durable before the batches
-	// that wrote the others. A batch near the claimed bound claims the next bound early, so that few batches are
+	// Every batch above the durable bound writes a bound of its own, because it may become durable before any other
+	// batch that writes a bound. A batch near the claimed bound claims the next bound early, so that few batches are
 	// above the durable bound.
 	durable := mvcc.Timestamp(o.durable.Load())
 	near := f.ts+renewal > o.claimed

@@ -6,10 +6,10 @@
 // reads. In REPEATABLE READ, transactions have snapshot isolation. A read of a snapshot always gives the same answer
 // at the same timestamp. A client is shown a value only after the value is durable.
 //
-// A commit takes these steps. It applies the mutations to the transaction's buffer, locks the written keys
-// exclusively, and locks and validates the keys that were read optimistically. The oracle gives it a timestamp. It
-// writes and syncs the versions, together with those of other commits. The oracle makes the commits visible in the
-// order of their timestamps. Then it releases the locks.
+// A commit takes these steps. The transaction applies the mutations to its buffer, locks the written keys
+// exclusively, and locks and validates the keys that it has read optimistically. The oracle gives the commit a
+// timestamp. The transaction writes and syncs its versions, together with those of other commits. The oracle makes
+// the commits visible in the order of their timestamps. Then the transaction releases its locks.
 //
 // A schema change aborts the open transactions that depend on a schema object that it alters (DependOn,
 // ChangeSchema), and no others.

@@ -84,8 +84,8 @@ func plainly(err error) error {
 	return errors.New(strings.TrimPrefix(text, "proto: "))
 }
 
-// depth returns how deep the messages in list, which are at the given level, and those inside them are nested;
-// MaxNestedTypes + 1 if they are nested deeper than MaxNestedTypes.
+// depth returns the largest number of message definitions nested in each other, for the messages in list. It returns
+// at most MaxNestedTypes + 1. level is the number of definitions around list.
 func depth(list []*descriptorpb.DescriptorProto, level int) int {
 	deepest := level
 	if level <= MaxNestedTypes {

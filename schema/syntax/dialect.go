@@ -154,8 +154,8 @@ func (s *Statement) adaptView() {
 	s.tokens = append(head, query...)
 }
 
-// adaptCondition removes IF NOT EXISTS after the first three words of CREATE. In other statements, it removes IF
-// EXISTS after the first three words.
+// adaptCondition removes IF NOT EXISTS if it follows the first three words of a CREATE statement. In other
+// statements, it removes IF EXISTS in the same position.
 func (s *Statement) adaptCondition() {
 	condition := []string{"IF", "EXISTS"}
 	if s.tokens[0].upper == "CREATE" {
@@ -266,7 +266,7 @@ func (s *Statement) startsAt(i int, words ...string) bool {
 	return true
 }
 
-// joinName replaces schema.table at token i, if it stands there, by one quoted name.
+// joinName replaces schema.table by one quoted name, if these three tokens begin at index i.
 func (s *Statement) joinName(i int) {
 	if i+2 >= len(s.tokens) {
 		return

@@ -99,7 +99,7 @@ func (s *Statement) quoted(at int) string {
 	return "'" + shortToken(text) + "'"
 }
 
-// shortToken shortens a token for a message.
+// shortToken cuts a token to 40 bytes, for an error message.
 func shortToken(text string) string {
 	const longest = 40
 	if len(text) <= longest {

@@ -115,7 +115,7 @@ func (s *Statement) scan() error {
 	return nil
 }
 
-// build writes the second text from the tokens and parses it.
+// build writes the second text (see Statement) from the tokens and parses it.
 func (s *Statement) build() (err error) {
 	var b strings.Builder
 	for i := range s.tokens {
