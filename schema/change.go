@@ -37,7 +37,7 @@ type Change struct {
 // OfRows reports whether existing rows must be filled or validated.
 func (ch *Change) OfRows() bool { return ch.Fills() || len(ch.Validations) > 0 }
 
-// Fills reports whether existing rows get new columns or index entries.
+// Fills reports whether existing rows must get values of new columns or entries in new indexes.
 func (ch *Change) Fills() bool { return len(ch.Columns)+len(ch.Indexes) > 0 }
 
 // Redefines reports whether existing values must meet the conditions of redefined columns or constraints, while no

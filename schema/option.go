@@ -124,8 +124,8 @@ func (d *draft) setOption(name, text string) error {
 	return nil
 }
 
-// optionText returns the value of a literal as text, as Options stores values. It returns false unless the literal
-// has the type typ.
+// optionText returns the value of a literal as text, in the form in which Options stores it. It returns false unless
+// the literal has the type typ.
 func optionText(e ast.Expr, typ string) (string, bool) {
 	switch v := e.(type) {
 	case *ast.StringLiteral:

@@ -390,7 +390,8 @@ func TestTimestampsRise(t *testing.T) {
 	}
 }
 
-// TestStoreFailure: if the store fails during a commit, no read sees that commit, and all other commits fail.
+// TestStoreFailure: if the store fails during a commit, no read sees that commit, and all commits with higher
+// timestamps fail.
 func TestStoreFailure(t *testing.T) { synctest.Test(t, testStoreFailure) }
 
 func testStoreFailure(t *testing.T) {

@@ -15,7 +15,7 @@ type Metrics struct {
 	Aborts       [AbortReasons]int64
 }
 
-// AbortReason says why a transaction was aborted. A client runs an aborted transaction again.
+// AbortReason says why a transaction was aborted, so that its client must run it again.
 type AbortReason uint8
 
 const (

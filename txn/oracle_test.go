@@ -27,7 +27,7 @@ func strongAt(t *testing.T, m *Manager) mvcc.Timestamp {
 	return s.Timestamp()
 }
 
-// bounds counts the records of the oracle's bound in a store.
+// bounds returns how many bounds of the oracle a store holds.
 func bounds(t *testing.T, store kv.Store) (n int) {
 	t.Helper()
 	it, err := store.NewIter(boundKey(0), boundKey(-1))

@@ -201,7 +201,7 @@ func (s *Statement) wrongBeginning() (string, bool) {
 	}
 }
 
-// ErrorAt returns a syntax error at offset pos of Text.
+// ErrorAt returns a syntax error at offset pos of Text. reason says what is wrong.
 func (s *Statement) ErrorAt(pos int, reason string) error {
 	return usererror.DDLSyntax(s.Text, min(max(pos, 0), len(s.Text)), reason)
 }
